@@ -1,0 +1,80 @@
+#!/bin/sh
+# Makes a Docker engine answer on this machine, and does nothing where one answers already.
+#
+# Where none does: installs Debian's docker.io if there is no dockerd, starts it through
+# systemd or, where systemd does not run, as a background process, and waits for an answer.
+# Environment: ENGINE_TIMEOUT, seconds to wait for the engine (default 60).
+set -eu
+
+socket=/var/run/docker.sock
+log=/var/log/dockerd.log
+timeout=${ENGINE_TIMEOUT:-60}
+
+say() { echo "engine: $*" >&2; }
+fail() { say "$*"; exit 1; }
+
+# Asks the engine itself. A client alone would also do, but it may be missing or point elsewhere.
+answers() {
+    if command -v docker >/dev/null 2>&1; then
+        docker version --format '{{.Server.Version}}' >/dev/null 2>&1 && return 0
+    fi
+    [ -S "$socket" ] && command -v curl >/dev/null 2>&1 &&
+        curl -fsS --max-time 5 --unix-socket "$socket" http://localhost/_ping >/dev/null 2>&1
+}
+
+# A pid file outlives a machine that was switched off hard. dockerd then refuses to start if the
+# number belongs to any living process, so only a file that names a living engine may stay.
+drop_stale_pid() { # file, process name
+    [ -f "$1" ] || return 0
+    pid=$(tr -cd 0-9 <"$1")
+    if [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null || true)" = "$2" ]; then
+        return 0
+    fi
+    say "removing $1, left behind by a $2 that is gone"
+    rm -f "$1"
+}
+
+answers && exit 0
+
+[ -z "${DOCKER_HOST:-}" ] || fail "DOCKER_HOST=$DOCKER_HOST does not answer, and only a local engine can be started here; unset it to use one"
+[ "$(id -u)" = 0 ] || fail "no Docker engine answers; run this as root to install and start one, or start your own (Docker Desktop, systemctl start docker)"
+
+if ! command -v dockerd >/dev/null 2>&1; then
+    command -v apt-get >/dev/null 2>&1 || fail "dockerd is missing and this is no Debian: install Docker by hand, then try again"
+    say "installing docker.io, iptables and ca-certificates from Debian"
+    export DEBIAN_FRONTEND=noninteractive
+    # A policy that forbids starting services makes the package's own start harmless where no init runs.
+    apt-get update -qq || say "apt-get update failed; trying with the lists that are there"
+    apt-get install -y -qq --no-install-recommends docker.io iptables ca-certificates >/dev/null || fail "apt-get could not install docker.io"
+    answers && exit 0
+fi
+
+if [ -d /run/systemd/system ]; then
+    say "starting the engine through systemd"
+    systemctl start docker || fail "systemctl could not start docker; see: journalctl -u docker"
+    log=
+elif pgrep -x dockerd >/dev/null 2>&1; then
+    say "dockerd runs but does not answer yet, waiting for it"
+else
+    drop_stale_pid /var/run/docker.pid dockerd
+    drop_stale_pid /var/run/docker/containerd/containerd.pid containerd
+    say "starting dockerd in the background, log in $log"
+    # Its own session, so that it survives the terminal that started it.
+    setsid dockerd >>"$log" 2>&1 </dev/null &
+fi
+
+deadline=$(($(date +%s) + timeout))
+until answers; do
+    if [ "$(date +%s)" -ge "$deadline" ]; then
+        say "the engine does not answer after $timeout s"
+        if [ -n "$log" ] && [ -f "$log" ]; then
+            say "last lines of $log:"
+            tail -n 20 "$log" >&2
+        else
+            say "see: journalctl -u docker"
+        fi
+        exit 1
+    fi
+    sleep 0.2
+done
+say "the engine answers"

@@ -1,0 +1,347 @@
+//! The command line. Its doc comments are the help texts.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::domain::subnet::Subnet;
+
+/// Runs the sites that web agents are tested on, and resets them to proven snapshots between episodes.
+#[derive(Debug, Parser)]
+#[command(name = "arenad", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or definition, 3 not ready (status), \
+                          4 busy, 124 --wait-timeout ran out, 130 interrupted";
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Where the daemon keeps its files [default: /var/lib/arenad for root, else ~/.local/state/arenad]
+    #[arg(long, global = true, env = "ARENAD_STATE_DIR", value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// The daemon's address: unix:///path or http://host:port [default: the socket in the state directory]
+    #[arg(long, global = true, env = "ARENAD_HOST", value_name = "ADDRESS")]
+    pub host: Option<String>,
+    /// The token for a daemon on TCP
+    #[arg(
+        long,
+        global = true,
+        env = "ARENAD_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true
+    )]
+    pub token: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Bring sites up and wait until they are ready
+    Up(UpArgs),
+    /// Take sites down and remove everything of them
+    Down(DownArgs),
+    /// Bring sites back to their snapshots
+    Reset(ResetArgs),
+    /// Say what is up, how it is, and what to do about it
+    Status(StatusArgs),
+    /// List the containers of sites
+    Ps,
+    /// Show the logs of a site's containers
+    Logs(LogsArgs),
+    /// Show what happened
+    Events(EventsArgs),
+    /// Print the variables that benchmarks read
+    Env(EnvArgs),
+    /// Print a definition as arenad understands it
+    Config(ConfigArgs),
+    /// Check a definition; needs neither daemon nor Docker
+    Validate(DefinitionArgs),
+    /// List, take and remove snapshots
+    #[command(subcommand)]
+    Snapshot(SnapshotCommand),
+    /// Open a site in the browser
+    Open(OpenArgs),
+    /// Run the daemon in the foreground
+    Serve(ServeArgs),
+    /// Print a shell's completion script
+    Completions(CompletionsArgs),
+    /// Print the JSON Schema of a definition file, for editors
+    Schema(SchemaArgs),
+    /// Print arenad's version
+    Version,
+}
+
+/// Which definition is meant.
+#[derive(Debug, Clone, Args)]
+pub struct DefinitionArgs {
+    /// The environment: the name of environments/NAME.yaml
+    #[arg(value_name = "ENVIRONMENT")]
+    pub environment: Option<String>,
+    /// An environment file, instead of a name
+    #[arg(short, long, value_name = "FILE", conflicts_with = "environment")]
+    pub file: Option<PathBuf>,
+    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+/// How long to wait.
+#[derive(Debug, Clone, Args)]
+pub struct WaitArgs {
+    /// Return when the work has begun
+    #[arg(short, long)]
+    pub detach: bool,
+    /// Give up waiting after this long, such as 90s or 10m; the work goes on
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "detach")]
+    pub wait_timeout: Option<Duration>,
+}
+
+#[derive(Debug, Args)]
+pub struct UpArgs {
+    /// The environment (default: mini), then its sites (default: all)
+    #[arg(value_name = "ENVIRONMENT] [SITE")]
+    pub names: Vec<String>,
+    /// An environment file, instead of a name; then all names are sites
+    #[arg(short, long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    #[command(flatten)]
+    pub wait: WaitArgs,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct DownArgs {
+    /// The sites; all if none is named
+    #[arg(value_name = "SITE")]
+    pub sites: Vec<String>,
+    /// One environment only
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+    /// Remove snapshots, built images and the daemon's files too
+    #[arg(long)]
+    pub purge: bool,
+    /// Do not ask before --purge
+    #[arg(short, long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ResetArgs {
+    /// The sites
+    #[arg(value_name = "SITE", required_unless_present = "all")]
+    pub sites: Vec<String>,
+    /// All sites
+    #[arg(short, long, conflicts_with = "sites")]
+    pub all: bool,
+    /// The environment, where several have a site of that name
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Show it again and again
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    /// The site
+    #[arg(value_name = "SITE")]
+    pub site: String,
+    /// The environment, where several have a site of that name
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+    /// One service only
+    #[arg(long, value_name = "NAME")]
+    pub service: Option<String>,
+    /// Wait for more
+    #[arg(short, long)]
+    pub follow: bool,
+    /// The last lines only
+    #[arg(short = 'n', long, value_name = "LINES")]
+    pub tail: Option<u32>,
+    /// Only what is newer than this, such as 10m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub since: Option<Duration>,
+    /// Begin each line with its time
+    #[arg(short, long)]
+    pub timestamps: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct EventsArgs {
+    /// Wait for more
+    #[arg(short, long)]
+    pub follow: bool,
+    /// How many of the past
+    #[arg(short = 'n', long, default_value_t = 50, value_name = "EVENTS")]
+    pub limit: u32,
+}
+
+/// The forms of `arenad env`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EnvFormat {
+    /// `export NAME='value'`, for eval
+    Shell,
+    /// `NAME=value`, for .env files
+    Dotenv,
+    /// One JSON object
+    Json,
+}
+
+/// Who reads the variables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EnvReader {
+    /// SHOPPING, REDDIT, …
+    Webarena,
+    /// WA_SHOPPING, WA_REDDIT, …
+    Browsergym,
+    /// Both
+    All,
+}
+
+#[derive(Debug, Args)]
+pub struct EnvArgs {
+    #[command(flatten)]
+    pub definition: DefinitionArgs,
+    /// The form
+    #[arg(long, value_enum, default_value_t = EnvFormat::Shell)]
+    pub format: EnvFormat,
+    /// Who reads the variables
+    #[arg(long = "for", value_enum, default_value_t = EnvReader::All, value_name = "READER")]
+    pub reader: EnvReader,
+}
+
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    #[command(flatten)]
+    pub definition: DefinitionArgs,
+    /// List the variables that were used and where each value comes from
+    #[arg(long)]
+    pub variables: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SnapshotCommand {
+    /// List snapshots
+    #[command(visible_alias = "list")]
+    Ls,
+    /// Stop a site cleanly, store its state, start it again
+    Take(TakeArgs),
+    /// Remove a snapshot that nothing uses
+    Rm(RmArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct TakeArgs {
+    /// The site
+    #[arg(value_name = "SITE")]
+    pub site: String,
+    /// What to call the snapshot
+    #[arg(long, value_name = "NAME")]
+    pub name: String,
+    /// The environment, where several have a site of that name
+    #[arg(short, long, value_name = "ENVIRONMENT")]
+    pub environment: Option<String>,
+    #[command(flatten)]
+    pub wait: WaitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct RmArgs {
+    /// Ids, beginnings of ids, or names
+    #[arg(value_name = "SNAPSHOT", required = true)]
+    pub snapshots: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct OpenArgs {
+    /// The site
+    #[arg(value_name = "SITE")]
+    pub site: String,
+    /// The environment, where several have a site of that name
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+    /// Print the URL only
+    #[arg(long)]
+    pub print: bool,
+}
+
+/// Where containers run.
+#[derive(Debug, Clone, Args)]
+pub struct EngineArgs {
+    /// The Docker engine
+    #[arg(
+        long,
+        env = "DOCKER_HOST",
+        value_name = "ADDRESS",
+        default_value = "unix:///var/run/docker.sock"
+    )]
+    pub engine: String,
+    /// The block of addresses that instance networks are cut from
+    #[arg(long, env = "ARENAD_SUBNETS", value_name = "CIDR", default_value_t = Subnet::DEFAULT_BLOCK)]
+    pub subnets: Subnet,
+}
+
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Offer the API on this TCP address too; wants a token
+    #[arg(long, env = "ARENAD_LISTEN", value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// The group that may use the socket, besides its owner
+    #[arg(long, value_name = "GID")]
+    pub socket_group: Option<u32>,
+    /// Started by `arenad up`: detach from the terminal
+    #[arg(long, hide = true)]
+    pub background: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+/// The files that have schemas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaFile {
+    /// environments/NAME.yaml
+    Environment,
+    /// compose/NAME.yaml
+    Compose,
+}
+
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// Which file
+    pub file: SchemaFile,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    humantime::parse_duration(text).map_err(|_| format!("`{text}` is not a duration such as 90s or 10m"))
+}

@@ -1,0 +1,53 @@
+//! `arenad config`, `arenad validate`, `arenad schema`
+
+use super::args::{ConfigArgs, DefinitionArgs, Global, SchemaArgs, SchemaFile};
+use super::failure::Failure;
+use super::{definition, exit_code, output};
+use crate::definition::VariableOrigin;
+
+/// Prints a definition after interpolation, with defaults filled in.
+pub fn config(global: &Global, args: &ConfigArgs) -> Result<u8, Failure> {
+    let found = load(&args.definition)?;
+    if args.variables {
+        let mut table = output::table(&["VARIABLE", "VALUE", "FROM"]);
+        for used in &found.loaded.variables {
+            let origin = match used.origin {
+                VariableOrigin::Shell => "shell",
+                VariableOrigin::DotEnv => "compose/.env",
+                VariableOrigin::Default => "default",
+            };
+            table.add_row([used.name.as_str(), used.value.expose(), origin]);
+        }
+        output::print_table(&table);
+    } else if global.json {
+        output::print_json(&found.loaded.resolved)?;
+    } else {
+        print!("{}", serde_yaml::to_string(&found.loaded.resolved)?);
+    }
+    Ok(exit_code::OK)
+}
+
+/// Checks a definition.
+pub fn validate(global: &Global, args: &DefinitionArgs) -> Result<u8, Failure> {
+    let found = load(args)?;
+    let environment = &found.loaded.environment;
+    if !global.json {
+        let sites: Vec<&str> = environment.sites.iter().map(|site| site.name.as_str()).collect();
+        println!("{} is valid: {}", environment.name, sites.join(", "));
+    }
+    Ok(exit_code::OK)
+}
+
+fn load(args: &DefinitionArgs) -> Result<definition::Found, Failure> {
+    let located = definition::locate(args.environment.as_deref(), args.file.as_deref(), args.root.as_deref())?;
+    definition::load(&located)
+}
+
+/// Prints a schema.
+pub fn schema(args: &SchemaArgs) -> Result<u8, Failure> {
+    output::print_json(&match args.file {
+        SchemaFile::Environment => crate::definition::environment_schema(),
+        SchemaFile::Compose => crate::definition::compose_schema(),
+    })?;
+    Ok(exit_code::OK)
+}

@@ -1,0 +1,73 @@
+//! How a command fails: message, causes, hint, exit code.
+
+use super::exit_code;
+use crate::wire::Problem;
+
+/// A failed command.
+#[derive(Debug)]
+pub struct Failure {
+    /// What went wrong, with its causes.
+    pub error: anyhow::Error,
+    /// What to do next.
+    pub hint: Option<String>,
+    /// What the process exits with.
+    pub code: u8,
+}
+
+impl Failure {
+    /// A failure with that exit code.
+    pub fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            error: error.into(),
+            hint: None,
+            code,
+        }
+    }
+
+    /// A wrong command line.
+    pub fn usage(message: impl std::fmt::Display) -> Self {
+        Self::new(exit_code::USAGE, anyhow::anyhow!("{message}"))
+    }
+
+    /// The same with a hint.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Prints it on standard error. A message that already shows its cause does not show it twice.
+    pub fn print(&self) {
+        eprintln!("error: {}", self.error);
+        let mut said = self.error.to_string();
+        for cause in self.error.chain().skip(1) {
+            let cause = cause.to_string();
+            if !said.contains(&cause) {
+                eprintln!("caused by: {cause}");
+                said.push_str(&cause);
+            }
+        }
+        if let Some(hint) = &self.hint {
+            eprintln!("hint: {hint}");
+        }
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::new(exit_code::FAILED, error)
+    }
+}
+
+/// The API's errors as failures.
+pub fn from_problem(problem: Problem) -> Failure {
+    let code = match problem.code.as_str() {
+        "definition" | "bad_request" | "bad_name" | "unknown_site" | "unknown_environment" => exit_code::USAGE,
+        "busy" | "full" | "stopping" => exit_code::BUSY,
+        _ => exit_code::FAILED,
+    };
+    let failure = Failure::new(code, anyhow::anyhow!("{}", problem.detail));
+    match problem.hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}

@@ -1,0 +1,85 @@
+//! `arenad logs` and `arenad events`
+
+use std::io::Write;
+
+use futures_util::StreamExt;
+use jiff::Timestamp;
+use reqwest::Method;
+
+use super::args::{EventsArgs, Global, LogsArgs};
+use super::client::Client;
+use super::failure::Failure;
+use super::{exit_code, find, output};
+use crate::wire::{Event, Events};
+
+/// Shows the logs of a site's containers.
+pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
+    let client = Client::new(global)?;
+    let status = client.status().await?;
+    let site = find::site(&status, args.environment.as_deref(), &args.site)?;
+    let mut query = format!("follow={}&timestamps={}", args.follow, args.timestamps);
+    if let Some(tail) = args.tail {
+        query.push_str(&format!("&tail={tail}"));
+    }
+    if let Some(since) = args.since {
+        let since = Timestamp::now().as_second() - i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+        query.push_str(&format!("&since={since}"));
+    }
+    if let Some(service) = &args.service {
+        query.push_str(&format!("&service={service}"));
+    }
+    let path = format!("/v1/environments/{}/sites/{}/logs?{query}", site.environment, site.name);
+    let mut chunks = client.stream(&path).await?.bytes_stream();
+    while let Some(chunk) = until_interrupted(chunks.next()).await.flatten() {
+        let mut out = std::io::stdout().lock();
+        out.write_all(&chunk?)?;
+        out.flush()?;
+    }
+    Ok(exit_code::OK)
+}
+
+/// `None` when Ctrl-C came first: that is how following ends.
+async fn until_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        value = work => Some(value),
+        _ = tokio::signal::ctrl_c() => None,
+    }
+}
+
+/// Shows what happened. `--json` prints one object per line, so that following can be piped.
+pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
+    let client = Client::new(global)?;
+    if !args.follow {
+        let path = format!("/v1/events?limit={}", args.limit);
+        let found: Events = client.json(Method::GET, &path).await?;
+        for event in &found.events {
+            print_event(global, event)?;
+        }
+        return Ok(exit_code::OK);
+    }
+    let path = format!("/v1/events?limit={}&follow=true", args.limit);
+    let mut chunks = client.stream(&path).await?.bytes_stream();
+    let mut text = String::new();
+    while let Some(chunk) = until_interrupted(chunks.next()).await.flatten() {
+        text.push_str(&String::from_utf8_lossy(&chunk?));
+        // Server-sent events end with an empty line; comments that keep the connection alive have no data.
+        while let Some(end) = text.find("\n\n") {
+            let message: String = text.drain(..end + 2).collect();
+            for data in message.lines().filter_map(|line| line.strip_prefix("data:")) {
+                print_event(global, &serde_json::from_str(data.trim_start())?)?;
+            }
+        }
+    }
+    Ok(exit_code::OK)
+}
+
+fn print_event(global: &Global, event: &Event) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    if global.json {
+        writeln!(out, "{}", serde_json::to_string(event)?)?;
+    } else {
+        let at = event.at.get(..19).unwrap_or(&event.at).replace('T', " ");
+        writeln!(out, "{at}Z  {:20}  {}", event.kind, output::first_line(&event.message))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! The command line: one file per command. Results go to standard output, everything else to standard error.
+
+mod args;
+mod client;
+mod config;
+mod definition;
+mod down;
+mod env;
+pub mod exit_code;
+mod failure;
+mod find;
+mod logs;
+mod open;
+mod output;
+mod progress;
+mod reset;
+mod serve;
+mod snapshot;
+mod status;
+mod up;
+
+use clap::{CommandFactory, Parser};
+
+use self::args::{Cli, Command};
+use self::failure::Failure;
+
+/// Runs the command that the process was started with and returns its exit code.
+pub async fn run() -> u8 {
+    let cli = Cli::parse();
+    match dispatch(&cli).await {
+        Ok(code) => code,
+        Err(failure) if is_closed_pipe(&failure) => exit_code::OK,
+        Err(failure) => {
+            failure.print();
+            failure.code
+        }
+    }
+}
+
+async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
+    let global = &cli.global;
+    match &cli.command {
+        Command::Up(args) => up::run(global, args).await,
+        Command::Down(args) => down::run(global, args).await,
+        Command::Reset(args) => reset::run(global, args).await,
+        Command::Status(args) => status::run(global, args).await,
+        Command::Ps => status::ps(global).await,
+        Command::Logs(args) => logs::logs(global, args).await,
+        Command::Events(args) => logs::events(global, args).await,
+        Command::Env(args) => env::run(global, args).await,
+        Command::Config(args) => config::config(global, args),
+        Command::Validate(args) => config::validate(global, args),
+        Command::Snapshot(command) => snapshot::run(global, command).await,
+        Command::Open(args) => open::run(global, args).await,
+        Command::Serve(args) => serve::run(global, args).await,
+        Command::Schema(args) => config::schema(args),
+        Command::Completions(args) => {
+            clap_complete::generate(args.shell, &mut Cli::command(), "arenad", &mut std::io::stdout());
+            Ok(exit_code::OK)
+        }
+        Command::Version => version(global.json),
+    }
+}
+
+fn version(json: bool) -> Result<u8, Failure> {
+    let version = crate::wire::Version {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        api: "v1".to_owned(),
+    };
+    if json {
+        output::print_json(&version)?;
+    } else {
+        println!("arenad {} (API {})", version.version, version.api);
+    }
+    Ok(exit_code::OK)
+}
+
+/// `arenad logs | head` ends when head has seen enough; that is no failure.
+fn is_closed_pipe(failure: &Failure) -> bool {
+    failure.error.chain().any(|cause| {
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}

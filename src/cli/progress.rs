@@ -1,0 +1,216 @@
+//! Waiting for operations: a line per site that moves on a terminal, and plain lines, one per change, elsewhere.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use reqwest::Method;
+use tokio::time::Instant;
+
+use super::client::Client;
+use super::exit_code;
+use super::failure::Failure;
+use super::output::{first_line, milliseconds};
+use crate::wire::{Operation, Site, Status};
+
+/// How often the status is looked at while waiting.
+const LOOK_INTERVAL: Duration = Duration::from_millis(150);
+
+/// How long one request for an operation's end is held open, in seconds.
+const HOLD_SECONDS: u32 = 30;
+
+/// Shows what sites are doing.
+struct Board {
+    bars: MultiProgress,
+    lines: BTreeMap<String, ProgressBar>,
+    said: BTreeMap<String, String>,
+    is_terminal: bool,
+    is_silent: bool,
+}
+
+impl Board {
+    fn new(is_silent: bool) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        let target = if is_terminal && !is_silent {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        Self {
+            bars: MultiProgress::with_draw_target(target),
+            lines: BTreeMap::new(),
+            said: BTreeMap::new(),
+            is_terminal,
+            is_silent,
+        }
+    }
+
+    fn show(&mut self, name: &str, text: &str) {
+        if self.is_silent {
+            return;
+        }
+        if self.is_terminal {
+            let bars = &self.bars;
+            let line = self.lines.entry(name.to_owned()).or_insert_with(|| {
+                let line = bars.add(ProgressBar::new_spinner());
+                let style = ProgressStyle::with_template("{spinner} {prefix:16} {wide_msg}");
+                line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+                line.set_prefix(name.to_owned());
+                line.enable_steady_tick(Duration::from_millis(100));
+                line
+            });
+            line.set_message(first_line(text).to_owned());
+        } else {
+            // Elsewhere the builder's hundreds of lines and a probe's every failure would be noise: only the kind of
+            // work is said, once.
+            let kind = text.split(':').next().unwrap_or(text).to_owned();
+            if self.said.get(name) != Some(&kind) {
+                eprintln!("{name}: {kind}");
+                self.said.insert(name.to_owned(), kind);
+            }
+        }
+    }
+
+    fn finish(&mut self, name: &str, text: &str) {
+        if self.is_silent {
+            return;
+        }
+        match self.lines.get(name) {
+            Some(line) => {
+                if let Ok(style) = ProgressStyle::with_template("{prefix:18} {wide_msg}") {
+                    line.set_style(style);
+                }
+                line.finish_with_message(first_line(text).to_owned());
+            }
+            None => eprintln!("{name}: {text}"),
+        }
+    }
+}
+
+fn doing(site: &Site) -> String {
+    match (&site.stage, &site.waiting_for) {
+        (Some(stage), Some(waiting)) => format!("{stage}: {waiting}"),
+        (Some(stage), None) => stage.clone(),
+        (None, _) => site.state.clone(),
+    }
+}
+
+/// Waits until every operation has ended, showing how it goes. Ctrl-C and the time-out end the waiting, not the work.
+pub async fn wait(
+    client: &Client,
+    operations: Vec<Operation>,
+    limit: Option<Duration>,
+    is_silent: bool,
+) -> Result<Vec<Operation>, Failure> {
+    let deadline = limit.map(|limit| Instant::now() + limit);
+    let mut board = Board::new(is_silent);
+    let mut ended = Vec::new();
+    let mut look = tokio::time::interval(LOOK_INTERVAL);
+    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let all = wait_all(client, operations.clone());
+    let mut all = std::pin::pin!(all);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut all => {
+                ended.extend(done?);
+                break;
+            }
+            _ = tokio::signal::ctrl_c() => {
+                let failure = Failure::new(exit_code::INTERRUPTED, anyhow::anyhow!("interrupted"));
+                return Err(failure.hint("the work goes on in the background: `arenad status` shows it"));
+            }
+            () = sleep_until(deadline) => {
+                let what = unfinished(client, &operations).await;
+                let failure = Failure::new(exit_code::TIMED_OUT, anyhow::anyhow!("not done in time: {what}"));
+                return Err(failure.hint("the work goes on in the background: `arenad status` shows it"));
+            }
+            _ = look.tick() => {
+                let status = client.status().await?;
+                for site in sites_of(&status, &operations) {
+                    board.show(&site.name, &doing(site));
+                }
+            }
+        }
+    }
+    for operation in &ended {
+        let took = operation.duration_ms.map(milliseconds).unwrap_or_default();
+        let text = match (operation.state.as_str(), operation.kind.as_str()) {
+            ("done", "reset") => format!("reset in {took}"),
+            ("done", "snapshot") => format!("snapshot taken in {took}"),
+            ("done", _) => format!("ready after {took}"),
+            (state, _) => state.to_owned(),
+        };
+        board.finish(&operation.site, &text);
+    }
+    Ok(ended)
+}
+
+async fn sleep_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn wait_all(client: &Client, operations: Vec<Operation>) -> Result<Vec<Operation>, Failure> {
+    futures_util::future::try_join_all(operations.into_iter().map(|operation| wait_one(client, operation))).await
+}
+
+async fn wait_one(client: &Client, operation: Operation) -> Result<Operation, Failure> {
+    let path = format!("/v1/operations/{}?wait={HOLD_SECONDS}", operation.id);
+    loop {
+        let now: Operation = client.json(Method::GET, &path).await?;
+        if now.state != "running" {
+            return Ok(now);
+        }
+    }
+}
+
+fn sites_of<'a>(status: &'a Status, operations: &'a [Operation]) -> impl Iterator<Item = &'a Site> {
+    status
+        .environments
+        .iter()
+        .flat_map(|environment| &environment.sites)
+        .filter(|site| {
+            operations
+                .iter()
+                .any(|operation| operation.environment == site.environment && operation.site == site.name)
+        })
+}
+
+async fn unfinished(client: &Client, operations: &[Operation]) -> String {
+    let Ok(status) = client.status().await else {
+        return "the daemon does not answer".to_owned();
+    };
+    let busy: Vec<String> = sites_of(&status, operations)
+        .filter(|site| site.state != "ready")
+        .map(|site| format!("{} is {} ({})", site.name, site.state, doing(site)))
+        .collect();
+    busy.join("; ")
+}
+
+/// Turns operations that did not end well into one failure.
+pub fn check(operations: &[Operation]) -> Result<(), Failure> {
+    let failed: Vec<&Operation> = operations
+        .iter()
+        .filter(|operation| operation.state != "done")
+        .collect();
+    let Some(first) = failed.first() else { return Ok(()) };
+    let told: Vec<String> = failed
+        .iter()
+        .map(|operation| {
+            let reason = operation
+                .reason
+                .as_deref()
+                .unwrap_or("something else was asked for in the meantime");
+            format!("{}: {reason}", operation.site)
+        })
+        .collect();
+    let failure = Failure::new(exit_code::FAILED, anyhow::anyhow!("{}", told.join("\n")));
+    Err(match &first.hint {
+        Some(hint) => failure.hint(hint.clone()),
+        None => failure,
+    })
+}

@@ -1,0 +1,87 @@
+//! `arenad snapshot`
+
+use reqwest::Method;
+
+use super::args::{Global, RmArgs, SnapshotCommand, TakeArgs};
+use super::client::Client;
+use super::failure::Failure;
+use super::{exit_code, find, output, progress};
+use crate::wire::{Accepted, Snapshots, TakeRequest};
+
+/// Lists, takes or removes snapshots.
+pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, Failure> {
+    let client = Client::new(global)?;
+    match command {
+        SnapshotCommand::Ls => list(&client, global).await,
+        SnapshotCommand::Take(args) => take(&client, global, args).await,
+        SnapshotCommand::Rm(args) => remove(&client, global, args).await,
+    }
+}
+
+async fn list(client: &Client, global: &Global) -> Result<u8, Failure> {
+    let found: Snapshots = client.json(Method::GET, "/v1/snapshots").await?;
+    if global.json {
+        output::print_json(&found)?;
+        return Ok(exit_code::OK);
+    }
+    let mut table = output::table(&["ID", "ENVIRONMENT", "SITE", "KIND", "NAME", "SIZE", "AGE", "USED BY"]);
+    for snapshot in &found.snapshots {
+        table.add_row([
+            snapshot.id.as_str(),
+            &snapshot.environment,
+            &snapshot.site,
+            &snapshot.kind,
+            snapshot.name.as_deref().unwrap_or("-"),
+            &output::bytes(snapshot.size_bytes),
+            &output::age(&snapshot.created_at),
+            &snapshot.used_by.join(", "),
+        ]);
+    }
+    output::print_table(&table);
+    Ok(exit_code::OK)
+}
+
+async fn take(client: &Client, global: &Global, args: &TakeArgs) -> Result<u8, Failure> {
+    let status = client.status().await?;
+    let site = find::site(&status, args.environment.as_deref(), &args.site)?;
+    let path = format!("/v1/environments/{}/sites/{}/snapshots", site.environment, site.name);
+    let accepted: Accepted = client
+        .send(
+            Method::POST,
+            &path,
+            &TakeRequest {
+                name: args.name.clone(),
+            },
+        )
+        .await?;
+    let ended = match args.wait.detach {
+        true => accepted.operations,
+        false => progress::wait(client, accepted.operations, args.wait.wait_timeout, global.json).await?,
+    };
+    if global.json {
+        output::print_json(&Accepted {
+            operations: ended.clone(),
+        })?;
+    }
+    if !args.wait.detach {
+        progress::check(&ended)?;
+        if !global.json {
+            for snapshot in ended.iter().filter_map(|operation| operation.snapshot.as_ref()) {
+                println!("{}", snapshot.id);
+            }
+        }
+    }
+    Ok(exit_code::OK)
+}
+
+async fn remove(client: &Client, global: &Global, args: &RmArgs) -> Result<u8, Failure> {
+    for id in &args.snapshots {
+        client
+            .run(Method::DELETE, &format!("/v1/snapshots/{id}"), &serde_json::json!({}))
+            .await?;
+        if !global.json {
+            println!("{id}");
+        }
+    }
+    Ok(exit_code::OK)
+}

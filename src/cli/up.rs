@@ -1,0 +1,104 @@
+//! `arenad up`
+
+use anyhow::Context;
+use reqwest::Method;
+
+use super::args::{Global, UpArgs};
+use super::client::Client;
+use super::failure::Failure;
+use super::{definition, output, progress};
+use crate::wire::Accepted;
+
+/// Brings sites up, starting the daemon first where none runs.
+pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
+    let (located, sites) = choose(args)?;
+    let found = definition::load(&located)?;
+    let environment = &found.loaded.environment;
+    for site in &sites {
+        if !environment.sites.iter().any(|known| known.name.as_str() == site) {
+            let known: Vec<&str> = environment.sites.iter().map(|known| known.name.as_str()).collect();
+            let message = format!("{} has no site `{site}`; it has {}", environment.name, known.join(", "));
+            return Err(Failure::usage(message));
+        }
+    }
+    let client = Client::new(global)?;
+    client.ensure_daemon(&args.engine).await?;
+    let path = format!("/v1/environments/{}", environment.name);
+    let accepted: Accepted = client
+        .send(Method::PUT, &path, &definition::up_request(&found, sites))
+        .await?;
+    if args.wait.detach {
+        if global.json {
+            output::print_json(&accepted)?;
+        }
+        return Ok(super::exit_code::OK);
+    }
+    let ended = progress::wait(&client, accepted.operations, args.wait.wait_timeout, global.json).await?;
+    if global.json {
+        output::print_json(&Accepted {
+            operations: ended.clone(),
+        })?;
+    }
+    progress::check(&ended)?;
+    if !global.json {
+        let brought: Vec<&str> = ended.iter().map(|operation| operation.site.as_str()).collect();
+        println!();
+        let mut table = output::table(&["SITE", "URL", "ACCOUNT", "PASSWORD"]);
+        for site in environment
+            .sites
+            .iter()
+            .filter(|site| brought.contains(&site.name.as_str()))
+        {
+            let url = site.url(&environment.host);
+            match site.accounts.as_slice() {
+                [] => drop(table.add_row([site.name.as_str(), &url, "-", "-"])),
+                accounts => {
+                    for (index, account) in accounts.iter().enumerate() {
+                        let first = if index == 0 {
+                            (site.name.as_str(), url.as_str())
+                        } else {
+                            ("", "")
+                        };
+                        table.add_row([first.0, first.1, &account.username, account.password.expose()]);
+                    }
+                }
+            }
+        }
+        output::print_table(&table);
+        println!(
+            "\n`arenad status` shows how they are, `arenad reset SITE` brings one back, `arenad down` ends it all."
+        );
+    }
+    Ok(super::exit_code::OK)
+}
+
+/// The first name is an environment, unless it is none and the default environment has a site of that name.
+fn choose(args: &UpArgs) -> Result<(crate::definition::Located, Vec<String>), Failure> {
+    if let Some(file) = &args.file {
+        return Ok((definition::locate(None, Some(file), None)?, args.names.clone()));
+    }
+    let root = definition::root(args.root.as_deref())?;
+    let known = crate::definition::list(&root);
+    let Some(first) = args.names.first() else {
+        return Ok((definition::locate(None, None, Some(&root))?, Vec::new()));
+    };
+    if known.iter().any(|name| name.as_str() == first) {
+        return Ok((
+            definition::locate(Some(first), None, Some(&root))?,
+            args.names[1..].to_vec(),
+        ));
+    }
+    let default = definition::locate(None, None, Some(&root));
+    if let Ok(located) = default {
+        let text = std::fs::read_to_string(located.root.join("environments").join(format!("{}.yaml", located.name)))
+            .context("read the default environment")?;
+        // A look at the text is enough to choose between two error messages; the parser decides the rest.
+        if text.lines().any(|line| line.trim() == format!("{first}:")) {
+            return Ok((located, args.names.clone()));
+        }
+    }
+    Ok((
+        definition::locate(Some(first), None, Some(&root))?,
+        args.names[1..].to_vec(),
+    ))
+}

@@ -1,0 +1,86 @@
+//! Bringing environments up, resetting their sites, taking them down.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+
+use super::Api;
+use super::error::ApiError;
+use super::operations::shown;
+use crate::daemon::store::StoredEnvironment;
+use crate::domain::request_queue::Request;
+use crate::wire::{Accepted, DownRequest, SitesRequest, SourceText, UpRequest};
+
+pub(super) type Body<T> = Result<Json<T>, JsonRejection>;
+
+pub(super) fn body<T>(body: Body<T>) -> Result<T, ApiError> {
+    body.map(|Json(body)| body)
+        .map_err(|rejection| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", rejection.body_text()))
+}
+
+/// `PUT /v1/environments/{environment}`
+pub(super) async fn up(
+    State(api): State<Arc<Api>>,
+    Path(environment): Path<String>,
+    request: Body<UpRequest>,
+) -> Result<(StatusCode, Json<Accepted>), ApiError> {
+    let request = body(request)?;
+    let text = |source: SourceText| (source.path, source.text);
+    let stored = StoredEnvironment {
+        name: environment,
+        root: request.root,
+        environment: text(request.environment),
+        compose: text(request.compose),
+        dotenv: request.dotenv.map(text),
+        variables: request.variables,
+    };
+    let begun = api.environments.up(stored, &request.sites).await?;
+    let mut operations = Vec::new();
+    for (handle, ticket) in begun {
+        let entry = api.operations.remember("up", handle.id.clone(), ticket);
+        operations.push(shown(&api, &entry, None).await?);
+    }
+    Ok((StatusCode::ACCEPTED, Json(Accepted { operations })))
+}
+
+/// `POST /v1/environments/{environment}/resets`
+pub(super) async fn reset(
+    State(api): State<Arc<Api>>,
+    Path(environment): Path<String>,
+    request: Body<SitesRequest>,
+) -> Result<(StatusCode, Json<Accepted>), ApiError> {
+    let handles = api.environments.choose(&environment, &body(request)?.sites)?;
+    let mut operations = Vec::new();
+    for handle in handles {
+        let ticket = handle.ask(Request::Reset).await?;
+        let entry = api.operations.remember("reset", handle.id.clone(), ticket);
+        operations.push(shown(&api, &entry, None).await?);
+    }
+    Ok((StatusCode::ACCEPTED, Json(Accepted { operations })))
+}
+
+/// `POST /v1/environments/{environment}/down`; answers when it is done.
+pub(super) async fn down(
+    State(api): State<Arc<Api>>,
+    Path(environment): Path<String>,
+    request: Body<DownRequest>,
+) -> Result<StatusCode, ApiError> {
+    let request = body(request)?;
+    // In a task of its own: a client that goes away must not leave half of it undone.
+    let environments = api.environments.clone();
+    let work = async move { environments.down(&environment, &request.sites, request.purge).await };
+    match api.shared.tasks.spawn(work).await {
+        Ok(done) => done?,
+        Err(error) => {
+            return Err(ApiError::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal",
+                error.to_string(),
+            ));
+        }
+    }
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,160 @@
+//! Errors as answers: RFC 9457 problems with a stable code, a hint, and the id that finds the request in the log.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::daemon::baseline::BaselineError;
+use crate::daemon::environments::EnvironmentError;
+use crate::daemon::instance::AskError;
+use crate::daemon::store::StoreError;
+use crate::engine::EngineError;
+use crate::probes::describe;
+use crate::wire::Problem;
+
+/// An error on its way to a client.
+#[derive(Debug)]
+pub struct ApiError {
+    status: StatusCode,
+    code: &'static str,
+    detail: String,
+    hint: Option<String>,
+}
+
+impl ApiError {
+    /// An error of that status and code.
+    pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            detail: detail.into(),
+            hint: None,
+        }
+    }
+
+    /// The same with a hint.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Something that does not exist.
+    pub fn not_found(what: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", format!("{what} does not exist"))
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let problem = Problem {
+            kind: "about:blank".to_owned(),
+            title: self.status.canonical_reason().unwrap_or("Error").to_owned(),
+            status: self.status.as_u16(),
+            detail: self.detail,
+            code: self.code.to_owned(),
+            hint: self.hint,
+            request_id: format!("{:016x}", rand::random::<u64>()),
+        };
+        let level_is_error = self.status.is_server_error();
+        if level_is_error {
+            tracing::error!(
+                request.id = problem.request_id,
+                code = problem.code,
+                "{}",
+                problem.detail
+            );
+        } else {
+            tracing::debug!(
+                request.id = problem.request_id,
+                code = problem.code,
+                "{}",
+                problem.detail
+            );
+        }
+        let body = serde_json::to_vec(&problem).unwrap_or_default();
+        let mut response = (self.status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+        }
+        response
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store", describe(&error))
+            .hint("the state directory may be full or read-only; the daemon's log says more")
+    }
+}
+
+impl From<EngineError> for ApiError {
+    fn from(error: EngineError) -> Self {
+        let detail = describe(&error);
+        match error {
+            EngineError::Unreachable { .. } => Self::new(StatusCode::BAD_GATEWAY, "engine_unreachable", detail)
+                .hint("start Docker (`systemctl start docker`, or `scripts/engine.sh` where there is no systemd)"),
+            EngineError::NotFound { .. } => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
+            EngineError::Conflict { .. } => Self::new(StatusCode::CONFLICT, "conflict", detail),
+            EngineError::TimedOut { .. } => Self::new(StatusCode::GATEWAY_TIMEOUT, "engine_timeout", detail),
+            EngineError::TooOld { .. }
+            | EngineError::Refused { .. }
+            | EngineError::Build { .. }
+            | EngineError::Broken { .. } => Self::new(StatusCode::BAD_GATEWAY, "engine", detail),
+        }
+    }
+}
+
+impl From<AskError> for ApiError {
+    fn from(error: AskError) -> Self {
+        let detail = error.to_string();
+        match error {
+            AskError::Busy { .. } => Self::new(StatusCode::CONFLICT, "busy", detail).hint("try again when it is done"),
+            AskError::NotUp { .. } => {
+                Self::new(StatusCode::CONFLICT, "not_up", detail).hint("bring it up first with `arenad up`")
+            }
+            AskError::Full { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "full", detail),
+            AskError::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", detail),
+        }
+    }
+}
+
+impl From<BaselineError> for ApiError {
+    fn from(error: BaselineError) -> Self {
+        let detail = describe(&error);
+        match error {
+            BaselineError::Engine(error) => error.into(),
+            BaselineError::Store(error) => error.into(),
+            BaselineError::Image { .. }
+            | BaselineError::Launch(_)
+            | BaselineError::Configure { .. }
+            | BaselineError::NotReady { .. }
+            | BaselineError::Step { .. }
+            | BaselineError::NotClean { .. } => Self::new(StatusCode::BAD_GATEWAY, "baseline", detail),
+        }
+    }
+}
+
+impl From<EnvironmentError> for ApiError {
+    fn from(error: EnvironmentError) -> Self {
+        let detail = describe(&error);
+        match error {
+            EnvironmentError::Definition(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "definition", detail),
+            EnvironmentError::UnknownEnvironment { .. } => {
+                Self::new(StatusCode::NOT_FOUND, "unknown_environment", detail).hint("bring it up with `arenad up`")
+            }
+            EnvironmentError::UnknownSite { .. } => Self::new(StatusCode::NOT_FOUND, "unknown_site", detail),
+            EnvironmentError::PortsTaken(_) => Self::new(StatusCode::CONFLICT, "ports_taken", detail)
+                .hint("stop what holds them, or change `public.port` of the sites"),
+            EnvironmentError::Ask(error) => error.into(),
+            EnvironmentError::Store(error) => error.into(),
+            EnvironmentError::Baseline(error) => error.into(),
+            EnvironmentError::Engine(error) => error.into(),
+            EnvironmentError::NotDown(_) => Self::new(StatusCode::BAD_GATEWAY, "not_down", detail)
+                .hint("what is left goes when the engine answers again; `arenad down` may be repeated"),
+        }
+    }
+}

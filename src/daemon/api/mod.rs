@@ -1,0 +1,107 @@
+//! The HTTP API: routes, who may use them, and the listeners they are served on.
+//!
+//! The Unix socket is open to whoever may open the file; TCP, where it was asked for, wants a bearer token.
+
+mod environments;
+mod error;
+mod events;
+mod logs;
+mod operations;
+mod snapshots;
+mod status;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post, put};
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use self::error::ApiError;
+use super::environments::Environments;
+use super::host::HostReport;
+use super::operations::Operations;
+use super::shared::Shared;
+
+/// What the handlers have in hand.
+pub struct Api {
+    /// The daemon's common ground.
+    pub shared: Arc<Shared>,
+    /// The environments.
+    pub environments: Arc<Environments>,
+    /// The operations that clients wait for.
+    pub operations: Operations,
+    /// What holds for the host.
+    pub host: watch::Receiver<HostReport>,
+    /// Whether `arenad up` started the daemon.
+    pub background: bool,
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// Asks the daemon to stop.
+    pub stop: CancellationToken,
+}
+
+/// The routes.
+pub fn router(api: Arc<Api>) -> Router {
+    Router::new()
+        .route("/v1/version", get(status::version))
+        .route("/v1/status", get(status::status))
+        .route("/v1/shutdown", post(status::shutdown))
+        .route("/v1/environments/{environment}", put(environments::up))
+        .route("/v1/environments/{environment}/down", post(environments::down))
+        .route("/v1/environments/{environment}/resets", post(environments::reset))
+        .route("/v1/environments/{environment}/sites/{site}/logs", get(logs::logs))
+        .route(
+            "/v1/environments/{environment}/sites/{site}/snapshots",
+            post(snapshots::take),
+        )
+        .route("/v1/operations/{id}", get(operations::operation))
+        .route("/v1/resets/{id}", get(operations::reset))
+        .route("/v1/snapshots", get(snapshots::list))
+        .route("/v1/snapshots/{id}", delete(snapshots::remove))
+        .route("/v1/events", get(events::events))
+        .fallback(|| async { ApiError::not_found("this address") })
+        .method_not_allowed_fallback(|| async {
+            ApiError::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method_not_allowed",
+                "this address has no such method",
+            )
+        })
+        .with_state(api)
+}
+
+/// Asks for `Authorization: Bearer <token>` before anything else.
+pub fn with_token(router: Router, token: &str) -> Router {
+    router.layer(middleware::from_fn_with_state(Arc::new(digest(token)), check_token))
+}
+
+/// Digests are compared, so that the time of the comparison says nothing about the token.
+fn digest(token: &str) -> Vec<u8> {
+    Sha256::digest(token.as_bytes()).to_vec()
+}
+
+async fn check_token(State(expected): State<Arc<Vec<u8>>>, request: Request, next: Next) -> Response {
+    let given = request
+        .headers()
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.strip_prefix("Bearer "));
+    if given.is_some_and(|given| digest(given) == *expected) {
+        next.run(request).await
+    } else {
+        ApiError::new(
+            StatusCode::UNAUTHORIZED,
+            "unauthorized",
+            "this address wants a bearer token",
+        )
+        .hint("set ARENAD_TOKEN to the token that the daemon was started with")
+        .into_response()
+    }
+}

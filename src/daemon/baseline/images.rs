@@ -1,0 +1,114 @@
+//! The images of services: built where the Compose file says how, pulled otherwise, each once however many wait for it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use super::context::{self, ContextError};
+use crate::domain::site::{BuildSpec, ServiceSpec};
+use crate::engine::{Engine, EngineError, Image, ImageBuild, labels};
+
+/// Why an image is not there.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// The build's inputs could not be read.
+    #[error("pack the build context {context}")]
+    Context {
+        /// The folder.
+        context: PathBuf,
+        /// What went wrong.
+        #[source]
+        cause: ContextError,
+    },
+    /// The engine could not look up, build or pull it.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// It was pulled and is still not there.
+    #[error("find image {0} after pulling it")]
+    Vanished(String),
+}
+
+/// Provides images.
+#[derive(Default)]
+pub struct Images {
+    /// One lock for each reference: the second who wants an image waits for the first and then finds it.
+    locks: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+impl Images {
+    /// Returns the service's image, building or pulling it first if need be. `stage` is told what is going on.
+    pub async fn provide(
+        &self,
+        engine: &dyn Engine,
+        service: &ServiceSpec,
+        stage: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Image, ImageError> {
+        let lock = match self.locks.lock() {
+            Ok(mut locks) => locks.entry(service.image.clone()).or_default().clone(),
+            Err(poisoned) => poisoned.into_inner().entry(service.image.clone()).or_default().clone(),
+        };
+        stage(&format!("image {}", service.image));
+        let _turn = lock.lock().await;
+        match &service.build {
+            Some(build) => built(engine, &service.image, build, stage).await,
+            None => pulled(engine, &service.image, stage).await,
+        }
+    }
+}
+
+async fn pulled(
+    engine: &dyn Engine,
+    reference: &str,
+    stage: &(dyn Fn(&str) + Send + Sync),
+) -> Result<Image, ImageError> {
+    if let Some(image) = engine.image(reference).await? {
+        return Ok(image);
+    }
+    engine
+        .pull(reference, &|line| stage(&format!("pulling {reference}: {line}")))
+        .await?;
+    engine
+        .image(reference)
+        .await?
+        .ok_or_else(|| ImageError::Vanished(reference.to_owned()))
+}
+
+async fn built(
+    engine: &dyn Engine,
+    tag: &str,
+    build: &BuildSpec,
+    stage: &(dyn Fn(&str) + Send + Sync),
+) -> Result<Image, ImageError> {
+    let spec = build.clone();
+    let packed = tokio::task::spawn_blocking(move || context::pack(&spec)).await;
+    let unreadable = |cause| ImageError::Context {
+        context: build.context.clone(),
+        cause,
+    };
+    let packed = match packed {
+        Ok(packed) => packed.map_err(unreadable)?,
+        Err(panicked) => {
+            let cause = std::io::Error::other(panicked);
+            return Err(unreadable(ContextError::Read {
+                path: build.context.clone(),
+                cause,
+            }));
+        }
+    };
+    if let Some(image) = engine.image(tag).await?
+        && image.labels.get(labels::BUILD_INPUTS) == Some(&packed.inputs)
+    {
+        return Ok(image);
+    }
+    let spec = ImageBuild {
+        tag,
+        context: packed.archive.into(),
+        dockerfile: &build.dockerfile.display().to_string(),
+        args: &build.args,
+        target: build.target.as_deref(),
+        labels: BTreeMap::from([(labels::BUILD_INPUTS.to_owned(), packed.inputs)]),
+    };
+    Ok(engine
+        .build(spec, &|line| stage(&format!("building {tag}: {line}")))
+        .await?)
+}

@@ -1,0 +1,212 @@
+//! Baselines: made once from the images, kept as snapshots, reused until the definition or an image changes.
+//!
+//! Start from the image, configure, wait for the deep probes, warm, bring the writers to rest, stop cleanly, commit. A
+//! baseline that is half made is containers with the role `builder` and nothing else: its row is written last, so a
+//! crash at any point leaves only what reconciliation removes.
+
+pub mod context;
+pub mod images;
+pub mod snapshot;
+pub mod steps;
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use self::images::ImageError;
+use super::shared::Shared;
+use super::store::{StoreError, StoredSnapshot};
+use crate::domain::ids::ServiceName;
+use crate::domain::instance::InstanceId;
+use crate::domain::site::Site;
+use crate::engine::labels::{self, Ownership};
+use crate::engine::{EngineError, Image};
+use crate::launch::{self, Blueprint, Incarnation, LaunchError, Remains, SavedVolumes};
+use crate::probes::NotReady;
+
+/// Why there is no baseline.
+#[derive(Debug, thiserror::Error)]
+pub enum BaselineError {
+    /// An image is missing and could not be made.
+    #[error("provide the image of {service}")]
+    Image {
+        /// The service.
+        service: ServiceName,
+        /// Why.
+        #[source]
+        cause: ImageError,
+    },
+    /// The containers could not be made or started.
+    #[error("start the site from its images")]
+    Launch(#[from] LaunchError),
+    /// The engine refused something.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The store refused something.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A configuration step failed.
+    #[error("configure step `{step}`: {reason}{log}")]
+    Configure {
+        /// The step's name.
+        step: String,
+        /// What went wrong.
+        reason: String,
+        /// The last lines of the containers' logs.
+        log: String,
+    },
+    /// The site did not become ready.
+    #[error("wait for the site: {cause}{log}")]
+    NotReady {
+        /// Why.
+        cause: NotReady,
+        /// The last lines of the containers' logs.
+        log: String,
+    },
+    /// A warming request or a quiesce command failed.
+    #[error("{doing}: {reason}")]
+    Step {
+        /// Which.
+        doing: &'static str,
+        /// What went wrong.
+        reason: String,
+    },
+    /// A container had to be killed, so its writers were not at rest.
+    #[error("stop {service} cleanly: {what}")]
+    NotClean {
+        /// The service.
+        service: ServiceName,
+        /// How it ended.
+        what: String,
+    },
+}
+
+/// Returns the site's baseline, making it first if there is none for this definition and these images.
+pub async fn provide(
+    shared: &Shared,
+    id: &InstanceId,
+    site: &Site,
+    stage: &(dyn Fn(&str) + Send + Sync),
+) -> Result<StoredSnapshot, BaselineError> {
+    let mut images = BTreeMap::new();
+    for service in &site.services {
+        let image = shared
+            .images
+            .provide(shared.engine.as_ref(), service, stage)
+            .await
+            .map_err(|cause| BaselineError::Image {
+                service: service.name.clone(),
+                cause,
+            })?;
+        images.insert(service.name.clone(), image);
+    }
+    let key = key(site, &images);
+    if let Some(found) = shared
+        .store
+        .baseline(id.environment.as_str(), site.name.as_str(), &key)
+        .await?
+        && snapshot::is_whole(shared, &found).await?
+    {
+        return Ok(found);
+    }
+    // What an earlier attempt left would be in the way of this one's names.
+    let remains = Remains {
+        installation: &shared.installation,
+        instance: id,
+        role: labels::ROLE_BUILDER,
+        except: None,
+    };
+    launch::remove(shared.engine.as_ref(), remains).await?;
+    let made = make(shared, id, site, &images, key, stage).await;
+    let removed = launch::remove(shared.engine.as_ref(), remains).await;
+    let made = made?;
+    removed?;
+    Ok(made)
+}
+
+/// What a baseline depends on: the definition's relevant parts and the images' ids.
+fn key(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String {
+    let mut digest = Sha256::new();
+    digest.update(&site.baseline_inputs);
+    for (service, image) in images {
+        digest.update(format!("\0{service}={}", image.id));
+    }
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+async fn make(
+    shared: &Shared,
+    id: &InstanceId,
+    site: &Site,
+    images: &BTreeMap<ServiceName, Image>,
+    key: String,
+    stage: &(dyn Fn(&str) + Send + Sync),
+) -> Result<StoredSnapshot, BaselineError> {
+    let engine = shared.engine.as_ref();
+    let blueprint = Blueprint {
+        id,
+        site,
+        ownership: Ownership {
+            installation: shared.installation.clone(),
+            environment: id.environment.to_string(),
+            site: site.name.to_string(),
+            instance: id.to_string(),
+            generation: 0,
+            role: labels::ROLE_BUILDER,
+            snapshot: String::new(),
+        },
+        images: images
+            .iter()
+            .map(|(service, image)| (service.clone(), image.id.clone()))
+            .collect(),
+        volumes: SavedVolumes::new(),
+        block: shared.block,
+    };
+    stage("baseline: starting from the image");
+    let mut incarnation = blueprint.create(engine).await?;
+    launch::start(engine, site, &mut incarnation, Instant::now() + site.readiness.timeout).await?;
+    configure(shared, site, &incarnation, stage).await?;
+    stage("baseline: stopping cleanly");
+    snapshot::stop_cleanly(shared, site, &incarnation).await?;
+    stage("baseline: taking the snapshot");
+    snapshot::store(shared, id, site, &incarnation, snapshot::Purpose::Baseline { key }).await
+}
+
+async fn configure(
+    shared: &Shared,
+    site: &Site,
+    incarnation: &Incarnation,
+    stage: &(dyn Fn(&str) + Send + Sync),
+) -> Result<(), BaselineError> {
+    let engine = shared.engine.as_ref();
+    let total = site.baseline.configure.len();
+    for (index, step) in site.baseline.configure.iter().enumerate() {
+        stage(&format!("baseline: configuring {}/{total}: {}", index + 1, step.name));
+        if let Err(reason) = steps::configure(engine, &shared.prober, site, incarnation, step).await {
+            let log = shared.prober.log_tail(incarnation, 15).await;
+            return Err(BaselineError::Configure {
+                step: step.name.clone(),
+                reason,
+                log,
+            });
+        }
+    }
+    stage("baseline: waiting for the site");
+    let waiting = |failure: &crate::probes::ProbeFailure| stage(&format!("baseline: waiting for the site: {failure}"));
+    if let Err(cause) = shared.prober.wait_ready(site, incarnation, &waiting).await {
+        let log = shared.prober.log_tail(incarnation, 15).await;
+        return Err(BaselineError::NotReady { cause, log });
+    }
+    let total = site.baseline.warm.len();
+    for (index, step) in site.baseline.warm.iter().enumerate() {
+        stage(&format!("baseline: warming {}/{total}: {}", index + 1, step.path));
+        steps::http(&shared.prober, incarnation, step)
+            .await
+            .map_err(|reason| BaselineError::Step {
+                doing: "warm the site",
+                reason,
+            })?;
+    }
+    Ok(())
+}

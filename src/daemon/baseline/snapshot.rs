@@ -1,0 +1,222 @@
+//! Taking snapshots of stopped containers, knowing whether one is whole, and removing one.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use super::{BaselineError, steps};
+use crate::daemon::shared::Shared;
+use crate::daemon::store::StoredSnapshot;
+use crate::domain::ids::ServiceName;
+use crate::domain::instance::InstanceId;
+use crate::domain::site::Site;
+use crate::engine::{ContainerState, EngineError, labels};
+use crate::launch::{self, Incarnation, SavedVolumes};
+
+/// The repository name of committed images.
+const REPOSITORY: &str = "arenad-snapshot";
+
+/// The exit code of a process that SIGKILL ended: the grace period was too short for it.
+const KILLED: i64 = 137;
+
+/// What a snapshot is taken for.
+#[derive(Debug, Clone)]
+pub enum Purpose {
+    /// To be the baseline made from this key.
+    Baseline {
+        /// What it was made from.
+        key: String,
+    },
+    /// Because a person asked.
+    Named {
+        /// What they call it.
+        name: String,
+    },
+}
+
+/// Brings the writers to rest and stops the containers, the dependent ones first.
+pub async fn stop_cleanly(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result<(), BaselineError> {
+    let engine = shared.engine.as_ref();
+    for step in &site.baseline.quiesce {
+        steps::exec(engine, incarnation, step)
+            .await
+            .map_err(|reason| BaselineError::Step {
+                doing: "bring the writers to rest",
+                reason,
+            })?;
+    }
+    for service in site.services.iter().rev() {
+        let Some(handle) = incarnation.containers.get(&service.name) else {
+            continue;
+        };
+        engine.stop(handle, service.stop_grace_period).await?;
+        let status = engine.inspect(handle).await?;
+        let what = match status.state {
+            ContainerState::Exited(KILLED) => {
+                format!(
+                    "it did not end within its stop_grace_period of {:?} and was killed",
+                    service.stop_grace_period
+                )
+            }
+            ContainerState::Exited(_) => continue,
+            state => format!("it is {state:?}"),
+        };
+        return Err(BaselineError::NotClean {
+            service: service.name.clone(),
+            what,
+        });
+    }
+    Ok(())
+}
+
+/// Commits stopped containers, saves their volumes, and writes the row.
+pub async fn store(
+    shared: &Shared,
+    id: &InstanceId,
+    site: &Site,
+    incarnation: &Incarnation,
+    purpose: Purpose,
+) -> Result<StoredSnapshot, BaselineError> {
+    let engine = shared.engine.as_ref();
+    let labels = BTreeMap::from([
+        (labels::INSTALLATION.to_owned(), shared.installation.clone()),
+        (labels::ENVIRONMENT.to_owned(), id.environment.to_string()),
+        (labels::SITE.to_owned(), site.name.to_string()),
+        (labels::ROLE.to_owned(), labels::ROLE_SNAPSHOT.to_owned()),
+    ]);
+    let mut digest = Sha256::new();
+    digest.update(format!("{}/{}", id.environment, site.name));
+    let mut images = BTreeMap::new();
+    let mut size_bytes = 0;
+    for (service, handle) in &incarnation.containers {
+        // A tag keeps `docker image prune` away; the name says what it is, the random end keeps two apart.
+        let tag = format!(
+            "{}-{}-{service}-{:08x}",
+            id.environment,
+            site.name,
+            rand::random::<u32>()
+        );
+        let image_id = engine.commit(handle, REPOSITORY, &tag, &labels).await?;
+        let image = engine.image(&image_id).await?.ok_or_else(|| EngineError::NotFound {
+            doing: "look up the committed image".to_owned(),
+            message: image_id.clone(),
+        })?;
+        digest.update(format!("\0{service}\0{}", image.layers.join(",")));
+        size_bytes += image.size_bytes;
+        images.insert(service.to_string(), image_id);
+    }
+    let folder = shared.state_dir.volumes();
+    let volumes = launch::save_volumes(engine, site, &incarnation.containers, &folder).await?;
+    let volumes: BTreeMap<String, BTreeMap<String, String>> = volumes
+        .into_iter()
+        .map(|(service, paths)| {
+            (
+                service.to_string(),
+                paths.into_iter().map(|(path, file)| (path, name(&file))).collect(),
+            )
+        })
+        .collect();
+    digest.update(format!("\0{volumes:?}"));
+    let (baseline_key, name) = match purpose {
+        Purpose::Baseline { key } => (Some(key), None),
+        Purpose::Named { name } => (None, Some(name)),
+    };
+    let snapshot = StoredSnapshot {
+        id: digest
+            .finalize()
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
+        environment: id.environment.to_string(),
+        site: site.name.to_string(),
+        baseline_key,
+        name,
+        images,
+        volumes,
+        size_bytes,
+        created_at: Timestamp::now(),
+    };
+    shared.store.save_snapshot(&snapshot).await?;
+    let what = if snapshot.baseline_key.is_some() {
+        "baseline"
+    } else {
+        "snapshot"
+    };
+    let message = format!("{what} {} of {}/{} is stored", snapshot.id, id.environment, site.name);
+    shared
+        .events
+        .note("snapshot.stored", Some(&id.to_string()), &message)
+        .await;
+    Ok(snapshot)
+}
+
+fn name(file: &std::path::Path) -> String {
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Where a snapshot's volume archives are.
+pub fn saved_volumes(shared: &Shared, snapshot: &StoredSnapshot) -> SavedVolumes {
+    let folder = shared.state_dir.volumes();
+    let files = |paths: &BTreeMap<String, String>| -> BTreeMap<String, PathBuf> {
+        paths
+            .iter()
+            .map(|(path, file)| (path.clone(), folder.join(file)))
+            .collect()
+    };
+    snapshot
+        .volumes
+        .iter()
+        .filter_map(|(service, paths)| Some((ServiceName::parse(service).ok()?, files(paths))))
+        .collect()
+}
+
+/// The image of each service of a snapshot.
+pub fn images(snapshot: &StoredSnapshot) -> BTreeMap<ServiceName, String> {
+    snapshot
+        .images
+        .iter()
+        .filter_map(|(service, image)| Some((ServiceName::parse(service).ok()?, image.clone())))
+        .collect()
+}
+
+/// Whether everything that a snapshot names is still there: someone may have removed images behind our back.
+pub async fn is_whole(shared: &Shared, snapshot: &StoredSnapshot) -> Result<bool, EngineError> {
+    for image in snapshot.images.values() {
+        if shared.engine.image(image).await?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(saved_volumes(shared, snapshot)
+        .values()
+        .flat_map(BTreeMap::values)
+        .all(|file| file.is_file()))
+}
+
+/// Removes a snapshot's row, then its images and the archives that no other snapshot names. In this order: a row
+/// without images would be taken for a snapshot, images without a row are leftovers that reconciliation removes.
+pub async fn remove(shared: &Shared, snapshot: &StoredSnapshot) -> Result<(), BaselineError> {
+    shared.store.forget_snapshot(&snapshot.id).await?;
+    let others = shared.store.snapshots().await?;
+    for image in snapshot.images.values() {
+        if !others
+            .iter()
+            .any(|other| other.images.values().any(|named| named == image))
+        {
+            shared.engine.remove_image(image).await?;
+        }
+    }
+    let named: Vec<&String> = others
+        .iter()
+        .flat_map(|other| other.volumes.values().flat_map(BTreeMap::values))
+        .collect();
+    for file in snapshot.volumes.values().flat_map(BTreeMap::values) {
+        if !named.contains(&file) {
+            // Gone already is fine; anything else is found again by `prune`.
+            let _ = tokio::fs::remove_file(shared.state_dir.volumes().join(file)).await;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! The steps of a baseline's configuration, and the requests that warm it.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::domain::site::{ConfigureAction, ConfigureStep, ExecStep, HttpStep, Site};
+use crate::engine::Engine;
+use crate::launch::Incarnation;
+use crate::probes::{HttpExchange, Prober, describe, exchange, run_statement};
+
+/// The pause before a failing step is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(300);
+
+/// Runs one configuration step, trying again for as long as the definition says.
+pub async fn configure(
+    engine: &dyn Engine,
+    prober: &Prober,
+    site: &Site,
+    incarnation: &Incarnation,
+    step: &ConfigureStep,
+) -> Result<(), String> {
+    let deadline = Instant::now() + step.retry_for;
+    loop {
+        let outcome = match &step.action {
+            ConfigureAction::Exec(step) => exec(engine, incarnation, step).await,
+            ConfigureAction::Http(step) => http(prober, incarnation, step).await,
+            ConfigureAction::Sql { database, statement } => match site.databases.get(database) {
+                Some(database) => run_statement(database, incarnation, statement)
+                    .await
+                    .map(drop)
+                    .map_err(|error| error.to_string()),
+                None => Err(format!("database {database} is not declared")),
+            },
+        };
+        match outcome {
+            Err(_) if Instant::now() < deadline => tokio::time::sleep(RETRY_PAUSE).await,
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Runs a command that must end with 0.
+pub async fn exec(engine: &dyn Engine, incarnation: &Incarnation, step: &ExecStep) -> Result<(), String> {
+    let handle = incarnation
+        .containers
+        .get(&step.service)
+        .ok_or_else(|| format!("service {} has no container", step.service))?;
+    let output = engine
+        .exec(handle, &step.command, step.user.as_deref(), step.timeout)
+        .await
+        .map_err(|error| describe(&error))?;
+    if output.code == 0 {
+        return Ok(());
+    }
+    let said = if output.stderr.trim().is_empty() {
+        &output.stdout
+    } else {
+        &output.stderr
+    };
+    let tail: Vec<&str> = said.trim().lines().rev().take(5).collect();
+    let tail = tail.into_iter().rev().collect::<Vec<_>>().join("\n    ");
+    Err(format!(
+        "`{}` ended with code {}:\n    {tail}",
+        step.command.join(" "),
+        output.code
+    ))
+}
+
+/// Sends a request that must be answered with one of the step's status codes.
+pub async fn http(prober: &Prober, incarnation: &Incarnation, step: &HttpStep) -> Result<(), String> {
+    let request = HttpExchange {
+        service: &step.service,
+        port: step.port,
+        method: &step.method,
+        path: &step.path,
+        headers: &step.headers,
+        body: step.body.as_deref(),
+    };
+    let answer = tokio::time::timeout(step.timeout, exchange(prober.http(), incarnation, &request))
+        .await
+        .map_err(|_| format!("{} {}: no answer within {:?}", step.method, step.path, step.timeout))?
+        .map_err(|error| format!("{} {}: {error}", step.method, step.path))?;
+    if step.status.contains(&answer.status) {
+        Ok(())
+    } else {
+        Err(format!(
+            "{} {}: status {}, expected {:?}",
+            step.method, step.path, answer.status, step.status
+        ))
+    }
+}

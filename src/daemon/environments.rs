@@ -1,0 +1,459 @@
+//! The environments that are up: definitions on one side, instance drivers on the other.
+//!
+//! Bringing up, taking down and restoring are serialised by one lock; resets and status go around it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::{Arc, RwLock};
+
+use super::baseline::{BaselineError, snapshot};
+use super::gateway::{HoldLimits, OpenError, Route};
+use super::instance::{self, AskError, InstanceHandle, Outcome, Ticket};
+use super::ports;
+use super::reconcile;
+use super::shared::Shared;
+use super::store::{StoreError, StoredEnvironment};
+use crate::definition::{self, Diagnostics, SourceFile, Sources};
+use crate::domain::ids::SiteName;
+use crate::domain::instance::{InstanceId, Trouble};
+use crate::domain::request_queue::Request;
+use crate::domain::site::{Environment, Site};
+use crate::engine::{EngineEvent, labels};
+use crate::probes::describe;
+
+/// Why an environment could not be brought up, taken down or found.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvironmentError {
+    /// The definition does not hold.
+    #[error("understand the definition:\n{0}")]
+    Definition(Diagnostics),
+    /// No environment of that name is up.
+    #[error("find environment {name}: {}", if known.is_empty() { "none is up".to_owned() } else { format!("up are {}", known.join(", ")) })]
+    UnknownEnvironment {
+        /// The name asked for.
+        name: String,
+        /// Those that are up.
+        known: Vec<String>,
+    },
+    /// The environment has no such site.
+    #[error("find site {name} in {environment}: it has {}", known.join(", "))]
+    UnknownSite {
+        /// The environment.
+        environment: String,
+        /// The name asked for.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// Public ports are taken.
+    #[error("open the public ports: {}", list_taken(.0))]
+    PortsTaken(Vec<TakenPort>),
+    /// An instance did not take the request.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// The store refused something.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A snapshot or image could not be removed.
+    #[error(transparent)]
+    Baseline(#[from] BaselineError),
+    /// The engine refused something.
+    #[error(transparent)]
+    Engine(#[from] crate::engine::EngineError),
+    /// Sites could not be taken down.
+    #[error("take down {}", .0.iter().map(|(site, trouble)| format!("{site}: {}", trouble.reason)).collect::<Vec<_>>().join("; "))]
+    NotDown(Vec<(String, Trouble)>),
+}
+
+/// A public port that something else listens on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenPort {
+    /// The site that wants it.
+    pub site: String,
+    /// Where.
+    pub address: SocketAddr,
+    /// Who has it, or why else it could not be opened.
+    pub owner: String,
+}
+
+fn list_taken(taken: &[TakenPort]) -> String {
+    let shown: Vec<String> = taken
+        .iter()
+        .map(|port| format!("{} (for {}) is held by {}", port.address, port.site, port.owner))
+        .collect();
+    shown.join("; ")
+}
+
+struct Running {
+    definition: Environment,
+    instances: BTreeMap<SiteName, InstanceHandle>,
+}
+
+/// The environments of the daemon.
+pub struct Environments {
+    shared: Arc<Shared>,
+    running: RwLock<BTreeMap<String, Running>>,
+    change: tokio::sync::Mutex<()>,
+}
+
+impl Environments {
+    /// None yet.
+    pub fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            running: RwLock::default(),
+            change: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&BTreeMap<String, Running>) -> T) -> T {
+        // A panic while the lock is held leaves a map that is whole: every change is one insert or remove.
+        look(&self.running.read().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    fn write<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Running>) -> T) -> T {
+        change(&mut self.running.write().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// Each environment with the handles of its sites, in the definition's order.
+    pub fn list(&self) -> Vec<(Environment, Vec<InstanceHandle>)> {
+        self.read(|running| {
+            let handles = |environment: &Running| {
+                let sites = environment.definition.sites.iter();
+                sites
+                    .filter_map(|site| environment.instances.get(&site.name).cloned())
+                    .collect()
+            };
+            running
+                .values()
+                .map(|environment| (environment.definition.clone(), handles(environment)))
+                .collect()
+        })
+    }
+
+    /// The handles of the named sites of an environment; all if none is named.
+    pub fn choose(&self, name: &str, sites: &[String]) -> Result<Vec<InstanceHandle>, EnvironmentError> {
+        let listed = self.list();
+        let Some((environment, handles)) = listed.iter().find(|(environment, _)| environment.name.as_str() == name)
+        else {
+            let known = listed
+                .iter()
+                .map(|(environment, _)| environment.name.to_string())
+                .collect();
+            return Err(EnvironmentError::UnknownEnvironment {
+                name: name.to_owned(),
+                known,
+            });
+        };
+        if sites.is_empty() {
+            return Ok(handles.clone());
+        }
+        sites
+            .iter()
+            .map(|site| {
+                handles
+                    .iter()
+                    .find(|handle| handle.site.name.as_str() == site)
+                    .cloned()
+                    .ok_or_else(|| EnvironmentError::UnknownSite {
+                        environment: environment.name.to_string(),
+                        name: site.clone(),
+                        known: handles.iter().map(|handle| handle.site.name.to_string()).collect(),
+                    })
+            })
+            .collect()
+    }
+
+    /// The instances that an operation is working on.
+    fn busy(&self) -> BTreeSet<String> {
+        let handles = self.list().into_iter().flat_map(|(_, handles)| handles);
+        let works = |handle: &InstanceHandle| {
+            matches!(
+                handle.report().state.name(),
+                "preparing" | "starting" | "resetting" | "stopping"
+            ) || handle.report().stage.is_some()
+        };
+        handles.filter(works).map(|handle| handle.id.to_string()).collect()
+    }
+
+    /// Removes what is left over in the engine.
+    pub async fn reconcile(&self) {
+        let _turn = self.change.lock().await;
+        if let Err(error) = reconcile::pass(&self.shared, self.busy()).await {
+            tracing::warn!(error = describe(&error), "reconciliation did not come to its end");
+        }
+    }
+
+    /// Brings the named sites up, all if none is named; returns when the work has begun.
+    pub async fn up(
+        &self,
+        stored: StoredEnvironment,
+        sites: &[String],
+    ) -> Result<Vec<(InstanceHandle, Ticket)>, EnvironmentError> {
+        let definition = parse(&stored).map_err(EnvironmentError::Definition)?;
+        let chosen = choose_sites(&definition, sites)?;
+        let _turn = self.change.lock().await;
+        self.retire_changed(&definition, &chosen).await?;
+        let present = self.read(|running| {
+            running
+                .get(definition.name.as_str())
+                .map(|running| running.instances.clone())
+                .unwrap_or_default()
+        });
+        let new: Vec<&Site> = chosen
+            .iter()
+            .copied()
+            .filter(|site| !present.contains_key(&site.name))
+            .collect();
+        let mut routes = self.open_ports(&definition, &new).await?;
+        self.shared.store.save_environment(&stored).await?;
+        for site in &chosen {
+            self.shared
+                .store
+                .want_instance(&InstanceId::serving(&definition.name, &site.name), true)
+                .await?;
+        }
+        let mut instances = present;
+        for site in new {
+            let id = InstanceId::serving(&definition.name, &site.name);
+            let row = self.shared.store.instance(&id).await?;
+            if let Some(route) = routes.remove(&site.name) {
+                let handle = instance::spawn(&self.shared, id, Arc::new(site.clone()), route, row);
+                instances.insert(site.name.clone(), handle);
+            }
+        }
+        let handles: Vec<InstanceHandle> = chosen
+            .iter()
+            .filter_map(|site| instances.get(&site.name).cloned())
+            .collect();
+        self.write(|running| running.insert(definition.name.to_string(), Running { definition, instances }));
+        let mut begun = Vec::new();
+        for handle in handles {
+            let ticket = handle.ask(Request::Up).await?;
+            begun.push((handle, ticket));
+        }
+        Ok(begun)
+    }
+
+    /// Takes down the sites whose definition is another now; they come up again by the new one.
+    async fn retire_changed(&self, definition: &Environment, chosen: &[&Site]) -> Result<(), EnvironmentError> {
+        let present = self.read(|running| {
+            running
+                .get(definition.name.as_str())
+                .map(|running| running.instances.clone())
+                .unwrap_or_default()
+        });
+        let is_changed = |handle: &InstanceHandle| {
+            let now = chosen.iter().find(|site| site.name == handle.site.name);
+            let is_gone = !definition.sites.iter().any(|site| site.name == handle.site.name);
+            is_gone || now.is_some_and(|site| **site != *handle.site)
+        };
+        for (name, handle) in present.into_iter().filter(|(_, handle)| is_changed(handle)) {
+            let ticket = handle.ask(Request::Down).await?;
+            if let Outcome::Failed(trouble) = ticket.wait().await {
+                return Err(EnvironmentError::NotDown(vec![(name.to_string(), trouble)]));
+            }
+            self.dismiss(definition.name.as_str(), &name, handle).await;
+        }
+        Ok(())
+    }
+
+    /// Lets a driver end and waits until its port is free again.
+    async fn dismiss(&self, environment: &str, site: &SiteName, handle: InstanceHandle) {
+        self.write(|running| {
+            running
+                .get_mut(environment)
+                .and_then(|running| running.instances.remove(site))
+        });
+        let mut changes = handle.changes();
+        drop(handle);
+        while changes.changed().await.is_ok() {}
+    }
+
+    /// Opens the public ports of sites, all or none, before anything of them is started.
+    async fn open_ports(
+        &self,
+        definition: &Environment,
+        sites: &[&Site],
+    ) -> Result<BTreeMap<SiteName, Route>, EnvironmentError> {
+        let mut routes = BTreeMap::new();
+        let mut taken = Vec::new();
+        for site in sites {
+            let address = SocketAddr::new(definition.listen, site.public.port);
+            let hold = HoldLimits {
+                requests: site.reset.hold_requests,
+                timeout: site.reset.hold_timeout,
+            };
+            match self.shared.gateway.open(address, hold, site.name.as_str()) {
+                Ok(route) => {
+                    routes.insert(site.name.clone(), route);
+                }
+                Err(error) => {
+                    let owner = match error {
+                        OpenError::PortTaken { .. } => ports::owner(self.shared.engine.as_ref(), address).await,
+                        error => describe(&error),
+                    };
+                    taken.push(TakenPort {
+                        site: site.name.to_string(),
+                        address,
+                        owner,
+                    });
+                }
+            }
+        }
+        if taken.is_empty() {
+            return Ok(routes);
+        }
+        for route in routes.into_values() {
+            route.close().await;
+        }
+        Err(EnvironmentError::PortsTaken(taken))
+    }
+
+    /// Takes the named sites down, all if none is named, and waits for it. With `purge` their snapshots and the images
+    /// built for them go too.
+    pub async fn down(&self, name: &str, sites: &[String], purge: bool) -> Result<(), EnvironmentError> {
+        let _turn = self.change.lock().await;
+        let handles = self.choose(name, sites)?;
+        let mut tickets = Vec::new();
+        for handle in handles {
+            self.shared.store.want_instance(&handle.id, false).await?;
+            let ticket = handle.ask(Request::Down).await?;
+            tickets.push((handle, ticket));
+        }
+        let mut troubled = Vec::new();
+        let mut gone = Vec::new();
+        for (handle, ticket) in tickets {
+            match ticket.wait().await {
+                Outcome::Failed(trouble) => troubled.push((handle.site.name.to_string(), trouble)),
+                Outcome::Done { .. } | Outcome::Superseded => {
+                    gone.push(handle.site.clone());
+                    let site = handle.site.name.clone();
+                    self.dismiss(name, &site, handle).await;
+                }
+            }
+        }
+        if purge {
+            self.purge(name, &gone).await?;
+        }
+        let is_empty = self.read(|running| running.get(name).is_none_or(|running| running.instances.is_empty()));
+        if is_empty {
+            self.shared.store.forget_environment(name).await?;
+            self.write(|running| running.remove(name));
+            let message = format!("environment {name} is down");
+            self.shared.events.note("environment.down", None, &message).await;
+        }
+        if troubled.is_empty() {
+            Ok(())
+        } else {
+            Err(EnvironmentError::NotDown(troubled))
+        }
+    }
+
+    async fn purge(&self, environment: &str, sites: &[Arc<Site>]) -> Result<(), EnvironmentError> {
+        let engine = self.shared.engine.as_ref();
+        for stored in self.shared.store.snapshots().await? {
+            if stored.environment == environment && sites.iter().any(|site| site.name.as_str() == stored.site) {
+                snapshot::remove(&self.shared, &stored).await?;
+            }
+        }
+        let still_needed: BTreeSet<String> = self.read(|running| {
+            let handles = running.values().flat_map(|running| running.instances.values());
+            handles
+                .flat_map(|handle| handle.site.services.iter().map(|service| service.image.clone()))
+                .collect()
+        });
+        let built = sites
+            .iter()
+            .flat_map(|site| &site.services)
+            .filter(|service| service.build.is_some());
+        let mut tags: BTreeSet<String> = built.map(|service| service.image.clone()).collect();
+        tags.retain(|tag| !still_needed.contains(tag));
+        for tag in tags {
+            if let Some(image) = engine.image(&tag).await? {
+                remove_unused(engine, &image.id).await?;
+            }
+        }
+        if still_needed.is_empty() {
+            // Stages of multi-stage builds, then the base that all stood on.
+            for label in [labels::BUILD_INPUTS, labels::BUILD_STAGE, labels::BASE] {
+                for image in engine.images(label, None).await? {
+                    remove_unused(engine, &image.id).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes up where an earlier daemon left off.
+    pub async fn restore(&self) -> Result<(), StoreError> {
+        for stored in self.shared.store.environments().await? {
+            let rows = self.shared.store.instances(&stored.name).await?;
+            let wanted: Vec<String> = rows
+                .into_iter()
+                .filter(|row| row.desired_up)
+                .map(|row| row.site)
+                .collect();
+            if wanted.is_empty() {
+                self.shared.store.forget_environment(&stored.name).await?;
+                continue;
+            }
+            let name = stored.name.clone();
+            if let Err(error) = self.up(stored, &wanted).await {
+                let message = format!("environment {name} could not be taken up again: {}", describe(&error));
+                self.shared.events.note("environment.failed", None, &message).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes an event of the engine on to the instance that it is about.
+    pub fn tell(&self, event: &EngineEvent) {
+        let Some(id) = event.labels.get(labels::INSTANCE) else {
+            return;
+        };
+        self.read(|running| {
+            let mut handles = running.values().flat_map(|running| running.instances.values());
+            if let Some(handle) = handles.find(|handle| handle.id.to_string() == *id) {
+                handle.tell(event.clone());
+            }
+        });
+    }
+}
+
+async fn remove_unused(engine: &dyn crate::engine::Engine, id: &str) -> Result<(), crate::engine::EngineError> {
+    match engine.remove_image(id).await {
+        // Someone else's container or image needs it: it is theirs to remove.
+        Err(crate::engine::EngineError::Conflict { .. }) => Ok(()),
+        result => result,
+    }
+}
+
+fn parse(stored: &StoredEnvironment) -> Result<Environment, Diagnostics> {
+    let file = |(path, text): &(String, String)| SourceFile::new(path.clone(), text.clone());
+    let sources = Sources {
+        root: stored.root.clone().into(),
+        environment: file(&stored.environment),
+        compose: file(&stored.compose),
+        dotenv: stored.dotenv.as_ref().map(file),
+    };
+    definition::load(&sources, &stored.variables).map(|loaded| loaded.environment)
+}
+
+fn choose_sites<'a>(definition: &'a Environment, names: &[String]) -> Result<Vec<&'a Site>, EnvironmentError> {
+    if names.is_empty() {
+        return Ok(definition.sites.iter().collect());
+    }
+    let find = |name: &String| {
+        definition
+            .sites
+            .iter()
+            .find(|site| site.name.as_str() == name)
+            .ok_or_else(|| EnvironmentError::UnknownSite {
+                environment: definition.name.to_string(),
+                name: name.clone(),
+                known: definition.sites.iter().map(|site| site.name.to_string()).collect(),
+            })
+    };
+    names.iter().map(find).collect()
+}

@@ -1,0 +1,191 @@
+//! Bodies on their way through: never stored, one chunk at a time, at the pace of the slower side.
+
+use std::cell::Cell;
+use std::fmt;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+
+use super::client::Client;
+use super::local::{InFlight, LocalRoute};
+use super::pool::TargetConnection;
+
+/// How far a client's body has come; outlives the body, which hyper owns.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    pub(super) is_ended: Cell<bool>,
+    pub(super) is_broken: Cell<bool>,
+}
+
+/// The body of a request on its way to a target.
+pub(super) enum RequestBody {
+    None,
+    Streamed {
+        incoming: Incoming,
+        progress: Rc<Progress>,
+        route: Rc<LocalRoute>,
+    },
+}
+
+impl RequestBody {
+    pub(super) fn progress(&self) -> Option<Rc<Progress>> {
+        match self {
+            Self::None => None,
+            Self::Streamed { progress, .. } => Some(Rc::clone(progress)),
+        }
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Self::Streamed {
+            incoming,
+            progress,
+            route,
+        } = self.get_mut()
+        else {
+            return Poll::Ready(None);
+        };
+        let polled = Pin::new(&mut *incoming).poll_frame(cx);
+        match &polled {
+            Poll::Pending => {}
+            Poll::Ready(Some(Ok(frame))) => {
+                route.count_to_site(frame.data_ref().map_or(0, Bytes::len));
+                progress.is_ended.set(incoming.is_end_stream());
+            }
+            Poll::Ready(Some(Err(_))) => progress.is_broken.set(true),
+            Poll::Ready(None) => progress.is_ended.set(true),
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::None => true,
+            Self::Streamed { incoming, .. } => incoming.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::None => SizeHint::with_exact(0),
+            Self::Streamed { incoming, .. } => incoming.size_hint(),
+        }
+    }
+}
+
+/// The body of an answer on its way to a client.
+pub(super) enum AnswerBody {
+    /// From the gateway itself.
+    Own(Option<Bytes>),
+    /// From the target.
+    Passed(PassedBody),
+}
+
+/// A target's body, with the connection that it comes from.
+///
+/// The connection has no task of its own: whoever asks for a chunk drives it. Client and target then share one task, and a
+/// chunk crosses from one to the other without waking anybody.
+pub(super) struct PassedBody {
+    incoming: Incoming,
+    connection: Option<Box<TargetConnection>>,
+    client: Rc<Client>,
+    visit: Option<InFlight>,
+}
+
+impl PassedBody {
+    pub(super) fn new(
+        incoming: Incoming,
+        connection: Box<TargetConnection>,
+        client: Rc<Client>,
+        visit: InFlight,
+    ) -> Self {
+        let mut body = Self {
+            incoming,
+            connection: Some(connection),
+            client,
+            visit: Some(visit),
+        };
+        if body.incoming.is_end_stream() {
+            body.finish();
+        }
+        body
+    }
+
+    fn finish(&mut self) {
+        if let Some(visit) = self.visit.take() {
+            if let Some(connection) = self.connection.take() {
+                visit.route().pool.put(visit.route(), connection);
+            }
+            self.client.end_answer();
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let mut polled = Pin::new(&mut self.incoming).poll_frame(cx);
+        if polled.is_pending()
+            && let Some(connection) = &mut self.connection
+        {
+            connection.drive(cx);
+            polled = Pin::new(&mut self.incoming).poll_frame(cx);
+        }
+        match &polled {
+            Poll::Pending => {}
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Some(visit) = &self.visit {
+                    visit.route().count_from_site(frame.data_ref().map_or(0, Bytes::len));
+                }
+                if self.incoming.is_end_stream() {
+                    self.finish();
+                }
+            }
+            Poll::Ready(Some(Err(_))) => {
+                if let Some(visit) = &self.visit {
+                    visit.route().shared.counters.target_failed();
+                }
+                // hyper would close in order, and to a client that reads until the end that looks like a whole body.
+                self.client.link.cut();
+            }
+            Poll::Ready(None) => self.finish(),
+        }
+        polled
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match self.get_mut() {
+            Self::Own(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Self::Passed(body) => body.poll(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Own(text) => text.is_none(),
+            Self::Passed(body) => body.incoming.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Own(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
+            Self::Passed(body) => body.incoming.size_hint(),
+        }
+    }
+}
+
+impl fmt::Debug for PassedBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PassedBody").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,306 @@
+//! Heads on their way through: what is refused, what stays on one hop, what the gateway adds.
+
+use std::cell::RefCell;
+use std::net::{IpAddr, SocketAddr};
+
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, EXPECT, FORWARDED, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
+    TRANSFER_ENCODING, UPGRADE,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, Version, request, response};
+
+use super::refusal::Refusal;
+
+static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+static PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+static PROXY_AUTHENTICATION_INFO: HeaderName = HeaderName::from_static("proxy-authentication-info");
+static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+static X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+static X_FORWARDED_PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
+static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// What the gateway tells a site about a client connection; built once per connection.
+pub(super) struct Origin {
+    address: HeaderValue,
+    forwarded_for: String,
+    local: HeaderValue,
+    host: RefCell<Option<HostFacts>>,
+}
+
+/// What follows from a Host value; browsers send the same one with every request of a connection.
+struct HostFacts {
+    host: HeaderValue,
+    port: HeaderValue,
+    forwarded: HeaderValue,
+}
+
+impl Origin {
+    pub(super) fn new(peer: SocketAddr, local: SocketAddr) -> Self {
+        let ip = peer.ip().to_canonical();
+        // RFC 7239 section 6: an IPv6 address is bracketed, and a bracket needs quotes.
+        let forwarded_for = match ip {
+            IpAddr::V4(ip) => ip.to_string(),
+            IpAddr::V6(ip) => format!("\"[{ip}]\""),
+        };
+        Self {
+            address: ascii(ip.to_string()),
+            forwarded_for,
+            local: ascii(SocketAddr::new(local.ip().to_canonical(), local.port()).to_string()),
+            host: RefCell::new(None),
+        }
+    }
+
+    fn stamp(&self, headers: &mut HeaderMap) {
+        // HTTP/1.0 may do without Host; towards the site the request is HTTP/1.1, which may not.
+        let host = headers.entry(HOST).or_insert_with(|| self.local.clone()).clone();
+        let mut facts = self.host.borrow_mut();
+        if facts.as_ref().is_none_or(|facts| facts.host != host) {
+            *facts = Some(self.facts_of(&host));
+        }
+        let Some(facts) = facts.as_ref() else { return };
+        headers.insert(&X_FORWARDED_FOR, self.address.clone());
+        headers.insert(&X_FORWARDED_PROTO, HeaderValue::from_static("http"));
+        headers.insert(&X_FORWARDED_PORT, facts.port.clone());
+        headers.insert(FORWARDED, facts.forwarded.clone());
+        headers.insert(&X_FORWARDED_HOST, host);
+    }
+
+    fn facts_of(&self, host: &HeaderValue) -> HostFacts {
+        let text = host.to_str().unwrap_or_default();
+        // The port of the address that the client used, which need not be the one that it reached.
+        let port = port_of(text).unwrap_or("80");
+        HostFacts {
+            host: host.clone(),
+            port: ascii(port.to_owned()),
+            forwarded: ascii(format!("for={};host=\"{text}\";proto=http", self.forwarded_for)),
+        }
+    }
+}
+
+fn ascii(text: String) -> HeaderValue {
+    HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("unknown"))
+}
+
+fn port_of(host: &str) -> Option<&str> {
+    let (name, port) = host.rsplit_once(':')?;
+    // In a bare IPv6 address, the last colon is not a port's.
+    (!name.contains(':') || name.ends_with(']'))
+        .then_some(port)
+        .filter(|port| !port.is_empty())
+}
+
+/// Tells what is wrong with a request that a site must not see.
+pub(super) fn examine<B>(request: &Request<B>) -> Result<(), Refusal> {
+    match *request.method() {
+        // The one asks for a tunnel to anywhere, the other for an echo of credentials.
+        Method::CONNECT | Method::TRACE => return Err(Refusal::method(request.method())),
+        _ => {}
+    }
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let host = hosts.next();
+    if hosts.next().is_some() {
+        return Err(Refusal::malformed("more than one Host"));
+    }
+    match host {
+        None if request.version() == Version::HTTP_11 => return Err(Refusal::malformed("no Host")),
+        None => {}
+        Some(host) if !is_host(host.as_bytes()) => return Err(Refusal::malformed("a Host that names no host")),
+        Some(_) => {}
+    }
+    let uri = request.uri();
+    if let Some(authority) = uri.authority() {
+        // RFC 9112 section 3.2.2: a proxy takes the host of an absolute-form target. This is not the client's proxy, so both
+        // must say the same.
+        let same = host.is_some_and(|host| is_same_host(host.as_bytes(), authority.as_str().as_bytes()));
+        if !same || uri.scheme().is_none() {
+            return Err(Refusal::malformed("a request target that differs from Host"));
+        }
+        return Ok(());
+    }
+    let is_path = uri.path().starts_with('/') || (uri.path() == "*" && request.method() == Method::OPTIONS);
+    if !is_path {
+        return Err(Refusal::malformed("a request target that is no path"));
+    }
+    Ok(())
+}
+
+fn is_host(host: &[u8]) -> bool {
+    !host.is_empty()
+        && host
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-._~:[]%".contains(byte))
+}
+
+fn is_same_host(host: &[u8], authority: &[u8]) -> bool {
+    let bare = |name: &[u8]| name.strip_suffix(b":80").unwrap_or(name).to_ascii_lowercase();
+    bare(host) == bare(authority)
+}
+
+/// Tells whether the client asks to use the connection for something else.
+pub(super) fn is_upgrade<B>(request: &Request<B>) -> bool {
+    request.version() == Version::HTTP_11
+        && request.headers().contains_key(UPGRADE)
+        && has_token(request.headers(), &CONNECTION, "upgrade")
+}
+
+fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
+    headers
+        .get_all(name)
+        .iter()
+        .any(|value| tokens(value).any(|found| found.eq_ignore_ascii_case(token)))
+}
+
+fn tokens(value: &HeaderValue) -> impl Iterator<Item = &str> {
+    value
+        .to_str()
+        .unwrap_or_default()
+        .split(',')
+        .map(str::trim)
+        .filter(|token| !token.is_empty())
+}
+
+/// Makes a client's request one that the site is sent.
+pub(super) fn to_target(parts: &mut request::Parts, origin: &Origin, is_upgrade: bool) {
+    if parts.uri.authority().is_some() {
+        parts.uri = parts
+            .uri
+            .path_and_query()
+            .cloned()
+            .map_or_else(|| Uri::from_static("/"), Uri::from);
+    }
+    parts.version = Version::HTTP_11;
+    // Holds hyper's own upgrade handle, which would keep the connection's buffers alive.
+    parts.extensions.clear();
+    let headers = &mut parts.headers;
+    let protocol = if is_upgrade { headers.remove(UPGRADE) } else { None };
+    let takes_trailers = headers.contains_key(TE) && has_token(headers, &TE, "trailers");
+    drop_hop_by_hop(headers);
+    headers.remove(TRANSFER_ENCODING);
+    headers.remove(PROXY_AUTHORIZATION);
+    // hyper answers 100 when the target begins to take the body; the target need not be asked (RFC 9110 section 10.1.1).
+    headers.remove(EXPECT);
+    if let Some(protocol) = protocol {
+        headers.insert(UPGRADE, protocol);
+        headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    } else if takes_trailers {
+        headers.insert(TE, HeaderValue::from_static("trailers"));
+        headers.insert(CONNECTION, HeaderValue::from_static("te"));
+    }
+    origin.stamp(headers);
+}
+
+/// Makes a target's answer one that the client is sent. False: its body cannot be passed on as it is meant.
+pub(super) fn to_client(parts: &mut response::Parts) -> bool {
+    parts.version = Version::HTTP_11;
+    let headers = &mut parts.headers;
+    let names_protocol = matches!(
+        parts.status,
+        StatusCode::SWITCHING_PROTOCOLS | StatusCode::UPGRADE_REQUIRED
+    );
+    let protocol = if names_protocol { headers.remove(UPGRADE) } else { None };
+    let is_passable = match headers.remove(TRANSFER_ENCODING) {
+        None => true,
+        // hyper took the chunks away. A further coding below them would go unnamed.
+        Some(coding) => {
+            headers.remove(CONTENT_LENGTH);
+            coding.as_bytes().eq_ignore_ascii_case(b"chunked")
+        }
+    };
+    drop_hop_by_hop(headers);
+    headers.remove(PROXY_AUTHENTICATE);
+    headers.remove(&PROXY_AUTHENTICATION_INFO);
+    if let Some(protocol) = protocol {
+        headers.insert(UPGRADE, protocol);
+        headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    }
+    is_passable
+}
+
+/// Removes what concerns one hop only (RFC 9110 section 7.6.1). `Trailer` stays: trailers are passed on.
+fn drop_hop_by_hop(headers: &mut HeaderMap) {
+    if headers.contains_key(CONNECTION) {
+        let listed: Vec<HeaderName> = headers
+            .get_all(CONNECTION)
+            .iter()
+            .flat_map(tokens)
+            .filter(|token| !token.eq_ignore_ascii_case("close") && !token.eq_ignore_ascii_case("keep-alive"))
+            .filter_map(|token| HeaderName::from_bytes(token.as_bytes()).ok())
+            // Nobody may talk the gateway out of what frames and addresses the message.
+            .filter(|name| *name != HOST && *name != CONTENT_LENGTH && *name != TRANSFER_ENCODING)
+            .collect();
+        headers.remove(CONNECTION);
+        for name in listed {
+            headers.remove(name);
+        }
+    }
+    headers.remove(&KEEP_ALIVE);
+    headers.remove(&PROXY_CONNECTION);
+    headers.remove(TE);
+    headers.remove(UPGRADE);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(build: impl FnOnce(http::request::Builder) -> http::request::Builder) -> Request<()> {
+        build(Request::builder()).body(()).expect("a valid request")
+    }
+
+    #[test]
+    fn what_a_client_claims_about_itself_is_replaced() {
+        let origin = Origin::new(
+            SocketAddr::from(([10, 0, 0, 9], 5)),
+            SocketAddr::from(([10, 0, 0, 1], 7770)),
+        );
+        let (mut parts, ()) = request(|builder| {
+            builder
+                .uri("/a?b")
+                .header("host", "shop.test:7770")
+                .header("connection", "close, X-Secret, Host")
+                .header("x-secret", "1")
+                .header("x-forwarded-for", "6.6.6.6")
+                .header("forwarded", "for=6.6.6.6")
+                .header("keep-alive", "timeout=5")
+        })
+        .into_parts();
+        to_target(&mut parts, &origin, false);
+        let value = |name: &str| {
+            parts
+                .headers
+                .get(name)
+                .map(|value| value.to_str().expect("ASCII").to_owned())
+        };
+        assert_eq!(value("host").as_deref(), Some("shop.test:7770"));
+        assert_eq!(value("x-forwarded-for").as_deref(), Some("10.0.0.9"));
+        assert_eq!(value("x-forwarded-host").as_deref(), Some("shop.test:7770"));
+        assert_eq!(value("x-forwarded-port").as_deref(), Some("7770"));
+        assert_eq!(
+            value("forwarded").as_deref(),
+            Some("for=10.0.0.9;host=\"shop.test:7770\";proto=http")
+        );
+        for gone in ["connection", "x-secret", "keep-alive"] {
+            assert_eq!(value(gone), None, "{gone}");
+        }
+    }
+
+    #[test]
+    fn targets_and_hosts_that_disagree_are_refused() {
+        let refused =
+            |uri: &str, host: &str| examine(&request(|builder| builder.uri(uri).header("host", host))).is_err();
+        assert!(!refused("http://A.test/x", "a.test:80"));
+        assert!(refused("http://b.test/x", "a.test"));
+        assert!(refused("/x", "a.test, b.test"));
+        assert!(refused("/x", ""));
+        assert!(refused("/x", "user@a.test"));
+        assert!(refused("*", "a.test"));
+    }
+
+    #[test]
+    fn ports_are_told_from_addresses() {
+        assert_eq!(port_of("a.test:81"), Some("81"));
+        assert_eq!(port_of("[::1]:81"), Some("81"));
+        assert_eq!(port_of("[::1]"), None);
+        assert_eq!(port_of("a.test"), None);
+    }
+}

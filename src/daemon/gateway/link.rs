@@ -1,0 +1,282 @@
+//! One client connection, as a switch of the route sees it.
+//!
+//! ```text
+//!            begin                 commit               flushed
+//!   Idle ───────────► Waiting ───────────────► Committed ───────► Idle
+//!                      │    ▲ withdraw (own answer) → Idle  │
+//!               expel  ▼                                    ▼ expel
+//!                   Expelled ── excused (503, or again) → Idle   Cut
+//! ```
+//! `Waiting`: a request is with the target and no byte of its answer has been given to the client. `Committed`: the answer's
+//! head was handed over for writing. The step between the two is the point of no return, and it is taken under the mutex of
+//! the link, as is the decision to expel: either the worker commits first and the switch cuts the connection, or the switch
+//! expels first and the worker's commit is refused. There is no third order, so no answer of the past slips through.
+//!
+//! Bytes outlive an exchange: a finished answer may sit in hyper's buffer (`unflushed`) or in the kernel's (`carried`). A
+//! switch cuts connections that still hold such bytes, and leaves alone idle ones that do not.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::wire::Wire;
+
+/// Number of a route's configuration; every change of state gets the next one.
+pub(super) type Epoch = u64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exchange {
+    Idle,
+    Waiting(Epoch),
+    Committed(Epoch),
+    Expelled,
+    Cut,
+}
+
+/// The decisions about one connection; pure, so that every order of events can be tried without a socket.
+#[derive(Debug)]
+struct Ledger {
+    exchange: Exchange,
+    /// Bytes of a finished answer may still be in the process.
+    unflushed: bool,
+    /// Bytes of a finished answer may still be in the kernel.
+    carried: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Leave,
+    Cut,
+    CutIfUnsent,
+}
+
+impl Ledger {
+    const fn new() -> Self {
+        Self {
+            exchange: Exchange::Idle,
+            unflushed: false,
+            carried: false,
+        }
+    }
+
+    fn begin(&mut self, epoch: Epoch) -> bool {
+        match self.exchange {
+            Exchange::Cut => return false,
+            // The previous answer has not been flushed: hyper reads ahead of its own writes.
+            Exchange::Committed(_) => self.unflushed = true,
+            Exchange::Idle | Exchange::Waiting(_) | Exchange::Expelled => {}
+        }
+        self.exchange = Exchange::Waiting(epoch);
+        true
+    }
+
+    fn commit(&mut self, epoch: Epoch) -> bool {
+        let free = self.exchange == Exchange::Waiting(epoch);
+        if free {
+            self.exchange = Exchange::Committed(epoch);
+            self.carried = true;
+        }
+        free
+    }
+
+    /// Ends an exchange of which no byte was forwarded. False: it had been expelled or cut before.
+    fn withdraw(&mut self) -> bool {
+        let free = matches!(self.exchange, Exchange::Waiting(_) | Exchange::Idle);
+        if self.exchange != Exchange::Cut {
+            self.exchange = Exchange::Idle;
+        }
+        free
+    }
+
+    fn flushed(&mut self) {
+        self.unflushed = false;
+        if let Exchange::Committed(_) = self.exchange {
+            self.exchange = Exchange::Idle;
+        }
+    }
+
+    fn expel(&mut self, now: Epoch) -> Verdict {
+        match self.exchange {
+            Exchange::Cut => Verdict::Leave,
+            Exchange::Committed(epoch) if epoch < now => {
+                self.exchange = Exchange::Cut;
+                Verdict::Cut
+            }
+            Exchange::Waiting(epoch) if epoch < now => {
+                self.exchange = Exchange::Expelled;
+                self.leftovers()
+            }
+            Exchange::Idle | Exchange::Expelled | Exchange::Waiting(_) | Exchange::Committed(_) => self.leftovers(),
+        }
+    }
+
+    fn leftovers(&mut self) -> Verdict {
+        if self.unflushed {
+            self.exchange = Exchange::Cut;
+            Verdict::Cut
+        } else if std::mem::take(&mut self.carried) {
+            Verdict::CutIfUnsent
+        } else {
+            Verdict::Leave
+        }
+    }
+}
+
+/// A client connection: its socket, and where its current exchange stands.
+#[derive(Debug)]
+pub(super) struct ClientLink {
+    pub(super) wire: Wire,
+    ledger: Mutex<Ledger>,
+    born: Instant,
+    /// Since when the client owes a request head: 0 if it does not, else milliseconds since `born`, plus one, times two,
+    /// plus one if the head has begun to arrive.
+    owing: AtomicU64,
+}
+
+impl ClientLink {
+    pub(super) fn new(wire: Wire) -> Self {
+        let link = Self {
+            wire,
+            ledger: Mutex::new(Ledger::new()),
+            born: Instant::now(),
+            owing: AtomicU64::new(0),
+        };
+        link.awaits_head(false);
+        link
+    }
+
+    // A panic while the mutex is held leaves a ledger that is still one of its states, so poisoning is no reason to stop.
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a request is about to go to the target of this epoch. False: the connection was cut.
+    pub(super) fn begin(&self, epoch: Epoch) -> bool {
+        self.ledger().begin(epoch)
+    }
+
+    /// Takes the right to forward the answer. False: the target is of the past, and its answer must be dropped.
+    pub(super) fn commit(&self, epoch: Epoch) -> bool {
+        self.ledger().commit(epoch)
+    }
+
+    /// Gives the exchange up for an answer of the gateway's own. False: a switch had expelled it.
+    pub(super) fn withdraw(&self) -> bool {
+        self.ledger().withdraw()
+    }
+
+    /// Notes that all of a finished answer has been given to the kernel, and that the next head is due.
+    pub(super) fn flushed(&self) {
+        self.ledger().flushed();
+        self.awaits_head(false);
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.ledger().exchange == Exchange::Cut
+    }
+
+    /// Ends what the connection has to do with targets older than `now`. Returns whether the connection was cut.
+    pub(super) fn expel(&self, now: Epoch) -> bool {
+        let mut ledger = self.ledger();
+        let cut = match ledger.expel(now) {
+            Verdict::Leave => false,
+            Verdict::Cut => true,
+            Verdict::CutIfUnsent => self.wire.has_unsent(),
+        };
+        if cut {
+            ledger.exchange = Exchange::Cut;
+            self.wire.abort();
+        }
+        cut
+    }
+
+    /// Cuts the connection because its answer cannot be completed.
+    pub(super) fn cut(&self) {
+        self.ledger().exchange = Exchange::Cut;
+        self.wire.abort();
+    }
+
+    /// Ends the connection if nothing is going on; otherwise leaves it to end with its answer.
+    pub(super) fn close_if_idle(&self) {
+        let ledger = self.ledger();
+        if ledger.exchange == Exchange::Idle && self.owing.load(Ordering::Relaxed) != 0 {
+            self.wire.close();
+        }
+    }
+
+    pub(super) fn awaits_head(&self, begun: bool) {
+        let elapsed = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX >> 2);
+        self.owing
+            .store(((elapsed + 1) << 1) | u64::from(begun), Ordering::Relaxed);
+    }
+
+    pub(super) fn has_head(&self) {
+        self.owing.store(0, Ordering::Relaxed);
+    }
+
+    /// Closes the connection if its client has owed a request for too long.
+    ///
+    /// A head that has begun has its own, shorter time, counted from its first byte: bytes that drip in do not extend it.
+    pub(super) fn close_if_overdue(&self, head_timeout: Duration, idle_timeout: Duration) {
+        let owing = self.owing.load(Ordering::Relaxed);
+        if owing == 0 {
+            return;
+        }
+        let since = Duration::from_millis((owing >> 1) - 1);
+        let allowed = if owing & 1 == 1 { head_timeout } else { idle_timeout };
+        if self.born.elapsed().saturating_sub(since) > allowed {
+            self.wire.close();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_before_the_switch_is_cut() {
+        let mut ledger = Ledger::new();
+        assert!(ledger.begin(1) && ledger.commit(1));
+        assert_eq!(ledger.expel(2), Verdict::Cut);
+        assert!(!ledger.begin(2), "a cut connection serves nobody");
+    }
+
+    #[test]
+    fn a_commit_after_the_switch_is_refused() {
+        let mut ledger = Ledger::new();
+        assert!(ledger.begin(1));
+        assert_eq!(ledger.expel(2), Verdict::Leave);
+        assert!(!ledger.commit(1));
+        assert!(!ledger.withdraw(), "the worker learns that it was expelled");
+        assert!(ledger.begin(2) && ledger.commit(2));
+    }
+
+    #[test]
+    fn an_exchange_of_the_new_epoch_is_left_alone() {
+        let mut ledger = Ledger::new();
+        assert!(ledger.begin(2));
+        assert_eq!(ledger.expel(2), Verdict::Leave);
+        assert!(ledger.commit(2));
+    }
+
+    #[test]
+    fn leftovers_of_a_finished_answer_are_looked_at_once() {
+        let mut ledger = Ledger::new();
+        assert!(ledger.begin(1) && ledger.commit(1));
+        ledger.flushed();
+        assert_eq!(ledger.expel(2), Verdict::CutIfUnsent);
+        assert_eq!(ledger.expel(3), Verdict::Leave);
+    }
+
+    #[test]
+    fn a_pipelined_request_behind_unflushed_bytes_is_cut_with_them() {
+        let mut ledger = Ledger::new();
+        assert!(ledger.begin(1) && ledger.commit(1) && ledger.begin(1));
+        assert_eq!(ledger.expel(2), Verdict::Cut);
+        let mut flushed = Ledger::new();
+        assert!(flushed.begin(1) && flushed.commit(1) && flushed.begin(1));
+        flushed.flushed();
+        assert_eq!(flushed.expel(2), Verdict::CutIfUnsent);
+    }
+}

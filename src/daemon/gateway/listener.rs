@@ -1,0 +1,76 @@
+//! The public port of a route.
+//!
+//! One socket listens, without SO_REUSEPORT: with it, another process that sets it too could share the port unnoticed and take
+//! every other connection. One worker accepts, and hands each connection to the worker with the fewest.
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::time::MissedTickBehavior;
+
+use super::route::SharedRoute;
+use super::workers::Worker;
+
+const BACKLOG: i32 = 1024;
+/// Pause after a failed accept; when descriptors have run out, the next attempt fails as fast as the last.
+const PAUSE: Duration = Duration::from_millis(50);
+const FASTEST_SWEEP: Duration = Duration::from_millis(50);
+const SLOWEST_SWEEP: Duration = Duration::from_secs(5);
+
+/// Binds the port. SO_REUSEADDR only lets a restarted daemon have it while old connections are in TIME_WAIT.
+pub(super) fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Accepts until told to stop by `stop`; when this returns, the port is free.
+pub(super) async fn accept(
+    worker: Rc<Worker>,
+    route: Arc<SharedRoute>,
+    listener: std::net::TcpListener,
+    mut stop: oneshot::Receiver<()>,
+) {
+    let listener = match TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::error!(site.name = %route.name, %error, "port {} cannot be served", route.address);
+            return;
+        }
+    };
+    let settings = &worker.team.settings;
+    let period = (settings.head_timeout.min(settings.idle_timeout) / 4).clamp(FASTEST_SWEEP, SLOWEST_SWEEP);
+    let mut sweep = tokio::time::interval(period);
+    sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut has_clients = false;
+    loop {
+        tokio::select! {
+            biased;
+            _ = &mut stop => return,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    has_clients = true;
+                    worker.place(stream, &route);
+                }
+                Err(error) => {
+                    tracing::warn!(site.name = %route.name, %error, "a connection could not be accepted");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            },
+            // Without clients nothing ticks.
+            _ = sweep.tick(), if has_clients => {
+                route.each_client(|link| link.close_if_overdue(settings.head_timeout, settings.idle_timeout));
+                has_clients = route.connections() > 0;
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Answers that come from the gateway itself, readable by people in a browser and in a terminal.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Method, Response, StatusCode};
+
+use super::head::HeadFault;
+
+/// Time after which a request that met a switch or a full queue may well succeed.
+const SHORTLY: Duration = Duration::from_secs(1);
+
+/// Why the gateway answers a request itself.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    status: StatusCode,
+    reason: String,
+    retry_after: Option<Duration>,
+    ends_connection: bool,
+}
+
+impl Refusal {
+    fn new(status: StatusCode, reason: impl Into<String>) -> Self {
+        Self {
+            status,
+            reason: reason.into(),
+            retry_after: None,
+            ends_connection: false,
+        }
+    }
+
+    pub(super) fn malformed(what: &str) -> Self {
+        Self {
+            ends_connection: true,
+            ..Self::new(StatusCode::BAD_REQUEST, format!("the request has {what}"))
+        }
+    }
+
+    pub(super) fn method(method: &Method) -> Self {
+        let reason = format!("the gateway does not pass on {method}");
+        Self {
+            ends_connection: true,
+            ..Self::new(StatusCode::METHOD_NOT_ALLOWED, reason)
+        }
+    }
+
+    pub(super) fn head(fault: HeadFault) -> Self {
+        match fault {
+            HeadFault::Malformed(what) => Self::malformed(what),
+            HeadFault::TooLarge => {
+                let reason = "the request's head is too large";
+                Self {
+                    ends_connection: true,
+                    ..Self::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, reason)
+                }
+            }
+            HeadFault::UnknownCoding => {
+                let reason = "the request has a transfer coding other than chunked";
+                Self {
+                    ends_connection: true,
+                    ..Self::new(StatusCode::NOT_IMPLEMENTED, reason)
+                }
+            }
+        }
+    }
+
+    pub(super) fn refusing(reason: &str, retry_after: Duration) -> Self {
+        Self {
+            retry_after: Some(retry_after),
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, reason)
+        }
+    }
+
+    /// The request was on its way when the site was switched, and sending it again could do its work twice.
+    pub(super) fn overtaken() -> Self {
+        let reason = "the site was reset while it worked on this request";
+        Self {
+            ends_connection: true,
+            ..Self::refusing(reason, SHORTLY)
+        }
+    }
+
+    pub(super) fn queue_is_full(reason: &str) -> Self {
+        Self::refusing(&format!("too many requests wait already: {reason}"), SHORTLY)
+    }
+
+    pub(super) fn waited_too_long(reason: &str) -> Self {
+        Self::refusing(&format!("the request waited too long: {reason}"), SHORTLY)
+    }
+
+    pub(super) fn closed() -> Self {
+        Self {
+            ends_connection: true,
+            ..Self::refusing("the gateway is shutting down", SHORTLY)
+        }
+    }
+
+    pub(super) fn bad_gateway(reason: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_GATEWAY, reason)
+    }
+
+    pub(super) fn gateway_timeout(reason: impl Into<String>) -> Self {
+        Self::new(StatusCode::GATEWAY_TIMEOUT, reason)
+    }
+
+    /// Writes the answer. `site` names the route; `html`: the client would rather have a page.
+    pub(super) fn answer(&self, site: &str, html: bool) -> Response<Bytes> {
+        let status = self.status;
+        let phrase = status.canonical_reason().unwrap_or("Error");
+        let (kind, text) = if html {
+            (
+                "text/html; charset=utf-8",
+                format!(
+                    "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{code} {phrase}</title></head>\n\
+                     <body><h1>{code} {phrase}</h1>\n<p>Site <strong>{site}</strong>: {reason}.</p>\n\
+                     <p>arenad gateway</p></body></html>\n",
+                    code = status.as_u16(),
+                    site = escaped(site),
+                    reason = escaped(&self.reason),
+                ),
+            )
+        } else {
+            (
+                "text/plain; charset=utf-8",
+                format!("{} {phrase}: site {site}: {}\n", status.as_u16(), self.reason),
+            )
+        };
+        let mut response = Response::new(Bytes::from(text));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        // A browser that kept the page would show it after the site is back.
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Some(after) = self.retry_after {
+            // Whole seconds (RFC 9110 section 10.2.3); zero would invite a busy loop.
+            headers.insert(
+                RETRY_AFTER,
+                HeaderValue::from(after.as_millis().div_ceil(1000).clamp(1, 86_400) as u64),
+            );
+        }
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            headers.insert(
+                ALLOW,
+                HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
+            );
+        }
+        if self.ends_connection {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
+/// The whole answer to a connection beyond the limit, which is not worth a parser.
+pub(super) const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
+    retry-after: 1\r\nconnection: close\r\ncontent-length: 49\r\n\r\n503 Service Unavailable: too many connections...\n";
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_cannot_be_injected_through_a_reason() {
+        let page = Refusal::refusing("<script>", Duration::ZERO).answer("a&b", true);
+        let text = String::from_utf8(page.body().to_vec()).expect("UTF-8");
+        assert!(text.contains("&lt;script&gt;") && text.contains("a&amp;b") && !text.contains("<script>"));
+        assert_eq!(page.headers()[RETRY_AFTER], "1");
+    }
+
+    #[test]
+    fn the_canned_answer_has_the_length_that_it_claims() {
+        let text = std::str::from_utf8(TOO_MANY_CONNECTIONS).expect("UTF-8");
+        let (_, body) = text.split_once("\r\n\r\n").expect("a head");
+        assert_eq!(body.len(), 49);
+    }
+}

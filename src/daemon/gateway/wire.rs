@@ -1,0 +1,154 @@
+//! One TCP connection that any thread may end at once.
+//!
+//! Ending it from another thread must not depend on the worker that owns the connection: it may be in the middle of a write.
+//! So the abort is one system call on the socket itself. `connect(AF_UNSPEC)` disconnects a TCP socket (Linux,
+//! `tcp_disconnect`): under the socket's own lock it throws away what was not sent, sends RST and leaves the socket closed.
+//! A write by the owner happens before it, and the rest of it is thrown away, or after it, and fails. Once `abort` has
+//! returned, no byte leaves through this socket.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+
+/// The writing half of a TCP connection, shared by its owner and by whoever may have to end it.
+#[derive(Debug)]
+pub(super) struct Wire {
+    // The half keeps the descriptor open, so that an abort can never hit a number that was given to another socket.
+    half: OwnedWriteHalf,
+}
+
+impl Wire {
+    pub(super) fn split(stream: TcpStream) -> (OwnedReadHalf, Self) {
+        let (read, half) = stream.into_split();
+        (read, Self { half })
+    }
+
+    fn stream(&self) -> &TcpStream {
+        self.half.as_ref()
+    }
+
+    /// Ends the connection with RST; unsent bytes are thrown away.
+    pub(super) fn abort(&self) {
+        if rustix::net::connect_unspec(self.stream()).is_err() {
+            self.close();
+        }
+    }
+
+    /// Ends the connection in both directions, after the bytes that were already written.
+    pub(super) fn close(&self) {
+        // Fails only if the connection is gone already.
+        let _ = SockRef::from(self.stream()).shutdown(std::net::Shutdown::Both);
+    }
+
+    /// Ends the writing direction after the bytes that were already written.
+    pub(super) fn finish(&self) {
+        let _ = SockRef::from(self.stream()).shutdown(std::net::Shutdown::Write);
+    }
+
+    /// Tells whether bytes that were written still wait in this machine's send buffer.
+    ///
+    /// With a low-water mark of one byte the kernel calls a TCP socket writable only when everything has been put on the
+    /// wire (Linux, `tcp_stream_memory_free`), so asking costs nothing until somebody asks.
+    pub(super) fn has_unsent(&self) -> bool {
+        let socket = SockRef::from(self.stream());
+        if socket.set_tcp_notsent_lowat(1).is_err() {
+            return true;
+        }
+        let writable = self.polled(PollFlags::OUT);
+        // Zero restores the system's default.
+        let restored = socket.set_tcp_notsent_lowat(0);
+        !writable || restored.is_err()
+    }
+
+    /// Tells whether the peer has closed its side, whatever it sent before.
+    pub(super) fn peer_gone(&self) -> bool {
+        self.polled(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR)
+    }
+
+    fn polled(&self, flags: PollFlags) -> bool {
+        let mut fds = [PollFd::new(self.stream(), flags)];
+        let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut fds, Some(&none)).is_ok() && fds[0].revents().intersects(flags)
+    }
+
+    /// Writes what the socket takes at once.
+    pub(super) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream().try_write(bytes)
+    }
+
+    pub(super) fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.stream().poll_write_ready(cx))?;
+            match self.stream().try_write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done),
+            }
+        }
+    }
+
+    pub(super) fn poll_write_vectored(
+        &self,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.stream().poll_write_ready(cx))?;
+            match self.stream().try_write_vectored(slices) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done),
+            }
+        }
+    }
+}
+
+/// A connection to a target, as its owner reads and writes it.
+#[derive(Debug)]
+pub(super) struct TargetIo {
+    read: OwnedReadHalf,
+    wire: std::sync::Arc<Wire>,
+}
+
+impl TargetIo {
+    pub(super) fn new(read: OwnedReadHalf, wire: std::sync::Arc<Wire>) -> Self {
+        Self { read, wire }
+    }
+}
+
+impl AsyncRead for TargetIo {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.read).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for TargetIo {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.wire.poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.wire.poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.wire.finish();
+        Poll::Ready(Ok(()))
+    }
+}

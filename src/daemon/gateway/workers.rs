@@ -1,0 +1,217 @@
+//! The gateway's threads.
+//!
+//! Each worker is one thread with its own single-threaded runtime. A client's connection and the connections to targets that
+//! serve it live on one worker, so a request crosses no thread. Workers share only a route's register and counters.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc as blocking};
+use std::thread::JoinHandle;
+
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::{mpsc, oneshot};
+
+use super::connection;
+use super::gateway::GatewaySettings;
+use super::listener;
+use super::local::LocalRoute;
+use super::route::SharedRoute;
+
+/// What a worker is told to do.
+pub(super) enum Order {
+    Listen {
+        route: Arc<SharedRoute>,
+        listener: std::net::TcpListener,
+        stop: oneshot::Receiver<()>,
+        done: oneshot::Sender<()>,
+    },
+    Serve {
+        route: Arc<SharedRoute>,
+        stream: std::net::TcpStream,
+        share: Share,
+    },
+    /// The route is closed; its pool may go.
+    Forget {
+        route: Arc<SharedRoute>,
+    },
+    Stop,
+}
+
+/// What all workers know of each other.
+pub(super) struct Team {
+    pub(super) settings: Arc<GatewaySettings>,
+    members: Vec<Member>,
+}
+
+struct Member {
+    // Not bounded: it carries at most one order per open connection, and those are bounded per route.
+    orders: mpsc::UnboundedSender<Order>,
+    connections: Arc<AtomicUsize>,
+}
+
+/// One connection of a worker's load.
+pub(super) struct Share(Arc<AtomicUsize>);
+
+impl Share {
+    fn take(connections: &Arc<AtomicUsize>) -> Self {
+        connections.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(connections))
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// One thread's part of the gateway.
+pub(super) struct Worker {
+    pub(super) team: Arc<Team>,
+    index: usize,
+    routes: RefCell<HashMap<u64, Rc<LocalRoute>>>,
+}
+
+impl Worker {
+    async fn run(self: Rc<Self>, mut orders: mpsc::UnboundedReceiver<Order>) {
+        while let Some(order) = orders.recv().await {
+            match order {
+                Order::Listen {
+                    route,
+                    listener,
+                    stop,
+                    done,
+                } => {
+                    let worker = Rc::clone(&self);
+                    tokio::task::spawn_local(async move {
+                        listener::accept(worker, route, listener, stop).await;
+                        // The listener is closed; a closing route waits for this.
+                        let _ = done.send(());
+                    });
+                }
+                Order::Serve { route, stream, share } => {
+                    if let Ok(stream) = TcpStream::from_std(stream) {
+                        self.serve(stream, &route, share);
+                    }
+                }
+                Order::Forget { route } => {
+                    self.routes.borrow_mut().remove(&route.id);
+                }
+                Order::Stop => return,
+            }
+        }
+    }
+
+    fn serve(&self, stream: TcpStream, route: &Arc<SharedRoute>, share: Share) {
+        let local = Rc::clone(
+            self.routes
+                .borrow_mut()
+                .entry(route.id)
+                .or_insert_with(|| LocalRoute::new(Arc::clone(route))),
+        );
+        let settings = Arc::clone(&self.team.settings);
+        tokio::task::spawn_local(async move {
+            connection::serve(stream, local, settings).await;
+            drop(share);
+        });
+    }
+
+    /// Gives an accepted connection to the worker with the fewest.
+    pub(super) fn place(&self, stream: TcpStream, route: &Arc<SharedRoute>) {
+        let members = self.team.members.iter().enumerate();
+        let Some((index, member)) = members.min_by_key(|(_, member)| member.connections.load(Ordering::Relaxed)) else {
+            return;
+        };
+        let share = Share::take(&member.connections);
+        if index == self.index {
+            self.serve(stream, route, share);
+        } else if let Ok(stream) = stream.into_std() {
+            // Fails only while the gateway stops.
+            let _ = member.orders.send(Order::Serve {
+                route: Arc::clone(route),
+                stream,
+                share,
+            });
+        }
+    }
+}
+
+impl Team {
+    /// Starts the threads.
+    pub(super) fn start(settings: GatewaySettings) -> io::Result<(Arc<Self>, Vec<JoinHandle<()>>)> {
+        let (members, seats): (Vec<_>, Vec<_>) = (0..settings.workers.max(1))
+            .map(|_| {
+                let (orders, received) = mpsc::unbounded_channel();
+                (
+                    Member {
+                        orders,
+                        connections: Arc::new(AtomicUsize::new(0)),
+                    },
+                    received,
+                )
+            })
+            .unzip();
+        let team = Arc::new(Self {
+            settings: Arc::new(settings),
+            members,
+        });
+        let mut threads = Vec::new();
+        for (index, received) in seats.into_iter().enumerate() {
+            let (report, started) = blocking::sync_channel(1);
+            let own = Arc::clone(&team);
+            let thread = std::thread::Builder::new()
+                .name(format!("gateway-{index}"))
+                .spawn(move || {
+                    // A local runtime stays on the thread that made it.
+                    let runtime = Builder::new_current_thread()
+                        .enable_io()
+                        .enable_time()
+                        .build_local(LocalOptions::default());
+                    match runtime {
+                        Ok(runtime) => {
+                            let _ = report.send(Ok(()));
+                            let worker = Rc::new(Worker {
+                                team: own,
+                                index,
+                                routes: RefCell::new(HashMap::new()),
+                            });
+                            runtime.block_on(worker.run(received));
+                        }
+                        Err(error) => {
+                            let _ = report.send(Err(error));
+                        }
+                    }
+                })?;
+            threads.push(thread);
+            if let Err(error) = started.recv().map_err(io::Error::other).and_then(|started| started) {
+                team.stop();
+                return Err(error);
+            }
+        }
+        Ok((team, threads))
+    }
+
+    /// Gives the order to one worker; routes are spread over workers by number. False: the gateway has stopped.
+    pub(super) fn order_one(&self, number: u64, order: Order) -> bool {
+        let index = usize::try_from(number).unwrap_or(0) % self.members.len();
+        self.members[index].orders.send(order).is_ok()
+    }
+
+    pub(super) fn forget(&self, route: &Arc<SharedRoute>) {
+        for member in &self.members {
+            let _ = member.orders.send(Order::Forget {
+                route: Arc::clone(route),
+            });
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        for member in &self.members {
+            let _ = member.orders.send(Order::Stop);
+        }
+    }
+}

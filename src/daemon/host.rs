@@ -1,0 +1,113 @@
+//! What holds for the host as a whole: whether the engine answers, and whether there is room on its disk.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::engine::Engine;
+use crate::probes::describe;
+use crate::wire::Condition;
+
+/// How often the engine is asked.
+const INTERVAL: Duration = Duration::from_secs(3);
+
+/// Below this much free space databases begin to fail in strange ways.
+const LEAST_FREE_BYTES: u64 = 512 << 20;
+
+/// What is known of the host.
+#[derive(Debug, Clone)]
+pub struct HostReport {
+    /// Whether the engine answers.
+    pub engine: Condition,
+    /// Whether there is room.
+    pub disk: Condition,
+}
+
+fn condition(kind: &str, before: Option<&Condition>, status: &str, reason: &str, message: String) -> Condition {
+    let since = before
+        .filter(|before| before.status == status)
+        .map(|before| before.last_transition_time.clone());
+    Condition {
+        kind: kind.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message,
+        last_transition_time: since.unwrap_or_else(|| Timestamp::now().to_string()),
+    }
+}
+
+/// Looks once.
+pub async fn look(engine: &dyn Engine, folders: &[PathBuf], before: Option<&HostReport>) -> HostReport {
+    let engine = match engine.ping().await {
+        Ok(()) => condition(
+            "EngineReachable",
+            before.map(|b| &b.engine),
+            "True",
+            "Answers",
+            String::new(),
+        ),
+        Err(error) => {
+            let message = format!(
+                "{}; start Docker (`systemctl start docker`, or `scripts/engine.sh` where there is no systemd)",
+                describe(&error)
+            );
+            condition(
+                "EngineReachable",
+                before.map(|b| &b.engine),
+                "False",
+                "Unreachable",
+                message,
+            )
+        }
+    };
+    let full: Vec<String> = folders.iter().filter_map(|folder| shortage(folder)).collect();
+    let disk = if full.is_empty() {
+        condition("DiskSpace", before.map(|b| &b.disk), "True", "Enough", String::new())
+    } else {
+        let message = format!(
+            "{}; free some space (`docker system df` shows what Docker holds)",
+            full.join(", ")
+        );
+        condition("DiskSpace", before.map(|b| &b.disk), "False", "Low", message)
+    };
+    HostReport { engine, disk }
+}
+
+/// Says how little is free below a folder, if it is too little. A folder that cannot be looked at says nothing: the
+/// engine may be on another machine.
+fn shortage(folder: &Path) -> Option<String> {
+    let found = rustix::fs::statvfs(folder).ok()?;
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    (free < LEAST_FREE_BYTES).then(|| format!("only {} MiB are free below {}", free >> 20, folder.display()))
+}
+
+/// Looks again and again until cancelled.
+pub async fn watch(
+    engine: std::sync::Arc<dyn Engine>,
+    folders: Vec<PathBuf>,
+    report: watch::Sender<HostReport>,
+    cancel: CancellationToken,
+) {
+    let mut timer = tokio::time::interval(INTERVAL);
+    timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = cancel.cancelled() => return,
+            _ = timer.tick() => {}
+        }
+        let before = report.borrow().clone();
+        let now = look(engine.as_ref(), &folders, Some(&before)).await;
+        if now.engine.status != before.engine.status {
+            tracing::warn!(
+                status = now.engine.status,
+                "{}: {}",
+                now.engine.reason,
+                now.engine.message
+            );
+        }
+        report.send_replace(now);
+    }
+}

@@ -1,0 +1,494 @@
+//! What the driver does: the operations of one instance, each of which moves its state by the diagram in
+//! `domain::instance`, tells the store before the engine, and the gateway last.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch as channel;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::trouble::{self, Failure};
+use super::{AskError, Outcome, Report};
+use crate::daemon::baseline::{self, snapshot};
+use crate::daemon::gateway::{Route, Target};
+use crate::daemon::shared::Shared;
+use crate::daemon::store::{StageTime, StoredInstance, StoredSnapshot};
+use crate::domain::instance::{InstanceEvent, InstanceId, InstanceState};
+use crate::domain::request_queue::Request;
+use crate::domain::site::Site;
+use crate::engine::labels::{self, Ownership};
+use crate::launch::{self, Blueprint, Incarnation, LaunchError, Remains};
+use crate::probes::ProbeFailure;
+use crate::reset::{AnyStrategy, ResetContext, ResetError, ResetStrategy, Stages};
+
+/// What clients of a site that is not serving are told to wait before they try again.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
+
+/// How long a found incarnation gets to pass its probes before it is made anew.
+const ADOPTION_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The state of one instance, owned by its driver.
+pub(super) struct Core {
+    pub(super) shared: Arc<Shared>,
+    pub(super) id: InstanceId,
+    pub(super) site: Arc<Site>,
+    route: Route,
+    pub(super) report: channel::Sender<Report>,
+    pub(super) incarnation: Option<Incarnation>,
+    pub(super) snapshot: Option<StoredSnapshot>,
+    stored: Option<StoredInstance>,
+    /// Rounds of probes failed in a row since the last that passed.
+    pub(super) misses: u32,
+}
+
+/// Ends an operation that was superseded, between two awaits.
+async fn unless<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, Failure> {
+    cancel.run_until_cancelled(work).await.ok_or(Failure::Superseded)
+}
+
+impl Core {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        id: InstanceId,
+        site: Arc<Site>,
+        route: Route,
+        stored: Option<StoredInstance>,
+    ) -> Self {
+        route.refuse(format!("{} is not up", site.name), RETRY_AFTER);
+        let report = Report {
+            state: InstanceState::Down,
+            since: stored.as_ref().map_or_else(Timestamp::now, |stored| stored.since),
+            stage: None,
+            waiting_for: None,
+            generation: stored.as_ref().map_or(0, |stored| stored.generation),
+            snapshot: stored.as_ref().and_then(|stored| stored.snapshot.clone()),
+            containers: Default::default(),
+            last_passed: None,
+        };
+        let report = channel::channel(report).0;
+        Self {
+            shared,
+            id,
+            site,
+            route,
+            report,
+            incarnation: None,
+            snapshot: None,
+            stored,
+            misses: 0,
+        }
+    }
+
+    pub(super) fn subscribe(&self) -> channel::Receiver<Report> {
+        self.report.subscribe()
+    }
+
+    pub(super) fn state(&self) -> InstanceState {
+        self.report.borrow().state.clone()
+    }
+
+    /// Why a request makes no sense in the present state.
+    pub(super) fn refuses(&self, request: Request) -> Option<AskError> {
+        let state = self.state();
+        let possible = match request {
+            Request::Up | Request::Down => true,
+            Request::Reset => {
+                matches!(
+                    state,
+                    InstanceState::Ready | InstanceState::Unhealthy(_) | InstanceState::Failed(_)
+                )
+            }
+            Request::Take => state == InstanceState::Ready,
+        };
+        (!possible).then(|| AskError::NotUp {
+            instance: self.id.to_string(),
+            state: state.name(),
+        })
+    }
+
+    /// Moves the state by the diagram, and tells store, readers and the event log.
+    pub(super) async fn enter(&mut self, event: InstanceEvent) {
+        let state = self.state();
+        let next = match state.after(event) {
+            Ok(next) => next,
+            Err(refused) => {
+                // The driver asks only for moves that exist; if it ever does not, it stays where it is and says so.
+                tracing::error!(instance.id = %self.id, "{refused}");
+                return;
+            }
+        };
+        self.report.send_modify(|report| {
+            report.state = next.clone();
+            report.since = Timestamp::now();
+            report.stage = None;
+            report.waiting_for = None;
+        });
+        if let Err(error) = self.shared.store.save_state(&self.id, &next).await {
+            tracing::error!(instance.id = %self.id, error = crate::probes::describe(&error), "state not stored");
+        }
+        if state.name() != next.name() {
+            let because = next
+                .trouble()
+                .map(|trouble| format!(": {}", trouble.reason))
+                .unwrap_or_default();
+            let message = format!("{} is {}{because}", self.id, next.name());
+            let kind = format!("instance.{}", next.name());
+            self.shared
+                .events
+                .note(&kind, Some(&self.id.to_string()), &message)
+                .await;
+        }
+    }
+
+    /// Does what was asked and says how it ended.
+    pub(super) async fn perform(
+        &mut self,
+        request: Request,
+        operation: &str,
+        name: Option<&str>,
+        cancel: &CancellationToken,
+    ) -> Outcome {
+        let begun = Instant::now();
+        let result = match request {
+            Request::Up => self.up(cancel).await,
+            Request::Reset => self.reset(operation, begun, cancel).await,
+            Request::Down => self.down().await,
+            Request::Take => match self.take(name.unwrap_or_default(), cancel).await {
+                Ok(snapshot) => {
+                    return Outcome::Done {
+                        took: begun.elapsed(),
+                        snapshot: Some(Box::new(snapshot)),
+                    };
+                }
+                Err(failure) => Err(failure),
+            },
+        };
+        match result {
+            Ok(()) => Outcome::Done {
+                took: begun.elapsed(),
+                snapshot: None,
+            },
+            Err(Failure::Superseded) => Outcome::Superseded,
+            Err(failure) => {
+                let trouble = trouble::of(&failure, &self.id);
+                self.route.refuse(
+                    format!("{} has failed: {}", self.site.name, trouble.reason),
+                    RETRY_AFTER,
+                );
+                self.incarnation = None;
+                self.show_containers();
+                self.enter(InstanceEvent::StepFailed(trouble.clone())).await;
+                // Nothing of a failed attempt stays behind; if the engine is away, reconciliation comes back to it.
+                if let Err(error) = self.clear().await {
+                    tracing::warn!(instance.id = %self.id, error = crate::probes::describe(&error), "leftovers remain");
+                }
+                Outcome::Failed(trouble)
+            }
+        }
+    }
+
+    /// Makes the instance ready, from its baseline, unless it already is.
+    async fn up(&mut self, cancel: &CancellationToken) -> Result<(), Failure> {
+        let serving = matches!(self.state(), InstanceState::Ready | InstanceState::Unhealthy(_));
+        if !serving {
+            self.enter(InstanceEvent::UpRequested).await;
+            self.route
+                .refuse(format!("{} is starting", self.site.name), RETRY_AFTER);
+        }
+        let prepared = unless(cancel, self.prepare()).await??;
+        let is_current = self.snapshot.as_ref().is_some_and(|current| current.id == prepared.id);
+        if self.state() == InstanceState::Ready && is_current {
+            self.report.send_modify(|report| report.stage = None);
+            return Ok(());
+        }
+        let event = if serving {
+            InstanceEvent::ResetRequested
+        } else {
+            InstanceEvent::BaselineReady
+        };
+        self.enter(event).await;
+        self.snapshot = Some(prepared);
+        if !serving && unless(cancel, self.adopt()).await?? {
+            return Ok(());
+        }
+        if serving {
+            self.route
+                .hold(format!("{} is restarting from a new baseline", self.site.name));
+        }
+        unless(cancel, self.recreate(&Stages::default())).await??;
+        Ok(())
+    }
+
+    /// Brings the instance back to its snapshot.
+    async fn reset(&mut self, operation: &str, begun: Instant, cancel: &CancellationToken) -> Result<(), Failure> {
+        // First of all: from here on nothing that a client writes can be acknowledged and then lost.
+        self.route.hold(format!("{} is being reset", self.site.name));
+        let strategy = AnyStrategy::named(self.site.reset.strategy);
+        let stages = Stages::default();
+        stages.note("hold", begun.elapsed());
+        self.enter(InstanceEvent::ResetRequested).await;
+        self.shared
+            .store
+            .begin_reset(operation, &self.id, strategy.name())
+            .await?;
+        let result = unless(cancel, self.bring_back(&stages)).await.and_then(|result| result);
+        let took = begun.elapsed();
+        let (outcome, reason) = match &result {
+            Ok(()) => ("done", None),
+            Err(Failure::Superseded) => ("cancelled", None),
+            Err(failure) => ("failed", Some(trouble::of(failure, &self.id).reason)),
+        };
+        let times: Vec<StageTime> = stages
+            .list()
+            .into_iter()
+            .map(|(stage, took)| StageTime {
+                stage: stage.to_owned(),
+                duration_ms: took.as_secs_f64() * 1e3,
+            })
+            .collect();
+        let duration_ms = took.as_secs_f64() * 1e3;
+        self.shared
+            .store
+            .end_reset(operation, outcome, reason.as_deref(), duration_ms, &times)
+            .await?;
+        if result.is_ok() {
+            let message = format!("{} was reset in {duration_ms:.0} ms by {}", self.id, strategy.name());
+            self.shared
+                .events
+                .note("instance.reset", Some(&self.id.to_string()), &message)
+                .await;
+        }
+        result
+    }
+
+    async fn bring_back(&mut self, stages: &Stages) -> Result<(), Failure> {
+        if self.snapshot.is_none() {
+            self.snapshot = Some(self.prepare().await?);
+        }
+        match self.recreate(stages).await {
+            // Someone removed the snapshot's images: they are made again, once.
+            Err(Failure::Reset(ResetError::Launch(LaunchError::Engine(error)))) if error.is_not_found() => {
+                self.snapshot = Some(self.prepare().await?);
+                self.recreate(stages).await
+            }
+            result => result,
+        }
+    }
+
+    /// Provides images and baseline.
+    async fn prepare(&self) -> Result<StoredSnapshot, Failure> {
+        let report = &self.report;
+        let stage = |text: &str| {
+            report.send_modify(|report| report.stage = Some(text.to_owned()));
+        };
+        stage("waiting for its turn");
+        let _turn = self.shared.boots.acquire().await.map_err(|_| Failure::Superseded)?;
+        Ok(baseline::provide(&self.shared, &self.id, &self.site, &stage).await?)
+    }
+
+    fn remains(&self, except: Option<u64>) -> Remains<'_> {
+        Remains {
+            installation: &self.shared.installation,
+            instance: &self.id,
+            role: labels::ROLE_INSTANCE,
+            except,
+        }
+    }
+
+    /// Takes up the containers that an earlier daemon left, if they are of the newest generation, from the snapshot
+    /// that is wanted, and pass their probes.
+    async fn adopt(&mut self) -> Result<bool, Failure> {
+        let wanted = self.snapshot.as_ref().map(|snapshot| snapshot.id.clone());
+        let Some(stored) = self.stored.take() else {
+            return Ok(false);
+        };
+        if stored.generation == 0 || stored.snapshot != wanted {
+            return Ok(false);
+        }
+        let engine = self.shared.engine.as_ref();
+        let found = launch::find(engine, &self.site, self.remains(None), stored.generation).await;
+        let Some(incarnation) = found.map_err(ResetError::Launch)? else {
+            return Ok(false);
+        };
+        let deadline = Instant::now() + ADOPTION_PATIENCE;
+        while let Err(failure) = self.shared.prober.round(&self.site, &incarnation, None).await {
+            self.report
+                .send_modify(|report| report.waiting_for = Some(failure.to_string()));
+            if Instant::now() >= deadline
+                || self
+                    .shared
+                    .prober
+                    .still_running(&self.site, &incarnation)
+                    .await
+                    .is_err()
+            {
+                return Ok(false);
+            }
+            tokio::time::sleep(self.site.readiness.interval).await;
+        }
+        self.serve(incarnation, &Stages::default()).await;
+        Ok(true)
+    }
+
+    /// Makes a new generation by the site's strategy and lets traffic in.
+    async fn recreate(&mut self, stages: &Stages) -> Result<(), Failure> {
+        let Some(snapshot) = self.snapshot.clone() else {
+            return Err(Failure::Superseded);
+        };
+        let shared = self.shared.clone();
+        let _turn = shared.boots.acquire().await.map_err(|_| Failure::Superseded)?;
+        let generation = self.shared.store.next_generation(&self.id, &snapshot.id).await?;
+        self.report.send_modify(|report| {
+            report.generation = generation;
+            report.snapshot = Some(snapshot.id.clone());
+        });
+        let report = &self.report;
+        let stage = |text: &str| report.send_modify(|report| report.stage = Some(text.to_owned()));
+        let waiting = |failure: &ProbeFailure| {
+            report.send_modify(|report| report.waiting_for = Some(failure.to_string()));
+        };
+        let context = ResetContext {
+            engine: self.shared.engine.as_ref(),
+            prober: &self.shared.prober,
+            blueprint: Blueprint {
+                id: &self.id,
+                site: &self.site,
+                ownership: Ownership {
+                    installation: self.shared.installation.clone(),
+                    environment: self.id.environment.to_string(),
+                    site: self.site.name.to_string(),
+                    instance: self.id.to_string(),
+                    generation,
+                    role: labels::ROLE_INSTANCE,
+                    snapshot: snapshot.id.clone(),
+                },
+                images: snapshot::images(&snapshot),
+                volumes: snapshot::saved_volumes(&self.shared, &snapshot),
+                block: self.shared.block,
+            },
+            stages,
+            stage: &stage,
+            waiting: &waiting,
+        };
+        let incarnation = AnyStrategy::named(self.site.reset.strategy).reset(&context).await?;
+        self.serve(incarnation, stages).await;
+        Ok(())
+    }
+
+    /// Lets traffic in. Everything before this line was invisible to clients.
+    async fn serve(&mut self, incarnation: Incarnation, stages: &Stages) {
+        let begun = Instant::now();
+        self.misses = 0;
+        self.incarnation = Some(incarnation);
+        self.show_containers();
+        self.route_to_current();
+        stages.note("switch", begun.elapsed());
+        self.report
+            .send_modify(|report| report.last_passed = Some(Timestamp::now()));
+        self.enter(InstanceEvent::ProbesPassed).await;
+    }
+
+    /// Points the gateway at the present containers.
+    pub(super) fn route_to_current(&self) {
+        let entry = &self.site.entry;
+        let Some(incarnation) = &self.incarnation else { return };
+        if let Some(address) = incarnation.socket(&entry.service, entry.port) {
+            self.route.serve(Target {
+                address,
+                instance: self.id.to_string(),
+                generation: incarnation.generation,
+            });
+        }
+    }
+
+    /// Answers clients 503 with the reason.
+    pub(super) fn refuse_traffic(&self, reason: &str) {
+        self.route
+            .refuse(format!("{} is unhealthy: {reason}", self.site.name), RETRY_AFTER);
+    }
+
+    fn show_containers(&self) {
+        let containers = self.incarnation.as_ref().map(|incarnation| {
+            let shown = incarnation.containers.iter().map(|(service, handle)| {
+                let address = incarnation.addresses.get(service).copied();
+                (service.to_string(), (handle.0.clone(), address))
+            });
+            (incarnation.generation, shown.collect())
+        });
+        self.report.send_modify(|report| match containers {
+            Some((generation, containers)) => {
+                report.generation = generation;
+                report.containers = containers;
+            }
+            None => report.containers.clear(),
+        });
+    }
+
+    /// Removes everything of the instance.
+    async fn down(&mut self) -> Result<(), Failure> {
+        self.route
+            .refuse(format!("{} is going down", self.site.name), RETRY_AFTER);
+        self.enter(InstanceEvent::DownRequested).await;
+        self.incarnation = None;
+        self.show_containers();
+        self.clear().await?;
+        self.stored = None;
+        self.enter(InstanceEvent::Removed).await;
+        Ok(())
+    }
+
+    async fn clear(&self) -> Result<(), crate::engine::EngineError> {
+        let engine = self.shared.engine.as_ref();
+        launch::remove(
+            engine,
+            Remains {
+                role: labels::ROLE_BUILDER,
+                ..self.remains(None)
+            },
+        )
+        .await?;
+        launch::remove(engine, self.remains(None)).await
+    }
+
+    /// Stops the instance cleanly, stores what it is as a snapshot, and starts it again.
+    async fn take(&mut self, name: &str, cancel: &CancellationToken) -> Result<StoredSnapshot, Failure> {
+        let Some(mut incarnation) = self.incarnation.clone() else {
+            return Err(Failure::Superseded);
+        };
+        self.route
+            .hold(format!("a snapshot of {} is being taken", self.site.name));
+        self.enter(InstanceEvent::ResetRequested).await;
+        let shared = self.shared.clone();
+        let work = async {
+            self.report
+                .send_modify(|report| report.stage = Some("stopping cleanly".to_owned()));
+            snapshot::stop_cleanly(&shared, &self.site, &incarnation).await?;
+            self.report
+                .send_modify(|report| report.stage = Some("taking the snapshot".to_owned()));
+            let purpose = snapshot::Purpose::Named { name: name.to_owned() };
+            let taken = snapshot::store(&shared, &self.id, &self.site, &incarnation, purpose).await?;
+            self.report
+                .send_modify(|report| report.stage = Some("starting again".to_owned()));
+            let deadline = Instant::now() + self.site.readiness.timeout;
+            let engine = shared.engine.as_ref();
+            launch::start(engine, &self.site, &mut incarnation, deadline)
+                .await
+                .map_err(ResetError::Launch)?;
+            if let Err(cause) = shared.prober.wait_ready(&self.site, &incarnation, &|_| {}).await {
+                let log = shared.prober.log_tail(&incarnation, 15).await;
+                return Err(ResetError::NotReady { cause, log }.into());
+            }
+            Ok::<_, Failure>((taken, incarnation))
+        };
+        let (taken, incarnation) = unless(cancel, work).await??;
+        self.serve(incarnation, &Stages::default()).await;
+        Ok(taken)
+    }
+
+    /// The driver ends: the port is given back, the containers stay for the next daemon.
+    pub(super) async fn close(self) {
+        self.route.close().await;
+    }
+}

@@ -1,0 +1,67 @@
+//! What went wrong, in words for the person who must do something about it.
+
+use crate::daemon::baseline::BaselineError;
+use crate::daemon::store::StoreError;
+use crate::domain::instance::{InstanceId, Trouble};
+use crate::engine::EngineError;
+use crate::probes::describe;
+use crate::reset::ResetError;
+
+/// Why an operation did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// Something else was asked for.
+    #[error("something else was asked for")]
+    Superseded,
+    /// There is no baseline.
+    #[error("make the baseline")]
+    Baseline(#[from] BaselineError),
+    /// The containers could not be brought back.
+    #[error("bring the site back to its snapshot")]
+    Reset(#[from] ResetError),
+    /// The engine refused something.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The store refused something.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The cause chain on one line, and what to do next.
+pub(super) fn of(failure: &Failure, id: &InstanceId) -> Trouble {
+    let mut reason = describe(failure);
+    if let Failure::Reset(ResetError::NotReady { log, .. }) = failure {
+        reason.push_str(log);
+    }
+    Trouble {
+        hint: hint(&reason, id),
+        reason,
+    }
+}
+
+/// The next step for a person, from what the reason says.
+pub(super) fn hint(reason: &str, id: &InstanceId) -> String {
+    let site = &id.site;
+    let lower = reason.to_lowercase();
+    let has = |text: &str| lower.contains(text);
+    if has("no space left") || has("disk full") || has("disk quota") {
+        "free some disk space (`docker system df` shows what Docker holds), then `arenad reset ".to_owned()
+            + site.as_str()
+            + "`"
+    } else if has("reach the docker engine") {
+        "start Docker (`systemctl start docker`, or `scripts/engine.sh` where there is no systemd)".to_owned()
+    } else if has("paused") {
+        format!("`docker unpause` the container, or `arenad reset {site}`")
+    } else if has("killed for want of memory") {
+        format!("raise `mem_limit` of the service in the Compose file or free memory, then `arenad reset {site}`")
+    } else if has("pull access denied") || has("pull image") || has("manifest unknown") {
+        "build the base image with `scripts/base-image.sh`, or load the image with `docker load`".to_owned()
+    } else if has("make the baseline") {
+        format!(
+            "correct the definition or the image, then `arenad up {} {site}`",
+            id.environment
+        )
+    } else {
+        format!("`arenad logs {site}` shows why; `arenad reset {site}` starts it afresh")
+    }
+}

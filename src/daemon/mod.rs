@@ -1,0 +1,236 @@
+//! The daemon: one process that owns the engine's things, the public ports and the API.
+//!
+//! ```text
+//!   api ──► environments ──► instance drivers ──► reset, launch, probes ──► engine
+//!                                 │  ▲ events         store: intent and identity
+//!                                 └──► gateway routes
+//! ```
+//! [`Daemon::start`] is the build order, [`Daemon::stop`] the shutdown order. A daemon that stops leaves the containers
+//! running; the next one takes them up again. `arenad down` is what removes them.
+
+pub mod api;
+pub mod baseline;
+pub mod environments;
+pub mod events;
+pub mod gateway;
+pub mod host;
+pub mod instance;
+pub mod operations;
+pub mod ports;
+pub mod reconcile;
+pub mod server;
+pub mod shared;
+pub mod store;
+pub mod tasks;
+
+use std::fs::{DirBuilder, File};
+use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rustix::fs::{FlockOperation, flock};
+use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::api::Api;
+use self::environments::Environments;
+use self::events::EventLog;
+use self::gateway::{Gateway, GatewaySettings};
+use self::operations::Operations;
+use self::server::ListenError;
+use self::shared::{Shared, StateDir};
+use self::store::{Store, StoreError};
+use crate::domain::site::Secret;
+use crate::domain::subnet::Subnet;
+use crate::engine::Engine;
+use crate::probes::Prober;
+
+/// How long the drivers and the API's requests get to come to their end.
+const STOP_PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a daemon is started with.
+pub struct Settings {
+    /// Where files are kept.
+    pub state_dir: PathBuf,
+    /// Runs containers.
+    pub engine: Arc<dyn Engine>,
+    /// Where instance networks take their addresses from.
+    pub block: Subnet,
+    /// The TCP address of the API, with the token that it wants.
+    pub tcp: Option<(SocketAddr, Secret)>,
+    /// The group that may use the socket.
+    pub socket_group: Option<u32>,
+    /// Whether `arenad up` started the daemon.
+    pub background: bool,
+}
+
+/// Why the daemon could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The state directory could not be made or opened.
+    #[error("use the state directory {path}")]
+    StateDir {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// Another daemon runs on the same state directory.
+    #[error("lock the state directory {path}: another daemon runs on it (pid {pid})")]
+    Running {
+        /// Where.
+        path: PathBuf,
+        /// Whose.
+        pid: String,
+    },
+    /// The store refused something.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The gateway's threads could not be started.
+    #[error("start the gateway")]
+    Gateway(#[source] std::io::Error),
+    /// The HTTP client could not be made.
+    #[error("prepare the HTTP client")]
+    Http(#[source] reqwest::Error),
+    /// The API could not be offered.
+    #[error("offer the API")]
+    Listen(#[from] ListenError),
+}
+
+/// A running daemon.
+pub struct Daemon {
+    shared: Arc<Shared>,
+    stop: CancellationToken,
+    /// Held until the process ends; the kernel gives it back even after a `kill -9`.
+    _lock: File,
+}
+
+impl Daemon {
+    /// Starts everything, in the order in which each part needs the ones before.
+    pub async fn start(settings: Settings) -> Result<Self, StartError> {
+        let state_dir = StateDir::new(settings.state_dir);
+        let lock = lock(&state_dir)?;
+        let store = Store::open(&state_dir.database()).await?;
+        let installation = store.installation().await?;
+        let interrupted = store.mark_interrupted_resets().await?;
+        if interrupted > 0 {
+            tracing::warn!(interrupted, "resets were cut off by the last daemon's end");
+        }
+        let shared = Arc::new(Shared {
+            prober: Prober::new(settings.engine.clone()).map_err(StartError::Http)?,
+            gateway: Gateway::start(GatewaySettings::default()).map_err(StartError::Gateway)?,
+            events: EventLog::new(store.clone()),
+            images: Default::default(),
+            boots: Semaphore::new(std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2))),
+            shutdown: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            engine: settings.engine,
+            block: settings.block,
+            store,
+            installation,
+            state_dir,
+        });
+        let environments = Arc::new(Environments::new(shared.clone()));
+        // The folder of the engine's data is known once it has answered; until then only our own is watched.
+        let engine_root = shared.engine.version().await.ok().map(|version| version.root);
+        let folders: Vec<PathBuf> = [shared.state_dir.path().to_owned()]
+            .into_iter()
+            .chain(engine_root)
+            .collect();
+        let host = watch::Sender::new(host::look(shared.engine.as_ref(), &folders, None).await);
+        let stop = CancellationToken::new();
+        let api = Arc::new(Api {
+            shared: shared.clone(),
+            environments: environments.clone(),
+            operations: Operations::default(),
+            host: host.subscribe(),
+            background: settings.background,
+            started_at: Timestamp::now(),
+            stop: stop.clone(),
+        });
+        environments.reconcile().await;
+        environments.restore().await?;
+        tasks::spawn(&shared, &environments, host, folders);
+        let socket = server::listen_unix(&shared.state_dir.socket(), settings.socket_group)?;
+        server::serve(&shared.tasks, socket, api::router(api.clone()), stop.clone());
+        if let Some((address, token)) = settings.tcp {
+            let listener = server::listen_tcp(address).await?;
+            tracing::info!(%address, "the API is offered on TCP");
+            let router = api::with_token(api::router(api), token.expose());
+            server::serve(&shared.tasks, listener, router, stop.clone());
+        }
+        let message = format!(
+            "arenad {} has started (pid {})",
+            env!("CARGO_PKG_VERSION"),
+            std::process::id()
+        );
+        shared.events.note("daemon.started", None, &message).await;
+        Ok(Self {
+            shared,
+            stop,
+            _lock: lock,
+        })
+    }
+
+    /// Resolves when a client has asked the daemon to stop.
+    pub async fn stop_requested(&self) {
+        self.stop.cancelled().await;
+    }
+
+    /// Stops everything: no new requests, then the drivers, which give their ports back, then the store.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.shared.shutdown.cancel();
+        self.shared.tasks.close();
+        if tokio::time::timeout(STOP_PATIENCE, self.shared.tasks.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!("some tasks did not come to their end in time");
+        }
+        // The socket goes before the lock: who finds none knows that no daemon runs.
+        if let Err(error) = std::fs::remove_file(self.shared.state_dir.socket()) {
+            tracing::debug!(%error, "the socket was gone already");
+        }
+        self.shared
+            .events
+            .note("daemon.stopped", None, "arenad has stopped")
+            .await;
+        self.shared.store.close().await;
+    }
+}
+
+/// Makes the state directory, closed to others, and takes its lock.
+fn lock(state_dir: &StateDir) -> Result<File, StartError> {
+    let failed = |cause| StartError::StateDir {
+        path: state_dir.path().to_owned(),
+        cause,
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(state_dir.path())
+        .map_err(failed)?;
+    let path = state_dir.lock();
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(&path)
+        .map_err(failed)?;
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let pid = std::fs::read_to_string(&path).unwrap_or_default().trim().to_owned();
+        return Err(StartError::Running {
+            path: state_dir.path().to_owned(),
+            pid,
+        });
+    }
+    std::fs::write(&path, format!("{}\n", std::process::id())).map_err(failed)?;
+    Ok(file)
+}

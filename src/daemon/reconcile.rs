@@ -1,0 +1,120 @@
+//! Reconciliation: the engine's things against the store's rows. The pass that runs at start is the pass that runs every
+//! minute, so recovery is exercised all the time.
+
+use std::collections::BTreeSet;
+
+use super::shared::Shared;
+use super::store::StoreError;
+use crate::domain::reconcile::{Known, Labelled};
+use crate::engine::{EngineError, labels};
+use crate::probes::describe;
+
+/// Why a pass could not look at everything.
+#[derive(Debug, thiserror::Error)]
+pub enum ReconcileError {
+    /// The engine could not be asked.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The store could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn labelled(name: &str, labels: &std::collections::BTreeMap<String, String>) -> Option<Labelled> {
+    let role = labels.get(labels::ROLE)?;
+    // A container that someone runs by hand from one of our snapshots inherits the image's labels, whose role is
+    // `snapshot`: it is theirs.
+    if role != labels::ROLE_INSTANCE && role != labels::ROLE_BUILDER {
+        return None;
+    }
+    Some(Labelled {
+        name: name.to_owned(),
+        instance: labels.get(labels::INSTANCE)?.clone(),
+        generation: labels.get(labels::GENERATION)?.parse().ok()?,
+        is_builder: role == labels::ROLE_BUILDER,
+    })
+}
+
+/// Removes what is left over; returns how many things went. `busy` names the instances that operations work on.
+pub async fn pass(shared: &Shared, busy: BTreeSet<String>) -> Result<usize, ReconcileError> {
+    let known = known(shared, busy).await?;
+    let engine = shared.engine.as_ref();
+    let ours = &shared.installation;
+    let mut removed = Vec::new();
+    // Listed before the rows are read again below, so that what is made in between is not taken for left over.
+    let containers = engine.containers(labels::INSTALLATION, ours).await?;
+    let networks = engine.networks(labels::INSTALLATION, ours).await?;
+    let volumes = engine.volumes(labels::INSTALLATION, ours).await?;
+    for container in containers {
+        if labelled(&container.name, &container.labels).is_some_and(|thing| known.is_orphan(&thing)) {
+            engine.remove(&container.handle).await?;
+            removed.push(format!("container {}", container.name));
+        }
+    }
+    for network in networks {
+        if labelled(&network.name, &network.labels).is_some_and(|thing| known.is_orphan(&thing)) {
+            engine.remove_network(&network.name).await?;
+            removed.push(format!("network {}", network.name));
+        }
+    }
+    for volume in volumes {
+        if labelled(&volume.name, &volume.labels).is_some_and(|thing| known.is_orphan(&thing)) {
+            engine.remove_volume(&volume.name).await?;
+            removed.push(format!("volume {}", volume.name));
+        }
+    }
+    if known.busy.is_empty() {
+        removed.extend(images(shared).await?);
+    }
+    if !removed.is_empty() {
+        let message = format!("removed what was left over: {}", removed.join(", "));
+        shared.events.note("reconcile.removed", None, &message).await;
+    }
+    Ok(removed.len())
+}
+
+async fn known(shared: &Shared, busy: BTreeSet<String>) -> Result<Known, StoreError> {
+    let mut known = Known {
+        busy,
+        ..Known::default()
+    };
+    for environment in shared.store.environments().await? {
+        for instance in shared.store.instances(&environment.name).await? {
+            if instance.desired_up {
+                known.generations.insert(instance.id, instance.generation);
+            }
+        }
+    }
+    Ok(known)
+}
+
+/// Removes committed images that no snapshot names: a crash came between commit and row.
+async fn images(shared: &Shared) -> Result<Vec<String>, ReconcileError> {
+    let images = shared
+        .engine
+        .images(labels::INSTALLATION, Some(&shared.installation))
+        .await?;
+    let snapshots = shared.store.snapshots().await?;
+    let mut removed = Vec::new();
+    for image in images {
+        let is_snapshot = image
+            .labels
+            .get(labels::ROLE)
+            .is_some_and(|role| role == labels::ROLE_SNAPSHOT);
+        let is_named = snapshots
+            .iter()
+            .any(|snapshot| snapshot.images.values().any(|id| *id == image.id));
+        if !is_snapshot || is_named {
+            continue;
+        }
+        match shared.engine.remove_image(&image.id).await {
+            Ok(()) => removed.push(format!("image {}", image.tags.first().unwrap_or(&image.id))),
+            // Someone runs a container from it, or built on it. It stays until they are done.
+            Err(error @ EngineError::Conflict { .. }) => {
+                tracing::debug!(error = describe(&error), "an image that no snapshot names is in use");
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(removed)
+}

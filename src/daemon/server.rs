@@ -1,0 +1,75 @@
+//! The API's listeners: the Unix socket always, TCP where it was asked for.
+
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use axum::Router;
+use tokio::net::{TcpListener, UnixListener};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Why the API could not be offered.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The socket could not be made.
+    #[error("listen on {path}")]
+    Unix {
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The TCP address could not be listened on.
+    #[error("listen on {address}")]
+    Tcp {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        #[source]
+        cause: std::io::Error,
+    },
+}
+
+/// Listens on a Unix socket that its owner, and the group where one is given, may use. The caller holds the lock of the
+/// state directory, so a socket that is there already is a dead daemon's.
+pub fn listen_unix(path: &Path, group: Option<u32>) -> Result<UnixListener, ListenError> {
+    let failed = |cause| ListenError::Unix {
+        path: path.to_owned(),
+        cause,
+    };
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    // The folder is closed to others, so nobody can slip in between the socket's making and its permissions.
+    let listener = UnixListener::bind(path).map_err(failed)?;
+    let mode = if group.is_some() { 0o660 } else { 0o600 };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(failed)?;
+    if let Some(group) = group {
+        std::os::unix::fs::chown(path, None, Some(group)).map_err(failed)?;
+    }
+    Ok(listener)
+}
+
+/// Listens on a TCP address.
+pub async fn listen_tcp(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|cause| ListenError::Tcp { address, cause })
+}
+
+/// Serves the API until `stop`; requests in progress are finished.
+pub fn serve<L>(tasks: &TaskTracker, listener: L, router: Router, stop: CancellationToken)
+where
+    L: axum::serve::Listener,
+    L::Addr: std::fmt::Debug,
+{
+    let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
+    tasks.spawn(async move {
+        if let Err(error) = served.await {
+            tracing::error!(%error, "the API's listener ended");
+        }
+    });
+}

@@ -1,0 +1,85 @@
+//! What every part of the daemon has in hand: the engine, the store, the gateway, the clock's end.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::baseline::images::Images;
+use super::events::EventLog;
+use super::gateway::Gateway;
+use super::store::Store;
+use crate::domain::subnet::Subnet;
+use crate::engine::Engine;
+use crate::probes::Prober;
+
+/// The folder that an installation keeps its files in.
+#[derive(Debug, Clone)]
+pub struct StateDir(PathBuf);
+
+impl StateDir {
+    /// Names the folder; nothing is made yet.
+    pub fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The lock that one daemon at a time holds.
+    pub fn lock(&self) -> PathBuf {
+        self.0.join("lock")
+    }
+
+    /// The API's socket.
+    pub fn socket(&self) -> PathBuf {
+        self.0.join("arenad.sock")
+    }
+
+    /// The database.
+    pub fn database(&self) -> PathBuf {
+        self.0.join("arenad.db")
+    }
+
+    /// What a daemon in the background says.
+    pub fn log(&self) -> PathBuf {
+        self.0.join("arenad.log")
+    }
+
+    /// The archives of snapshots' volumes.
+    pub fn volumes(&self) -> PathBuf {
+        self.0.join("volumes")
+    }
+}
+
+/// The daemon's common ground.
+pub struct Shared {
+    /// Runs containers.
+    pub engine: Arc<dyn Engine>,
+    /// Remembers.
+    pub store: Store,
+    /// Tells what happens.
+    pub events: EventLog,
+    /// Owns the public ports.
+    pub gateway: Gateway,
+    /// Looks at sites.
+    pub prober: Prober,
+    /// Builds and pulls images, each once.
+    pub images: Images,
+    /// The installation's id.
+    pub installation: String,
+    /// Where files are kept.
+    pub state_dir: StateDir,
+    /// Where address ranges are taken from.
+    pub block: Subnet,
+    /// Bounds how many sites boot at once: more only make all of them later.
+    pub boots: Semaphore,
+    /// Ends everything.
+    pub shutdown: CancellationToken,
+    /// Owns every task.
+    pub tasks: TaskTracker,
+}

@@ -1,0 +1,85 @@
+//! The table of definitions as `arenad up` gave them.
+
+use std::collections::BTreeMap;
+
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use super::{Doing, Store, StoreError, json, now, to_json};
+
+/// A definition as texts, with the variables it was resolved with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredEnvironment {
+    /// The environment's name.
+    pub name: String,
+    /// The folder that holds `environments/` and `compose/`.
+    pub root: String,
+    /// Path and text of `environments/<name>.yaml`.
+    pub environment: (String, String),
+    /// Path and text of `compose/<name>.yaml`.
+    pub compose: (String, String),
+    /// Path and text of the `.env` file, where there is one.
+    pub dotenv: Option<(String, String)>,
+    /// The variables of the caller's shell that the files mention.
+    pub variables: BTreeMap<String, String>,
+}
+
+fn from_row(row: &SqliteRow) -> Result<StoredEnvironment, StoreError> {
+    let dotenv: (Option<String>, Option<String>) = (row.get("dotenv_path"), row.get("dotenv_text"));
+    Ok(StoredEnvironment {
+        name: row.get("name"),
+        root: row.get("root"),
+        environment: (row.get("environment_path"), row.get("environment_text")),
+        compose: (row.get("compose_path"), row.get("compose_text")),
+        dotenv: dotenv.0.zip(dotenv.1),
+        variables: json("an environment's variables", row.get("variables"))?,
+    })
+}
+
+impl Store {
+    /// Keeps a definition, in place of one of the same name.
+    pub async fn save_environment(&self, environment: &StoredEnvironment) -> Result<(), StoreError> {
+        let (dotenv_path, dotenv_text) = environment.dotenv.clone().unzip();
+        sqlx::query(
+            "INSERT INTO environments (name, root, environment_path, environment_text, compose_path, compose_text, \
+             dotenv_path, dotenv_text, variables, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+             ON CONFLICT (name) DO UPDATE SET root = excluded.root, environment_path = excluded.environment_path, \
+             environment_text = excluded.environment_text, compose_path = excluded.compose_path, \
+             compose_text = excluded.compose_text, dotenv_path = excluded.dotenv_path, \
+             dotenv_text = excluded.dotenv_text, variables = excluded.variables, updated_at = excluded.updated_at",
+        )
+        .bind(&environment.name)
+        .bind(&environment.root)
+        .bind(&environment.environment.0)
+        .bind(&environment.environment.1)
+        .bind(&environment.compose.0)
+        .bind(&environment.compose.1)
+        .bind(dotenv_path)
+        .bind(dotenv_text)
+        .bind(to_json(&environment.variables))
+        .bind(now())
+        .execute(&self.pool)
+        .await
+        .doing("keep a definition")?;
+        Ok(())
+    }
+
+    /// All definitions, by name.
+    pub async fn environments(&self) -> Result<Vec<StoredEnvironment>, StoreError> {
+        let rows = sqlx::query("SELECT * FROM environments ORDER BY name")
+            .fetch_all(&self.pool)
+            .await
+            .doing("read the definitions")?;
+        rows.iter().map(from_row).collect()
+    }
+
+    /// Forgets a definition and its instances.
+    pub async fn forget_environment(&self, name: &str) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM environments WHERE name = ?")
+            .bind(name)
+            .execute(&self.pool)
+            .await
+            .doing("forget a definition")?;
+        Ok(())
+    }
+}

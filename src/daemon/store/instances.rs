@@ -1,0 +1,109 @@
+//! The table of instances: what is wanted of each, and its newest generation.
+
+use jiff::Timestamp;
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use super::{Doing, Store, StoreError, now, timestamp};
+use crate::domain::instance::{InstanceId, InstanceState};
+
+/// An instance as it stands in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredInstance {
+    /// `environment/site/number`.
+    pub id: String,
+    /// The site.
+    pub site: String,
+    /// Whether it is wanted up.
+    pub desired_up: bool,
+    /// The name of its last state.
+    pub state: String,
+    /// Its newest generation.
+    pub generation: u64,
+    /// The snapshot that it starts from.
+    pub snapshot: Option<String>,
+    /// When its last state began.
+    pub since: Timestamp,
+}
+
+fn from_row(row: &SqliteRow) -> Result<StoredInstance, StoreError> {
+    Ok(StoredInstance {
+        id: row.get("id"),
+        site: row.get("site"),
+        desired_up: row.get::<String, _>("desired") == "up",
+        state: row.get("state"),
+        generation: row.get::<i64, _>("generation").unsigned_abs(),
+        snapshot: row.get("snapshot"),
+        since: timestamp(row.get("since"))?,
+    })
+}
+
+impl Store {
+    /// Notes that an instance is wanted up or down; makes its row if it has none.
+    pub async fn want_instance(&self, id: &InstanceId, up: bool) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO instances (id, environment, site, desired, state, since) VALUES (?, ?, ?, ?, 'down', ?) \
+             ON CONFLICT (id) DO UPDATE SET desired = excluded.desired",
+        )
+        .bind(id.to_string())
+        .bind(id.environment.as_str())
+        .bind(id.site.as_str())
+        .bind(if up { "up" } else { "down" })
+        .bind(now())
+        .execute(&self.pool)
+        .await
+        .doing("note what is wanted of an instance")?;
+        Ok(())
+    }
+
+    /// The instances of an environment, by id.
+    pub async fn instances(&self, environment: &str) -> Result<Vec<StoredInstance>, StoreError> {
+        let rows = sqlx::query("SELECT * FROM instances WHERE environment = ? ORDER BY id")
+            .bind(environment)
+            .fetch_all(&self.pool)
+            .await
+            .doing("read the instances")?;
+        rows.iter().map(from_row).collect()
+    }
+
+    /// One instance, if it has a row.
+    pub async fn instance(&self, id: &InstanceId) -> Result<Option<StoredInstance>, StoreError> {
+        let row = sqlx::query("SELECT * FROM instances WHERE id = ?")
+            .bind(id.to_string())
+            .fetch_optional(&self.pool)
+            .await
+            .doing("read an instance")?;
+        row.as_ref().map(from_row).transpose()
+    }
+
+    /// Notes the state that an instance has entered.
+    pub async fn save_state(&self, id: &InstanceId, state: &InstanceState) -> Result<(), StoreError> {
+        let trouble = state.trouble();
+        sqlx::query("UPDATE instances SET state = ?, reason = ?, hint = ?, since = ? WHERE id = ?")
+            .bind(state.name())
+            .bind(trouble.map(|trouble| trouble.reason.clone()))
+            .bind(trouble.map(|trouble| trouble.hint.clone()))
+            .bind(now())
+            .bind(id.to_string())
+            .execute(&self.pool)
+            .await
+            .doing("note an instance's state")?;
+        Ok(())
+    }
+
+    /// Begins a new generation from a snapshot and returns its number, which no earlier one has had.
+    ///
+    /// It is on disk before anything of that generation exists in the engine, so that a generation found there that the
+    /// row does not know is impossible, and one that is not the row's is a leftover.
+    pub async fn next_generation(&self, id: &InstanceId, snapshot: &str) -> Result<u64, StoreError> {
+        let generation: i64 = sqlx::query_scalar(
+            "UPDATE instances SET generation = generation + 1, snapshot = ? WHERE id = ? RETURNING generation",
+        )
+        .bind(snapshot)
+        .bind(id.to_string())
+        .fetch_one(&self.pool)
+        .await
+        .doing("begin a generation")?;
+        Ok(generation.unsigned_abs())
+    }
+}

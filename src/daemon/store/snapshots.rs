@@ -1,0 +1,135 @@
+//! The table of snapshots. A row exists only when everything that it names has been stored.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use super::{Doing, Store, StoreError, json, now, timestamp, to_json};
+
+/// A stored, immutable state of a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredSnapshot {
+    /// Derived from its content: two snapshots of one id are the same.
+    pub id: String,
+    /// The environment.
+    pub environment: String,
+    /// The site.
+    pub site: String,
+    /// What it was made from, if it is a baseline.
+    pub baseline_key: Option<String>,
+    /// The name it was given by hand.
+    pub name: Option<String>,
+    /// The committed image of each service.
+    pub images: BTreeMap<String, String>,
+    /// The archive of each volume: service, mount path, file name in the state directory.
+    pub volumes: BTreeMap<String, BTreeMap<String, String>>,
+    /// What it adds to the images that it was made from, in bytes.
+    pub size_bytes: u64,
+    /// When it was taken.
+    pub created_at: Timestamp,
+}
+
+fn from_row(row: &SqliteRow) -> Result<StoredSnapshot, StoreError> {
+    Ok(StoredSnapshot {
+        id: row.get("id"),
+        environment: row.get("environment"),
+        site: row.get("site"),
+        baseline_key: row.get("baseline_key"),
+        name: row.get("name"),
+        images: json("a snapshot's images", row.get("images"))?,
+        volumes: json("a snapshot's volumes", row.get("volumes"))?,
+        size_bytes: row.get::<i64, _>("size_bytes").unsigned_abs(),
+        created_at: timestamp(row.get("created_at"))?,
+    })
+}
+
+impl Store {
+    /// Keeps a snapshot whose images and archives are in place. The same content taken twice is one row.
+    pub async fn save_snapshot(&self, snapshot: &StoredSnapshot) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO snapshots (id, environment, site, baseline_key, name, images, volumes, size_bytes, created_at) \
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET \
+             baseline_key = coalesce(excluded.baseline_key, baseline_key), name = coalesce(excluded.name, name), \
+             images = excluded.images, volumes = excluded.volumes",
+        )
+        .bind(&snapshot.id)
+        .bind(&snapshot.environment)
+        .bind(&snapshot.site)
+        .bind(&snapshot.baseline_key)
+        .bind(&snapshot.name)
+        .bind(to_json(&snapshot.images))
+        .bind(to_json(&snapshot.volumes))
+        .bind(i64::try_from(snapshot.size_bytes).unwrap_or(i64::MAX))
+        .bind(now())
+        .execute(&self.pool)
+        .await
+        .doing("keep a snapshot")?;
+        Ok(())
+    }
+
+    /// All snapshots, the newest first.
+    pub async fn snapshots(&self) -> Result<Vec<StoredSnapshot>, StoreError> {
+        let rows = sqlx::query("SELECT * FROM snapshots ORDER BY created_at DESC, id")
+            .fetch_all(&self.pool)
+            .await
+            .doing("read the snapshots")?;
+        rows.iter().map(from_row).collect()
+    }
+
+    /// One snapshot by its id.
+    pub async fn snapshot(&self, id: &str) -> Result<Option<StoredSnapshot>, StoreError> {
+        let row = sqlx::query("SELECT * FROM snapshots WHERE id = ?")
+            .bind(id)
+            .fetch_optional(&self.pool)
+            .await
+            .doing("read a snapshot")?;
+        row.as_ref().map(from_row).transpose()
+    }
+
+    /// The newest baseline of a site that was made from `key`.
+    pub async fn baseline(
+        &self,
+        environment: &str,
+        site: &str,
+        key: &str,
+    ) -> Result<Option<StoredSnapshot>, StoreError> {
+        let row = sqlx::query(
+            "SELECT * FROM snapshots WHERE environment = ? AND site = ? AND baseline_key = ? \
+             ORDER BY created_at DESC LIMIT 1",
+        )
+        .bind(environment)
+        .bind(site)
+        .bind(key)
+        .fetch_optional(&self.pool)
+        .await
+        .doing("look a baseline up")?;
+        row.as_ref().map(from_row).transpose()
+    }
+
+    /// The instances that start from a snapshot.
+    pub async fn snapshot_users(&self, id: &str) -> Result<Vec<String>, StoreError> {
+        sqlx::query_scalar("SELECT id FROM instances WHERE snapshot = ? AND state <> 'down' ORDER BY id")
+            .bind(id)
+            .fetch_all(&self.pool)
+            .await
+            .doing("look up who uses a snapshot")
+    }
+
+    /// Forgets a snapshot that no running instance starts from.
+    pub async fn forget_snapshot(&self, id: &str) -> Result<(), StoreError> {
+        let mut transaction = self.pool.begin().await.doing("forget a snapshot")?;
+        sqlx::query("UPDATE instances SET snapshot = NULL WHERE snapshot = ? AND state = 'down'")
+            .bind(id)
+            .execute(&mut *transaction)
+            .await
+            .doing("forget a snapshot")?;
+        sqlx::query("DELETE FROM snapshots WHERE id = ?")
+            .bind(id)
+            .execute(&mut *transaction)
+            .await
+            .doing("forget a snapshot")?;
+        transaction.commit().await.doing("forget a snapshot")
+    }
+}

@@ -1,0 +1,109 @@
+//! `compose/<name>.yaml`: the part of the Compose file format that arenad supports, exactly as Compose means it.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::compose_parts::{
+    Build, CommandLine, DependsOn, EnvFiles, HostList, PortEntry, RawDeploy, RawHealthCheck, RawNetwork, RawVolume,
+    Ulimit, VolumeEntry,
+};
+use super::refused;
+use super::values::{Cpus, Entries, KeyValues, OneOrMany, Part, Period, PortOrText, Size};
+
+/// The Compose file of an arenad environment. What is not listed here is refused, never ignored.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "a Compose file", extend("x-refused-keys" = {
+    "secrets": "put what a service needs into `environment`; sites of a benchmark have no secrets worth hiding",
+    "configs": "mount a file of the environment's folder read-only instead",
+    "include": "an environment has one Compose file",
+    "models": "arenad runs web sites only"
+}))]
+pub(crate) struct RawCompose {
+    /// The project's name. Accepted because Compose accepts it; arenad names what it creates after the environment.
+    #[serde(rename = "name")]
+    pub(crate) _name: Option<String>,
+    /// The obsolete version of the file format. Accepted, without effect in Compose as here.
+    #[serde(rename = "version")]
+    pub(crate) _version: Option<String>,
+    /// The containers by name. Each belongs to exactly one site of the environment file.
+    #[schemars(extend("minProperties" = 1))]
+    pub(crate) services: Entries<Part<RawService>>,
+    /// The named volumes that services mount. Each instance of a site gets its own.
+    pub(crate) volumes: Option<Entries<Option<RawVolume>>>,
+    /// Only `default`, and empty: arenad makes one network per instance.
+    pub(crate) networks: Option<Entries<Option<RawNetwork>>>,
+}
+
+/// One container.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(transform = refused::mark_service)]
+pub(crate) struct RawService {
+    /// The image. Needed unless `build` is given; with `build`, the name of what is built.
+    pub(crate) image: Option<String>,
+    /// How the image is built: the folder, or a mapping.
+    pub(crate) build: Option<Build>,
+    /// Replaces the image's command: a list, or a text that is split into words as a shell would.
+    pub(crate) command: Option<CommandLine>,
+    /// Replaces the image's entry point: a list, or a text that is split into words as a shell would.
+    pub(crate) entrypoint: Option<CommandLine>,
+    /// Environment variables. A name without value takes the caller's.
+    pub(crate) environment: Option<KeyValues>,
+    /// Files of environment variables, relative to the Compose file's folder.
+    pub(crate) env_file: Option<EnvFiles>,
+    /// Labels of the container.
+    pub(crate) labels: Option<KeyValues>,
+    /// The user inside of the container: name or number, optionally with a group.
+    pub(crate) user: Option<String>,
+    /// The working directory.
+    pub(crate) working_dir: Option<String>,
+    /// The host name. Default: the service's name.
+    pub(crate) hostname: Option<String>,
+    /// Published ports. Only the site's entry may be published; arenad's gateway listens in the container's place.
+    pub(crate) ports: Option<Vec<PortEntry>>,
+    /// Ports that other services may use. For readers only: on the instance's network all ports are open.
+    #[serde(rename = "expose")]
+    pub(crate) _expose: Option<Vec<PortOrText>>,
+    /// Named volumes, and files or folders below the environment's root (read-only).
+    pub(crate) volumes: Option<Vec<VolumeEntry>>,
+    /// Paths that are kept in memory.
+    pub(crate) tmpfs: Option<OneOrMany>,
+    /// The health check that the engine runs inside of the container.
+    pub(crate) healthcheck: Option<RawHealthCheck>,
+    /// Services of the same site that must have come so far before this one is started.
+    pub(crate) depends_on: Option<DependsOn>,
+    /// The memory limit.
+    pub(crate) mem_limit: Option<Size>,
+    /// The number of CPUs.
+    pub(crate) cpus: Option<Cpus>,
+    /// The number of processes and threads.
+    #[schemars(range(min = 1, max = 4_194_304), title = "a whole number from 1 to 4194304")]
+    pub(crate) pids_limit: Option<u64>,
+    /// The size of `/dev/shm`.
+    pub(crate) shm_size: Option<Size>,
+    /// Limits per process, such as `nofile`.
+    pub(crate) ulimits: Option<Entries<Ulimit>>,
+    /// Only `resources.limits`.
+    pub(crate) deploy: Option<RawDeploy>,
+    /// Capabilities given to the container.
+    pub(crate) cap_add: Option<Vec<String>>,
+    /// Capabilities taken away from it; `ALL` is one.
+    pub(crate) cap_drop: Option<Vec<String>>,
+    /// Security options. `no-new-privileges` is always set.
+    pub(crate) security_opt: Option<Vec<String>>,
+    /// Whether the root file system is read-only.
+    pub(crate) read_only: Option<bool>,
+    /// Whether an init process is put in front of the command.
+    pub(crate) init: Option<bool>,
+    /// How long the container may take to stop. Default: `10s`, as in Compose.
+    pub(crate) stop_grace_period: Option<Period>,
+    /// The signal that asks the container to stop. Default: the image's.
+    pub(crate) stop_signal: Option<String>,
+    /// Further lines of `/etc/hosts`.
+    pub(crate) extra_hosts: Option<HostList>,
+    /// Kernel parameters of the container's namespaces.
+    pub(crate) sysctls: Option<KeyValues>,
+    /// Only `"no"`: arenad itself supervises the containers.
+    pub(crate) restart: Option<String>,
+}

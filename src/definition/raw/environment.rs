@@ -1,0 +1,182 @@
+//! `environments/<name>.yaml`: what Compose cannot say about the sites of an environment.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::steps::{RawExec, RawProbe, RawStep, RawWarm};
+use super::values::{Entries, Part, Period, Port};
+
+/// An arenad environment: which service of the Compose file is which site, where browsers find it, when it is ready,
+/// what is configured once, and how it is reset.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "an environment")]
+pub(crate) struct RawEnvironment {
+    /// The environment's name: the same as the file's, without `.yaml`.
+    pub(crate) name: String,
+    /// One sentence for people.
+    pub(crate) description: Option<String>,
+    /// The Compose file, relative to `compose/`. Default: `<name>.yaml`.
+    #[serde(rename = "compose")]
+    pub(crate) _compose: Option<String>,
+    /// The host name that public URLs carry. Default: `localhost`.
+    pub(crate) host: Option<String>,
+    /// The IP address on which the gateway's public ports listen. Default: `127.0.0.1`, this machine only.
+    pub(crate) listen: Option<String>,
+    /// The sites by name. Every service of the Compose file belongs to exactly one of them.
+    #[schemars(extend("minProperties" = 1))]
+    pub(crate) sites: Entries<Part<RawSite>>,
+}
+
+/// One web application.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawSite {
+    /// What people read in tables. Default: the site's name.
+    pub(crate) title: Option<String>,
+    /// The services of the Compose file that make up the site. Default: the service with the site's name.
+    #[schemars(length(min = 1))]
+    pub(crate) services: Option<Vec<String>>,
+    /// The container port that serves the site's pages.
+    pub(crate) entry: RawEntry,
+    /// Where browsers find the site.
+    pub(crate) public: Option<RawPublic>,
+    /// The accounts that exist in the baseline, by a name such as `customer`.
+    pub(crate) accounts: Option<Entries<RawAccount>>,
+    /// The databases that steps and probes may query, by a name such as `shop`.
+    pub(crate) databases: Option<Entries<RawDatabase>>,
+    /// When the site counts as ready.
+    pub(crate) ready: RawReady,
+    /// What is done once, before the snapshot is taken that every episode starts from.
+    pub(crate) baseline: Option<RawBaseline>,
+    /// How an instance is brought back to its baseline.
+    pub(crate) reset: Option<RawReset>,
+    /// How a ready instance is watched.
+    pub(crate) health: Option<RawHealth>,
+}
+
+/// The container port that serves the site's pages.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawEntry {
+    /// The service that listens. Default: the site's only service.
+    pub(crate) service: Option<String>,
+    /// The port inside of the container.
+    pub(crate) port: Port,
+}
+
+/// Where browsers find the site.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawPublic {
+    /// The port on the gateway. Default: what the Compose file publishes for the entry's container port.
+    pub(crate) port: Option<Port>,
+    /// What follows host and port in the site's URL: empty, or a path that begins with `/` and does not end with it.
+    pub(crate) path: Option<String>,
+    /// The environment variable by which benchmarks know the site's URL, such as `SHOPPING`.
+    pub(crate) variable: Option<String>,
+}
+
+/// A user of the site that exists in the baseline.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawAccount {
+    /// What is typed as user name or e-mail address.
+    pub(crate) username: String,
+    /// What is typed as password.
+    pub(crate) password: String,
+}
+
+/// A database of the site that arenad may query.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawDatabase {
+    /// The protocol that the server speaks.
+    pub(crate) engine: RawEngine,
+    /// The service that listens. Default: the site's only service.
+    pub(crate) service: Option<String>,
+    /// The port inside of the container. Default: 3306 for MySQL and MariaDB, 5432 for PostgreSQL.
+    pub(crate) port: Option<Port>,
+    /// The account on the server.
+    pub(crate) user: String,
+    /// The account's password. Default: none.
+    pub(crate) password: Option<String>,
+    /// The database's name on the server.
+    pub(crate) database: String,
+}
+
+/// A database protocol.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawEngine {
+    /// MariaDB.
+    Mariadb,
+    /// MySQL.
+    Mysql,
+    /// PostgreSQL.
+    Postgres,
+    /// PostgreSQL.
+    Postgresql,
+}
+
+/// When the site counts as ready: when all probes pass in one round.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawReady {
+    /// How long an instance may take before it is given up. Default: `120s`.
+    pub(crate) timeout: Option<Period>,
+    /// The pause between rounds. Default: `100ms`.
+    pub(crate) interval: Option<Period>,
+    /// The probes. At least one, because "ready" is never said by a timer.
+    #[schemars(length(min = 1))]
+    pub(crate) probes: Vec<RawProbe>,
+}
+
+/// What is done once, before the snapshot is taken.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawBaseline {
+    /// Steps that change the site, in order.
+    pub(crate) configure: Option<Vec<RawStep>>,
+    /// Requests that fill the caches, in order, sent when the site is ready.
+    pub(crate) warm: Option<Vec<RawWarm>>,
+    /// Commands that bring the writers to rest before the containers are stopped.
+    pub(crate) quiesce: Option<Vec<RawExec>>,
+}
+
+/// How an instance is brought back to its baseline.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawReset {
+    /// The way. Default: `recreate`.
+    #[serde(rename = "strategy")]
+    pub(crate) _strategy: Option<RawStrategy>,
+    /// How many requests the gateway holds while the site resets; more are answered 503. Default: 1024.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub(crate) hold_requests: Option<u32>,
+    /// How long the gateway holds a request before it answers 503. Default: `30s`.
+    pub(crate) hold_timeout: Option<Period>,
+}
+
+/// A way of resetting.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawStrategy {
+    /// New containers from the snapshot.
+    Recreate,
+}
+
+/// How a ready instance is watched.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawHealth {
+    /// The pause between two rounds of the readiness probes. Default: `3s`.
+    pub(crate) interval: Option<Period>,
+    /// The longest one probe may take while watching. Default: `2s`.
+    pub(crate) timeout: Option<Period>,
+    /// How many rounds must fail in a row before the instance counts as unhealthy. Default: 2.
+    #[schemars(range(min = 1, max = 1000))]
+    pub(crate) failures: Option<u32>,
+}

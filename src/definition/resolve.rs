@@ -1,0 +1,378 @@
+//! The definition as it is understood: in the forms of the two files, with every default filled in.
+
+use std::path::Path;
+
+use serde_json::{Map, Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use super::scope::Scope;
+use super::values::period_text;
+use crate::domain::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
+use crate::domain::site::{
+    BaselineSpec, ConfigureAction, Database, DatabaseEngine, DependencyCondition, Environment, ExecStep, HttpStep,
+    MountSpec, Readiness, ResetStrategyName, ServiceSpec, Site,
+};
+
+/// SHA-256 (hex) over everything that the content of a site's baseline depends on.
+///
+/// Paths enter relative to the root folder, so that two checkouts agree.
+pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
+    let services = site.services.iter().map(|spec| {
+        let mut service = service(spec, root);
+        service.remove("labels");
+        (spec.name.to_string(), Json::Object(service))
+    });
+    let databases = site
+        .databases
+        .iter()
+        .map(|(name, raw)| (name.clone(), database(raw, raw.password.expose())));
+    let mut inputs = json!({
+        "services": services.collect::<Map<_, _>>(),
+        "entry": { "service": site.entry.service.as_str(), "port": site.entry.port },
+        "databases": databases.collect::<Map<_, _>>(),
+        "ready": readiness(&site.readiness),
+        "baseline": baseline(&site.baseline),
+    });
+    inputs.sort_all_objects();
+    let digest = Sha256::digest(inputs.to_string().as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Both files in their own forms; passwords as the environment file writes them.
+pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Scope<'_>) -> Json {
+    let sites_scope = scope.key("sites");
+    let sites = environment
+        .sites
+        .iter()
+        .map(|site| (site.name.to_string(), self::site(site)));
+    let mut services = Map::new();
+    let mut volumes = Map::new();
+    for (site, spec) in environment
+        .sites
+        .iter()
+        .flat_map(|site| site.services.iter().map(move |spec| (site, spec)))
+    {
+        let mut service = service(spec, &environment.root);
+        if spec.name == site.entry.service {
+            let published = format!("{}:{}:{}", bracketed(environment), site.public.port, site.entry.port);
+            service.insert("ports".to_owned(), json!([published]));
+        }
+        services.insert(spec.name.to_string(), Json::Object(service));
+        for mount in &spec.mounts {
+            if let MountSpec::Volume { name, .. } = mount {
+                volumes.insert(name.clone(), Json::Null);
+            }
+        }
+    }
+    let mut compose = Map::from_iter([("services".to_owned(), Json::Object(services))]);
+    if !volumes.is_empty() {
+        compose.insert("volumes".to_owned(), Json::Object(volumes));
+    }
+    let compose_file = compose_path.strip_prefix("compose").unwrap_or(compose_path);
+    let mut resolved = json!({
+        "environment": {
+            "name": environment.name.as_str(),
+            "description": environment.description,
+            "compose": compose_file.to_string_lossy(),
+            "host": environment.host,
+            "listen": environment.listen.to_string(),
+            "sites": sites.collect::<Map<_, _>>(),
+        },
+        "compose": compose,
+    });
+    escape_dollars(&mut resolved);
+    for site in &environment.sites {
+        let name = site.name.as_str();
+        let accounts = site
+            .accounts
+            .iter()
+            .map(|account| ("accounts", &account.name, &account.password));
+        let databases = site
+            .databases
+            .iter()
+            .map(|(name, database)| ("databases", name, &database.password));
+        for (section, key, password) in accounts.chain(databases) {
+            let scalar = sites_scope.key(name).key(section).key(key).key("password").scalar();
+            let written = scalar
+                .and_then(|scalar| scalar.written.as_deref())
+                .unwrap_or(password.expose());
+            resolved["environment"]["sites"][name][section][key]["password"] = Json::from(written);
+        }
+    }
+    resolved
+}
+
+/// Writes dollar signs as a file would, so that what is shown could be loaded again.
+fn escape_dollars(value: &mut Json) {
+    match value {
+        Json::String(text) if text.contains('$') => *text = text.replace('$', "$$"),
+        Json::Array(items) => items.iter_mut().for_each(escape_dollars),
+        Json::Object(entries) => entries.values_mut().for_each(escape_dollars),
+        _ => {}
+    }
+}
+
+fn bracketed(environment: &Environment) -> String {
+    if environment.listen.is_ipv6() {
+        format!("[{}]", environment.listen)
+    } else {
+        environment.listen.to_string()
+    }
+}
+
+/// A site without its passwords, which are put in as the file writes them.
+fn site(site: &Site) -> Json {
+    let accounts = site
+        .accounts
+        .iter()
+        .map(|account| (account.name.clone(), json!({ "username": account.username })));
+    let databases = site
+        .databases
+        .iter()
+        .map(|(name, raw)| (name.clone(), database(raw, "")));
+    let strategy = match site.reset.strategy {
+        ResetStrategyName::Recreate => "recreate",
+    };
+    json!({
+        "title": site.title,
+        "services": site.services.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>(),
+        "entry": { "service": site.entry.service.as_str(), "port": site.entry.port },
+        "public": filled(json!({ "port": site.public.port, "path": site.public.path, "variable": site.public.variable })),
+        "accounts": accounts.collect::<Map<_, _>>(),
+        "databases": databases.collect::<Map<_, _>>(),
+        "ready": readiness(&site.readiness),
+        "baseline": baseline(&site.baseline),
+        "reset": {
+            "strategy": strategy,
+            "hold_requests": site.reset.hold_requests,
+            "hold_timeout": period_text(site.reset.hold_timeout),
+        },
+        "health": {
+            "interval": period_text(site.health.interval),
+            "timeout": period_text(site.health.timeout),
+            "failures": site.health.failures,
+        },
+    })
+}
+
+/// A mapping without the keys that say nothing.
+fn filled(mut value: Json) -> Json {
+    if let Json::Object(entries) = &mut value {
+        entries.retain(|_, value| match value {
+            Json::Null => false,
+            Json::Array(items) => !items.is_empty(),
+            Json::Object(entries) => !entries.is_empty(),
+            _ => true,
+        });
+    }
+    value
+}
+
+fn database(database: &Database, password: &str) -> Json {
+    let engine = match database.engine {
+        DatabaseEngine::Mysql => "mysql",
+        DatabaseEngine::Postgres => "postgres",
+    };
+    json!({
+        "engine": engine,
+        "service": database.service.as_str(),
+        "port": database.port,
+        "user": database.user,
+        "password": password,
+        "database": database.database,
+    })
+}
+
+fn readiness(readiness: &Readiness) -> Json {
+    json!({
+        "timeout": period_text(readiness.timeout),
+        "interval": period_text(readiness.interval),
+        "probes": readiness.probes.iter().map(probe).collect::<Vec<_>>(),
+    })
+}
+
+fn probe(probe: &Probe) -> Json {
+    let (kind, body) = match &probe.kind {
+        ProbeKind::Http(http) => ("http", http_probe(http)),
+        ProbeKind::Tcp { service, port } => ("tcp", json!({ "service": service.as_str(), "port": port })),
+        ProbeKind::Sql {
+            database,
+            query,
+            equals,
+        } => ("sql", json!({ "database": database, "query": query, "equals": equals })),
+        ProbeKind::Exec {
+            service,
+            command,
+            contains,
+        } => (
+            "exec",
+            json!({ "service": service.as_str(), "command": command, "contains": contains }),
+        ),
+        ProbeKind::Log { service, pattern } => ("log", json!({ "service": service.as_str(), "pattern": pattern })),
+        ProbeKind::DockerHealth { service } => ("docker_health", json!({ "service": service.as_str() })),
+    };
+    json!({ "name": probe.name, "timeout": period_text(probe.timeout), kind: filled(body) })
+}
+
+fn http_probe(http: &HttpProbe) -> Json {
+    let json = http.json.iter().map(|(pointer, expectation)| {
+        let expectation = match expectation {
+            JsonExpectation::AtLeast(number) => json!({ "at_least": number }),
+            JsonExpectation::Equals(text) => {
+                json!({ "equals": serde_json::from_str::<Json>(text).unwrap_or_default() })
+            }
+        };
+        (pointer.clone(), expectation)
+    });
+    filled(json!({
+        "service": http.service.as_str(),
+        "port": http.port,
+        "method": http.method,
+        "path": http.path,
+        "headers": texts(&http.headers),
+        "status": http.status,
+        "redirect": http.redirect,
+        "contains": http.contains,
+        "json": json.collect::<Map<_, _>>(),
+    }))
+}
+
+fn texts(pairs: &[(String, String)]) -> Map<String, Json> {
+    pairs
+        .iter()
+        .map(|(name, value)| (name.clone(), Json::from(value.as_str())))
+        .collect()
+}
+
+fn baseline(baseline: &BaselineSpec) -> Json {
+    let configure = baseline.configure.iter().map(|step| {
+        let (kind, body) = match &step.action {
+            ConfigureAction::Exec(step) => ("exec", exec_step(step)),
+            ConfigureAction::Http(step) => ("http", http_step(step)),
+            ConfigureAction::Sql { database, statement } => {
+                ("sql", json!({ "database": database, "statement": statement }))
+            }
+        };
+        json!({ "name": step.name, "retry_for": period_text(step.retry_for), kind: body })
+    });
+    json!({
+        "configure": configure.collect::<Vec<_>>(),
+        "warm": baseline.warm.iter().map(http_step).collect::<Vec<_>>(),
+        "quiesce": baseline.quiesce.iter().map(exec_step).collect::<Vec<_>>(),
+    })
+}
+
+fn exec_step(step: &ExecStep) -> Json {
+    filled(json!({
+        "service": step.service.as_str(),
+        "command": step.command,
+        "user": step.user,
+        "timeout": period_text(step.timeout),
+    }))
+}
+
+fn http_step(step: &HttpStep) -> Json {
+    filled(json!({
+        "service": step.service.as_str(),
+        "port": step.port,
+        "method": step.method,
+        "path": step.path,
+        "headers": texts(&step.headers),
+        "body": step.body,
+        "status": step.status,
+        "timeout": period_text(step.timeout),
+    }))
+}
+
+/// A service in Compose's own form, without its published port.
+fn service(spec: &ServiceSpec, root: &Path) -> Map<String, Json> {
+    // Compose resolves paths against the Compose file's folder, which is `compose/`.
+    let relative = |path: &Path| format!("../{}", path.strip_prefix(root).unwrap_or(path).display());
+    let build = spec.build.as_ref().map(|build| {
+        filled(json!({
+            "context": relative(&build.context),
+            "dockerfile": build.dockerfile.to_string_lossy(),
+            "args": build.args,
+            "target": build.target,
+        }))
+    });
+    let mounts = spec.mounts.iter().map(|mount| match mount {
+        MountSpec::Volume {
+            name,
+            target,
+            read_only,
+        } => {
+            json!({ "type": "volume", "source": name, "target": target, "read_only": read_only })
+        }
+        MountSpec::Bind { source, target } => {
+            json!({ "type": "bind", "source": relative(source), "target": target, "read_only": true })
+        }
+        MountSpec::Tmpfs { target, size_bytes } => match size_bytes {
+            Some(size) => json!({ "type": "tmpfs", "target": target, "tmpfs": { "size": size } }),
+            None => json!({ "type": "tmpfs", "target": target }),
+        },
+    });
+    let health_check = spec.health_check.as_ref().map(|check| {
+        filled(json!({
+            "test": check.test,
+            "interval": check.interval.map(period_text),
+            "timeout": check.timeout.map(period_text),
+            "retries": check.retries,
+            "start_period": check.start_period.map(period_text),
+        }))
+    });
+    let depends_on = spec.depends_on.iter().map(|dependency| {
+        let condition = match dependency.condition {
+            DependencyCondition::Started => "service_started",
+            DependencyCondition::Healthy => "service_healthy",
+            DependencyCondition::CompletedSuccessfully => "service_completed_successfully",
+        };
+        (dependency.service.to_string(), json!({ "condition": condition }))
+    });
+    let limits = &spec.limits;
+    let ulimits = limits
+        .ulimits
+        .iter()
+        .map(|(name, soft, hard)| (name.clone(), json!({ "soft": soft, "hard": hard })));
+    let hosts = spec
+        .extra_hosts
+        .iter()
+        .map(|(name, address)| format!("{name}={address}"));
+    let service = json!({
+        "image": spec.image,
+        "build": build,
+        "environment": spec.environment,
+        "labels": spec.labels,
+        "user": spec.user,
+        "working_dir": spec.working_dir,
+        "hostname": spec.hostname,
+        "volumes": mounts.collect::<Vec<_>>(),
+        "healthcheck": health_check,
+        "depends_on": depends_on.collect::<Map<_, _>>(),
+        "mem_limit": limits.memory_bytes,
+        "cpus": limits.cpus,
+        "pids_limit": limits.pids,
+        "shm_size": limits.shm_bytes,
+        "ulimits": ulimits.collect::<Map<_, _>>(),
+        "cap_drop": spec.cap_drop,
+        "cap_add": spec.cap_add,
+        "security_opt": spec.security_opt,
+        "read_only": spec.read_only,
+        "init": spec.init,
+        "stop_grace_period": period_text(spec.stop_grace_period),
+        "stop_signal": spec.stop_signal,
+        "extra_hosts": hosts.collect::<Vec<_>>(),
+        "sysctls": spec.sysctls,
+    });
+    let mut service = match filled(service) {
+        Json::Object(service) => service,
+        _ => Map::new(),
+    };
+    // An empty command is not an absent one: it takes the image's away.
+    for (key, words) in [("command", &spec.command), ("entrypoint", &spec.entrypoint)] {
+        if let Some(words) = words {
+            service.insert(key.to_owned(), json!(words));
+        }
+    }
+    service
+}

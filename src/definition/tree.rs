@@ -1,0 +1,207 @@
+//! A YAML document as a tree whose keys and values know their places in the file.
+//!
+//! Scalars keep their text: what type they have is decided by the YAML 1.2 core schema when it is asked for, because
+//! interpolation may still change the text.
+
+use serde_json::{Map, Number, Value as Json};
+
+use super::source::Span;
+
+/// A value of the document.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    /// Where the value is; for an aliased one, where it was defined.
+    pub(crate) span: Span,
+    /// What it is.
+    pub(crate) value: Value,
+}
+
+/// The kinds of values.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    Scalar(Scalar),
+    Sequence(Vec<Node>),
+    Mapping(Vec<Entry>),
+}
+
+/// A key and its value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) key_span: Span,
+    pub(crate) value: Node,
+}
+
+/// A single value and how it was written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Scalar {
+    /// The text, after interpolation once that has taken place.
+    pub(crate) text: String,
+    /// The text as the file has it, where interpolation changed it.
+    pub(crate) written: Option<String>,
+    /// Whether quotes, a block or a tag say that this is text, whatever it looks like.
+    pub(crate) is_text: bool,
+}
+
+/// A scalar's value by the YAML 1.2 core schema.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Typed {
+    Null,
+    Bool(bool),
+    Integer(Number),
+    Float(Number),
+    /// `.inf` and `.nan`: numbers that no setting accepts and JSON cannot carry.
+    NotFinite,
+    Text,
+}
+
+impl Scalar {
+    /// Decides the type.
+    pub(crate) fn typed(&self) -> Typed {
+        if self.is_text {
+            return Typed::Text;
+        }
+        match self.text.as_str() {
+            "" | "~" | "null" | "Null" | "NULL" => Typed::Null,
+            "true" | "True" | "TRUE" => Typed::Bool(true),
+            "false" | "False" | "FALSE" => Typed::Bool(false),
+            other => number(other).unwrap_or(Typed::Text),
+        }
+    }
+}
+
+/// No number of interest is longer, and parsing long ones costs time.
+const NUMBER_MAX: usize = 64;
+
+fn number(text: &str) -> Option<Typed> {
+    if text.len() > NUMBER_MAX {
+        return None;
+    }
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN") {
+        return Some(Typed::NotFinite);
+    }
+    for (prefix, radix) in [("0o", 8), ("0x", 16)] {
+        if let Some(digits) = text.strip_prefix(prefix) {
+            return u64::from_str_radix(digits, radix)
+                .ok()
+                .filter(|_| !digits.starts_with('+'))
+                .map(|value| Typed::Integer(value.into()));
+        }
+    }
+    if !unsigned.is_empty() && unsigned.bytes().all(|b| b.is_ascii_digit()) {
+        let plain = text.strip_prefix('+').unwrap_or(text);
+        if let Ok(value) = plain.parse::<i64>() {
+            return Some(Typed::Integer(value.into()));
+        }
+        if let Ok(value) = plain.parse::<u64>() {
+            return Some(Typed::Integer(value.into()));
+        }
+    }
+    // Rust's own parser accepts words such as `infinity`, the core schema does not.
+    let shaped = unsigned
+        .bytes()
+        .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
+    if !shaped || !unsigned.bytes().next()?.is_ascii_digit() && !unsigned.starts_with('.') {
+        return None;
+    }
+    let value: f64 = text.parse().ok()?;
+    Some(Number::from_f64(value).map_or(Typed::NotFinite, Typed::Float))
+}
+
+impl Node {
+    /// What the value is, in words for messages.
+    pub(crate) fn found(&self) -> String {
+        match &self.value {
+            Value::Sequence(items) if items.is_empty() => "an empty list".to_owned(),
+            Value::Sequence(_) => "a list".to_owned(),
+            Value::Mapping(entries) if entries.is_empty() => "an empty mapping".to_owned(),
+            Value::Mapping(_) => "a mapping".to_owned(),
+            Value::Scalar(scalar) => match scalar.typed() {
+                Typed::Null => "nothing".to_owned(),
+                Typed::Bool(value) => format!("the truth value `{value}`"),
+                Typed::Integer(_) | Typed::Float(_) => format!("the number `{}`", scalar.text),
+                Typed::NotFinite => format!("`{}`, which is no finite number", scalar.text),
+                Typed::Text => format!("the text `{}`", excerpt(&scalar.text)),
+            },
+        }
+    }
+
+    /// The value under a key, for mappings that have it.
+    pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
+        match &self.value {
+            Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key),
+            _ => None,
+        }
+    }
+
+    /// The scalar, if it is one.
+    pub(crate) fn scalar(&self) -> Option<&Scalar> {
+        match &self.value {
+            Value::Scalar(scalar) => Some(scalar),
+            _ => None,
+        }
+    }
+
+    /// The tree as JSON, without extension keys (`x-...`).
+    pub(crate) fn to_json(&self) -> Json {
+        match &self.value {
+            Value::Scalar(scalar) => match scalar.typed() {
+                Typed::Null | Typed::NotFinite => Json::Null,
+                Typed::Bool(value) => Json::Bool(value),
+                Typed::Integer(value) | Typed::Float(value) => Json::Number(value),
+                Typed::Text => Json::String(scalar.text.clone()),
+            },
+            Value::Sequence(items) => items.iter().map(Node::to_json).collect(),
+            Value::Mapping(entries) => Json::Object(
+                entries
+                    .iter()
+                    .map(|entry| (entry.key.clone(), entry.value.to_json()))
+                    .collect::<Map<_, _>>(),
+            ),
+        }
+    }
+}
+
+/// The beginning of a text, for messages.
+pub(crate) fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 60;
+    if text.chars().nth(LONGEST).is_none() {
+        return text.to_owned();
+    }
+    text.chars().take(LONGEST).chain("...".chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(text: &str) -> Typed {
+        Scalar {
+            text: text.to_owned(),
+            written: None,
+            is_text: false,
+        }
+        .typed()
+    }
+
+    #[test]
+    fn plain_scalars_follow_the_core_schema() {
+        assert_eq!(plain(""), Typed::Null);
+        assert_eq!(plain("True"), Typed::Bool(true));
+        assert_eq!(plain("yes"), Typed::Text);
+        assert_eq!(plain("-12"), Typed::Integer((-12).into()));
+        assert_eq!(plain("+12"), Typed::Integer(12.into()));
+        assert_eq!(plain("0x1F"), Typed::Integer(31.into()));
+        assert_eq!(plain("0o17"), Typed::Integer(15.into()));
+        assert_eq!(plain("7770:80"), Typed::Text);
+        assert_eq!(plain("1.5"), Typed::Float(Number::from_f64(1.5).expect("finite")));
+        assert_eq!(plain(".5"), Typed::Float(Number::from_f64(0.5).expect("finite")));
+        assert_eq!(plain(".nan"), Typed::NotFinite);
+        assert_eq!(plain("-.inf"), Typed::NotFinite);
+        assert_eq!(plain("1e999"), Typed::NotFinite);
+        for text in ["infinity", "nan", "1.2.3", "e5", ".", "-", "0x", "0x+1", "1_000", "--1"] {
+            assert_eq!(plain(text), Typed::Text, "{text}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Resource limits, in the service's own keys or under `deploy`.
+
+use super::support::size;
+use crate::definition::raw::compose::RawService;
+use crate::definition::raw::compose_parts::Ulimit;
+use crate::definition::raw::values::{Cpus, Entries, text_of};
+use crate::definition::scope::Scope;
+use crate::domain::site::Limits;
+
+/// The smallest memory limit that Docker accepts, in bytes.
+const MEMORY_MIN_BYTES: u64 = 6 << 20;
+
+/// More CPUs than any host has: a larger number is a mistaken unit.
+const CPUS_MAX: f64 = 4096.0;
+
+pub(super) fn limits(scope: Scope<'_>, raw: &RawService) -> Limits {
+    let deployed = raw
+        .deploy
+        .as_ref()
+        .and_then(|deploy| deploy.resources.as_ref()?.limits.as_ref());
+    let deploy_scope = scope.key("deploy").key("resources").key("limits");
+
+    let memory_scope = scope.key("mem_limit");
+    let memory = size(memory_scope, raw.mem_limit.as_ref());
+    let deployed_memory_scope = deploy_scope.key("memory");
+    let deployed_memory = deployed.and_then(|limits| size(deployed_memory_scope, limits.memory.as_ref()));
+    for (scope, bytes) in [(memory_scope, memory), (deployed_memory_scope, deployed_memory)] {
+        if bytes.is_some_and(|bytes| bytes < MEMORY_MIN_BYTES) {
+            scope
+                .error("value", "no container runs in so little memory")
+                .expected("at least `6m`")
+                .report();
+        }
+    }
+    let own_cpus = cpus(scope.key("cpus"), raw.cpus.as_ref());
+    let deployed_cpus = deployed.and_then(|limits| cpus(deploy_scope.key("cpus"), limits.cpus.as_ref()));
+    let shm_scope = scope.key("shm_size");
+    Limits {
+        memory_bytes: agreed(scope, "mem_limit", memory, deployed_memory_scope, deployed_memory),
+        cpus: agreed(scope, "cpus", own_cpus, deploy_scope.key("cpus"), deployed_cpus),
+        pids: agreed(
+            scope,
+            "pids_limit",
+            raw.pids_limit,
+            deploy_scope.key("pids"),
+            deployed.and_then(|limits| limits.pids),
+        ),
+        shm_bytes: size(shm_scope, raw.shm_size.as_ref()),
+        ulimits: ulimits(scope.key("ulimits"), raw.ulimits.as_ref()),
+    }
+}
+
+/// One limit out of the two places where it can stand.
+fn agreed<T: PartialEq>(
+    scope: Scope<'_>,
+    key: &str,
+    own: Option<T>,
+    deployed_scope: Scope<'_>,
+    deployed: Option<T>,
+) -> Option<T> {
+    if let (Some(own), Some(deployed)) = (&own, &deployed)
+        && own != deployed
+    {
+        let own = scope.key(key);
+        deployed_scope
+            .error("conflict", format!("the limit differs from `{key}`"))
+            .related(own.source(), own.span(), "the other one")
+            .help("keep one of the two")
+            .report();
+    }
+    own.or(deployed)
+}
+
+fn cpus(scope: Scope<'_>, raw: Option<&Cpus>) -> Option<f64> {
+    let text = text_of(&raw?.0);
+    let found = text.parse::<f64>().ok().filter(|cpus| *cpus > 0.0 && *cpus <= CPUS_MAX);
+    if found.is_none() {
+        scope
+            .error("value", format!("`{text}` is no usable number of CPUs"))
+            .expected("a number such as `1.5`")
+            .report();
+    }
+    found
+}
+
+/// The limits that Linux knows, by the names that Docker uses.
+const ULIMITS: [&str; 16] = [
+    "as",
+    "core",
+    "cpu",
+    "data",
+    "fsize",
+    "locks",
+    "memlock",
+    "msgqueue",
+    "nice",
+    "nofile",
+    "nproc",
+    "rss",
+    "rtprio",
+    "rttime",
+    "sigpending",
+    "stack",
+];
+
+fn ulimits(scope: Scope<'_>, raw: Option<&Entries<Ulimit>>) -> Vec<(String, i64, i64)> {
+    let mut found = Vec::new();
+    for (name, limit) in raw.into_iter().flat_map(Entries::iter) {
+        let scope = scope.key(name);
+        if !ULIMITS.contains(&name) {
+            scope
+                .key_error("unknown-key", format!("unknown ulimit `{name}`"))
+                .expected(format!("one of {}", crate::definition::problems::quoted_list(ULIMITS)))
+                .maybe_help(crate::definition::problems::did_you_mean(name, ULIMITS))
+                .report();
+        }
+        let (soft, hard) = match limit {
+            Ulimit::Both(limit) => (*limit, *limit),
+            Ulimit::Spec(spec) => (spec.soft, spec.hard),
+        };
+        if hard != -1 && (soft > hard || soft == -1) {
+            scope
+                .error(
+                    "conflict",
+                    format!("the soft limit {soft} is above the hard limit {hard}"),
+                )
+                .report();
+        }
+        found.push((name.to_owned(), soft, hard));
+    }
+    found
+}

@@ -1,0 +1,43 @@
+//! From what the files say to what is believed: every cross check, with the place of everything that fails one.
+
+mod environment;
+mod graph;
+mod health;
+mod limits;
+mod mounts;
+mod pairs;
+mod paths;
+mod ports;
+mod probes;
+mod security;
+mod service;
+mod site;
+mod steps;
+mod support;
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use super::scope::Scope;
+use super::variables::Variables;
+
+pub(crate) use environment::environment;
+
+/// What all checks of an environment share.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    /// The folder that no path leaves, with symbolic links resolved.
+    pub(crate) root: &'a Path,
+    /// The folder of the Compose file, against which its paths are resolved.
+    pub(crate) compose_folder: &'a Path,
+    /// The environment's name.
+    pub(crate) name: &'a str,
+    /// The address that public ports listen on.
+    pub(crate) listen: IpAddr,
+    /// The environment file.
+    pub(crate) environment: Scope<'a>,
+    /// The Compose file.
+    pub(crate) compose: Scope<'a>,
+    /// What variables may be taken from.
+    pub(crate) variables: &'a Variables<'a>,
+}

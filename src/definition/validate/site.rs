@@ -1,0 +1,437 @@
+//! One site: its services, its addresses, its accounts and databases.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Context;
+use super::graph::start_order;
+use super::probes::readiness;
+use super::service::Service;
+use super::steps::baseline;
+use super::support::{filled, key_name, one_line, positive_period};
+use crate::definition::problems::{did_you_mean, quoted_list};
+use crate::definition::raw::environment::{RawDatabase, RawEngine, RawHealth, RawPublic, RawReset, RawSite};
+use crate::definition::raw::values::Port;
+use crate::definition::scope::Scope;
+use crate::domain::ids::{ServiceName, SiteName};
+use crate::domain::site::{
+    Account, Database, DatabaseEngine, Entry, HealthSpec, PublicAddress, ResetSpec, ResetStrategyName, Secret, Site,
+};
+
+/// How many requests the gateway holds during a reset: a browser opens six connections per site, so this is enough for
+/// more agents than a host serves, and costs a few megabytes.
+const HOLD_REQUESTS: usize = 1024;
+
+/// How long the gateway holds a request: what browsers and harnesses wait for a page by default.
+const HOLD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The pause between rounds of watching: short enough to notice a failure within an episode's step or two.
+const HEALTH_INTERVAL: Duration = Duration::from_secs(3);
+
+/// The longest a probe may take while watching.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How many rounds must fail in a row: one failure is a hiccup.
+const HEALTH_FAILURES: u32 = 2;
+
+/// The services of the Compose file by name; `None` for one that has been refused.
+pub(super) type Services<'a> = BTreeMap<String, Option<Service<'a>>>;
+
+/// What the parts of a site refer to.
+pub(super) struct SiteContext<'a> {
+    context: Context<'a>,
+    services: &'a Services<'a>,
+    /// The names of the site's services.
+    names: Vec<ServiceName>,
+    entry: Option<Entry>,
+    databases: Vec<&'a str>,
+}
+
+impl SiteContext<'_> {
+    /// The service that is named, or the entry's.
+    pub(super) fn service(&self, scope: Scope<'_>, named: Option<&str>) -> Option<ServiceName> {
+        match named {
+            Some(name) => self.own_service(scope, name),
+            None => self.entry.as_ref().map(|entry| entry.service.clone()),
+        }
+    }
+
+    /// The service and port that are named, or the entry's.
+    pub(super) fn service_port(
+        &self,
+        scope: Scope<'_>,
+        named: Option<&str>,
+        port: Option<&Port>,
+    ) -> Option<(ServiceName, u16)> {
+        let service = self.service(scope.key("service"), named)?;
+        if let Some(port) = port {
+            return Some((service, port.number()?));
+        }
+        let entry = self.entry.as_ref()?;
+        if entry.service != service {
+            scope
+                .key("service")
+                .error("missing-key", format!("the port of `{service}` is not given"))
+                .expected("`port`: only the entry's service has a default")
+                .report();
+            return None;
+        }
+        Some((service, entry.port))
+    }
+
+    /// The database that is named, or the only one.
+    pub(super) fn database(&self, scope: Scope<'_>, named: Option<&str>) -> Option<String> {
+        match (named, self.databases.as_slice()) {
+            (Some(name), known) if known.contains(&name) => Some(name.to_owned()),
+            (Some(name), known) => {
+                let expected = if known.is_empty() {
+                    "a database of the site, which declares none under `databases`".to_owned()
+                } else {
+                    format!("one of {}", quoted_list(known.iter().copied()))
+                };
+                scope
+                    .key("database")
+                    .error("unknown-database", format!("the site has no database `{name}`"))
+                    .expected(expected)
+                    .maybe_help(did_you_mean(name, known.iter().copied()))
+                    .report();
+                None
+            }
+            (None, [only]) => Some((*only).to_owned()),
+            (None, known) => {
+                scope
+                    .error(
+                        "missing-key",
+                        format!("`database` is missing, and the site has {}", known.len()),
+                    )
+                    .expected("`database`: the name of one under the site's `databases`")
+                    .report();
+                None
+            }
+        }
+    }
+
+    /// Whether the Compose file switches the health check of a service off.
+    pub(super) fn health_check_is_off(&self, service: &ServiceName) -> bool {
+        let service = self.services.get(service.as_str()).and_then(Option::as_ref);
+        service.is_some_and(|service| service.spec.health_check.is_some() && service.has_no_health_check())
+    }
+
+    fn own_service(&self, scope: Scope<'_>, name: &str) -> Option<ServiceName> {
+        let found = self.names.iter().find(|own| own.as_str() == name);
+        if found.is_none() {
+            let own = || self.names.iter().map(ServiceName::as_str);
+            let elsewhere = if self.services.contains_key(name) {
+                ", though the Compose file has it"
+            } else {
+                ""
+            };
+            scope
+                .error(
+                    "unknown-service",
+                    format!("the site has no service `{name}`{elsewhere}"),
+                )
+                .expected(format!("one of {}", quoted_list(own())))
+                .maybe_help(did_you_mean(name, own()))
+                .report();
+        }
+        found.cloned()
+    }
+}
+
+/// Reads a site whose services have been found: `names` are those that exist and belong to it alone.
+pub(super) fn site<'a>(
+    context: Context<'a>,
+    scope: Scope<'a>,
+    name: SiteName,
+    raw: &'a RawSite,
+    services: &'a Services<'a>,
+    names: Vec<ServiceName>,
+) -> Option<Site> {
+    let mut site = SiteContext {
+        context,
+        services,
+        names,
+        entry: None,
+        databases: raw.databases.iter().flat_map(|databases| databases.keys()).collect(),
+    };
+    site.entry = entry(&site, scope, raw);
+    let public = public(&site, scope, raw.public.as_ref().unwrap_or(&RawPublic::default()));
+    let databases_scope = scope.key("databases");
+    let databases = raw.databases.iter().flat_map(|databases| databases.iter());
+    let databases = databases
+        .filter_map(|(name, raw)| Some((name.to_owned(), database(&site, databases_scope.key(name), name, raw)?)))
+        .collect();
+    let readiness = readiness(&site, scope.key("ready"), &raw.ready);
+    let baseline = raw
+        .baseline
+        .as_ref()
+        .map(|raw| baseline(&site, scope.key("baseline"), raw))
+        .unwrap_or_default();
+    let title = raw.title.clone().unwrap_or_else(|| name.to_string());
+    filled(scope.key("title"), &title, "the title");
+    one_line(scope.key("title"), &title, "the title");
+    let specs = in_start_order(&site)?;
+    Some(Site {
+        name,
+        title,
+        services: specs,
+        entry: site.entry.clone()?,
+        public: public?,
+        accounts: accounts(scope.key("accounts"), raw),
+        databases,
+        readiness,
+        baseline,
+        reset: reset(scope.key("reset"), raw.reset.as_ref()),
+        health: health(scope.key("health"), raw.health.as_ref()),
+        baseline_inputs: String::new(),
+    })
+}
+
+fn in_start_order(site: &SiteContext<'_>) -> Option<Vec<crate::domain::site::ServiceSpec>> {
+    let names: Vec<&str> = site.names.iter().map(ServiceName::as_str).collect();
+    let known = || names.iter().filter_map(|name| site.services.get(*name)?.as_ref());
+    let depends_on = known()
+        .map(|service| {
+            let spec = &service.spec;
+            (
+                spec.name.as_str(),
+                spec.depends_on
+                    .iter()
+                    .map(|dependency| dependency.service.as_str())
+                    .collect(),
+            )
+        })
+        .collect();
+    match start_order(&names, &depends_on) {
+        Ok(order) => order
+            .iter()
+            .map(|name| Some(site.services.get(*name)?.as_ref()?.spec.clone()))
+            .collect(),
+        Err(cycle) => {
+            let first = cycle.first().and_then(|name| site.services.get(*name)?.as_ref());
+            if let Some(service) = first {
+                service
+                    .scope
+                    .key("depends_on")
+                    .key_error("cycle", format!("services wait for each other: {}", cycle.join(" -> ")))
+                    .help("remove one of these dependencies")
+                    .report();
+            }
+            None
+        }
+    }
+}
+
+fn entry(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -> Option<Entry> {
+    let entry_scope = scope.key("entry");
+    let service = match (&raw.entry.service, site.names.as_slice()) {
+        (Some(name), _) => site.own_service(entry_scope.key("service"), name)?,
+        (None, [only]) => only.clone(),
+        (None, []) => return None,
+        (None, several) => {
+            entry_scope
+                .error(
+                    "missing-key",
+                    format!("`service` is missing, and the site has {}", several.len()),
+                )
+                .expected(format!(
+                    "`service`: one of {}",
+                    quoted_list(several.iter().map(ServiceName::as_str))
+                ))
+                .report();
+            return None;
+        }
+    };
+    Some(Entry {
+        service,
+        port: raw.entry.port.number()?,
+    })
+}
+
+fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<PublicAddress> {
+    let public_scope = scope.key("public");
+    let path = raw.path.clone().unwrap_or_default();
+    if !path.is_empty() {
+        let path_scope = public_scope.key("path");
+        super::steps::path(path_scope, &path);
+        if path.ends_with('/') {
+            let without = path.trim_end_matches('/');
+            path_scope
+                .error("value", "the path ends with `/`")
+                .help(format!("write `\"{without}\"`"))
+                .report();
+        }
+    }
+    if let Some(variable) = &raw.variable {
+        let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        if variable.is_empty() || !variable.chars().all(is_name) || variable.starts_with(|c: char| c.is_ascii_digit()) {
+            public_scope
+                .key("variable")
+                .error(
+                    "value",
+                    format!("`{}` is no variable's name", crate::definition::tree::excerpt(variable)),
+                )
+                .expected("capital letters, digits and `_`, such as `SHOPPING_ADMIN`")
+                .report();
+        }
+    }
+    let published = published_port(site);
+    let stated = raw.port.as_ref().and_then(Port::number);
+    if let (Some(stated), Some((published, span))) = (stated, published)
+        && stated != published
+    {
+        let compose = site.context.compose;
+        public_scope
+            .key("port")
+            .error(
+                "conflict",
+                format!("the public port {stated} differs from the one in the Compose file"),
+            )
+            .related(compose.source(), span, format!("published as {published} there"))
+            .help("make them equal, or leave one of the two out")
+            .report();
+    }
+    let port = stated.or(published.map(|(port, _)| port));
+    if port.is_none() && site.entry.is_some() {
+        public_scope
+            .key_error("missing-key", "the site has no public port")
+            .expected("`public: { port: 7770 }`, or `ports: [\"7770:80\"]` for the entry's service in the Compose file")
+            .report();
+    }
+    Some(PublicAddress {
+        port: port?,
+        path,
+        variable: raw.variable.clone(),
+    })
+}
+
+/// The port that the Compose file publishes for the entry. Everything else that it publishes is refused: only the
+/// gateway is reachable from outside.
+fn published_port(site: &SiteContext<'_>) -> Option<(u16, crate::definition::source::Span)> {
+    let entry = site.entry.as_ref()?;
+    let mut found: Option<(u16, crate::definition::source::Span)> = None;
+    for name in &site.names {
+        let Some(service) = site.services.get(name.as_str()).and_then(Option::as_ref) else {
+            continue;
+        };
+        for published in &service.published {
+            let (problems, source) = (service.scope.problems(), service.scope.source());
+            if *name != entry.service || published.container != entry.port {
+                let message = format!(
+                    "port {} of `{name}` is published, but it is not the site's entry",
+                    published.container
+                );
+                problems
+                    .at(source, published.span, "published-port", message)
+                    .expected(format!(
+                        "only port {} of `{}`, on which the gateway answers",
+                        entry.port, entry.service
+                    ))
+                    .help("remove it, or list it under `expose`: services of a site reach each other without it")
+                    .report();
+                continue;
+            }
+            if let Some(address) = published.address.filter(|address| *address != site.context.listen) {
+                let message = format!(
+                    "the port listens on {address}, the environment on {}",
+                    site.context.listen
+                );
+                problems
+                    .at(source, published.span, "conflict", message)
+                    .help("remove the address here; `listen` in the environment file says where public ports listen")
+                    .report();
+            }
+            match found {
+                Some((port, first)) if port != published.port => problems
+                    .at(source, published.span, "conflict", "the entry is published twice")
+                    .related(source, first, "the first one")
+                    .report(),
+                _ => found = Some((published.port, published.span)),
+            }
+        }
+    }
+    found
+}
+
+fn accounts(scope: Scope<'_>, raw: &RawSite) -> Vec<Account> {
+    let accounts = raw.accounts.iter().flat_map(|accounts| accounts.iter());
+    accounts
+        .map(|(name, raw)| {
+            let scope = scope.key(name);
+            key_name(scope, name, "an account");
+            filled(scope.key("username"), &raw.username, "the user name");
+            Account {
+                name: name.to_owned(),
+                username: raw.username.clone(),
+                password: Secret::new(raw.password.clone()),
+            }
+        })
+        .collect()
+}
+
+fn database(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, raw: &RawDatabase) -> Option<Database> {
+    key_name(scope, name, "a database");
+    filled(scope.key("user"), &raw.user, "the user");
+    filled(scope.key("database"), &raw.database, "the database's name");
+    let (engine, default_port) = match raw.engine {
+        RawEngine::Mariadb | RawEngine::Mysql => (DatabaseEngine::Mysql, 3306),
+        RawEngine::Postgres | RawEngine::Postgresql => (DatabaseEngine::Postgres, 5432),
+    };
+    let service = match (&raw.service, site.names.as_slice()) {
+        (Some(service), _) => site.own_service(scope.key("service"), service)?,
+        (None, [only]) => only.clone(),
+        (None, several) => {
+            scope
+                .error(
+                    "missing-key",
+                    format!("`service` is missing, and the site has {}", several.len()),
+                )
+                .expected(format!(
+                    "`service`: one of {}",
+                    quoted_list(several.iter().map(ServiceName::as_str))
+                ))
+                .report();
+            return None;
+        }
+    };
+    Some(Database {
+        engine,
+        service,
+        port: raw.port.as_ref().and_then(Port::number).unwrap_or(default_port),
+        user: raw.user.clone(),
+        password: Secret::new(raw.password.clone().unwrap_or_default()),
+        database: raw.database.clone(),
+    })
+}
+
+fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {
+    ResetSpec {
+        // The only way so far; the key is there so that a file can name it.
+        strategy: ResetStrategyName::Recreate,
+        hold_requests: raw
+            .and_then(|raw| raw.hold_requests)
+            .map_or(HOLD_REQUESTS, |count| count as usize),
+        hold_timeout: positive_period(
+            scope.key("hold_timeout"),
+            raw.and_then(|raw| raw.hold_timeout.as_ref()),
+            HOLD_TIMEOUT,
+        ),
+    }
+}
+
+fn health(scope: Scope<'_>, raw: Option<&RawHealth>) -> HealthSpec {
+    HealthSpec {
+        interval: positive_period(
+            scope.key("interval"),
+            raw.and_then(|raw| raw.interval.as_ref()),
+            HEALTH_INTERVAL,
+        ),
+        timeout: positive_period(
+            scope.key("timeout"),
+            raw.and_then(|raw| raw.timeout.as_ref()),
+            HEALTH_TIMEOUT,
+        ),
+        failures: raw.and_then(|raw| raw.failures).unwrap_or(HEALTH_FAILURES),
+    }
+}

@@ -1,0 +1,65 @@
+//! Names and identifiers as types of their own, so that a site's name can never be passed for a snapshot's id.
+
+use std::fmt;
+
+/// Why a name was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} names are 1 to {max} characters of a-z, 0-9, '-' and '_', beginning with a letter or digit")]
+pub struct InvalidName {
+    /// What was being named: `site`, `environment`, `service`.
+    pub kind: &'static str,
+    /// The longest name that is accepted, in characters.
+    pub max: usize,
+}
+
+/// The longest name accepted; leaves room for generation and service in a 63-character host name.
+pub const NAME_MAX: usize = 40;
+
+fn is_valid_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    let first = bytes
+        .next()
+        .is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    first
+        && text.len() <= NAME_MAX
+        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
+}
+
+macro_rules! name_type {
+    ($(#[$doc:meta])* $name:ident, $kind:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Accepts a name that follows the rule stated by [`InvalidName`].
+            pub fn parse(text: &str) -> Result<Self, InvalidName> {
+                if is_valid_name(text) { Ok(Self(text.to_owned())) } else { Err(InvalidName { kind: $kind, max: NAME_MAX }) }
+            }
+
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+name_type!(
+    /// The name of one web application of an environment, such as `shopping`.
+    SiteName, "site"
+);
+name_type!(
+    /// The name of a set of sites, such as `mini`.
+    EnvironmentName, "environment"
+);
+name_type!(
+    /// The name of one service (one container) of a Compose file.
+    ServiceName, "service"
+);

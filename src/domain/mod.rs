@@ -1,0 +1,10 @@
+//! Values and decisions. Nothing here does I/O, reads a clock, or knows of serde, SQL, HTTP or async:
+//! time is an argument, and every decision is a function that a unit test can call.
+
+pub mod ids;
+pub mod instance;
+pub mod probe;
+pub mod reconcile;
+pub mod request_queue;
+pub mod site;
+pub mod subnet;

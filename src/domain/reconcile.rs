@@ -1,0 +1,77 @@
+//! What to remove so that the engine holds no more than what the store knows. Pure; the same at start and every minute.
+//!
+//! Only things that bear this installation's id are ever looked at. A thing of a running operation is left alone, for its
+//! row may be newer than the listing; what is left over for good is still there a minute later.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a thing in the engine says of itself by its labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Labelled {
+    /// The engine's name for it.
+    pub name: String,
+    /// The instance.
+    pub instance: String,
+    /// The generation.
+    pub generation: u64,
+    /// Whether a baseline is being made in it.
+    pub is_builder: bool,
+}
+
+/// What the store knows.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// The newest generation of each instance that is wanted up.
+    pub generations: BTreeMap<String, u64>,
+    /// The instances that an operation is working on.
+    pub busy: BTreeSet<String>,
+}
+
+impl Known {
+    /// Whether a thing is left over.
+    pub fn is_orphan(&self, thing: &Labelled) -> bool {
+        if self.busy.contains(&thing.instance) {
+            return false;
+        }
+        thing.is_builder || self.generations.get(&thing.instance) != Some(&thing.generation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thing(instance: &str, generation: u64, is_builder: bool) -> Labelled {
+        Labelled {
+            name: "x".into(),
+            instance: instance.into(),
+            generation,
+            is_builder,
+        }
+    }
+
+    fn known() -> Known {
+        Known {
+            generations: BTreeMap::from([("mini/a/1".into(), 3), ("mini/b/1".into(), 1)]),
+            busy: ["mini/b/1".into()].into(),
+        }
+    }
+
+    #[test]
+    fn only_the_newest_generation_of_a_wanted_instance_stays() {
+        assert!(!known().is_orphan(&thing("mini/a/1", 3, false)));
+        assert!(known().is_orphan(&thing("mini/a/1", 2, false)));
+        assert!(known().is_orphan(&thing("mini/gone/1", 1, false)));
+    }
+
+    #[test]
+    fn a_builder_that_nobody_works_in_is_left_over() {
+        assert!(known().is_orphan(&thing("mini/a/1", 0, true)));
+        assert!(!known().is_orphan(&thing("mini/b/1", 0, true)));
+    }
+
+    #[test]
+    fn a_busy_instance_is_left_alone() {
+        assert!(!known().is_orphan(&thing("mini/b/1", 7, false)));
+    }
+}

@@ -1,0 +1,107 @@
+//! Address ranges for instance networks. The engine's own pools hold some thirty networks; a busy host needs hundreds,
+//! so arenad picks small ranges itself from one configurable block.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+
+/// An IPv4 range in CIDR form, its host bits cleared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Subnet {
+    base: u32,
+    prefix: u8,
+}
+
+/// Why a text is not an IPv4 range.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an IPv4 range such as 10.231.0.0/16")]
+pub struct InvalidSubnet(String);
+
+impl Subnet {
+    /// The block that instance networks are cut from unless the operator names another.
+    pub const DEFAULT_BLOCK: Self = Self {
+        base: u32::from_be_bytes([10, 231, 0, 0]),
+        prefix: 16,
+    };
+
+    /// The size of an instance's network: 16 addresses, of which 13 are left for containers.
+    pub const INSTANCE_PREFIX: u8 = 28;
+
+    fn mask(prefix: u8) -> u32 {
+        u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0)
+    }
+
+    /// Whether the two ranges share an address.
+    pub fn overlaps(self, other: Self) -> bool {
+        let mask = Self::mask(self.prefix.min(other.prefix));
+        self.base & mask == other.base & mask
+    }
+
+    /// The first range of `prefix` bits within `block`, at or after the `start`-th, that overlaps none of `taken`;
+    /// wraps around once. `start` spreads concurrent callers, who would otherwise all pick the same one.
+    pub fn first_free(block: Self, prefix: u8, taken: &[Self], start: u32) -> Option<Self> {
+        let count = 1u32.checked_shl(u32::from(prefix.checked_sub(block.prefix)?))?;
+        let size = 1u32.checked_shl(32 - u32::from(prefix))?;
+        (0..count)
+            .map(|i| Self {
+                base: block.base + ((start % count + i) % count) * size,
+                prefix,
+            })
+            .find(|candidate| !taken.iter().any(|other| other.overlaps(*candidate)))
+    }
+}
+
+impl fmt::Display for Subnet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", Ipv4Addr::from(self.base), self.prefix)
+    }
+}
+
+impl FromStr for Subnet {
+    type Err = InvalidSubnet;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let invalid = || InvalidSubnet(text.to_owned());
+        let (address, prefix) = text.split_once('/').ok_or_else(invalid)?;
+        let prefix: u8 = prefix.parse().ok().filter(|p| *p <= 32).ok_or_else(invalid)?;
+        let address: Ipv4Addr = address.parse().map_err(|_| invalid())?;
+        Ok(Self {
+            base: u32::from(address) & Self::mask(prefix),
+            prefix,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subnet(text: &str) -> Subnet {
+        text.parse().expect("a valid range")
+    }
+
+    #[test]
+    fn overlap_is_symmetric_and_by_containment() {
+        assert!(subnet("10.0.0.0/8").overlaps(subnet("10.231.4.16/28")));
+        assert!(subnet("10.231.4.16/28").overlaps(subnet("10.0.0.0/8")));
+        assert!(!subnet("10.231.4.16/28").overlaps(subnet("10.231.4.32/28")));
+        assert!(subnet("0.0.0.0/0").overlaps(subnet("192.168.0.0/24")));
+    }
+
+    #[test]
+    fn first_free_skips_what_is_taken_and_wraps() {
+        let block = subnet("10.231.0.0/26");
+        let taken = [subnet("10.231.0.0/28"), subnet("10.231.0.32/27")];
+        assert_eq!(Subnet::first_free(block, 28, &taken, 0), Some(subnet("10.231.0.16/28")));
+        assert_eq!(Subnet::first_free(block, 28, &taken, 3), Some(subnet("10.231.0.16/28")));
+        assert_eq!(Subnet::first_free(block, 28, &[subnet("10.0.0.0/8")], 0), None);
+        assert_eq!(Subnet::first_free(block, 20, &[], 0), None, "wider than the block");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in ["", "10.0.0.0", "10.0.0.0/33", "10.0.0/8", "::/0", "10.0.0.0/x"] {
+            assert!(text.parse::<Subnet>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,954 @@
+//! The Docker engine, through bollard. The only file that names bollard; its types end here.
+//!
+//! bollard's model types are of a later API than 1.41, and an older engine ignores the fields it does not know, so only
+//! fields that 1.41 has are set.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::container::LogOutput;
+use bollard::errors::Error;
+use bollard::exec::{CreateExecOptions, StartExecResults};
+use bollard::models::{
+    ContainerConfig, ContainerCreateBody, ContainerStateStatusEnum, EndpointSettings, HealthConfig, HealthStatusEnum,
+    HostConfig, Ipam, IpamConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountTmpfsOptions,
+    MountType, MountVolumeOptions, NetworkCreateRequest, NetworkingConfig, ResourcesUlimits, VolumeCreateRequest,
+};
+use bollard::query_parameters as query;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+
+use super::{
+    ContainerHealth, ContainerSpec, ContainerState, ContainerStatus, Engine, EngineError, EngineEvent, EngineHandle,
+    EngineStream, EngineVersion, ExecOutput, Found, FoundContainer, Image, ImageBuild, LogChunk, LogRange, OLDEST_API,
+    Progress,
+};
+use crate::domain::site::{HealthCheck, MountSpec, ServiceSpec};
+use crate::domain::subnet::Subnet;
+
+/// The most that is kept of a command's output, in bytes per stream; the rest is read and dropped.
+pub const EXEC_OUTPUT_MAX: usize = 1 << 20;
+
+/// How long one ordinary call may take. Builds, pulls and streams have limits of their own.
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long commits and archive transfers may take: they move whole file systems.
+const TRANSFER_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// A Docker engine behind a socket or an HTTP address.
+#[derive(Clone)]
+pub struct DockerEngine {
+    /// Made at the first call: bollard insists that the socket exists by then, and an engine may be stopped when the
+    /// daemon starts.
+    client: Arc<OnceLock<Docker>>,
+    endpoint: String,
+}
+
+impl DockerEngine {
+    /// Remembers the engine's address (`unix:///…`, `tcp://…` or `http://…`); nothing is sent yet.
+    pub fn new(endpoint: &str) -> Self {
+        Self {
+            client: Arc::default(),
+            endpoint: endpoint.to_owned(),
+        }
+    }
+
+    fn docker(&self) -> Result<&Docker, EngineError> {
+        if let Some(docker) = self.client.get() {
+            return Ok(docker);
+        }
+        let seconds = TRANSFER_TIMEOUT.as_secs();
+        let connected = if self.endpoint.starts_with("unix://") {
+            Docker::connect_with_unix(&self.endpoint, seconds, bollard::API_DEFAULT_VERSION)
+        } else {
+            Docker::connect_with_http(&self.endpoint, seconds, bollard::API_DEFAULT_VERSION)
+        };
+        let docker = connected.map_err(|cause| self.error("connect to the engine", cause))?;
+        Ok(self.client.get_or_init(|| docker))
+    }
+
+    /// Turns bollard's error into ours; `doing` completes "failed to …".
+    fn error(&self, doing: impl Into<String>, cause: Error) -> EngineError {
+        let doing = doing.into();
+        match cause {
+            Error::DockerResponseServerError {
+                status_code: 404,
+                message,
+            } => EngineError::NotFound { doing, message },
+            Error::DockerResponseServerError {
+                status_code: 409,
+                message,
+            } => EngineError::Conflict { doing, message },
+            Error::DockerResponseServerError { status_code, message } => EngineError::Refused {
+                doing,
+                status: status_code,
+                message: tidy(&message),
+            },
+            Error::DockerStreamError { error } => EngineError::Build { doing, message: error },
+            Error::RequestTimeoutError => EngineError::TimedOut {
+                doing,
+                limit: CALL_TIMEOUT,
+            },
+            cause @ (Error::HyperResponseError { .. }
+            | Error::IOError { .. }
+            | Error::HyperLegacyError { .. }
+            | Error::SocketNotFoundError(_)) => EngineError::Unreachable {
+                endpoint: self.endpoint.clone(),
+                cause: cause.into(),
+            },
+            cause => EngineError::Broken {
+                doing,
+                cause: cause.into(),
+            },
+        }
+    }
+
+    /// Bounds one call in time and names it in its error.
+    async fn call<T>(
+        &self,
+        doing: impl Into<String>,
+        limit: Duration,
+        call: impl Future<Output = Result<T, Error>> + Send,
+    ) -> Result<T, EngineError> {
+        let doing = doing.into();
+        match tokio::time::timeout(limit, call).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(cause)) => Err(self.error(doing, cause)),
+            Err(_) => Err(EngineError::TimedOut { doing, limit }),
+        }
+    }
+
+    async fn list(
+        &self,
+        filters: Option<HashMap<String, Vec<String>>>,
+        all: bool,
+    ) -> Result<Vec<FoundContainer>, EngineError> {
+        let options = query::ListContainersOptions {
+            all,
+            filters,
+            ..Default::default()
+        };
+        let found = self
+            .call(
+                "list containers",
+                CALL_TIMEOUT,
+                self.docker()?.list_containers(Some(options)),
+            )
+            .await?;
+        Ok(found
+            .into_iter()
+            .map(|summary| FoundContainer {
+                handle: EngineHandle(summary.id.unwrap_or_default()),
+                name: summary
+                    .names
+                    .and_then(|names| names.into_iter().next())
+                    .unwrap_or_default()
+                    .trim_start_matches('/')
+                    .to_owned(),
+                labels: summary.labels.unwrap_or_default().into_iter().collect(),
+                image: summary.image_id.unwrap_or_default(),
+                running: summary
+                    .state
+                    .is_some_and(|state| matches!(state.to_string().as_str(), "running" | "paused" | "restarting")),
+                created: summary.created.unwrap_or_default(),
+                ports: summary
+                    .ports
+                    .unwrap_or_default()
+                    .into_iter()
+                    .filter_map(|port| port.public_port)
+                    .collect(),
+            })
+            .collect())
+    }
+}
+
+/// The engine's messages sometimes carry line breaks; ours stay on one line.
+fn tidy(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn label_filter(label: &str, value: Option<&str>) -> HashMap<String, Vec<String>> {
+    let wanted = value.map_or_else(|| label.to_owned(), |value| format!("{label}={value}"));
+    HashMap::from([("label".to_owned(), vec![wanted])])
+}
+
+fn to_hash_map(map: &BTreeMap<String, String>) -> HashMap<String, String> {
+    map.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}
+
+fn health_config(check: &HealthCheck) -> HealthConfig {
+    HealthConfig {
+        test: Some(check.test.clone()),
+        interval: check.interval.map(nanos),
+        timeout: check.timeout.map(nanos),
+        retries: check.retries.map(i64::from),
+        start_period: check.start_period.map(nanos),
+        start_interval: None,
+    }
+}
+
+fn mounts(spec: &ContainerSpec<'_>) -> Vec<Mount> {
+    let volumes = spec.volumes.iter().map(|(target, (volume, read_only))| Mount {
+        target: Some(target.clone()),
+        source: Some(volume.clone()),
+        typ: Some(MountType::VOLUME),
+        read_only: Some(*read_only),
+        // The engine would copy the image's files into a new volume; ours are filled from the snapshot instead,
+        // and a builder's first volume is the only one that wants the image's files.
+        volume_options: Some(MountVolumeOptions {
+            no_copy: Some(!is_builder(spec)),
+            ..Default::default()
+        }),
+        ..Default::default()
+    });
+    let others = spec.service.mounts.iter().filter_map(|mount| match mount {
+        MountSpec::Volume { .. } => None,
+        MountSpec::Bind { source, target } => Some(Mount {
+            target: Some(target.clone()),
+            source: Some(source.display().to_string()),
+            typ: Some(MountType::BIND),
+            read_only: Some(true),
+            bind_options: Some(MountBindOptions {
+                propagation: Some(MountBindOptionsPropagationEnum::RPRIVATE),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }),
+        MountSpec::Tmpfs { target, size_bytes } => Some(Mount {
+            target: Some(target.clone()),
+            typ: Some(MountType::TMPFS),
+            tmpfs_options: Some(MountTmpfsOptions {
+                size_bytes: size_bytes.and_then(|size| i64::try_from(size).ok()),
+                mode: None,
+                options: None,
+            }),
+            ..Default::default()
+        }),
+    });
+    volumes.chain(others).collect()
+}
+
+fn is_builder(spec: &ContainerSpec<'_>) -> bool {
+    spec.labels
+        .get(super::labels::ROLE)
+        .is_some_and(|role| role == super::labels::ROLE_BUILDER)
+}
+
+fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
+    let service: &ServiceSpec = spec.service;
+    let limits = &service.limits;
+    let bytes = |value: Option<u64>| value.and_then(|value| i64::try_from(value).ok());
+    let mut security_opt = service.security_opt.clone();
+    if !security_opt
+        .iter()
+        .any(|option| option.starts_with("no-new-privileges"))
+    {
+        security_opt.push("no-new-privileges:true".to_owned());
+    }
+    HostConfig {
+        network_mode: Some(spec.network.clone()),
+        mounts: Some(mounts(spec)),
+        memory: bytes(limits.memory_bytes),
+        // Without this the container may use as much swap again.
+        memory_swap: bytes(limits.memory_bytes),
+        nano_cpus: limits.cpus.map(|cpus| (cpus * 1e9) as i64),
+        pids_limit: bytes(limits.pids),
+        shm_size: bytes(limits.shm_bytes),
+        ulimits: Some(
+            limits
+                .ulimits
+                .iter()
+                .map(|(name, soft, hard)| ResourcesUlimits {
+                    name: Some(name.clone()),
+                    soft: Some(*soft),
+                    hard: Some(*hard),
+                })
+                .collect(),
+        ),
+        cap_add: Some(service.cap_add.clone()),
+        cap_drop: Some(service.cap_drop.clone()),
+        security_opt: Some(security_opt),
+        readonly_rootfs: Some(service.read_only),
+        init: Some(service.init),
+        extra_hosts: Some(
+            service
+                .extra_hosts
+                .iter()
+                .map(|(host, address)| format!("{host}:{address}"))
+                .collect(),
+        ),
+        sysctls: Some(to_hash_map(&service.sysctls)),
+        // An internal network still forwards name look-ups to the host's resolver, and names can carry data out.
+        // The container's own loopback answers nothing, so only the names of the instance's services resolve.
+        dns: Some(vec![Ipv4Addr::LOCALHOST.to_string()]),
+        ..Default::default()
+    }
+}
+
+fn container_status(handle: &EngineHandle, found: bollard::models::ContainerInspectResponse) -> ContainerStatus {
+    let state = found.state.unwrap_or_default();
+    let health = state.health.as_ref().and_then(|health| health.status);
+    let address = found
+        .network_settings
+        .and_then(|settings| settings.networks)
+        .and_then(|networks| networks.into_values().find_map(|network| network.ip_address))
+        .and_then(|address| address.parse::<IpAddr>().ok());
+    ContainerStatus {
+        handle: EngineHandle(found.id.unwrap_or_else(|| handle.0.clone())),
+        state: match state.status {
+            Some(ContainerStateStatusEnum::RUNNING | ContainerStateStatusEnum::RESTARTING) => ContainerState::Running,
+            Some(ContainerStateStatusEnum::PAUSED) => ContainerState::Paused,
+            Some(ContainerStateStatusEnum::CREATED) => ContainerState::Created,
+            Some(ContainerStateStatusEnum::EXITED) => ContainerState::Exited(state.exit_code.unwrap_or_default()),
+            _ => ContainerState::Dead,
+        },
+        oom_killed: state.oom_killed.unwrap_or_default(),
+        health: match health {
+            None | Some(HealthStatusEnum::EMPTY | HealthStatusEnum::NONE) => ContainerHealth::None,
+            Some(HealthStatusEnum::STARTING) => ContainerHealth::Starting,
+            Some(HealthStatusEnum::HEALTHY) => ContainerHealth::Healthy,
+            Some(HealthStatusEnum::UNHEALTHY) => ContainerHealth::Unhealthy,
+        },
+        address,
+        volumes: found
+            .mounts
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|mount| mount.typ.as_deref() == Some("volume"))
+            .filter_map(|mount| Some((mount.destination?, mount.name?)))
+            .collect(),
+    }
+}
+
+/// Removing what is gone is done; removing what is being removed is as good.
+fn gone_is_done(result: Result<(), EngineError>) -> Result<(), EngineError> {
+    match result {
+        Err(EngineError::NotFound { .. }) => Ok(()),
+        Err(EngineError::Conflict { message, .. }) if message.contains("already in progress") => Ok(()),
+        other => other,
+    }
+}
+
+/// Shortens a handle or image id for people.
+fn short(id: &str) -> &str {
+    let id = id.strip_prefix("sha256:").unwrap_or(id);
+    id.get(..12).unwrap_or(id)
+}
+
+#[async_trait::async_trait]
+impl Engine for DockerEngine {
+    fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    async fn ping(&self) -> Result<(), EngineError> {
+        self.call(
+            "ask whether the engine answers",
+            Duration::from_secs(3),
+            self.docker()?.ping(),
+        )
+        .await
+        .map(drop)
+    }
+
+    async fn version(&self) -> Result<EngineVersion, EngineError> {
+        let limit = Duration::from_secs(5);
+        let version = self
+            .call("ask the engine's version", limit, self.docker()?.version())
+            .await?;
+        let info = self
+            .call("ask the engine what it is", limit, self.docker()?.info())
+            .await?;
+        let api = version.api_version.unwrap_or_default();
+        let parsed = api
+            .split_once('.')
+            .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        if parsed.is_none_or(|parsed: (u32, u32)| parsed < OLDEST_API) {
+            return Err(EngineError::TooOld {
+                endpoint: self.endpoint.clone(),
+                found: api,
+            });
+        }
+        Ok(EngineVersion {
+            version: version.version.unwrap_or_default(),
+            api,
+            storage_driver: info.driver.unwrap_or_default(),
+            root: PathBuf::from(info.docker_root_dir.unwrap_or_default()),
+        })
+    }
+
+    async fn image(&self, reference: &str) -> Result<Option<Image>, EngineError> {
+        let doing = format!("look up image {reference}");
+        match self
+            .call(doing, CALL_TIMEOUT, self.docker()?.inspect_image(reference))
+            .await
+        {
+            Ok(found) => {
+                let config = found.config.unwrap_or_default();
+                Ok(Some(Image {
+                    id: found.id.unwrap_or_default(),
+                    tags: found.repo_tags.unwrap_or_default(),
+                    labels: config.labels.unwrap_or_default().into_iter().collect(),
+                    size_bytes: found.size.and_then(|size| u64::try_from(size).ok()).unwrap_or_default(),
+                    layers: found.root_fs.and_then(|fs| fs.layers).unwrap_or_default(),
+                    volumes: config.volumes.unwrap_or_default(),
+                }))
+            }
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn images(&self, label: &str, value: Option<&str>) -> Result<Vec<Image>, EngineError> {
+        let options = query::ListImagesOptions {
+            all: false,
+            filters: Some(label_filter(label, value)),
+            ..Default::default()
+        };
+        let found = self
+            .call("list images", CALL_TIMEOUT, self.docker()?.list_images(Some(options)))
+            .await?;
+        Ok(found
+            .into_iter()
+            .map(|summary| Image {
+                id: summary.id,
+                tags: summary.repo_tags,
+                labels: summary.labels.into_iter().collect(),
+                size_bytes: u64::try_from(summary.size).unwrap_or_default(),
+                layers: Vec::new(),
+                volumes: Vec::new(),
+            })
+            .collect())
+    }
+
+    async fn pull(&self, reference: &str, progress: Progress<'_>) -> Result<(), EngineError> {
+        let doing = format!("pull image {reference}");
+        let (repository, tag) = match reference.rsplit_once(':') {
+            Some((repository, tag)) if !tag.contains('/') => (repository, tag),
+            _ => (reference, "latest"),
+        };
+        let options = query::CreateImageOptions {
+            from_image: Some(repository.to_owned()),
+            tag: Some(tag.to_owned()),
+            ..Default::default()
+        };
+        let mut stream = std::pin::pin!(self.docker()?.create_image(Some(options), None, None));
+        while let Some(item) = stream.next().await {
+            let item = item.map_err(|cause| self.error(doing.clone(), cause))?;
+            if let Some(error) = item.error_detail.and_then(|detail| detail.message) {
+                return Err(EngineError::Build { doing, message: error });
+            }
+            if let Some(status) = item.status {
+                progress(&status);
+            }
+        }
+        Ok(())
+    }
+
+    async fn build(&self, build: ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError> {
+        let doing = format!("build image {}", build.tag);
+        let options = query::BuildImageOptions {
+            dockerfile: build.dockerfile.to_owned(),
+            t: Some(build.tag.to_owned()),
+            rm: true,
+            forcerm: true,
+            buildargs: Some(to_hash_map(build.args)),
+            target: build.target.unwrap_or_default().to_owned(),
+            labels: Some(to_hash_map(&build.labels)),
+            ..Default::default()
+        };
+        let mut last_lines: Vec<String> = Vec::new();
+        let mut stream = std::pin::pin!(self.docker()?.build_image(
+            options,
+            None,
+            Some(bollard::body_full(build.context))
+        ));
+        while let Some(item) = stream.next().await {
+            let item = match item {
+                Ok(item) => item,
+                Err(Error::DockerStreamError { error }) => {
+                    return Err(EngineError::Build {
+                        doing,
+                        message: with_tail(&error, &last_lines),
+                    });
+                }
+                Err(cause) => return Err(self.error(doing, cause)),
+            };
+            if let Some(error) = item.error_detail.and_then(|detail| detail.message) {
+                return Err(EngineError::Build {
+                    doing,
+                    message: with_tail(&error, &last_lines),
+                });
+            }
+            for line in item
+                .stream
+                .iter()
+                .chain(item.status.iter())
+                .flat_map(|text| text.lines())
+            {
+                let line = line.trim_end();
+                if !line.is_empty() {
+                    progress(line);
+                    if last_lines.len() == 20 {
+                        last_lines.remove(0);
+                    }
+                    last_lines.push(line.to_owned());
+                }
+            }
+        }
+        self.image(build.tag).await?.ok_or_else(|| EngineError::Build {
+            doing,
+            message: with_tail("the builder ended without an image", &last_lines),
+        })
+    }
+
+    async fn remove_image(&self, id: &str) -> Result<(), EngineError> {
+        let doing = format!("remove image {}", short(id));
+        let options = query::RemoveImageOptions {
+            force: false,
+            noprune: false,
+            platforms: None,
+        };
+        // An image of several names loses them one by one; `force` would also take it from under stopped containers.
+        let names = match self.image(id).await? {
+            Some(image) if image.tags.len() > 1 => image.tags,
+            Some(_) => vec![id.to_owned()],
+            None => return Ok(()),
+        };
+        for name in names {
+            let call = self.docker()?.remove_image(&name, Some(options.clone()), None);
+            gone_is_done(self.call(doing.clone(), CALL_TIMEOUT, call).await.map(drop))?;
+        }
+        Ok(())
+    }
+
+    async fn commit(
+        &self,
+        handle: &EngineHandle,
+        repository: &str,
+        tag: &str,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<String, EngineError> {
+        let doing = format!("commit container {}", short(&handle.0));
+        let options = query::CommitContainerOptions {
+            container: Some(handle.0.clone()),
+            repo: Some(repository.to_owned()),
+            tag: Some(tag.to_owned()),
+            pause: true,
+            ..Default::default()
+        };
+        let config = ContainerConfig {
+            labels: Some(to_hash_map(labels)),
+            ..Default::default()
+        };
+        let committed = self
+            .call(
+                doing,
+                TRANSFER_TIMEOUT,
+                self.docker()?.commit_container(options, config),
+            )
+            .await?;
+        Ok(committed.id)
+    }
+
+    async fn create_network(
+        &self,
+        name: &str,
+        subnet: Subnet,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<(), EngineError> {
+        let request = NetworkCreateRequest {
+            name: name.to_owned(),
+            driver: Some("bridge".to_owned()),
+            internal: Some(true),
+            ipam: Some(Ipam {
+                config: Some(vec![IpamConfig {
+                    subnet: Some(subnet.to_string()),
+                    ..Default::default()
+                }]),
+                ..Default::default()
+            }),
+            labels: Some(to_hash_map(labels)),
+            ..Default::default()
+        };
+        let doing = format!("create network {name} with {subnet}");
+        self.call(doing, CALL_TIMEOUT, self.docker()?.create_network(request))
+            .await
+            .map(drop)
+    }
+
+    async fn subnets(&self) -> Result<Vec<Subnet>, EngineError> {
+        let call = self.docker()?.list_networks(None::<query::ListNetworksOptions>);
+        let found = self.call("list networks", CALL_TIMEOUT, call).await?;
+        Ok(found
+            .into_iter()
+            .filter_map(|network| network.ipam?.config)
+            .flatten()
+            .filter_map(|config| config.subnet?.parse().ok())
+            .collect())
+    }
+
+    async fn networks(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError> {
+        let options = query::ListNetworksOptions {
+            filters: Some(label_filter(label, Some(value))),
+        };
+        let found = self
+            .call(
+                "list networks",
+                CALL_TIMEOUT,
+                self.docker()?.list_networks(Some(options)),
+            )
+            .await?;
+        Ok(found
+            .into_iter()
+            .map(|network| Found {
+                name: network.name.unwrap_or_default(),
+                labels: network.labels.unwrap_or_default().into_iter().collect(),
+            })
+            .collect())
+    }
+
+    async fn remove_network(&self, name: &str) -> Result<(), EngineError> {
+        let doing = format!("remove network {name}");
+        gone_is_done(
+            self.call(doing, CALL_TIMEOUT, self.docker()?.remove_network(name))
+                .await,
+        )
+    }
+
+    async fn create_volume(&self, name: &str, labels: &BTreeMap<String, String>) -> Result<(), EngineError> {
+        let request = VolumeCreateRequest {
+            name: Some(name.to_owned()),
+            labels: Some(to_hash_map(labels)),
+            ..Default::default()
+        };
+        let doing = format!("create volume {name}");
+        self.call(doing, CALL_TIMEOUT, self.docker()?.create_volume(request))
+            .await
+            .map(drop)
+    }
+
+    async fn volumes(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError> {
+        let options = query::ListVolumesOptions {
+            filters: Some(label_filter(label, Some(value))),
+        };
+        let found = self
+            .call("list volumes", CALL_TIMEOUT, self.docker()?.list_volumes(Some(options)))
+            .await?;
+        Ok(found
+            .volumes
+            .unwrap_or_default()
+            .into_iter()
+            .map(|volume| Found {
+                name: volume.name,
+                labels: volume.labels.into_iter().collect(),
+            })
+            .collect())
+    }
+
+    async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
+        let doing = format!("remove volume {name}");
+        let options = query::RemoveVolumeOptions { force: true };
+        gone_is_done(
+            self.call(doing, CALL_TIMEOUT, self.docker()?.remove_volume(name, Some(options)))
+                .await,
+        )
+    }
+
+    async fn create(&self, spec: &ContainerSpec<'_>) -> Result<EngineHandle, EngineError> {
+        let service = spec.service;
+        let endpoint = EndpointSettings {
+            aliases: Some(vec![service.name.to_string()]),
+            ..Default::default()
+        };
+        let body = ContainerCreateBody {
+            image: Some(spec.image.clone()),
+            hostname: Some(service.hostname.clone().unwrap_or_else(|| service.name.to_string())),
+            user: service.user.clone(),
+            cmd: service.command.clone(),
+            entrypoint: service.entrypoint.clone(),
+            env: Some(
+                service
+                    .environment
+                    .iter()
+                    .map(|(key, value)| format!("{key}={value}"))
+                    .collect(),
+            ),
+            working_dir: service.working_dir.clone(),
+            healthcheck: service.health_check.as_ref().map(health_config),
+            labels: Some(to_hash_map(&spec.labels)),
+            stop_signal: service.stop_signal.clone(),
+            stop_timeout: i64::try_from(service.stop_grace_period.as_secs()).ok(),
+            host_config: Some(host_config(spec)),
+            networking_config: Some(NetworkingConfig {
+                endpoints_config: Some(HashMap::from([(spec.network.clone(), endpoint)])),
+            }),
+            ..Default::default()
+        };
+        let options = query::CreateContainerOptions {
+            name: Some(spec.name.clone()),
+            platform: String::new(),
+        };
+        let doing = format!("create container {}", spec.name);
+        let created = self
+            .call(
+                doing,
+                CALL_TIMEOUT,
+                self.docker()?.create_container(Some(options), body),
+            )
+            .await?;
+        Ok(EngineHandle(created.id))
+    }
+
+    async fn start(&self, handle: &EngineHandle) -> Result<(), EngineError> {
+        let doing = format!("start container {}", short(&handle.0));
+        let call = self
+            .docker()?
+            .start_container(&handle.0, None::<query::StartContainerOptions>);
+        self.call(doing, CALL_TIMEOUT, call).await
+    }
+
+    async fn stop(&self, handle: &EngineHandle, grace: Duration) -> Result<(), EngineError> {
+        let doing = format!("stop container {}", short(&handle.0));
+        let options = query::StopContainerOptions {
+            signal: None,
+            t: i32::try_from(grace.as_secs().max(1)).ok(),
+        };
+        let call = self.docker()?.stop_container(&handle.0, Some(options));
+        self.call(doing, grace + CALL_TIMEOUT, call).await
+    }
+
+    async fn remove(&self, handle: &EngineHandle) -> Result<(), EngineError> {
+        let doing = format!("remove container {}", short(&handle.0));
+        let options = query::RemoveContainerOptions {
+            v: true,
+            force: true,
+            link: false,
+        };
+        gone_is_done(
+            self.call(
+                doing,
+                CALL_TIMEOUT,
+                self.docker()?.remove_container(&handle.0, Some(options)),
+            )
+            .await,
+        )
+    }
+
+    async fn inspect(&self, handle: &EngineHandle) -> Result<ContainerStatus, EngineError> {
+        let doing = format!("inspect container {}", short(&handle.0));
+        let call = self
+            .docker()?
+            .inspect_container(&handle.0, None::<query::InspectContainerOptions>);
+        let found = self.call(doing, Duration::from_secs(10), call).await?;
+        Ok(container_status(handle, found))
+    }
+
+    async fn containers(&self, label: &str, value: &str) -> Result<Vec<FoundContainer>, EngineError> {
+        self.list(Some(label_filter(label, Some(value))), true).await
+    }
+
+    async fn running(&self) -> Result<Vec<FoundContainer>, EngineError> {
+        self.list(None, false).await
+    }
+
+    async fn exec(
+        &self,
+        handle: &EngineHandle,
+        command: &[String],
+        user: Option<&str>,
+        timeout: Duration,
+    ) -> Result<ExecOutput, EngineError> {
+        let doing = format!("run `{}` in container {}", command.join(" "), short(&handle.0));
+        let options = CreateExecOptions {
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            cmd: Some(command.to_vec()),
+            user: user.map(str::to_owned),
+            ..Default::default()
+        };
+        let docker = self.docker()?;
+        self.call(doing, timeout, async {
+            let exec = docker.create_exec(&handle.0, options).await?;
+            let mut stdout = Vec::new();
+            let mut stderr = Vec::new();
+            if let StartExecResults::Attached { mut output, .. } = docker.start_exec(&exec.id, None).await? {
+                while let Some(chunk) = output.try_next().await? {
+                    let (kept, message) = match chunk {
+                        LogOutput::StdErr { message } => (&mut stderr, message),
+                        LogOutput::StdOut { message }
+                        | LogOutput::Console { message }
+                        | LogOutput::StdIn { message } => (&mut stdout, message),
+                    };
+                    let room = EXEC_OUTPUT_MAX.saturating_sub(kept.len());
+                    kept.extend_from_slice(&message[..message.len().min(room)]);
+                }
+            }
+            let ended = docker.inspect_exec(&exec.id).await?;
+            Ok(ExecOutput {
+                code: ended.exit_code.unwrap_or(-1),
+                stdout: String::from_utf8_lossy(&stdout).into_owned(),
+                stderr: String::from_utf8_lossy(&stderr).into_owned(),
+            })
+        })
+        .await
+    }
+
+    fn logs(&self, handle: &EngineHandle, range: LogRange) -> EngineStream<LogChunk> {
+        let options = query::LogsOptions {
+            follow: range.follow,
+            stdout: true,
+            stderr: true,
+            since: range
+                .since
+                .and_then(|since| i32::try_from(since).ok())
+                .unwrap_or_default(),
+            until: 0,
+            timestamps: range.timestamps,
+            tail: range.tail.map_or_else(|| "all".to_owned(), |tail| tail.to_string()),
+        };
+        // The stream borrows the client, so it gets one of its own (a handle to the same connection pool).
+        let engine = self.clone();
+        let doing = format!("read the log of container {}", short(&handle.0));
+        let handle = handle.clone();
+        Box::pin(async_stream(move |sender| async move {
+            let docker = match engine.docker() {
+                Ok(docker) => docker,
+                Err(error) => return drop(sender.send(Err(error)).await),
+            };
+            let mut chunks = std::pin::pin!(docker.logs(&handle.0, Some(options)));
+            while let Some(chunk) = chunks.next().await {
+                let chunk = chunk
+                    .map_err(|cause| engine.error(doing.clone(), cause))
+                    .map(|output| match output {
+                        LogOutput::StdErr { message } => LogChunk {
+                            is_stderr: true,
+                            bytes: message,
+                        },
+                        LogOutput::StdOut { message }
+                        | LogOutput::Console { message }
+                        | LogOutput::StdIn { message } => LogChunk {
+                            is_stderr: false,
+                            bytes: message,
+                        },
+                    });
+                if sender.send(chunk).await.is_err() {
+                    return;
+                }
+            }
+        }))
+    }
+
+    fn read_archive(&self, handle: &EngineHandle, path: &str) -> EngineStream<Bytes> {
+        let engine = self.clone();
+        let doing = format!("read {path} of container {}", short(&handle.0));
+        let (handle, path) = (handle.clone(), path.to_owned());
+        Box::pin(async_stream(move |sender| async move {
+            let options = query::DownloadFromContainerOptions { path };
+            let docker = match engine.docker() {
+                Ok(docker) => docker,
+                Err(error) => return drop(sender.send(Err(error)).await),
+            };
+            let mut chunks = std::pin::pin!(docker.download_from_container(&handle.0, Some(options)));
+            while let Some(chunk) = chunks.next().await {
+                if sender
+                    .send(chunk.map_err(|cause| engine.error(doing.clone(), cause)))
+                    .await
+                    .is_err()
+                {
+                    return;
+                }
+            }
+        }))
+    }
+
+    async fn write_archive(
+        &self,
+        handle: &EngineHandle,
+        path: &str,
+        archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
+    ) -> Result<(), EngineError> {
+        let doing = format!("write {path} of container {}", short(&handle.0));
+        let options = query::UploadToContainerOptions {
+            path: path.to_owned(),
+            ..Default::default()
+        };
+        let call = self
+            .docker()?
+            .upload_to_container(&handle.0, Some(options), bollard::body_try_stream(archive));
+        self.call(doing, TRANSFER_TIMEOUT, call).await
+    }
+
+    fn events(&self, label: &str, value: &str) -> EngineStream<EngineEvent> {
+        let engine = self.clone();
+        let mut filters = label_filter(label, Some(value));
+        filters.insert("type".to_owned(), vec!["container".to_owned()]);
+        Box::pin(async_stream(move |sender| async move {
+            let options = query::EventsOptions {
+                filters: Some(filters),
+                ..Default::default()
+            };
+            let docker = match engine.docker() {
+                Ok(docker) => docker,
+                Err(error) => return drop(sender.send(Err(error)).await),
+            };
+            let mut events = std::pin::pin!(docker.events(Some(options)));
+            while let Some(event) = events.next().await {
+                let event = event
+                    .map_err(|cause| engine.error("watch the engine's events", cause))
+                    .map(|message| {
+                        let actor = message.actor.unwrap_or_default();
+                        EngineEvent {
+                            handle: EngineHandle(actor.id.unwrap_or_default()),
+                            action: message.action.unwrap_or_default(),
+                            labels: actor.attributes.unwrap_or_default().into_iter().collect(),
+                        }
+                    });
+                if sender.send(event).await.is_err() {
+                    return;
+                }
+            }
+        }))
+    }
+}
+
+/// Appends the last lines of a builder's output to its error, which alone says little more than an exit code.
+fn with_tail(error: &str, last_lines: &[String]) -> String {
+    let mut text = error.trim().to_owned();
+    for line in last_lines {
+        text.push_str("\n    ");
+        text.push_str(line);
+    }
+    text
+}
+
+/// A stream that a task feeds. The task ends with the stream: its next send fails.
+fn async_stream<T, F, Fut>(feed: F) -> impl Stream<Item = T> + Send
+where
+    T: Send + 'static,
+    F: FnOnce(tokio::sync::mpsc::Sender<T>) -> Fut + Send + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    let (sender, receiver) = tokio::sync::mpsc::channel(16);
+    let task = tokio::spawn(feed(sender));
+    stream::unfold((receiver, AbortOnDrop(task)), |(mut receiver, task)| async move {
+        receiver.recv().await.map(|item| (item, (receiver, task)))
+    })
+}
+
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,15 @@
+//! arenad runs the sites that web agents are tested on, and resets them to proven snapshots between episodes.
+//!
+//! Dependencies point downward only: `domain` ← `definition`, `engine` ← `reset` ← `daemon`; `cli` sees `domain`,
+//! `definition` and `wire`, and reaches the daemon by HTTP alone. ARCHITECTURE.md says why.
+
+pub mod cli;
+pub mod daemon;
+pub mod definition;
+pub mod domain;
+pub mod engine;
+pub mod launch;
+pub mod probes;
+pub mod reset;
+pub mod telemetry;
+pub mod wire;

@@ -1,0 +1,228 @@
+//! HTTP probes, and the plain exchange that configuration and warming use too.
+
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, Method};
+
+use super::describe;
+use crate::domain::ids::ServiceName;
+use crate::domain::probe::{HttpProbe, JsonExpectation};
+use crate::launch::Incarnation;
+
+/// The most that is read of an answer, in bytes.
+const BODY_MAX: usize = 4 << 20;
+
+/// One request to a service of a site.
+#[derive(Debug, Clone)]
+pub struct HttpExchange<'a> {
+    /// The service that answers.
+    pub service: &'a ServiceName,
+    /// The port inside the container.
+    pub port: u16,
+    /// The method.
+    pub method: &'a str,
+    /// Path and query.
+    pub path: &'a str,
+    /// The request's headers.
+    pub headers: &'a [(String, String)],
+    /// The request's body.
+    pub body: Option<&'a str>,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The `Location` header.
+    pub location: Option<String>,
+    /// The body, at most [`BODY_MAX`] bytes of it.
+    pub body: String,
+}
+
+pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .pool_max_idle_per_host(0)
+        .no_proxy()
+        .connect_timeout(Duration::from_secs(5))
+        .user_agent(concat!("arenad/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
+/// Sends a request and reads the answer; whatever status comes is an answer.
+pub async fn exchange(
+    client: &reqwest::Client,
+    incarnation: &Incarnation,
+    request: &HttpExchange<'_>,
+) -> Result<Answer, String> {
+    let socket = incarnation
+        .socket(request.service, request.port)
+        .ok_or_else(|| super::no_address(request.service.as_str()))?;
+    let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| error.to_string())?;
+    let mut sent = client.request(method, format!("http://{socket}{}", request.path));
+    for (name, value) in request.headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| error.to_string())?;
+        let value = HeaderValue::from_str(value).map_err(|error| error.to_string())?;
+        sent = sent.header(name, value);
+    }
+    if let Some(body) = request.body {
+        sent = sent.body(body.to_owned());
+    }
+    let mut answer = sent.send().await.map_err(|error| describe(&error.without_url()))?;
+    let mut body = Vec::new();
+    let broken = |error: reqwest::Error| describe(&error.without_url());
+    while let Some(chunk) = answer.chunk().await.map_err(broken)? {
+        let room = BODY_MAX.saturating_sub(body.len());
+        body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        if room == 0 {
+            break;
+        }
+    }
+    Ok(Answer {
+        status: answer.status().as_u16(),
+        location: answer
+            .headers()
+            .get(http::header::LOCATION)
+            .and_then(|value| value.to_str().ok())
+            .map(str::to_owned),
+        body: String::from_utf8_lossy(&body).into_owned(),
+    })
+}
+
+pub(super) async fn look(client: &reqwest::Client, probe: &HttpProbe, incarnation: &Incarnation) -> Result<(), String> {
+    let request = HttpExchange {
+        service: &probe.service,
+        port: probe.port,
+        method: &probe.method,
+        path: &probe.path,
+        headers: &probe.headers,
+        body: None,
+    };
+    judge(probe, &exchange(client, incarnation, &request).await?)
+}
+
+fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
+    if !probe.status.contains(&answer.status) {
+        let wanted = probe.status.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");
+        let excerpt: String = answer
+            .body
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .chars()
+            .take(200)
+            .collect();
+        return Err(format!("status {}, expected {wanted}: {excerpt}", answer.status));
+    }
+    if let Some(expected) = &probe.redirect {
+        match &answer.location {
+            Some(location) if location.ends_with(expected.as_str()) => {}
+            Some(location) => return Err(format!("redirects to {location}, expected {expected}")),
+            None => return Err(format!("does not redirect, expected {expected}")),
+        }
+    }
+    if let Some(missing) = probe.contains.iter().find(|text| !answer.body.contains(text.as_str())) {
+        return Err(format!("the page does not contain {missing:?}"));
+    }
+    if probe.json.is_empty() {
+        return Ok(());
+    }
+    let body: serde_json::Value =
+        serde_json::from_str(&answer.body).map_err(|error| format!("the answer is not JSON: {error}"))?;
+    for (pointer, expectation) in &probe.json {
+        let found = body.pointer(pointer);
+        let shown = found.map_or_else(|| "missing".to_owned(), |value| value.to_string());
+        let passes = match expectation {
+            JsonExpectation::Equals(expected) => {
+                serde_json::from_str::<serde_json::Value>(expected).ok().as_ref() == found
+            }
+            JsonExpectation::AtLeast(least) => found
+                .and_then(serde_json::Value::as_f64)
+                .is_some_and(|value| value >= *least),
+        };
+        if !passes {
+            let expected = match expectation {
+                JsonExpectation::Equals(expected) => expected.clone(),
+                JsonExpectation::AtLeast(least) => format!("at least {least}"),
+            };
+            return Err(format!("{pointer} is {shown}, expected {expected}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probe() -> HttpProbe {
+        HttpProbe {
+            service: ServiceName::parse("web").expect("valid"),
+            port: 80,
+            method: "GET".into(),
+            path: "/".into(),
+            headers: Vec::new(),
+            status: vec![200],
+            redirect: None,
+            contains: Vec::new(),
+            json: Vec::new(),
+        }
+    }
+
+    fn answer(status: u16, body: &str) -> Answer {
+        Answer {
+            status,
+            location: None,
+            body: body.into(),
+        }
+    }
+
+    #[test]
+    fn a_wrong_status_is_told_with_what_the_page_says() {
+        let verdict = judge(&probe(), &answer(502, "<h1>Bad\n gateway</h1>"));
+        assert_eq!(verdict, Err("status 502, expected 200: <h1>Bad gateway</h1>".into()));
+    }
+
+    #[test]
+    fn a_declared_redirect_must_lead_where_it_says() {
+        let probe = HttpProbe {
+            status: vec![302],
+            redirect: Some("/users/sign_in".into()),
+            ..probe()
+        };
+        let to = |location: &str| Answer {
+            location: Some(location.into()),
+            ..answer(302, "")
+        };
+        assert_eq!(judge(&probe, &to("http://gitlab/users/sign_in")), Ok(()));
+        assert!(judge(&probe, &to("/500")).is_err());
+        assert!(judge(&probe, &answer(302, "")).is_err());
+    }
+
+    #[test]
+    fn json_values_are_compared_as_values() {
+        let with = |pointer: &str, expectation| HttpProbe {
+            json: vec![(pointer.into(), expectation)],
+            ..probe()
+        };
+        let page = answer(200, r#"{"ok": true, "products": 200, "n": 1.0}"#);
+        assert_eq!(
+            judge(&with("/ok", JsonExpectation::Equals("true".into())), &page),
+            Ok(())
+        );
+        assert_eq!(
+            judge(&with("/products", JsonExpectation::AtLeast(200.0)), &page),
+            Ok(())
+        );
+        let missing = judge(&with("/search", JsonExpectation::AtLeast(1.0)), &page);
+        assert_eq!(missing, Err("/search is missing, expected at least 1".into()));
+        assert!(
+            judge(
+                &with("/ok", JsonExpectation::Equals("true".into())),
+                &answer(200, "<html>")
+            )
+            .is_err()
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! Recreate: kill and remove the old containers, make new ones from the snapshot, wait until they are ready.
+//!
+//! The removal of the old runs beside the start of the new: the engine spends a third of a second on it, none of which
+//! the new containers need. The old ones are killed first thing, so their memory is free before the new ones want it.
+
+use tokio::time::Instant;
+
+use super::{ResetContext, ResetError, ResetStrategy};
+use crate::launch::{self, Incarnation, Remains};
+
+/// The reference way of resetting.
+pub struct Recreate;
+
+impl ResetStrategy for Recreate {
+    fn name(&self) -> &'static str {
+        "recreate"
+    }
+
+    async fn reset(&self, context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
+        let ResetContext {
+            engine,
+            stages,
+            blueprint,
+            ..
+        } = context;
+        let old = Remains {
+            installation: &blueprint.ownership.installation,
+            instance: blueprint.id,
+            role: blueprint.ownership.role,
+            except: Some(blueprint.ownership.generation),
+        };
+        let remove = stages.time("remove", launch::remove(*engine, old));
+        let (removed, made) = tokio::join!(remove, make(context));
+        let incarnation = made?;
+        removed.map_err(ResetError::Remove)?;
+        Ok(incarnation)
+    }
+}
+
+async fn make(context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
+    let ResetContext {
+        engine,
+        prober,
+        blueprint,
+        stages,
+        stage,
+        waiting,
+    } = context;
+    let site = blueprint.site;
+    let deadline = Instant::now() + site.readiness.timeout;
+    stage("creating containers");
+    let mut incarnation = stages.time("create", blueprint.create(*engine)).await?;
+    stage("starting containers");
+    stages
+        .time("start", launch::start(*engine, site, &mut incarnation, deadline))
+        .await?;
+    stage("waiting for the site");
+    match stages
+        .time("ready", prober.wait_ready(site, &incarnation, waiting))
+        .await
+    {
+        Ok(()) => Ok(incarnation),
+        Err(cause) => Err(ResetError::NotReady {
+            cause,
+            log: prober.log_tail(&incarnation, 15).await,
+        }),
+    }
+}

@@ -1,0 +1,326 @@
+//! The JSON of the API, shared by daemon and CLI. `--json` prints these shapes; they change only with CHANGELOG.md.
+//!
+//! Times are RFC 3339 in UTC, durations are milliseconds, sizes are bytes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A file as text, with the path it was read from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceText {
+    /// Absolute path.
+    pub path: String,
+    /// Content.
+    pub text: String,
+}
+
+/// `PUT /v1/environments/{environment}`: the definition, and which of its sites to bring up.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UpRequest {
+    /// The folder that holds `environments/` and `compose/`.
+    pub root: String,
+    /// `environments/<name>.yaml`.
+    pub environment: SourceText,
+    /// `compose/<name>.yaml`.
+    pub compose: SourceText,
+    /// The `.env` beside the Compose file.
+    pub dotenv: Option<SourceText>,
+    /// The variables of the caller's shell that the files mention.
+    pub variables: BTreeMap<String, String>,
+    /// Site names; empty is all.
+    #[serde(default)]
+    pub sites: Vec<String>,
+}
+
+/// Names of sites; empty is all.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SitesRequest {
+    /// Site names.
+    #[serde(default)]
+    pub sites: Vec<String>,
+}
+
+/// `POST /v1/environments/{environment}/down`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DownRequest {
+    /// Site names; empty is all.
+    #[serde(default)]
+    pub sites: Vec<String>,
+    /// Whether snapshots and built images go too.
+    #[serde(default)]
+    pub purge: bool,
+}
+
+/// `POST /v1/environments/{environment}/sites/{site}/snapshots`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TakeRequest {
+    /// What to call the snapshot.
+    pub name: String,
+}
+
+/// What was begun, or joined.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// One operation for each site.
+    pub operations: Vec<Operation>,
+}
+
+/// Something that goes on with one site, or has ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Operation {
+    /// Its id; `GET /v1/operations/{id}` tells how it goes.
+    pub id: String,
+    /// The environment.
+    pub environment: String,
+    /// The site.
+    pub site: String,
+    /// `up`, `reset`, `down`, `snapshot`.
+    pub kind: String,
+    /// Whether it had been asked for before.
+    pub joined: bool,
+    /// `running`, `done`, `failed`, `superseded`.
+    pub state: String,
+    /// How long it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<f64>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The reset's stages, where it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reset: Option<Reset>,
+    /// The snapshot that was taken, where that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Snapshot>,
+}
+
+/// How a reset went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reset {
+    /// Its id.
+    pub id: String,
+    /// The instance.
+    pub instance: String,
+    /// `recreate`.
+    pub strategy: String,
+    /// When it was asked for.
+    pub requested_at: String,
+    /// When it ended.
+    pub finished_at: Option<String>,
+    /// `done`, `failed`, `cancelled`, `interrupted`; null while it goes on.
+    pub outcome: Option<String>,
+    /// Why it failed.
+    pub reason: Option<String>,
+    /// From the request to the new containers serving.
+    pub duration_ms: Option<f64>,
+    /// Where the time went. Stages may overlap.
+    pub stages: Vec<Stage>,
+}
+
+/// One stage of a reset.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// `hold`, `remove`, `create`, `start`, `ready`, `switch`.
+    pub stage: String,
+    /// How long it took.
+    pub duration_ms: f64,
+}
+
+/// One aspect of an object, in the manner of Kubernetes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// `Ready`, `EngineReachable`, `DiskSpace`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False`, `Unknown`.
+    pub status: String,
+    /// A word for programs.
+    pub reason: String,
+    /// A sentence for people; empty where there is nothing to say.
+    pub message: String,
+    /// Since when the status is what it is.
+    pub last_transition_time: String,
+}
+
+/// `GET /v1/status`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The daemon.
+    pub daemon: Daemon,
+    /// What holds for the host as a whole.
+    pub conditions: Vec<Condition>,
+    /// The environments that are up, by name.
+    pub environments: Vec<Environment>,
+}
+
+/// The daemon.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Daemon {
+    /// Its version.
+    pub version: String,
+    /// Its process id.
+    pub pid: u32,
+    /// The installation's id, on the labels of everything it creates.
+    pub installation: String,
+    /// Where it keeps its files.
+    pub state_dir: String,
+    /// Whether `arenad up` started it.
+    pub background: bool,
+    /// When it was started.
+    pub started_at: String,
+    /// Where the engine is.
+    pub engine: String,
+}
+
+/// An environment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub description: String,
+    /// The host name in its URLs.
+    pub host: String,
+    /// Its sites, in the definition's order.
+    pub sites: Vec<Site>,
+}
+
+/// A site and its serving instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Site {
+    /// The environment.
+    pub environment: String,
+    /// The site's name.
+    pub name: String,
+    /// What people call it.
+    pub title: String,
+    /// Where browsers find it.
+    pub url: String,
+    /// The instance that serves it.
+    pub instance: String,
+    /// `down`, `preparing`, `starting`, `ready`, `unhealthy`, `resetting`, `stopping`, `failed`.
+    pub state: String,
+    /// Since when.
+    pub since: String,
+    /// What is being done right now.
+    pub stage: Option<String>,
+    /// The last probe failure while readiness is awaited.
+    pub waiting_for: Option<String>,
+    /// What is wrong.
+    pub reason: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// Counts the times that its containers were made.
+    pub generation: u64,
+    /// The snapshot that it starts from.
+    pub snapshot: Option<String>,
+    /// When its probes last passed.
+    pub last_passed: Option<String>,
+    /// Its containers.
+    pub containers: Vec<Container>,
+    /// The same as `state`, for programs that know conditions.
+    pub conditions: Vec<Condition>,
+    /// The last reset that ended.
+    pub last_reset: Option<Reset>,
+}
+
+/// A container.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Container {
+    /// The service.
+    pub service: String,
+    /// The engine's id of it.
+    pub id: String,
+    /// Its address on its network.
+    pub address: Option<String>,
+}
+
+/// A snapshot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Its content-derived id.
+    pub id: String,
+    /// The environment.
+    pub environment: String,
+    /// The site.
+    pub site: String,
+    /// `baseline` or `named`.
+    pub kind: String,
+    /// The name it was given.
+    pub name: Option<String>,
+    /// The image of each service.
+    pub images: BTreeMap<String, String>,
+    /// Bytes, layers shared with other images included.
+    pub size_bytes: u64,
+    /// When it was taken.
+    pub created_at: String,
+    /// The instances that start from it now.
+    pub used_by: Vec<String>,
+}
+
+/// `GET /v1/snapshots`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Snapshots {
+    /// The newest first.
+    pub snapshots: Vec<Snapshot>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Counts up.
+    pub seq: i64,
+    /// When.
+    pub at: String,
+    /// A stable word, such as `instance.ready`.
+    pub kind: String,
+    /// The instance that it is about.
+    pub instance: Option<String>,
+    /// A sentence that reads alone.
+    pub message: String,
+}
+
+/// `GET /v1/events`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Events {
+    /// Oldest first.
+    pub events: Vec<Event>,
+}
+
+/// `GET /v1/version`, and `arenad version --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Version {
+    /// arenad's version.
+    pub version: String,
+    /// The API's version.
+    pub api: String,
+}
+
+/// An error of the API, RFC 9457 (`application/problem+json`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Problem {
+    /// `about:blank`; the code says more.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The status in words.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What went wrong, with its causes.
+    pub detail: String,
+    /// A stable word for programs.
+    pub code: String,
+    /// What to do next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Finds the request in the daemon's log.
+    pub request_id: String,
+}
