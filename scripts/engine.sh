@@ -18,6 +18,8 @@ answers() {
     if command -v docker >/dev/null 2>&1; then
         docker version --format '{{.Server.Version}}' >/dev/null 2>&1 && return 0
     fi
+    # A named engine is the one that is meant; the socket would be another.
+    [ -z "${DOCKER_HOST:-}" ] || return 1
     [ -S "$socket" ] && command -v curl >/dev/null 2>&1 &&
         curl -fsS --max-time 5 --unix-socket "$socket" http://localhost/_ping >/dev/null 2>&1
 }

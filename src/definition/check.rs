@@ -9,11 +9,20 @@ use std::collections::HashMap;
 use regex::Regex;
 use serde_json::{Map, Value as Json};
 
-use super::problems::{Problems, did_you_mean, quoted_list};
+use super::describe::{allowed_values, constants, describe, describe_range};
+use super::kinds::{accepts, kind_of, scalar_kind};
+use super::problems::{Problems, closest, did_you_mean, quoted_list};
 use super::source::{SourceFile, Span};
 use super::tree::{Entry, Node, Scalar, Typed, Value};
 
-/// Reports everything about a document that its schema refuses; returns the document as JSON without its extensions.
+/// How many entries a list or mapping may have. The largest environment has some forty services; the checks that follow
+/// compare names with names, so that a hostile file's lists must stay short.
+const ENTRIES_MAX: usize = 500;
+
+/// Reports everything about a document that its schema refuses; returns the rest as JSON, without extensions.
+///
+/// What is refused is left out where that makes no difference to what surrounds it: a key of a mapping goes, the entry of
+/// a list of mappings becomes nothing so that the others keep their places, a list of texts goes as a whole.
 pub(crate) fn check(schema: &Json, root: &Node, source: &SourceFile, problems: &Problems) -> Json {
     let checker = Checker {
         definitions: schema.get("$defs").unwrap_or(&Json::Null),
@@ -21,14 +30,11 @@ pub(crate) fn check(schema: &Json, root: &Node, source: &SourceFile, problems: &
         problems,
         patterns: RefCell::default(),
     };
-    checker.walk(
-        root,
-        schema,
-        &Place {
-            name: "the file".to_owned(),
-            span: root.span,
-        },
-    )
+    let place = Place {
+        name: "the file".to_owned(),
+        span: root.span,
+    };
+    checker.walk(root, schema, &place).unwrap_or_default()
 }
 
 struct Checker<'a> {
@@ -45,14 +51,34 @@ struct Place {
 }
 
 impl<'a> Checker<'a> {
-    fn walk(&self, node: &Node, schema: &'a Json, place: &Place) -> Json {
+    fn walk(&self, node: &Node, schema: &'a Json, place: &Place) -> Option<Json> {
         let forms = self.forms(schema);
+        if let Some(plain) = retyped(node, &forms) {
+            return self.walk(&plain, schema, place);
+        }
         let kind = kind_of(node);
         let form = forms.iter().find(|form| accepts(form, kind));
         let Some(form) = form else {
             self.report_type(node, schema, &forms, place);
-            return Json::Null;
+            return None;
         };
+        let count = match &node.value {
+            Value::Scalar(_) => 0,
+            Value::Sequence(items) => items.len(),
+            Value::Mapping(entries) => entries.len(),
+        };
+        if count > ENTRIES_MAX {
+            self.problems
+                .at(
+                    self.source,
+                    place.span,
+                    "too-large",
+                    format!("{} has {count} entries", place.name),
+                )
+                .expected(format!("at most {ENTRIES_MAX}"))
+                .report();
+            return None;
+        }
         match &node.value {
             Value::Scalar(scalar) => self.check_scalar(node, scalar, schema, form, place),
             Value::Sequence(items) => self.check_sequence(node, items, form, place),
@@ -92,8 +118,17 @@ impl<'a> Checker<'a> {
         let wants_list = forms.iter().any(|form| accepts(form, "array"));
         let help = match node.scalar() {
             Some(scalar) if scalar.text.is_empty() => None,
+            Some(scalar) if scalar.typed() == Typed::NotFinite => None,
             Some(scalar) if wants_text && scalar.typed() != Typed::Text => Some(self.as_text(scalar, forms)),
-            Some(scalar) if scalar.is_text && !wants_text => {
+            Some(scalar) if forms.iter().any(|form| accepts(form, "boolean")) && !wants_text => {
+                in_plain_words(&scalar.text)
+            }
+            Some(scalar) if wants_list && place.name == "`command`" => {
+                // The usual mistake with a list of words; elsewhere white space may belong to a text.
+                let words: Vec<&str> = scalar.text.split_whitespace().collect();
+                Some(format!("write `[{}]`", super::tree::excerpt(&words.join(", "))))
+            }
+            Some(scalar) if scalar.is_text && !wants_text && !wants_list => {
                 let bare = Scalar {
                     is_text: false,
                     ..scalar.clone()
@@ -109,7 +144,7 @@ impl<'a> Checker<'a> {
         };
         self.problems
             .at(self.source, span, "type", format!("{} is {found}", place.name))
-            .expected(self.describe(schema))
+            .expected(describe(self.definitions, schema))
             .maybe_help(help)
             .report();
     }
@@ -128,11 +163,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn check_scalar(&self, node: &Node, scalar: &Scalar, whole: &Json, form: &Json, place: &Place) -> Json {
+    fn check_scalar(&self, node: &Node, scalar: &Scalar, whole: &Json, form: &Json, place: &Place) -> Option<Json> {
+        let mut is_refused = false;
         let value = node.to_json();
         let refuse = |message: String| {
             let draft = self.problems.at(self.source, node.span, "value", message);
-            draft.expected(self.describe(whole))
+            draft.expected(describe(self.definitions, whole))
         };
         if let Some(allowed) = allowed_values(form) {
             if !allowed.contains(&value) {
@@ -141,8 +177,9 @@ impl<'a> Checker<'a> {
                     .expected(format!("one of {}", quoted_list(words.iter().copied())))
                     .maybe_help(did_you_mean(&scalar.text, words))
                     .report();
+                return None;
             }
-            return value;
+            return Some(value);
         }
         if let Some(number) = value.as_f64() {
             let below = form
@@ -154,20 +191,22 @@ impl<'a> Checker<'a> {
                 .and_then(Json::as_f64)
                 .is_some_and(|most| number > most);
             if below || above {
+                is_refused = true;
                 refuse(format!("{} is {}", place.name, node.found()))
-                    .expected(self.describe_range(whole, form))
+                    .expected(describe_range(self.definitions, whole, form))
                     .report();
             }
         }
         if let (Json::String(text), Some(pattern)) = (&value, form.get("pattern").and_then(Json::as_str))
             && !self.matches(pattern, text)
         {
+            is_refused = true;
             refuse(format!("{} is {}", place.name, node.found())).report();
         }
-        value
+        (!is_refused).then_some(value)
     }
 
-    fn check_sequence(&self, node: &Node, items: &[Node], form: &'a Json, place: &Place) -> Json {
+    fn check_sequence(&self, node: &Node, items: &[Node], form: &'a Json, place: &Place) -> Option<Json> {
         let least = form.get("minItems").and_then(Json::as_u64).unwrap_or(0);
         if (items.len() as u64) < least {
             self.problems
@@ -185,14 +224,18 @@ impl<'a> Checker<'a> {
             name: format!("entry {} of {}", index + 1, place.name),
             span: item.span,
         };
-        items
-            .iter()
-            .enumerate()
-            .map(|(index, item)| self.walk(item, schema, &named(index, item)))
-            .collect()
+        let has_parts = self.has_parts(schema);
+        let mut all_are_fine = true;
+        let json = items.iter().enumerate().map(|(index, item)| {
+            let found = self.walk(item, schema, &named(index, item));
+            all_are_fine &= found.is_some();
+            found.unwrap_or_default()
+        });
+        let json: Json = json.collect();
+        (all_are_fine || has_parts).then_some(json)
     }
 
-    fn check_mapping(&self, node: &Node, entries: &[Entry], form: &'a Json, place: &Place) -> Json {
+    fn check_mapping(&self, node: &Node, entries: &[Entry], form: &'a Json, place: &Place) -> Option<Json> {
         let properties = form.get("properties").and_then(Json::as_object);
         let others = form.get("additionalProperties").unwrap_or(&Json::Bool(true));
         let has_extensions = form.get("patternProperties").is_some();
@@ -209,6 +252,8 @@ impl<'a> Checker<'a> {
                 .report();
         }
         let mut json = Map::new();
+        let mut all_are_fine = true;
+        let mut meant = Vec::new();
         for entry in entries {
             let place = Place {
                 name: format!("`{}`", entry.key),
@@ -216,17 +261,25 @@ impl<'a> Checker<'a> {
             };
             let known = properties.and_then(|properties| properties.get(&entry.key));
             if let Some(schema) = known {
-                json.insert(entry.key.clone(), self.walk(&entry.value, schema, &place));
+                json.extend(
+                    self.walk(&entry.value, schema, &place)
+                        .map(|value| (entry.key.clone(), value)),
+                );
             } else if has_extensions && entry.key.starts_with("x-") {
                 continue;
             } else if *others == Json::Bool(false) {
-                self.report_unknown_key(entry, form, properties, node);
+                meant.extend(self.report_unknown_key(entry, form, properties, node));
             } else {
-                json.insert(entry.key.clone(), self.walk(&entry.value, others, &place));
+                let found = self.walk(&entry.value, others, &place);
+                all_are_fine &= found.is_some();
+                json.insert(entry.key.clone(), found.unwrap_or_default());
             }
         }
         for required in form.get("required").and_then(Json::as_array).into_iter().flatten() {
-            let Some(key) = required.as_str().filter(|key| node.entry(key).is_none()) else {
+            let Some(key) = required
+                .as_str()
+                .filter(|key| node.entry(key).is_none() && !meant.contains(key))
+            else {
                 continue;
             };
             let schema = properties
@@ -239,13 +292,27 @@ impl<'a> Checker<'a> {
                     "missing-key",
                     format!("{} has no `{key}`", place.name),
                 )
-                .expected(format!("`{key}`: {}", self.describe(schema)))
+                .expected(format!("`{key}`: {}", describe(self.definitions, schema)))
                 .report();
         }
-        Json::Object(json)
+        (all_are_fine || self.has_parts(others)).then_some(Json::Object(json))
     }
 
-    fn report_unknown_key(&self, entry: &Entry, form: &Json, properties: Option<&Map<String, Json>>, node: &Node) {
+    /// Whether the entries of a list or mapping are parts that can be left out one by one.
+    fn has_parts(&self, schema: &'a Json) -> bool {
+        self.forms(schema)
+            .iter()
+            .any(|form| form.get("type").is_some_and(|kind| kind == "object"))
+    }
+
+    /// Returns the key that was probably meant.
+    fn report_unknown_key<'p>(
+        &self,
+        entry: &Entry,
+        form: &Json,
+        properties: Option<&'p Map<String, Json>>,
+        node: &Node,
+    ) -> Option<&'p str> {
         let key = entry.key.as_str();
         let reason = form
             .get("x-refused-keys")
@@ -261,15 +328,15 @@ impl<'a> Checker<'a> {
                 )
                 .help(reason)
                 .report();
-            return;
+            return None;
         }
-        let known: Vec<&str> = properties
+        let known: Vec<&'p str> = properties
             .into_iter()
             .flat_map(|keys| keys.keys().map(String::as_str))
             .collect();
         let absent = known.iter().copied().filter(|known| node.entry(known).is_none());
         let expected = if known.is_empty() {
-            self.describe(form)
+            describe(self.definitions, form)
         } else {
             format!("one of {}", quoted_list(known.iter().copied()))
         };
@@ -281,8 +348,9 @@ impl<'a> Checker<'a> {
                 format!("unknown key `{}`", super::tree::excerpt(key)),
             )
             .expected(expected)
-            .maybe_help(did_you_mean(key, absent))
+            .maybe_help(did_you_mean(key, absent.clone()))
             .report();
+        closest(key, absent)
     }
 
     fn matches(&self, pattern: &str, text: &str) -> bool {
@@ -292,127 +360,32 @@ impl<'a> Checker<'a> {
             .or_insert_with(|| Regex::new(pattern).ok());
         compiled.as_ref().is_none_or(|regex| regex.is_match(text))
     }
-
-    /// What a schema accepts, in words.
-    fn describe(&self, schema: &Json) -> String {
-        let resolved = match schema
-            .get("$ref")
-            .and_then(Json::as_str)
-            .and_then(|r| r.strip_prefix("#/$defs/"))
-        {
-            Some(name) => self.definitions.get(name).unwrap_or(schema),
-            None => schema,
-        };
-        if let Some(title) = schema
-            .get("title")
-            .or_else(|| resolved.get("title"))
-            .and_then(Json::as_str)
-        {
-            return title.to_owned();
-        }
-        if let Some(allowed) = allowed_values(resolved) {
-            return format!("one of {}", quoted_list(allowed.iter().filter_map(Json::as_str)));
-        }
-        if let Some(forms) = resolved.get("anyOf").and_then(Json::as_array) {
-            let words: Vec<String> = forms.iter().map(|form| self.describe(form)).collect();
-            return words.join(", or ");
-        }
-        match resolved.get("type") {
-            Some(Json::Array(kinds)) => {
-                let words: Vec<&str> = kinds.iter().filter_map(Json::as_str).map(kind_in_words).collect();
-                words.join(" or ")
-            }
-            Some(Json::String(kind)) if kind == "object" => describe_mapping(resolved),
-            Some(Json::String(kind)) if kind == "array" => {
-                match resolved.get("items").map(|items| self.describe(items)) {
-                    Some(item) if item == "text" => "a list of texts".to_owned(),
-                    Some(item) => format!("a list, each entry {item}"),
-                    None => "a list".to_owned(),
-                }
-            }
-            Some(Json::String(kind)) => kind_in_words(kind).to_owned(),
-            _ => "a value".to_owned(),
-        }
-    }
-
-    fn describe_range(&self, whole: &Json, form: &Json) -> String {
-        if whole.get("title").is_some() {
-            return self.describe(whole);
-        }
-        let bound = |key: &str| form.get(key).and_then(Json::as_f64);
-        let kind = self.describe(form);
-        match (bound("minimum"), bound("maximum")) {
-            (Some(least), Some(most)) => format!("{kind} from {least} to {most}"),
-            (Some(least), None) => format!("{kind} of at least {least}"),
-            (None, Some(most)) => format!("{kind} of at most {most}"),
-            (None, None) => kind,
-        }
-    }
 }
 
-fn describe_mapping(schema: &Json) -> String {
-    match schema.get("properties").and_then(Json::as_object) {
-        Some(keys) if keys.len() <= 12 => format!("a mapping with {}", quoted_list(keys.keys().map(String::as_str))),
-        _ => "a mapping".to_owned(),
-    }
+/// The truth value that YAML 1.1 read into a word.
+fn in_plain_words(text: &str) -> Option<String> {
+    let value = match text.to_ascii_lowercase().as_str() {
+        "yes" | "on" | "y" | "true" => "true",
+        "no" | "off" | "n" | "false" => "false",
+        _ => return None,
+    };
+    Some(format!("write `{value}`"))
 }
 
-fn kind_in_words(kind: &str) -> &str {
-    match kind {
-        "string" => "text",
-        "integer" => "a whole number",
-        "number" => "a number",
-        "boolean" => "`true` or `false`",
-        "null" => "nothing",
-        "array" => "a list",
-        "object" => "a mapping",
-        other => other,
+/// A variable's value as what its place takes: as text where only text is taken, and as what it looks like where none is.
+/// Compose casts it too, and inside of `{ }` YAML leaves no other way to write `${PORT}` than in quotes.
+fn retyped(node: &Node, forms: &[&Json]) -> Option<Node> {
+    let scalar = node.scalar().filter(|scalar| scalar.written.is_some())?;
+    let takes = |kind: &str| forms.iter().any(|form| accepts(form, kind));
+    if takes(kind_of(node)) || scalar.is_text == takes("string") {
+        return None;
     }
-}
-
-/// The values of an enumeration, in either of the two ways in which they are generated.
-fn allowed_values(schema: &Json) -> Option<Vec<Json>> {
-    if let Some(values) = schema.get("enum").and_then(Json::as_array) {
-        return Some(values.clone());
-    }
-    constants(schema.get("oneOf")?)
-}
-
-fn constants(forms: &Json) -> Option<Vec<Json>> {
-    forms
-        .as_array()?
-        .iter()
-        .map(|form| form.get("const").cloned())
-        .collect()
-}
-
-fn kind_of(node: &Node) -> &'static str {
-    match &node.value {
-        Value::Sequence(_) => "array",
-        Value::Mapping(_) => "object",
-        Value::Scalar(scalar) => scalar_kind(scalar),
-    }
-}
-
-fn scalar_kind(scalar: &Scalar) -> &'static str {
-    match scalar.typed() {
-        Typed::Null => "null",
-        Typed::Bool(_) => "boolean",
-        Typed::Integer(_) => "integer",
-        Typed::Float(_) => "number",
-        Typed::NotFinite => "not finite",
-        Typed::Text => "string",
-    }
-}
-
-/// Whether a schema without alternatives takes values of a kind.
-fn accepts(schema: &Json, kind: &str) -> bool {
-    let is = |wanted: &Json| wanted == kind || (wanted == "number" && kind == "integer");
-    match schema.get("type") {
-        Some(Json::Array(kinds)) => kinds.iter().any(is),
-        Some(wanted) => is(wanted),
-        // Enumerations of constants carry their type in each constant; a schema without type takes everything.
-        None if schema.get("oneOf").is_some() => kind == "string",
-        None => kind != "not finite",
-    }
+    let other = Scalar {
+        is_text: !scalar.is_text,
+        ..scalar.clone()
+    };
+    Some(Node {
+        span: node.span,
+        value: Value::Scalar(other),
+    })
 }

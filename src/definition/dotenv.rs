@@ -53,6 +53,9 @@ fn parse(source: &SourceFile, variables: &Variables<'_>, problems: &Problems, de
                     .maybe_help(help)
                     .report();
                 reader.skip_line();
+                if problems.is_full() {
+                    break;
+                }
             }
         }
         if found.len() > VARIABLES_MAX || bytes > VALUES_MAX_BYTES {

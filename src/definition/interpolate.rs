@@ -56,13 +56,16 @@ fn walk(node: &mut Node, source: &SourceFile, variables: &Variables<'_>, problem
             .iter_mut()
             .for_each(|entry| walk(&mut entry.value, source, variables, problems)),
         Value::Scalar(scalar) if scalar.text.contains('$') => match interpolate(&scalar.text, variables) {
-            Ok(text) => scalar.written = Some(std::mem::replace(&mut scalar.text, text)),
+            Ok(text) => {
+                // A variable that holds nothing gives an empty text, not the absence of a value.
+                scalar.is_text |= text.is_empty();
+                scalar.written = Some(std::mem::replace(&mut scalar.text, text));
+            }
             Err(failure) => {
-                let span = pinpoint(source, span, scalar, failure.offset);
-                problems
-                    .at(source, span, failure.code, failure.message)
-                    .maybe_help(failure.help)
-                    .report();
+                let place = pinpoint(source, span, scalar, failure.offset);
+                let draft = problems.at(source, place, failure.code, failure.message);
+                draft.maybe_help(failure.help).report();
+                problems.silence(source, span.start);
             }
         },
         Value::Scalar(_) => {}
@@ -306,7 +309,7 @@ mod tests {
             ("${NONE}", "unset-variable", 0),
             ("${NONE:?say why}", "unset-variable", 0),
             ("${EMPTY:?}", "unset-variable", 0),
-            ("x${NONE:-${OTHER}}", "unset-variable", 10),
+            ("x${NONE:-${OTHER}}", "unset-variable", 9),
             ("^ready$", "variable-syntax", 6),
             ("$1", "variable-syntax", 0),
             ("${SET", "variable-syntax", 0),

@@ -13,9 +13,11 @@
 //! prints nor talks to Docker.
 
 mod check;
+mod describe;
 pub mod diagnostic;
 mod dotenv;
 mod interpolate;
+mod kinds;
 mod locate;
 mod parse;
 mod problems;

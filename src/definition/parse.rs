@@ -94,14 +94,26 @@ impl<'a> Builder<'a> {
             Some(Ok((event, span))) => Ok((event, to_span(span))),
             Some(Err(error)) => {
                 let span = Span::at(to_position(*error.marker()));
+                if error.info().contains("unknown anchor") {
+                    return self.refuse(
+                        "alias",
+                        span,
+                        "the alias refers to an anchor that does not exist",
+                        "an anchor further up, such as `&name`",
+                    );
+                }
                 let draft = self
                     .problems
                     .at(self.source, span, "yaml", format!("this is not YAML: {}", error.info()));
                 let line = self.source.line(span.start.line);
                 let indent = line.len() - line.trim_start().len();
-                let help = line[..indent]
-                    .contains('\t')
-                    .then(|| "YAML indents with spaces, never with tabs".to_owned());
+                let help = if line[..indent].contains('\t') {
+                    Some("YAML indents with spaces, never with tabs".to_owned())
+                } else if line.contains("${") && line.contains(['[', '{']) {
+                    Some("inside of `[ ]` and `{ }`, put a value with a variable in quotes: `\"${NAME}\"`".to_owned())
+                } else {
+                    None
+                };
                 draft.maybe_help(help).report();
                 Err(Stop)
             }
@@ -325,8 +337,13 @@ impl<'a> Builder<'a> {
     }
 
     fn report_tag(&self, tag: &Tag, span: Span) {
+        let shown = if tag.is_yaml_core_schema() {
+            format!("!!{}", tag.suffix)
+        } else {
+            tag.to_string()
+        };
         self.problems
-            .at(self.source, span, "tag", format!("the tag `{tag}` is not supported"))
+            .at(self.source, span, "tag", format!("the tag `{shown}` is not supported"))
             .expected("a plain value, or `!!str` before a text that looks like a number")
             .report();
     }

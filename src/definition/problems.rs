@@ -1,9 +1,10 @@
 //! Collects the problems of a definition while it is read, so that a person sees all of them at once.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 
 use super::diagnostic::{Diagnostic, Diagnostics, Related, Snippet};
-use super::source::{SourceFile, Span};
+use super::source::{Position, SourceFile, Span};
 
 /// How many problems are kept. Nobody reads more, and a hostile file must not make the list long.
 const PROBLEMS_MAX: usize = 100;
@@ -13,9 +14,16 @@ const PROBLEMS_MAX: usize = 100;
 pub(crate) struct Problems {
     found: RefCell<Vec<Diagnostic>>,
     omitted: Cell<usize>,
+    /// Values whose variables could not be replaced: what they say now is not what their author meant.
+    unreplaced: RefCell<HashSet<(String, Position)>>,
 }
 
 impl Problems {
+    /// Lets no further problem be reported at a place.
+    pub(crate) fn silence(&self, source: &SourceFile, place: Position) {
+        self.unreplaced.borrow_mut().insert((source.shown_path(), place));
+    }
+
     /// Begins a problem at a place of a file; it counts once [`Draft::report`] is called.
     pub(crate) fn at<'a>(
         &'a self,
@@ -45,7 +53,8 @@ impl Problems {
         }
     }
 
-    fn is_full(&self) -> bool {
+    /// Whether further problems would be left out, so that a long search for them can end.
+    pub(crate) fn is_full(&self) -> bool {
         self.found.borrow().len() >= PROBLEMS_MAX
     }
 
@@ -60,6 +69,13 @@ impl Problems {
     }
 
     fn push(&self, diagnostic: Diagnostic) {
+        let place = Position {
+            line: diagnostic.line,
+            column: diagnostic.column,
+        };
+        if self.unreplaced.borrow().contains(&(diagnostic.file.clone(), place)) {
+            return;
+        }
         let mut found = self.found.borrow_mut();
         // An aliased node is visited once per alias; what is wrong with it is said once. And of a value that its schema
         // has refused, the validation need not say again in other words that it is malformed.

@@ -18,7 +18,7 @@ use crate::domain::site::{
 /// Paths enter relative to the root folder, so that two checkouts agree.
 pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
     let services = site.services.iter().map(|spec| {
-        let mut service = service(spec, root);
+        let mut service = service(spec, root, "");
         service.remove("labels");
         (spec.name.to_string(), Json::Object(service))
     });
@@ -45,6 +45,7 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
         .sites
         .iter()
         .map(|site| (site.name.to_string(), self::site(site)));
+    let up = "../".repeat(compose_path.parent().map_or(0, |folder| folder.components().count()));
     let mut services = Map::new();
     let mut volumes = Map::new();
     for (site, spec) in environment
@@ -52,7 +53,7 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
         .iter()
         .flat_map(|site| site.services.iter().map(move |spec| (site, spec)))
     {
-        let mut service = service(spec, &environment.root);
+        let mut service = service(spec, &environment.root, &up);
         if spec.name == site.entry.service {
             let published = format!("{}:{}:{}", bracketed(environment), site.public.port, site.entry.port);
             service.insert("ports".to_owned(), json!([published]));
@@ -285,9 +286,10 @@ fn http_step(step: &HttpStep) -> Json {
 }
 
 /// A service in Compose's own form, without its published port.
-fn service(spec: &ServiceSpec, root: &Path) -> Map<String, Json> {
-    // Compose resolves paths against the Compose file's folder, which is `compose/`.
-    let relative = |path: &Path| format!("../{}", path.strip_prefix(root).unwrap_or(path).display());
+///
+/// `up` is the way from the Compose file's folder to the root folder: Compose resolves paths against the former.
+fn service(spec: &ServiceSpec, root: &Path, up: &str) -> Map<String, Json> {
+    let relative = |path: &Path| format!("{up}{}", path.strip_prefix(root).unwrap_or(path).display());
     let build = spec.build.as_ref().map(|build| {
         filled(json!({
             "context": relative(&build.context),

@@ -1,6 +1,6 @@
 //! Where in a file the validation stands: a path of keys and indices, and the place it leads to.
 
-use super::problems::{Draft, Problems};
+use super::problems::{Draft, Problems, closest};
 use super::source::{SourceFile, Span};
 use super::tree::{Node, Scalar, Value};
 
@@ -59,6 +59,16 @@ impl<'a> Scope<'a> {
     /// Whether a mapping has a key.
     pub(crate) fn has(self, key: &str) -> bool {
         self.node.entry(key).is_some()
+    }
+
+    /// Whether a mapping has, instead of a key, one that was probably meant to be it.
+    pub(crate) fn is_misspelt(self, key: &str) -> bool {
+        match &self.node.value {
+            Value::Mapping(entries) => entries
+                .iter()
+                .any(|entry| entry.key != key && closest(&entry.key, [key]).is_some()),
+            _ => false,
+        }
     }
 
     /// The value's scalar, if it is one.

@@ -37,12 +37,14 @@ impl SourceFile {
             .checked_sub(1)
             .and_then(|index| self.text.split('\n').nth(index))
             .unwrap_or_default();
+        // Columns do not count a byte order mark, so the line has none either.
+        let line = line.strip_prefix('\u{feff}').unwrap_or(line);
         line.strip_suffix('\r').unwrap_or(line)
     }
 }
 
 /// A place in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     /// The line, beginning with 1.
     pub line: usize,

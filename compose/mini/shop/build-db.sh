@@ -25,7 +25,8 @@ mariadb -e "DELETE FROM mysql.global_priv WHERE User = '' OR (User = 'root' AND 
   CREATE USER reader@'%' IDENTIFIED BY 'reader'; GRANT SELECT ON shop.* TO reader@'%';"
 
 cd /srv/shop
-SEEDING=1 python -m seed
+# sorl-thumbnail stores lists made from sets of strings; a fixed hash gives them one order.
+PYTHONHASHSEED=0 SEEDING=1 python -m seed
 
 # A slow shutdown leaves nothing to purge or merge, so no instance spends its first seconds on it.
 mariadb -e "SET GLOBAL innodb_fast_shutdown = 0"

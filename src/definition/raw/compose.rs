@@ -61,12 +61,12 @@ pub(crate) struct RawService {
     /// The host name. Default: the service's name.
     pub(crate) hostname: Option<String>,
     /// Published ports. Only the site's entry may be published; arenad's gateway listens in the container's place.
-    pub(crate) ports: Option<Vec<PortEntry>>,
+    pub(crate) ports: Option<Vec<Part<PortEntry>>>,
     /// Ports that other services may use. For readers only: on the instance's network all ports are open.
     #[serde(rename = "expose")]
     pub(crate) _expose: Option<Vec<PortOrText>>,
     /// Named volumes, and files or folders below the environment's root (read-only).
-    pub(crate) volumes: Option<Vec<VolumeEntry>>,
+    pub(crate) volumes: Option<Vec<Part<VolumeEntry>>>,
     /// Paths that are kept in memory.
     pub(crate) tmpfs: Option<OneOrMany>,
     /// The health check that the engine runs inside of the container.
@@ -83,7 +83,7 @@ pub(crate) struct RawService {
     /// The size of `/dev/shm`.
     pub(crate) shm_size: Option<Size>,
     /// Limits per process, such as `nofile`.
-    pub(crate) ulimits: Option<Entries<Ulimit>>,
+    pub(crate) ulimits: Option<Entries<Part<Ulimit>>>,
     /// Only `resources.limits`.
     pub(crate) deploy: Option<RawDeploy>,
     /// Capabilities given to the container.

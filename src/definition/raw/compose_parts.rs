@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::values::{Cpus, Entries, KeyValues, Period, Port, PortOrText, Size};
+use super::values::{Cpus, Entries, KeyValues, Part, Period, Port, PortOrText, Size};
 
 /// A named volume: its body is empty.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -91,7 +91,7 @@ pub(crate) enum EnvFiles {
     /// One.
     One(String),
     /// Several.
-    Many(Vec<EnvFile>),
+    Many(Vec<Part<EnvFile>>),
 }
 
 /// A file of environment variables.
@@ -237,7 +237,7 @@ pub(crate) enum DependsOn {
     /// The services, which must have been started.
     List(Vec<String>),
     /// The services and how far they must have come.
-    Map(Entries<RawDependency>),
+    Map(Entries<Part<RawDependency>>),
 }
 
 /// How far a service must have come.

@@ -13,7 +13,8 @@ use super::values::{Entries, Part, Period, Port};
 #[schemars(title = "an environment")]
 pub(crate) struct RawEnvironment {
     /// The environment's name: the same as the file's, without `.yaml`.
-    pub(crate) name: String,
+    #[schemars(required)]
+    pub(crate) name: Option<String>,
     /// One sentence for people.
     pub(crate) description: Option<String>,
     /// The Compose file, relative to `compose/`. Default: `<name>.yaml`.
@@ -38,15 +39,17 @@ pub(crate) struct RawSite {
     #[schemars(length(min = 1))]
     pub(crate) services: Option<Vec<String>>,
     /// The container port that serves the site's pages.
-    pub(crate) entry: RawEntry,
+    #[schemars(required)]
+    pub(crate) entry: Option<RawEntry>,
     /// Where browsers find the site.
     pub(crate) public: Option<RawPublic>,
     /// The accounts that exist in the baseline, by a name such as `customer`.
-    pub(crate) accounts: Option<Entries<RawAccount>>,
+    pub(crate) accounts: Option<Entries<Part<RawAccount>>>,
     /// The databases that steps and probes may query, by a name such as `shop`.
-    pub(crate) databases: Option<Entries<RawDatabase>>,
+    pub(crate) databases: Option<Entries<Part<RawDatabase>>>,
     /// When the site counts as ready.
-    pub(crate) ready: RawReady,
+    #[schemars(required)]
+    pub(crate) ready: Option<RawReady>,
     /// What is done once, before the snapshot is taken that every episode starts from.
     pub(crate) baseline: Option<RawBaseline>,
     /// How an instance is brought back to its baseline.
@@ -62,7 +65,8 @@ pub(crate) struct RawEntry {
     /// The service that listens. Default: the site's only service.
     pub(crate) service: Option<String>,
     /// The port inside of the container.
-    pub(crate) port: Port,
+    #[schemars(required)]
+    pub(crate) port: Option<Port>,
 }
 
 /// Where browsers find the site.
@@ -129,8 +133,8 @@ pub(crate) struct RawReady {
     /// The pause between rounds. Default: `100ms`.
     pub(crate) interval: Option<Period>,
     /// The probes. At least one, because "ready" is never said by a timer.
-    #[schemars(length(min = 1))]
-    pub(crate) probes: Vec<RawProbe>,
+    #[schemars(required, length(min = 1))]
+    pub(crate) probes: Option<Vec<Part<RawProbe>>>,
 }
 
 /// What is done once, before the snapshot is taken.
@@ -138,11 +142,11 @@ pub(crate) struct RawReady {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawBaseline {
     /// Steps that change the site, in order.
-    pub(crate) configure: Option<Vec<RawStep>>,
+    pub(crate) configure: Option<Vec<Part<RawStep>>>,
     /// Requests that fill the caches, in order, sent when the site is ready.
-    pub(crate) warm: Option<Vec<RawWarm>>,
+    pub(crate) warm: Option<Vec<Part<RawWarm>>>,
     /// Commands that bring the writers to rest before the containers are stopped.
-    pub(crate) quiesce: Option<Vec<RawExec>>,
+    pub(crate) quiesce: Option<Vec<Part<RawExec>>>,
 }
 
 /// How an instance is brought back to its baseline.

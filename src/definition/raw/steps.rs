@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::values::{Entries, OneOrMany, Period, Port, Statuses, TextOrNumber};
+use super::values::{Entries, OneOrMany, Part, Period, Port, Statuses, TextOrNumber};
 
 /// One observation and what it must show. Exactly one of `http`, `tcp`, `sql`, `exec`, `log` and `docker_health` is given.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ pub(crate) struct RawHttpProbe {
     pub(crate) contains: Option<OneOrMany>,
     /// JSON pointers (RFC 6901, such as `/products`) and what the body's value there must be: a plain value for
     /// equality, `{ at_least: 200 }` for a number, `{ equals: [1, 2] }` for any JSON value.
-    pub(crate) json: Option<Entries<RawJsonExpectation>>,
+    pub(crate) json: Option<Entries<Part<RawJsonExpectation>>>,
 }
 
 /// The method of a probe.

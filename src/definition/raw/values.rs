@@ -73,6 +73,16 @@ pub(crate) enum Part<T> {
     Broken(String),
 }
 
+impl<T> Part<T> {
+    /// The part, if it reads.
+    pub(crate) fn good(&self) -> Option<&T> {
+        match self {
+            Self::Good(part) => Some(part),
+            Self::Broken(_) => None,
+        }
+    }
+}
+
 impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for Part<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Json::deserialize(deserializer)?;

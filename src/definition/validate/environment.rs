@@ -5,16 +5,17 @@ use std::fmt::Display;
 
 use super::Context;
 use super::service::service;
-use super::site::{Services, site};
+use super::site::site;
+use super::site_context::Services;
 use super::support::one_line;
-use crate::definition::problems::{did_you_mean, quoted_list};
+use crate::definition::problems::{closest, did_you_mean, quoted_list};
 use crate::definition::raw::compose::RawCompose;
 use crate::definition::raw::environment::{RawEnvironment, RawSite};
 use crate::definition::raw::values::{Entries, Part};
 use crate::definition::scope::Scope;
 use crate::definition::source::Span;
 use crate::domain::ids::{ServiceName, SiteName};
-use crate::domain::site::{DependencyCondition, Site};
+use crate::domain::site::{DependencyCondition, MountSpec, Site};
 
 /// What the checks of an environment leave: its sites, as far as they are sound.
 pub(crate) fn environment(context: Context<'_>, raw: &RawEnvironment, compose: &RawCompose) -> Vec<Site> {
@@ -42,7 +43,7 @@ pub(crate) fn environment(context: Context<'_>, raw: &RawEnvironment, compose: &
         sites.extend(site(context, scope, site_name, raw, &services, own));
     }
     unique_addresses(context, &sites);
-    volumes_of_one_site(compose, &services, &owners);
+    volumes_of_one_site(context, &declared, &services, &owners);
     sites
 }
 
@@ -67,14 +68,15 @@ fn broken(scope: Scope<'_>, reason: &str) {
 
 fn head(context: Context<'_>, raw: &RawEnvironment) {
     let scope = context.environment;
-    if raw.name != context.name {
+    if let Some(name) = raw.name.as_deref().filter(|name| *name != context.name) {
         scope
             .key("name")
             .error(
                 "name",
                 format!(
                     "the environment is called `{}`, its file `{}.yaml`",
-                    raw.name, context.name
+                    crate::definition::tree::excerpt(name),
+                    context.name
                 ),
             )
             .expected(format!("`{}`", context.name))
@@ -158,9 +160,13 @@ fn owners<'a>(context: Context<'_>, raw: &'a RawEnvironment, compose: &RawCompos
     let known: Vec<&str> = compose.services.keys().collect();
     let sites_scope = context.environment.key("sites");
     let mut broken_sites = false;
+    let mut meant = Vec::new();
     for (site, part) in raw.sites.iter() {
         let scope = sites_scope.key(site);
-        let Part::Good(raw) = part else {
+        let Some(raw) = part
+            .good()
+            .filter(|raw| raw.services.is_some() || !scope.has("services"))
+        else {
             broken_sites = true;
             continue;
         };
@@ -180,17 +186,23 @@ fn owners<'a>(context: Context<'_>, raw: &'a RawEnvironment, compose: &RawCompos
             let span = if is_default { scope.key_span() } else { scope.span() };
             let problem = |code, message| scope.problems().at(scope.source(), span, code, message);
             if !known.contains(&name) {
+                meant.extend(closest(name, known.iter().copied()));
                 let names_them = || is_default.then(|| "name the site's services with `services: [...]`".to_owned());
                 problem("unknown-service", format!("the Compose file has no service `{name}`"))
                     .expected(format!("one of {}", quoted_list(known.iter().copied())))
                     .maybe_help(did_you_mean(name, known.iter().copied()).or_else(names_them))
                     .report();
+            } else if let Some((_, first)) = owners.get(name).filter(|(owner, _)| *owner == site) {
+                let draft = problem("duplicate-key", format!("`{name}` is named twice"));
+                draft.related(scope.source(), *first, "the first one").report();
             } else if let Some((other, first)) = owners.get(name) {
-                let message = format!("the service `{name}` already belongs to the site `{other}`");
-                problem("shared-service", message)
-                    .related(scope.source(), *first, "named first")
-                    .help("a service belongs to exactly one site; define a second one for the second site")
-                    .report();
+                problem(
+                    "shared-service",
+                    format!("the service `{name}` already belongs to the site `{other}`"),
+                )
+                .related(scope.source(), *first, "named first")
+                .help("a service belongs to exactly one site; define a second one for the second site")
+                .report();
             } else {
                 owners.insert(name.to_owned(), (site, span));
             }
@@ -199,7 +211,10 @@ fn owners<'a>(context: Context<'_>, raw: &'a RawEnvironment, compose: &RawCompos
     // A site that cannot be read may well be the one that names a service.
     if !broken_sites {
         let scope = context.compose.key("services");
-        for name in known.iter().filter(|name| !owners.contains_key(**name)) {
+        for name in known
+            .iter()
+            .filter(|name| !owners.contains_key(**name) && !meant.contains(name))
+        {
             scope
                 .key(name)
                 .key_error("unused-service", format!("the service `{name}` belongs to no site"))
@@ -214,7 +229,13 @@ fn own_services(site: &str, raw: &RawSite, owners: &Owners<'_>) -> Vec<ServiceNa
     let default = vec![site.to_owned()];
     let listed = raw.services.as_ref().unwrap_or(&default).iter();
     let own = listed.filter(|name| owners.get(*name).is_some_and(|(owner, _)| *owner == site));
-    own.filter_map(|name| ServiceName::parse(name).ok()).collect()
+    let mut found = Vec::new();
+    for name in own.filter_map(|name| ServiceName::parse(name).ok()) {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
 }
 
 fn dependencies(services: &Services<'_>, owners: &Owners<'_>) {
@@ -330,9 +351,8 @@ fn port_place<'a>(context: Context<'a>, scope: Scope<'a>, site: &Site) -> Scope<
         .index(0)
 }
 
-/// Instances are made per site, so a volume that two sites mount would be two volumes; an unused one would be none.
-fn volumes_of_one_site(compose: &RawCompose, services: &Services<'_>, owners: &Owners<'_>) {
-    use crate::domain::site::MountSpec;
+/// Instances are made per site, so a volume that two sites mount would be two volumes; and one that nobody mounts, none.
+fn volumes_of_one_site(context: Context<'_>, declared: &[&str], services: &Services<'_>, owners: &Owners<'_>) {
     let mut sites: BTreeMap<&str, (&str, Span)> = BTreeMap::new();
     for (name, service) in services {
         let (Some(service), Some((site, _))) = (service, owners.get(name)) else {
@@ -358,5 +378,14 @@ fn volumes_of_one_site(compose: &RawCompose, services: &Services<'_>, owners: &O
             }
         }
     }
-    let _ = compose;
+    // A service or mount that has been refused may be the one that mounts it.
+    if context.compose.problems().count() == 0 {
+        let scope = context.compose.key("volumes");
+        for name in declared.iter().filter(|name| !sites.contains_key(**name)) {
+            let draft = scope
+                .key(name)
+                .key_error("unused-volume", format!("no service mounts the volume `{name}`"));
+            draft.help("remove it").report();
+        }
+    }
 }

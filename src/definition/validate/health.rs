@@ -31,6 +31,7 @@ fn test(scope: Scope<'_>, raw: &RawHealthCheck) -> Vec<String> {
     }
     let scope_of_test = scope.key("test");
     match &raw.test {
+        None if scope.has("test") => none(),
         None => {
             scope
                 .key_error("missing-key", "the health check has no `test`")

@@ -3,7 +3,7 @@
 use super::support::size;
 use crate::definition::raw::compose::RawService;
 use crate::definition::raw::compose_parts::Ulimit;
-use crate::definition::raw::values::{Cpus, Entries, text_of};
+use crate::definition::raw::values::{Cpus, Entries, Part, text_of};
 use crate::definition::scope::Scope;
 use crate::domain::site::Limits;
 
@@ -103,7 +103,7 @@ const ULIMITS: [&str; 16] = [
     "stack",
 ];
 
-fn ulimits(scope: Scope<'_>, raw: Option<&Entries<Ulimit>>) -> Vec<(String, i64, i64)> {
+fn ulimits(scope: Scope<'_>, raw: Option<&Entries<Part<Ulimit>>>) -> Vec<(String, i64, i64)> {
     let mut found = Vec::new();
     for (name, limit) in raw.into_iter().flat_map(Entries::iter) {
         let scope = scope.key(name);
@@ -114,9 +114,10 @@ fn ulimits(scope: Scope<'_>, raw: Option<&Entries<Ulimit>>) -> Vec<(String, i64,
                 .maybe_help(crate::definition::problems::did_you_mean(name, ULIMITS))
                 .report();
         }
-        let (soft, hard) = match limit {
-            Ulimit::Both(limit) => (*limit, *limit),
-            Ulimit::Spec(spec) => (spec.soft, spec.hard),
+        let (soft, hard) = match limit.good() {
+            None => continue,
+            Some(Ulimit::Both(limit)) => (*limit, *limit),
+            Some(Ulimit::Spec(spec)) => (spec.soft, spec.hard),
         };
         if hard != -1 && (soft > hard || soft == -1) {
             scope

@@ -12,6 +12,7 @@ mod probes;
 mod security;
 mod service;
 mod site;
+mod site_context;
 mod steps;
 mod support;
 

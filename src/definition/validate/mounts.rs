@@ -7,7 +7,7 @@ use super::paths::{Kind, inside};
 use super::support::size;
 use crate::definition::problems::did_you_mean;
 use crate::definition::raw::compose_parts::{RawMountKind, VolumeEntry};
-use crate::definition::raw::values::OneOrMany;
+use crate::definition::raw::values::{OneOrMany, Part};
 use crate::definition::scope::Scope;
 use crate::definition::source::Span;
 use crate::definition::values;
@@ -17,7 +17,7 @@ use crate::domain::site::MountSpec;
 pub(super) fn mounts(
     context: Context<'_>,
     scope: Scope<'_>,
-    volumes: Option<&Vec<VolumeEntry>>,
+    volumes: Option<&Vec<Part<VolumeEntry>>>,
     tmpfs: Option<&OneOrMany>,
     declared: &[&str],
 ) -> Vec<MountSpec> {
@@ -27,7 +27,12 @@ pub(super) fn mounts(
     let volumes_scope = scope.key("volumes");
     for (index, entry) in volumes.into_iter().flatten().enumerate() {
         let scope = volumes_scope.index(index);
-        found.extend(reader.volume(scope, entry).map(|mount| (scope, mount)));
+        found.extend(
+            entry
+                .good()
+                .and_then(|entry| reader.volume(scope, entry))
+                .map(|mount| (scope, mount)),
+        );
     }
     let tmpfs_scope = scope.key("tmpfs");
     for (index, text) in tmpfs.map(OneOrMany::to_vec).unwrap_or_default().iter().enumerate() {
@@ -80,6 +85,7 @@ impl Reader<'_> {
                         source_scope.key_error("conflict", "memory has no `source`").report();
                         None
                     }
+                    (_, None) if scope.has("source") => None,
                     (_, None) => {
                         scope.error("missing-key", "the mount has no `source`").report();
                         None

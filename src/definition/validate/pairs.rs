@@ -58,8 +58,13 @@ pub(super) fn pairs(scope: Scope<'_>, raw: Option<&KeyValues>, missing: Missing<
 
 /// A number becomes text by way of its value: `1.10` becomes `1.1`, in Compose too. Whoever writes it means the text.
 fn exact_text(scope: Scope<'_>, value: &Scalar) -> String {
+    let scalar = scope.scalar();
+    if let Some(scalar) = scalar.filter(|scalar| scalar.written.is_some()) {
+        // What comes from a variable is text to Compose, whatever it looks like.
+        return scalar.text.clone();
+    }
     let text = text_of(&value.0);
-    let written = scope.scalar().map_or("", |scalar| scalar.text.as_str());
+    let written = scalar.map_or("", |scalar| scalar.text.as_str());
     if value.0.is_number() && written != text {
         scope
             .error(
@@ -113,13 +118,13 @@ pub(super) fn env_files(context: Context<'_>, scope: Scope<'_>, raw: Option<&Env
         Some(EnvFiles::Many(files)) => files
             .iter()
             .enumerate()
-            .map(|(index, file)| match file {
-                EnvFile::Path(path) => (scope.index(index), path.as_str(), true),
-                EnvFile::Spec(spec) => (
+            .filter_map(|(index, file)| match file.good()? {
+                EnvFile::Path(path) => Some((scope.index(index), path.as_str(), true)),
+                EnvFile::Spec(spec) => Some((
                     scope.index(index).key("path"),
                     spec.path.as_str(),
                     spec.required.unwrap_or(true),
-                ),
+                )),
             })
             .collect(),
     };

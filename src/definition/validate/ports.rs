@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::definition::raw::compose_parts::PortEntry;
-use crate::definition::raw::values::text_of;
+use crate::definition::raw::values::{Part, text_of};
 use crate::definition::scope::Scope;
 use crate::definition::source::Span;
 
@@ -19,10 +19,10 @@ pub(super) struct Published {
 const FORMS: &str = "`published:container` such as `8080:80`, optionally with an address before and `/tcp` after it";
 
 /// Reads `ports`; container ports without a published one are left out, as they only document.
-pub(super) fn published(scope: Scope<'_>, raw: Option<&Vec<PortEntry>>) -> Vec<Published> {
+pub(super) fn published(scope: Scope<'_>, raw: Option<&Vec<Part<PortEntry>>>) -> Vec<Published> {
     let entries = raw.into_iter().flatten().enumerate();
     entries
-        .filter_map(|(index, entry)| one(scope.index(index), entry))
+        .filter_map(|(index, entry)| one(scope.index(index), entry.good()?))
         .collect()
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use regex::RegexBuilder;
 use serde_json::Value as Json;
 
-use super::site::SiteContext;
+use super::site_context::SiteContext;
 use super::steps;
 use super::support::{command, filled, one_line, positive_period};
 use crate::definition::raw::environment::RawReady;
@@ -32,12 +32,12 @@ const REGEX_MAX_BYTES: usize = 1 << 20;
 
 pub(super) fn readiness(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawReady) -> Readiness {
     let probes_scope = scope.key("probes");
-    let probes = raw.probes.iter().enumerate();
+    let probes = raw.probes.iter().flatten().enumerate();
     Readiness {
         timeout: positive_period(scope.key("timeout"), raw.timeout.as_ref(), READY_TIMEOUT),
         interval: positive_period(scope.key("interval"), raw.interval.as_ref(), READY_INTERVAL),
         probes: probes
-            .filter_map(|(index, raw)| probe(site, probes_scope.index(index), raw))
+            .filter_map(|(index, raw)| probe(site, probes_scope.index(index), raw.good()?))
             .collect(),
     }
 }
@@ -164,7 +164,7 @@ fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe) -> Option<
         .json
         .iter()
         .flat_map(|entries| entries.iter())
-        .filter_map(|(pointer, expectation)| json_expectation(json_scope.key(pointer), pointer, expectation))
+        .filter_map(|(pointer, expectation)| json_expectation(json_scope.key(pointer), pointer, expectation.good()?))
         .collect();
     if method == "HEAD" && (!contains.is_empty() || raw.json.is_some()) {
         scope

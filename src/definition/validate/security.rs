@@ -130,7 +130,14 @@ pub(super) fn extra_hosts(scope: Scope<'_>, raw: Option<&HostList>) -> Vec<(Stri
             found.push((name.to_owned(), address));
         } else {
             scope
-                .error("value", format!("`{address}` is no IP address"))
+                .error(
+                    "value",
+                    if address.is_empty() {
+                        "the address is missing".to_owned()
+                    } else {
+                        format!("`{address}` is no IP address")
+                    },
+                )
                 .expected("`name:address`, such as `cdn.test:127.0.0.1`")
                 .report();
         }

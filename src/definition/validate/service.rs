@@ -146,7 +146,7 @@ fn image(context: Context<'_>, scope: Scope<'_>, name: &ServiceName, raw: &RawSe
             image.clone()
         }
         None => {
-            if raw.build.is_none() {
+            if raw.build.is_none() && !scope.has("build") && !scope.has("image") {
                 scope
                     .key_error(
                         "missing-key",
@@ -280,13 +280,13 @@ fn dependencies(scope: Scope<'_>, raw: Option<&DependsOn>) -> Vec<Dependency> {
             .collect(),
         Some(DependsOn::Map(entries)) => entries
             .iter()
-            .map(|(name, dependency)| {
-                let condition = match dependency.condition {
+            .filter_map(|(name, dependency)| {
+                let condition = match dependency.good()?.condition {
                     RawCondition::ServiceStarted => DependencyCondition::Started,
                     RawCondition::ServiceHealthy => DependencyCondition::Healthy,
                     RawCondition::ServiceCompletedSuccessfully => DependencyCondition::CompletedSuccessfully,
                 };
-                (scope.key(name), name, condition)
+                Some((scope.key(name), name, condition))
             })
             .collect(),
     };

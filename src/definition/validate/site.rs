@@ -1,15 +1,14 @@
 //! One site: its services, its addresses, its accounts and databases.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Context;
 use super::graph::start_order;
 use super::probes::readiness;
-use super::service::Service;
+use super::site_context::{Services, SiteContext};
 use super::steps::baseline;
 use super::support::{filled, key_name, one_line, positive_period};
-use crate::definition::problems::{did_you_mean, quoted_list};
+use crate::definition::problems::quoted_list;
 use crate::definition::raw::environment::{RawDatabase, RawEngine, RawHealth, RawPublic, RawReset, RawSite};
 use crate::definition::raw::values::Port;
 use crate::definition::scope::Scope;
@@ -34,111 +33,6 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many rounds must fail in a row: one failure is a hiccup.
 const HEALTH_FAILURES: u32 = 2;
 
-/// The services of the Compose file by name; `None` for one that has been refused.
-pub(super) type Services<'a> = BTreeMap<String, Option<Service<'a>>>;
-
-/// What the parts of a site refer to.
-pub(super) struct SiteContext<'a> {
-    context: Context<'a>,
-    services: &'a Services<'a>,
-    /// The names of the site's services.
-    names: Vec<ServiceName>,
-    entry: Option<Entry>,
-    databases: Vec<&'a str>,
-}
-
-impl SiteContext<'_> {
-    /// The service that is named, or the entry's.
-    pub(super) fn service(&self, scope: Scope<'_>, named: Option<&str>) -> Option<ServiceName> {
-        match named {
-            Some(name) => self.own_service(scope, name),
-            None => self.entry.as_ref().map(|entry| entry.service.clone()),
-        }
-    }
-
-    /// The service and port that are named, or the entry's.
-    pub(super) fn service_port(
-        &self,
-        scope: Scope<'_>,
-        named: Option<&str>,
-        port: Option<&Port>,
-    ) -> Option<(ServiceName, u16)> {
-        let service = self.service(scope.key("service"), named)?;
-        if let Some(port) = port {
-            return Some((service, port.number()?));
-        }
-        let entry = self.entry.as_ref()?;
-        if entry.service != service {
-            scope
-                .key("service")
-                .error("missing-key", format!("the port of `{service}` is not given"))
-                .expected("`port`: only the entry's service has a default")
-                .report();
-            return None;
-        }
-        Some((service, entry.port))
-    }
-
-    /// The database that is named, or the only one.
-    pub(super) fn database(&self, scope: Scope<'_>, named: Option<&str>) -> Option<String> {
-        match (named, self.databases.as_slice()) {
-            (Some(name), known) if known.contains(&name) => Some(name.to_owned()),
-            (Some(name), known) => {
-                let expected = if known.is_empty() {
-                    "a database of the site, which declares none under `databases`".to_owned()
-                } else {
-                    format!("one of {}", quoted_list(known.iter().copied()))
-                };
-                scope
-                    .key("database")
-                    .error("unknown-database", format!("the site has no database `{name}`"))
-                    .expected(expected)
-                    .maybe_help(did_you_mean(name, known.iter().copied()))
-                    .report();
-                None
-            }
-            (None, [only]) => Some((*only).to_owned()),
-            (None, known) => {
-                scope
-                    .error(
-                        "missing-key",
-                        format!("`database` is missing, and the site has {}", known.len()),
-                    )
-                    .expected("`database`: the name of one under the site's `databases`")
-                    .report();
-                None
-            }
-        }
-    }
-
-    /// Whether the Compose file switches the health check of a service off.
-    pub(super) fn health_check_is_off(&self, service: &ServiceName) -> bool {
-        let service = self.services.get(service.as_str()).and_then(Option::as_ref);
-        service.is_some_and(|service| service.spec.health_check.is_some() && service.has_no_health_check())
-    }
-
-    fn own_service(&self, scope: Scope<'_>, name: &str) -> Option<ServiceName> {
-        let found = self.names.iter().find(|own| own.as_str() == name);
-        if found.is_none() {
-            let own = || self.names.iter().map(ServiceName::as_str);
-            let elsewhere = if self.services.contains_key(name) {
-                ", though the Compose file has it"
-            } else {
-                ""
-            };
-            scope
-                .error(
-                    "unknown-service",
-                    format!("the site has no service `{name}`{elsewhere}"),
-                )
-                .expected(format!("one of {}", quoted_list(own())))
-                .maybe_help(did_you_mean(name, own()))
-                .report();
-        }
-        found.cloned()
-    }
-}
-
 /// Reads a site whose services have been found: `names` are those that exist and belong to it alone.
 pub(super) fn site<'a>(
     context: Context<'a>,
@@ -160,9 +54,14 @@ pub(super) fn site<'a>(
     let databases_scope = scope.key("databases");
     let databases = raw.databases.iter().flat_map(|databases| databases.iter());
     let databases = databases
-        .filter_map(|(name, raw)| Some((name.to_owned(), database(&site, databases_scope.key(name), name, raw)?)))
+        .filter_map(|(name, raw)| {
+            Some((
+                name.to_owned(),
+                database(&site, databases_scope.key(name), name, raw.good()?)?,
+            ))
+        })
         .collect();
-    let readiness = readiness(&site, scope.key("ready"), &raw.ready);
+    let readiness = raw.ready.as_ref().map(|raw| readiness(&site, scope.key("ready"), raw));
     let baseline = raw
         .baseline
         .as_ref()
@@ -180,7 +79,7 @@ pub(super) fn site<'a>(
         public: public?,
         accounts: accounts(scope.key("accounts"), raw),
         databases,
-        readiness,
+        readiness: readiness?,
         baseline,
         reset: reset(scope.key("reset"), raw.reset.as_ref()),
         health: health(scope.key("health"), raw.health.as_ref()),
@@ -225,8 +124,10 @@ fn in_start_order(site: &SiteContext<'_>) -> Option<Vec<crate::domain::site::Ser
 
 fn entry(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -> Option<Entry> {
     let entry_scope = scope.key("entry");
-    let service = match (&raw.entry.service, site.names.as_slice()) {
+    let raw = raw.entry.as_ref()?;
+    let service = match (&raw.service, site.names.as_slice()) {
         (Some(name), _) => site.own_service(entry_scope.key("service"), name)?,
+        (None, _) if entry_scope.has("service") => return None,
         (None, [only]) => only.clone(),
         (None, []) => return None,
         (None, several) => {
@@ -245,7 +146,7 @@ fn entry(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -> Option<Entr
     };
     Some(Entry {
         service,
-        port: raw.entry.port.number()?,
+        port: raw.port.as_ref()?.number()?,
     })
 }
 
@@ -293,7 +194,8 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
             .report();
     }
     let port = stated.or(published.map(|(port, _)| port));
-    if port.is_none() && site.entry.is_some() {
+    let is_meant = scope.is_misspelt("public") || public_scope.has("port") || public_scope.is_misspelt("port");
+    if port.is_none() && site.entry.is_some() && !is_meant {
         public_scope
             .key_error("missing-key", "the site has no public port")
             .expected("`public: { port: 7770 }`, or `ports: [\"7770:80\"]` for the entry's service in the Compose file")
@@ -357,15 +259,16 @@ fn published_port(site: &SiteContext<'_>) -> Option<(u16, crate::definition::sou
 fn accounts(scope: Scope<'_>, raw: &RawSite) -> Vec<Account> {
     let accounts = raw.accounts.iter().flat_map(|accounts| accounts.iter());
     accounts
-        .map(|(name, raw)| {
+        .filter_map(|(name, raw)| {
             let scope = scope.key(name);
             key_name(scope, name, "an account");
+            let raw = raw.good()?;
             filled(scope.key("username"), &raw.username, "the user name");
-            Account {
+            Some(Account {
                 name: name.to_owned(),
                 username: raw.username.clone(),
                 password: Secret::new(raw.password.clone()),
-            }
+            })
         })
         .collect()
 }

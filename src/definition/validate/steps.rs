@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::site::SiteContext;
+use super::site_context::SiteContext;
 use super::support::{command, filled, one_line, period, positive_period};
 use crate::definition::problems::quoted_list;
 use crate::definition::raw::environment::RawBaseline;
@@ -27,13 +27,13 @@ pub(super) fn baseline(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawBaseli
     let commands = raw.quiesce.iter().flatten().enumerate();
     BaselineSpec {
         configure: steps
-            .filter_map(|(index, raw)| step(site, configure.index(index), raw))
+            .filter_map(|(index, raw)| step(site, configure.index(index), raw.good()?))
             .collect(),
         warm: requests
-            .filter_map(|(index, raw)| warm_up(site, warm.index(index), raw))
+            .filter_map(|(index, raw)| warm_up(site, warm.index(index), raw.good()?))
             .collect(),
         quiesce: commands
-            .filter_map(|(index, raw)| exec(site, quiesce.index(index), raw))
+            .filter_map(|(index, raw)| exec(site, quiesce.index(index), raw.good()?))
             .collect(),
     }
 }
@@ -113,7 +113,8 @@ fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttp) -> Option<HttpS
         RawMethod::Patch => "PATCH",
         RawMethod::Delete => "DELETE",
     };
-    if raw.body.is_some() && matches!(method, "GET" | "HEAD") {
+    let is_stated = raw.method.is_some() || !scope.has("method");
+    if raw.body.is_some() && is_stated && matches!(method, "GET" | "HEAD") {
         scope
             .key("body")
             .key_error("conflict", format!("a `{method}` carries no body"))
@@ -139,8 +140,10 @@ pub(super) fn exactly_one<'k>(scope: Scope<'_>, kinds: &[&'k str], what: &str) -
     let given: Vec<&'k str> = kinds.iter().copied().filter(|kind| scope.has(kind)).collect();
     let message = match given.as_slice() {
         [only] => return Some(only),
-        [] => format!("{what} says nothing to do"),
-        several => format!("{what} has {} at a time", quoted_list(several.iter().copied())),
+        // The misspelt one has been reported as an unknown key.
+        [] if kinds.iter().any(|kind| scope.is_misspelt(kind)) => return None,
+        [] => format!("{what} is of no kind"),
+        several => format!("{what} is of several kinds: {}", quoted_list(several.iter().copied())),
     };
     let expected = format!("exactly one of {}", quoted_list(kinds.iter().copied()));
     scope.error("kind", message).expected(expected).report();

@@ -1,0 +1,45 @@
+# The two doors: `make up` for users, `make test` for contributors. Everything else is a part of them.
+
+CARGO ?= cargo
+ARENAD = target/release/arenad
+
+.PHONY: up down test check bench build schemas prepare help
+
+help: ## Say what there is
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+prepare:
+	@scripts/toolchain.sh
+	@scripts/engine.sh
+	@scripts/base-image.sh
+
+build: ## Build the release binary
+	@scripts/toolchain.sh
+	$(CARGO) build --release --locked
+
+up: prepare ## Build arenad, build the images, bring the mini environment up
+	$(CARGO) build --release --locked
+	$(ARENAD) up
+
+down: ## Take everything down that `make up` brought up
+	@if [ -x $(ARENAD) ]; then $(ARENAD) down; else echo "nothing was built, so nothing is up"; fi
+
+check: ## Formatting, lints, layers, schemas: all that needs no Docker
+	@scripts/toolchain.sh
+	$(CARGO) fmt --check
+	$(CARGO) clippy --all-targets --locked -- -D warnings
+	scripts/check-layers.sh
+	scripts/world.py --check
+	scripts/check-schemas.sh
+
+schemas: ## Write the JSON Schemas of the definition files anew
+	scripts/check-schemas.sh --write
+
+test: prepare check ## Run every test, real engine included
+	@scripts/test-tools.sh
+	scripts/test.sh
+
+bench: prepare ## Measure, against what people do today, in the same run
+	@scripts/test-tools.sh
+	$(CARGO) build --release --locked
+	scripts/bench.sh

@@ -1,0 +1,41 @@
+#!/bin/sh
+# Dependencies point downward only. What each folder may not name is listed here; ARCHITECTURE.md says why.
+set -eu
+
+cd "$(dirname -- "$0")/../src"
+bad=0
+
+# forbid FOLDER PATTERN WHY
+forbid() {
+    found=$(grep -rnE --include='*.rs' "$2" "$1" | grep -vE '^[^:]+:[0-9]+:\s*//' || true)
+    if [ -n "$found" ]; then
+        echo "$1: $3"
+        echo "$found" | sed 's/^/    /'
+        bad=1
+    fi
+}
+
+forbid domain '\b(tokio|async |serde|sqlx|reqwest|hyper|axum|bollard)\b|SystemTime|Instant::now|Timestamp::now|std::(fs|net::Tcp|process)' \
+    'domain decides; it does no I/O, reads no clock and knows no library that does'
+forbid domain 'crate::(definition|engine|launch|probes|reset|daemon|cli|wire)' 'domain stands below everything else'
+forbid definition 'crate::(engine|launch|probes|reset|daemon|cli|wire)' 'definition knows domain alone'
+forbid engine 'crate::(definition|launch|probes|reset|daemon|cli|wire)' 'engine knows domain alone'
+forbid launch 'crate::(definition|probes|reset|daemon|cli|wire)' 'launch knows domain and engine'
+forbid probes 'crate::(definition|reset|daemon|cli|wire)' 'probes know domain, engine and launch'
+forbid reset 'crate::(definition|daemon|cli|wire)' 'reset knows domain, engine, launch and probes'
+forbid daemon 'crate::cli' 'the daemon does not know the command line'
+forbid daemon/gateway 'crate::(domain|definition|engine|launch|probes|reset|wire|cli|daemon::[a-fh-z])' 'the gateway stands alone'
+
+for file in $(grep -rlE '\bbollard\b' --include='*.rs' . | grep -v '^./engine/docker.rs$' | xargs -r grep -lE '^\s*use bollard|bollard::' || true); do
+    echo "$file: only engine/docker.rs names bollard"
+    bad=1
+done
+for file in $(grep -rlE '\baxum::' --include='*.rs' . | grep -vE '^./daemon/(api/|server.rs$)' || true); do
+    echo "$file: only daemon/api and daemon/server.rs name axum"
+    bad=1
+done
+for file in $(grep -rlE '\bsqlx::' --include='*.rs' . | grep -vE '^./(daemon/store/|probes/sql.rs$)' || true); do
+    echo "$file: only daemon/store and probes/sql.rs name sqlx"
+    bad=1
+done
+exit "$bad"

@@ -1,0 +1,46 @@
+#!/bin/sh
+# Installs what the tests and the benchmark need beside Rust and Docker, from Debian; silent where all is there.
+#
+# busybox-static   the program of the toy sites' images
+# iproute2, procps network namespaces and processes of engines that tests start for themselves
+# xfsprogs         file systems with reflinks
+# nginx-light, wrk what the benchmark compares the gateway with
+# docker-compose   checks that the Compose files mean to it what they mean to arenad
+set -eu
+
+say() { echo "test-tools: $*" >&2; }
+fail() { say "$*"; exit 1; }
+
+# Program and package: a program that is there is not asked for again, whoever installed it.
+missing=
+need() { # program, package
+    [ -x "$1" ] || command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
+}
+PATH=$PATH:/usr/sbin:/sbin
+need /bin/busybox busybox-static
+need ip iproute2
+need pgrep procps
+need nginx nginx-light
+need wrk wrk
+need docker-compose docker-compose
+need mkfs.xfs xfsprogs
+
+# A dynamically linked busybox does not run in an empty image.
+if [ -x /bin/busybox ] && LC_ALL=C grep -aq ld-linux /bin/busybox; then
+    missing="$missing busybox-static"
+fi
+[ -n "$missing" ] || exit 0
+
+[ "$(id -u)" = 0 ] || fail "missing:$missing; install them as root: apt-get install$missing"
+command -v apt-get >/dev/null 2>&1 || fail "missing:$missing; this is no Debian, install them by hand"
+say "installing$missing from Debian"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq || say "apt-get update failed; trying with the lists that are there"
+# The tests start nginx themselves; the service that the package would start holds port 80.
+if [ ! -e /usr/sbin/policy-rc.d ]; then
+    printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
+    chmod +x /usr/sbin/policy-rc.d
+    trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+fi
+# shellcheck disable=SC2086 # a list of words
+apt-get install -y -qq --no-install-recommends $missing >/dev/null || fail "apt-get could not install$missing"

@@ -1,0 +1,377 @@
+//! Definitions as people write them: broken ones with the exact words that they are answered with, good ones with what
+//! they resolve to.
+//!
+//! `tests/definitions/bad/*/` and `tests/definitions/good/*/` are root folders of their own. The goldens are rewritten by
+//! running with `UPDATE_EXPECTED=1`; read the difference before it is committed.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use arenad::definition::{self, DefinitionError, Diagnostics, Loaded, Sources, Style, VariableOrigin};
+use arenad::domain::ids::EnvironmentName;
+use arenad::domain::probe::{JsonExpectation, ProbeKind};
+use arenad::domain::site::MountSpec;
+use serde_json::{Value, json};
+
+fn cases(kind: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/definitions")
+        .join(kind);
+    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("read {}: {error}", folder.display()));
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.expect("a folder's entry").path()).collect();
+    found.retain(|path| path.is_dir());
+    found.sort();
+    found
+}
+
+fn variables() -> BTreeMap<String, String> {
+    BTreeMap::from([("GIVEN".to_owned(), "from the shell".to_owned())])
+}
+
+fn load(root: &Path) -> Result<Loaded, DefinitionError> {
+    let file = root.join("environments/x.yaml");
+    let located = definition::locate_file(&file)?;
+    let sources = definition::read(&located)?;
+    definition::load(&sources, &variables()).map_err(DefinitionError::Invalid)
+}
+
+/// What a person is told about a definition that does not load.
+fn words(root: &Path, error: &DefinitionError) -> String {
+    let text = match error {
+        DefinitionError::Invalid(diagnostics) => diagnostics.render(Style::default()),
+        other => {
+            let cause = other
+                .source()
+                .map(|cause| format!("caused by: {cause}\n"))
+                .unwrap_or_default();
+            let hint = other.hint().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
+            format!("error: {other}\n{cause}{hint}")
+        }
+    };
+    text.replace(
+        &root.canonicalize().expect("the case exists").display().to_string(),
+        "<root>",
+    )
+}
+
+/// Compares with a golden file, or rewrites it; the difference is returned.
+fn compare(golden: &Path, found: &str) -> Option<String> {
+    if std::env::var_os("UPDATE_EXPECTED").is_some() {
+        fs::write(golden, found).expect("write the golden file");
+        return None;
+    }
+    let wanted = fs::read_to_string(golden).unwrap_or_default();
+    if wanted == found {
+        return None;
+    }
+    let (wanted, found): (Vec<&str>, Vec<&str>) = (wanted.lines().collect(), found.lines().collect());
+    let same = |(a, b): &(&&str, &&str)| a == b;
+    let before = wanted.iter().zip(&found).take_while(same).count();
+    let after = wanted[before..]
+        .iter()
+        .rev()
+        .zip(found[before..].iter().rev())
+        .take_while(same)
+        .count();
+    let mut difference = format!("{} from line {}\n", golden.display(), before + 1);
+    for (sign, lines) in [('-', &wanted), ('+', &found)] {
+        for line in &lines[before..lines.len() - after] {
+            difference += &format!("{sign} {line}\n");
+        }
+    }
+    Some(difference)
+}
+
+fn assert_same(differences: &[String]) {
+    assert!(
+        differences.is_empty(),
+        "run with UPDATE_EXPECTED=1 if this is meant:\n{}",
+        differences.join("\n")
+    );
+}
+
+#[test]
+fn broken_definitions_are_answered_with_every_problem_and_its_place() {
+    let cases = cases("bad");
+    assert!(cases.len() >= 36, "only {} cases", cases.len());
+    let mut differences = Vec::new();
+    for root in &cases {
+        let error = match load(root) {
+            Ok(_) => panic!("{} loads", root.display()),
+            Err(error) => error,
+        };
+        differences.extend(compare(&root.join("expected.txt"), &words(root, &error)));
+    }
+    assert_same(&differences);
+}
+
+#[test]
+fn every_problem_points_at_a_line_that_exists() {
+    for root in cases("bad") {
+        let Err(DefinitionError::Invalid(diagnostics)) = load(&root) else {
+            continue;
+        };
+        for problem in diagnostics.iter() {
+            let bytes = fs::read(root.join(&problem.file))
+                .unwrap_or_else(|_| panic!("{} has {}", root.display(), problem.file));
+            let text = String::from_utf8_lossy(&bytes);
+            let lines: Vec<&str> = text.split('\n').collect();
+            assert!((1..=lines.len()).contains(&problem.line), "{problem:?}");
+            let width = lines[problem.line - 1].chars().count();
+            assert!((1..=width + 1).contains(&problem.column), "{problem:?}");
+        }
+    }
+}
+
+#[test]
+fn good_definitions_resolve_as_recorded() {
+    let mut differences = Vec::new();
+    for root in cases("good") {
+        let loaded = load(&root).unwrap_or_else(|error| panic!("{}:\n{}", root.display(), words(&root, &error)));
+        let origin = |origin| match origin {
+            VariableOrigin::Shell => "shell",
+            VariableOrigin::DotEnv => ".env",
+            VariableOrigin::Default => "default",
+        };
+        let used = loaded.variables.iter();
+        let golden = json!({
+            "resolved": loaded.resolved,
+            "variables": used.map(|used| json!([used.name, origin(used.origin), used.value.expose()])).collect::<Value>(),
+            "baseline_inputs": loaded.environment.sites.iter().map(|site| json!([site.name.as_str(), site.baseline_inputs])).collect::<Value>(),
+        });
+        let text = serde_json::to_string_pretty(&golden).expect("JSON prints") + "\n";
+        differences.extend(compare(&root.join("expected.json"), &text));
+    }
+    assert_same(&differences);
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("make a folder");
+    for entry in fs::read_dir(from).expect("read a folder") {
+        let path = entry.expect("a folder's entry").path();
+        let target = to.join(path.file_name().expect("entries have names"));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).expect("copy a file");
+        }
+    }
+}
+
+/// JSON is YAML: what `arenad config` shows can be saved and used, and means the same.
+#[test]
+fn what_is_resolved_loads_again_and_means_the_same() {
+    for root in cases("good") {
+        let first = load(&root).expect("it loads");
+        let folder = tempfile::tempdir().expect("a folder");
+        copy(&root, folder.path());
+        for (file, part) in [("environments/x.yaml", "environment"), ("compose/x.yaml", "compose")] {
+            let text = serde_json::to_string_pretty(&first.resolved[part]).expect("JSON prints");
+            fs::write(folder.path().join(file), text).expect("write a file");
+        }
+        // The resolved environment names its Compose file; the copy's is `x.yaml` in every case.
+        let second =
+            load(folder.path()).unwrap_or_else(|error| panic!("{}:\n{}", root.display(), words(folder.path(), &error)));
+        let at_home = |loaded: &Loaded| {
+            let text = format!("{:#?}", loaded.environment);
+            text.replace(&loaded.environment.root.display().to_string(), "<root>")
+        };
+        assert_eq!(at_home(&first), at_home(&second), "{}", root.display());
+    }
+}
+
+fn good(name: &str) -> Loaded {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/definitions/good")
+        .join(name);
+    load(&root).unwrap_or_else(|error| panic!("{}", words(&root, &error)))
+}
+
+#[test]
+fn shorthand_forms_and_defaults_become_domain_types() {
+    let loaded = good("mini-like");
+    let environment = &loaded.environment;
+    let names: Vec<&str> = environment.sites.iter().map(|site| site.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["shopping", "shopping_admin", "wikipedia"],
+        "sites keep the file's order"
+    );
+    let shop = &environment.sites[0];
+    assert_eq!(shop.url(&environment.host), "http://localhost:7770");
+    let service = &shop.services[0];
+    assert_eq!(service.environment["WORKERS"], "2");
+    assert_eq!(service.limits.memory_bytes, Some(512 << 20), "merged from an anchor");
+    assert!(service.mounts.contains(&MountSpec::Tmpfs {
+        target: "/tmp".to_owned(),
+        size_bytes: Some(64 << 20)
+    }));
+    let ProbeKind::Http(http) = &shop.readiness.probes[0].kind else {
+        panic!("not HTTP")
+    };
+    assert!(
+        http.json
+            .contains(&("/products".to_owned(), JsonExpectation::AtLeast(200.0)))
+    );
+    assert!(
+        http.json
+            .contains(&("/ok".to_owned(), JsonExpectation::Equals("true".to_owned())))
+    );
+    let admin = &environment.sites[1];
+    assert_eq!(admin.public.port, 7780, "taken from the Compose file");
+    assert_eq!(admin.url("h"), "http://h:7780/admin");
+    let wiki = &environment.sites[2];
+    let order: Vec<&str> = wiki.services.iter().map(|service| service.name.as_str()).collect();
+    assert_eq!(order, ["wiki-data", "wiki-web"], "dependencies come first");
+    assert_eq!(wiki.services[1].command.as_deref().map(<[String]>::len), Some(4));
+}
+
+#[test]
+fn passwords_from_variables_are_shown_as_variables_and_never_in_debug_output() {
+    let loaded = good("variables");
+    let shown = loaded.resolved.to_string();
+    assert!(shown.contains("${SHOP_PASSWORD}"), "{shown}");
+    assert!(!shown.contains("from-dotenv-secret"), "{shown}");
+    let debug = format!("{loaded:?}");
+    assert!(!debug.contains("from-dotenv-secret"), "{debug}");
+    let site = &loaded.environment.sites[0];
+    assert_eq!(site.databases["shop"].password.expose(), "from-dotenv-secret");
+}
+
+#[test]
+fn baseline_inputs_change_with_what_the_baseline_depends_on_and_with_nothing_else() {
+    let edited = |file: &str, from: &str, to: &str| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions/good/mini-like");
+        let folder = tempfile::tempdir().expect("a folder");
+        copy(&root, folder.path());
+        let path = folder.path().join(file);
+        let text = fs::read_to_string(&path).expect("read a file");
+        assert!(text.contains(from), "{file} has no {from}");
+        fs::write(&path, text.replacen(from, to, 1)).expect("write a file");
+        let loaded = load(folder.path()).unwrap_or_else(|error| panic!("{}", words(folder.path(), &error)));
+        loaded.environment.sites[0].baseline_inputs.clone()
+    };
+    let (environment, compose) = ("environments/x.yaml", "compose/x.yaml");
+    let before = edited(environment, "One Stop Market", "One Stop Market");
+    assert_eq!(before.len(), 64);
+    let same = [
+        (environment, "title: One Stop Market", "title: Another"),
+        (environment, "Password.123", "Password.124"),
+        (environment, "hold_requests: 1024", "hold_requests: 1"),
+        (environment, "failures: 2", "failures: 3"),
+        (environment, "variable: SHOPPING }", "variable: SHOP }"),
+        (compose, "MODE=admin", "MODE=other"),
+    ];
+    for (file, from, to) in same {
+        assert_eq!(edited(file, from, to), before, "{to}");
+    }
+    let different = [
+        (environment, "set-base-url", "set-other-url"),
+        (environment, "at_least: 200", "at_least: 201"),
+        (environment, "warm: [ /catalogue/", "warm: [ /other/"),
+        (
+            environment,
+            "database: shop }\n    ready",
+            "database: shop2 }\n    ready",
+        ),
+        (compose, "WORKERS: 2", "WORKERS: 3"),
+        (compose, "mem_limit: 512m", "mem_limit: 513m"),
+        (compose, "image: arenad-mini-shop", "image: arenad-mini-shop:2"),
+    ];
+    for (file, from, to) in different {
+        assert_ne!(edited(file, from, to), before, "{to}");
+    }
+}
+
+#[test]
+fn diagnostics_survive_json_and_colours_are_asked_for() {
+    let root = cases("bad")
+        .into_iter()
+        .find(|path| path.ends_with("52-everything-at-once"))
+        .expect("the case");
+    let Err(DefinitionError::Invalid(diagnostics)) = load(&root) else {
+        panic!("it loads")
+    };
+    assert!(diagnostics.count() >= 15, "{diagnostics}");
+    let json = serde_json::to_string(&diagnostics).expect("JSON prints");
+    assert_eq!(
+        serde_json::from_str::<Diagnostics>(&json).expect("JSON reads"),
+        diagnostics
+    );
+    assert!(!diagnostics.to_string().contains('\u{1b}'));
+    let style = Style {
+        color: true,
+        prefix: "../",
+    };
+    let colored = diagnostics.render(style);
+    assert!(colored.contains("\u{1b}[") && colored.contains("../environments/x.yaml:"));
+}
+
+#[test]
+fn line_ends_of_windows_and_a_byte_order_mark_change_nothing() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions/good/mini-like");
+    let located = definition::locate_file(&root.join("environments/x.yaml")).expect("it exists");
+    let sources = definition::read(&located).expect("it reads");
+    let mut windows = sources.clone();
+    windows.environment.text = format!("\u{feff}{}", sources.environment.text.replace('\n', "\r\n"));
+    windows.compose.text = sources.compose.text.replace('\n', "\r\n");
+    let load = |sources: &Sources| definition::load(sources, &variables()).map(|loaded| loaded.resolved);
+    assert_eq!(load(&windows), load(&sources));
+    let text = windows.environment.text.replace("name: x", "nam: x");
+    windows.environment.text = text;
+    let diagnostics = definition::load(&windows, &variables()).expect_err("a key is missing");
+    let places: Vec<_> = diagnostics
+        .iter()
+        .map(|problem| (problem.line, problem.column))
+        .collect();
+    assert_eq!(places, [(1, 1)], "{diagnostics}");
+}
+
+#[test]
+fn a_password_that_looks_like_a_number_is_text_when_a_variable_brings_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions/good/variables");
+    let located = definition::locate_file(&root.join("environments/x.yaml")).expect("it exists");
+    let sources = definition::read(&located).expect("it reads");
+    let given = BTreeMap::from([
+        ("SHOP_PASSWORD".to_owned(), "0012".to_owned()),
+        ("GIVEN".to_owned(), "1".to_owned()),
+    ]);
+    let loaded = definition::load(&sources, &given).expect("it loads");
+    let site = &loaded.environment.sites[0];
+    assert_eq!(site.databases["shop"].password.expose(), "0012");
+    assert_eq!(site.services[0].environment["PLAIN_NUMBER"], "1.10");
+    assert_eq!(site.services[0].environment["EMPTY"], "");
+}
+
+#[test]
+fn environments_are_found_by_name_folder_and_file() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions/good/mini-like");
+    let real = root.canonicalize().expect("it exists");
+    assert_eq!(definition::find_root(&root.join("compose/wiki")), Some(real.clone()));
+    assert_eq!(definition::find_root(Path::new("/")), None);
+    let names = definition::list(&root);
+    assert_eq!(names.iter().map(EnvironmentName::as_str).collect::<Vec<_>>(), ["x"]);
+    let name = |text| EnvironmentName::parse(text).expect("a name");
+    let located = definition::locate(&root, &name("x")).expect("it exists");
+    assert_eq!(located.root, real);
+    let unknown = definition::locate(&root, &name("y")).expect_err("there is none");
+    assert_eq!(unknown.hint().as_deref(), Some("did you mean `x`?"));
+    let unknown = definition::locate(&root, &name("something")).expect_err("there is none");
+    assert_eq!(unknown.hint().as_deref(), Some("there are `x`"));
+    for file in ["compose/x.yaml", "environments", "environments/none.yaml"] {
+        definition::locate_file(&root.join(file)).expect_err(file);
+    }
+}
+
+#[test]
+fn schemas_describe_what_is_accepted() {
+    for (schema, key) in [
+        (definition::environment_schema(), "sites"),
+        (definition::compose_schema(), "services"),
+    ] {
+        assert_eq!(schema["additionalProperties"], json!(false));
+        assert!(schema["properties"][key]["description"].is_string());
+    }
+}
