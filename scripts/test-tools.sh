@@ -26,7 +26,7 @@ need docker-compose docker-compose
 need mkfs.xfs xfsprogs
 
 # A dynamically linked busybox does not run in an empty image.
-if [ -x /bin/busybox ] && LC_ALL=C grep -aq ld-linux /bin/busybox; then
+if [ -x /bin/busybox ] && ldd /bin/busybox 2>/dev/null | grep -q '=>'; then
     missing="$missing busybox-static"
 fi
 [ -n "$missing" ] || exit 0

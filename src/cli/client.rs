@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -181,47 +181,53 @@ impl Client {
             .append(true)
             .open(&log_path)
             .with_context(|| format!("open the daemon's log {}", log_path.display()))?;
+        let deadline = Instant::now() + START_PATIENCE;
+        let mut daemon: Option<Child> = None;
+        while !self.is_running().await {
+            let ended = match &mut daemon {
+                Some(daemon) => daemon.try_wait().context("look after the daemon")?,
+                // A daemon that another `arenad up` started at this moment will answer; one on its way out will let go.
+                None if self.is_locked() => None,
+                None => {
+                    daemon = Some(self.spawn_daemon(engine, &log)?);
+                    None
+                }
+            };
+            let failed = match ended {
+                Some(status) if status.code() == Some(i32::from(exit_code::BUSY)) => {
+                    daemon = None;
+                    None
+                }
+                Some(status) => Some(format!("the daemon ended ({status}) before it answered")),
+                None if Instant::now() >= deadline => {
+                    Some(format!("the daemon does not answer after {START_PATIENCE:?}"))
+                }
+                None => None,
+            };
+            if let Some(message) = failed {
+                let text = format!("{message}\n{}", log_tail(&log_path));
+                let failure = Failure::new(exit_code::FAILED, anyhow::anyhow!("{}", text.trim_end()));
+                return Err(failure.hint(format!("its log is {}", log_path.display())));
+            }
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+        Ok(())
+    }
+
+    /// Starts a daemon in the background. It ends with [`exit_code::BUSY`] where another holds the lock.
+    fn spawn_daemon(&self, engine: &EngineArgs, log: &File) -> anyhow::Result<Child> {
         let program = std::env::current_exe().context("find arenad's own program")?;
-        let mut daemon = std::process::Command::new(program)
-            .args([
-                "serve",
-                "--background",
-                "--engine",
-                &engine.engine,
-                "--subnets",
-                &engine.subnets.to_string(),
-            ])
+        std::process::Command::new(program)
+            .args(["serve", "--background", "--engine", &engine.engine])
+            .args(["--subnets", &engine.subnets.to_string()])
             .arg("--state-dir")
             .arg(&self.state_dir)
             .current_dir("/")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log)
+            .stderr(log.try_clone().context("use the daemon's log")?)
             .spawn()
-            .context("start the daemon")?;
-        let deadline = Instant::now() + START_PATIENCE;
-        while !self.is_running().await {
-            if let Some(status) = daemon.try_wait().context("look after the daemon")? {
-                // Another `arenad up` may have started one at the same moment, and ours gave way to it.
-                if self.is_running().await {
-                    return Ok(());
-                }
-                let tail = log_tail(&log_path);
-                return Err(Failure::new(
-                    exit_code::FAILED,
-                    anyhow::anyhow!("the daemon ended ({status}) before it answered:\n{tail}"),
-                ));
-            }
-            if Instant::now() >= deadline {
-                let tail = log_tail(&log_path);
-                return Err(Failure::new(
-                    exit_code::FAILED,
-                    anyhow::anyhow!("the daemon does not answer after {START_PATIENCE:?}:\n{tail}"),
-                ));
-            }
-            tokio::time::sleep(LOOK_PAUSE).await;
-        }
-        Ok(())
+            .context("start the daemon")
     }
 
     /// Asks the daemon to stop and waits until it has.

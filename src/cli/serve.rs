@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::args::{Global, ServeArgs};
 use super::failure::Failure;
 use super::{client, exit_code};
-use crate::daemon::{Daemon, Settings};
+use crate::daemon::{Daemon, Settings, StartError};
 use crate::domain::site::Secret;
 use crate::engine::docker::DockerEngine;
 
@@ -39,7 +39,10 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
     };
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for SIGINT")?;
-    let daemon = Daemon::start(settings).await?;
+    let daemon = Daemon::start(settings).await.map_err(|error| match error {
+        StartError::Running { .. } => Failure::new(exit_code::BUSY, error).hint("`arenad status` asks it how it is"),
+        error => error.into(),
+    })?;
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

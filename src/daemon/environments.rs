@@ -13,12 +13,14 @@ use super::ports;
 use super::reconcile;
 use super::shared::Shared;
 use super::store::{StoreError, StoredEnvironment};
+use super::stranded::{AllStranded, Stranded};
 use crate::definition::{self, Diagnostics, SourceFile, Sources};
-use crate::domain::ids::SiteName;
+use crate::domain::ids::{EnvironmentName, SiteName};
 use crate::domain::instance::{InstanceId, Trouble};
 use crate::domain::request_queue::Request;
 use crate::domain::site::{Environment, Site};
-use crate::engine::{EngineEvent, labels};
+use crate::engine::{EngineEvent, Image, labels};
+use crate::launch::{self, Remains};
 use crate::probes::describe;
 
 /// Why an environment could not be brought up, taken down or found.
@@ -60,6 +62,14 @@ pub enum EnvironmentError {
     /// The engine refused something.
     #[error(transparent)]
     Engine(#[from] crate::engine::EngineError),
+    /// A new daemon could not take the environment up again.
+    #[error("use environment {name}, which could not be taken up again: {}", .trouble.reason)]
+    Stranded {
+        /// The environment.
+        name: String,
+        /// What is in the way.
+        trouble: Trouble,
+    },
     /// Sites could not be taken down.
     #[error("take down {}", .0.iter().map(|(site, trouble)| format!("{site}: {}", trouble.reason)).collect::<Vec<_>>().join("; "))]
     NotDown(Vec<(String, Trouble)>),
@@ -93,6 +103,7 @@ struct Running {
 pub struct Environments {
     shared: Arc<Shared>,
     running: RwLock<BTreeMap<String, Running>>,
+    stranded: AllStranded,
     change: tokio::sync::Mutex<()>,
 }
 
@@ -102,6 +113,7 @@ impl Environments {
         Self {
             shared,
             running: RwLock::default(),
+            stranded: AllStranded::default(),
             change: tokio::sync::Mutex::default(),
         }
     }
@@ -131,11 +143,22 @@ impl Environments {
         })
     }
 
+    /// The environments that could not be taken up again.
+    pub fn stranded(&self) -> Vec<Stranded> {
+        self.stranded.list()
+    }
+
     /// The handles of the named sites of an environment; all if none is named.
     pub fn choose(&self, name: &str, sites: &[String]) -> Result<Vec<InstanceHandle>, EnvironmentError> {
         let listed = self.list();
         let Some((environment, handles)) = listed.iter().find(|(environment, _)| environment.name.as_str() == name)
         else {
+            if let Some(stranded) = self.stranded.get(name) {
+                return Err(EnvironmentError::Stranded {
+                    name: name.to_owned(),
+                    trouble: stranded.trouble,
+                });
+            }
             let known = listed
                 .iter()
                 .map(|(environment, _)| environment.name.to_string())
@@ -179,7 +202,7 @@ impl Environments {
     /// Removes what is left over in the engine.
     pub async fn reconcile(&self) {
         let _turn = self.change.lock().await;
-        if let Err(error) = reconcile::pass(&self.shared, self.busy()).await {
+        if let Err(error) = reconcile::pass(&self.shared, || self.busy()).await {
             tracing::warn!(error = describe(&error), "reconciliation did not come to its end");
         }
     }
@@ -190,9 +213,18 @@ impl Environments {
         stored: StoredEnvironment,
         sites: &[String],
     ) -> Result<Vec<(InstanceHandle, Ticket)>, EnvironmentError> {
+        let _turn = self.change.lock().await;
+        self.up_in_turn(stored, sites).await
+    }
+
+    /// The same, by whoever holds the lock.
+    async fn up_in_turn(
+        &self,
+        stored: StoredEnvironment,
+        sites: &[String],
+    ) -> Result<Vec<(InstanceHandle, Ticket)>, EnvironmentError> {
         let definition = parse(&stored).map_err(EnvironmentError::Definition)?;
         let chosen = choose_sites(&definition, sites)?;
-        let _turn = self.change.lock().await;
         self.retire_changed(&definition, &chosen).await?;
         let present = self.read(|running| {
             running
@@ -226,6 +258,7 @@ impl Environments {
             .iter()
             .filter_map(|site| instances.get(&site.name).cloned())
             .collect();
+        self.stranded.forget(definition.name.as_str());
         self.write(|running| running.insert(definition.name.to_string(), Running { definition, instances }));
         let mut begun = Vec::new();
         for handle in handles {
@@ -314,6 +347,9 @@ impl Environments {
     /// built for them go too.
     pub async fn down(&self, name: &str, sites: &[String], purge: bool) -> Result<(), EnvironmentError> {
         let _turn = self.change.lock().await;
+        if let Some(stranded) = self.stranded.get(name) {
+            return self.remove_stranded(&stranded, sites, purge).await;
+        }
         let handles = self.choose(name, sites)?;
         let mut tickets = Vec::new();
         for handle in handles {
@@ -369,39 +405,105 @@ impl Environments {
             .filter(|service| service.build.is_some());
         let mut tags: BTreeSet<String> = built.map(|service| service.image.clone()).collect();
         tags.retain(|tag| !still_needed.contains(tag));
+        let ours = &self.shared.installation;
+        let owner = |image: &Image| image.labels.get(labels::INSTALLATION).cloned();
         for tag in tags {
-            if let Some(image) = engine.image(&tag).await? {
+            if let Some(image) = engine.image(&tag).await?
+                && owner(&image).is_none_or(|owner| owner == *ours)
+            {
                 remove_unused(engine, &image.id).await?;
             }
         }
-        if still_needed.is_empty() {
-            // Stages of multi-stage builds, then the base that all stood on.
-            for label in [labels::BUILD_INPUTS, labels::BUILD_STAGE, labels::BASE] {
-                for image in engine.images(label, None).await? {
-                    remove_unused(engine, &image.id).await?;
-                }
+        if !still_needed.is_empty() {
+            return Ok(());
+        }
+        // Earlier builds, whose tags went to later ones. Snapshots inherit their labels, but have rows of their own.
+        for image in engine.images(labels::INSTALLATION, Some(ours)).await? {
+            let is_built = image.labels.contains_key(labels::BUILD_INPUTS) && !image.labels.contains_key(labels::ROLE);
+            if is_built {
+                remove_unused(engine, &image.id).await?;
+            }
+        }
+        // Stages of multi-stage builds and the base that all stood on belong to nobody: they stay for as long as another
+        // installation may build on them.
+        let mut all = engine.images(labels::INSTALLATION, None).await?.into_iter();
+        if all.any(|image| owner(&image).is_some_and(|owner| owner != *ours)) {
+            return Ok(());
+        }
+        for label in [labels::BUILD_STAGE, labels::BASE] {
+            for image in engine.images(label, None).await? {
+                remove_unused(engine, &image.id).await?;
             }
         }
         Ok(())
     }
 
-    /// Takes up where an earlier daemon left off.
-    pub async fn restore(&self) -> Result<(), StoreError> {
-        for stored in self.shared.store.environments().await? {
-            let rows = self.shared.store.instances(&stored.name).await?;
-            let wanted: Vec<String> = rows
-                .into_iter()
-                .filter(|row| row.desired_up)
-                .map(|row| row.site)
+    /// Removes what is left of sites that no driver looks after.
+    async fn remove_stranded(
+        &self,
+        stranded: &Stranded,
+        sites: &[String],
+        purge: bool,
+    ) -> Result<(), EnvironmentError> {
+        let is_meant = |site: &str| sites.is_empty() || sites.iter().any(|named| named == site);
+        let meant = stranded.instances.iter().filter(|row| is_meant(&row.site));
+        for row in meant {
+            let names = (EnvironmentName::parse(&stranded.name), SiteName::parse(&row.site));
+            let (Ok(environment), Ok(site)) = names else { continue };
+            let id = InstanceId::serving(&environment, &site);
+            self.shared.store.want_instance(&id, false).await?;
+            for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
+                let remains = Remains {
+                    installation: &self.shared.installation,
+                    instance: &id,
+                    role,
+                    except: None,
+                };
+                launch::remove(self.shared.engine.as_ref(), remains).await?;
+            }
+        }
+        if purge {
+            let defined = stranded.definition.iter().flat_map(|definition| &definition.sites);
+            let gone: Vec<Arc<Site>> = defined
+                .filter(|site| is_meant(site.name.as_str()))
+                .map(|site| Arc::new(site.clone()))
                 .collect();
+            self.purge(&stranded.name, &gone).await?;
+        }
+        if stranded.instances.iter().all(|row| is_meant(&row.site)) {
+            self.shared.store.forget_environment(&stranded.name).await?;
+            self.stranded.forget(&stranded.name);
+        } else {
+            let mut rest = stranded.clone();
+            rest.instances.retain(|row| !is_meant(&row.site));
+            self.stranded.forget(&stranded.name);
+            self.stranded.keep(rest);
+        }
+        Ok(())
+    }
+
+    /// Takes up where an earlier daemon left off, and again every minute what could not be taken up then.
+    pub async fn restore(&self) -> Result<(), StoreError> {
+        let _turn = self.change.lock().await;
+        for stored in self.shared.store.environments().await? {
+            if self.read(|running| running.contains_key(&stored.name)) {
+                continue;
+            }
+            let mut rows = self.shared.store.instances(&stored.name).await?;
+            rows.retain(|row| row.desired_up);
+            let wanted: Vec<String> = rows.iter().map(|row| row.site.clone()).collect();
             if wanted.is_empty() {
                 self.shared.store.forget_environment(&stored.name).await?;
                 continue;
             }
             let name = stored.name.clone();
-            if let Err(error) = self.up(stored, &wanted).await {
+            let definition = parse(&stored).ok();
+            if let Err(error) = self.up_in_turn(stored, &wanted).await {
+                let stranded = Stranded::new(&name, definition, rows, &error);
                 let message = format!("environment {name} could not be taken up again: {}", describe(&error));
-                self.shared.events.note("environment.failed", None, &message).await;
+                if self.stranded.keep(stranded) {
+                    self.shared.events.note("environment.failed", None, &message).await;
+                }
             }
         }
         Ok(())

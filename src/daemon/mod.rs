@@ -21,6 +21,7 @@ pub mod reconcile;
 pub mod server;
 pub mod shared;
 pub mod store;
+pub mod stranded;
 pub mod tasks;
 
 use std::fs::{DirBuilder, File};

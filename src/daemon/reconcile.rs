@@ -36,15 +36,16 @@ fn labelled(name: &str, labels: &std::collections::BTreeMap<String, String>) -> 
 }
 
 /// Removes what is left over; returns how many things went. `busy` names the instances that operations work on.
-pub async fn pass(shared: &Shared, busy: BTreeSet<String>) -> Result<usize, ReconcileError> {
-    let known = known(shared, busy).await?;
+pub async fn pass(shared: &Shared, busy: impl Fn() -> BTreeSet<String> + Send) -> Result<usize, ReconcileError> {
     let engine = shared.engine.as_ref();
     let ours = &shared.installation;
     let mut removed = Vec::new();
-    // Listed before the rows are read again below, so that what is made in between is not taken for left over.
+    // Listed before the rows are read: a generation has its row before its first container, so that whatever is made in
+    // between is on neither list, and what was being made is that of an operation that is busy or has ended.
     let containers = engine.containers(labels::INSTALLATION, ours).await?;
     let networks = engine.networks(labels::INSTALLATION, ours).await?;
     let volumes = engine.volumes(labels::INSTALLATION, ours).await?;
+    let known = known(shared, busy()).await?;
     for container in containers {
         if labelled(&container.name, &container.labels).is_some_and(|thing| known.is_orphan(&thing)) {
             engine.remove(&container.handle).await?;
@@ -65,6 +66,7 @@ pub async fn pass(shared: &Shared, busy: BTreeSet<String>) -> Result<usize, Reco
     }
     if known.busy.is_empty() {
         removed.extend(images(shared).await?);
+        removed.extend(archives(shared).await?);
     }
     if !removed.is_empty() {
         let message = format!("removed what was left over: {}", removed.join(", "));
@@ -114,6 +116,27 @@ async fn images(shared: &Shared) -> Result<Vec<String>, ReconcileError> {
                 tracing::debug!(error = describe(&error), "an image that no snapshot names is in use");
             }
             Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(removed)
+}
+
+/// Removes the archives of volumes that no snapshot names: those of a snapshot that was never finished, or is gone.
+async fn archives(shared: &Shared) -> Result<Vec<String>, ReconcileError> {
+    let snapshots = shared.store.snapshots().await?;
+    let named: BTreeSet<&String> = snapshots
+        .iter()
+        .flat_map(|snapshot| snapshot.volumes.values().flat_map(|paths| paths.values()))
+        .collect();
+    let mut removed = Vec::new();
+    // No folder: no snapshot has ever had a volume.
+    let Ok(mut folder) = tokio::fs::read_dir(shared.state_dir.volumes()).await else {
+        return Ok(removed);
+    };
+    while let Ok(Some(entry)) = folder.next_entry().await {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !named.contains(&name) && tokio::fs::remove_file(entry.path()).await.is_ok() {
+            removed.push(format!("archive {name}"));
         }
     }
     Ok(removed)

@@ -46,7 +46,12 @@ pub fn spawn(
     let reconciled = environments.clone();
     shared.tasks.spawn(on_schedule(shared.clone(), RECONCILE, move || {
         let environments = reconciled.clone();
-        async move { environments.reconcile().await }
+        async move {
+            environments.reconcile().await;
+            if let Err(error) = environments.restore().await {
+                tracing::warn!(error = describe(&error), "environments could not be taken up again");
+            }
+        }
     }));
     let forgetful = shared.clone();
     shared.tasks.spawn(on_schedule(shared.clone(), FORGET, move || {

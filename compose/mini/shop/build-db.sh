@@ -28,6 +28,7 @@ cd /srv/shop
 # sorl-thumbnail stores lists made from sets of strings; a fixed hash gives them one order.
 PYTHONHASHSEED=0 SEEDING=1 python -m seed
 
+mariadb-check --analyze --silent shop
 # A slow shutdown leaves nothing to purge or merge, so no instance spends its first seconds on it.
 mariadb -e "SET GLOBAL innodb_fast_shutdown = 0"
 mariadb-admin shutdown

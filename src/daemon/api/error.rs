@@ -153,6 +153,9 @@ impl From<EnvironmentError> for ApiError {
             EnvironmentError::Store(error) => error.into(),
             EnvironmentError::Baseline(error) => error.into(),
             EnvironmentError::Engine(error) => error.into(),
+            EnvironmentError::Stranded { trouble, .. } => {
+                Self::new(StatusCode::CONFLICT, "stranded", detail).hint(trouble.hint)
+            }
             EnvironmentError::NotDown(_) => Self::new(StatusCode::BAD_GATEWAY, "not_down", detail)
                 .hint("what is left goes when the engine answers again; `arenad down` may be repeated"),
         }

@@ -83,7 +83,13 @@ pub(super) async fn shown(api: &Api, entry: &Entry, ended: Option<Outcome>) -> R
             shown.reason = Some(trouble.reason);
             shown.hint = Some(trouble.hint);
         }
-        Some(Outcome::Superseded) => shown.state = "superseded".to_owned(),
+        Some(Outcome::Superseded) => {
+            shown.state = "superseded".to_owned();
+            if api.shared.shutdown.is_cancelled() {
+                shown.reason = Some("the daemon was told to stop before it was done".to_owned());
+                shown.hint = Some(format!("`arenad up {}` goes on with it", shown.environment));
+            }
+        }
     }
     if shown.state != "running" && entry.kind == "reset" {
         shown.reset = api.shared.store.reset(&shown.id).await?.map(shown_reset);

@@ -10,6 +10,7 @@ use super::Api;
 use super::error::ApiError;
 use super::operations::shown_reset;
 use crate::daemon::instance::InstanceHandle;
+use crate::daemon::stranded::Stranded;
 use crate::domain::instance::InstanceState;
 use crate::wire;
 
@@ -43,6 +44,8 @@ pub(super) async fn status(State(api): State<Arc<Api>>) -> Result<Json<wire::Sta
             sites,
         });
     }
+    environments.extend(api.environments.stranded().into_iter().map(stranded));
+    environments.sort_by(|one: &wire::Environment, two| one.name.cmp(&two.name));
     Ok(Json(wire::Status {
         daemon: wire::Daemon {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -100,6 +103,46 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
         }],
         last_reset: last_reset.map(shown_reset),
     })
+}
+
+/// An environment that could not be taken up again, as one whose sites have failed.
+fn stranded(stranded: Stranded) -> wire::Environment {
+    let definition = stranded.definition.as_ref();
+    let host = definition.map(|definition| definition.host.clone()).unwrap_or_default();
+    let sites = stranded.instances.iter().map(|row| {
+        let site = definition.and_then(|known| known.sites.iter().find(|site| site.name.as_str() == row.site));
+        wire::Site {
+            environment: stranded.name.clone(),
+            name: row.site.clone(),
+            title: site.map_or_else(|| row.site.clone(), |site| site.title.clone()),
+            url: site.map(|site| site.url(&host)).unwrap_or_default(),
+            instance: row.id.clone(),
+            state: "failed".to_owned(),
+            since: stranded.since.to_string(),
+            stage: None,
+            waiting_for: None,
+            reason: Some(stranded.trouble.reason.clone()),
+            hint: Some(stranded.trouble.hint.clone()),
+            generation: row.generation,
+            snapshot: row.snapshot.clone(),
+            last_passed: None,
+            containers: Vec::new(),
+            conditions: vec![wire::Condition {
+                kind: "Ready".to_owned(),
+                status: "False".to_owned(),
+                reason: "Stranded".to_owned(),
+                message: stranded.trouble.reason.clone(),
+                last_transition_time: stranded.since.to_string(),
+            }],
+            last_reset: None,
+        }
+    });
+    wire::Environment {
+        sites: sites.collect(),
+        name: stranded.name.clone(),
+        description: definition.map(|known| known.description.clone()).unwrap_or_default(),
+        host,
+    }
 }
 
 /// Kubernetes' reasons begin with a capital.

@@ -36,10 +36,12 @@ pub struct Images {
 }
 
 impl Images {
-    /// Returns the service's image, building or pulling it first if need be. `stage` is told what is going on.
+    /// Returns the service's image, building or pulling it first if need be. `stage` is told what is going on. What is
+    /// built bears the installation's label, so that a purge leaves alone what another installation has built.
     pub async fn provide(
         &self,
         engine: &dyn Engine,
+        installation: &str,
         service: &ServiceSpec,
         stage: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Image, ImageError> {
@@ -50,7 +52,7 @@ impl Images {
         stage(&format!("image {}", service.image));
         let _turn = lock.lock().await;
         match &service.build {
-            Some(build) => built(engine, &service.image, build, stage).await,
+            Some(build) => built(engine, installation, &service.image, build, stage).await,
             None => pulled(engine, &service.image, stage).await,
         }
     }
@@ -75,6 +77,7 @@ async fn pulled(
 
 async fn built(
     engine: &dyn Engine,
+    installation: &str,
     tag: &str,
     build: &BuildSpec,
     stage: &(dyn Fn(&str) + Send + Sync),
@@ -106,7 +109,10 @@ async fn built(
         dockerfile: &build.dockerfile.display().to_string(),
         args: &build.args,
         target: build.target.as_deref(),
-        labels: BTreeMap::from([(labels::BUILD_INPUTS.to_owned(), packed.inputs)]),
+        labels: BTreeMap::from([
+            (labels::BUILD_INPUTS.to_owned(), packed.inputs),
+            (labels::INSTALLATION.to_owned(), installation.to_owned()),
+        ]),
     };
     Ok(engine
         .build(spec, &|line| stage(&format!("building {tag}: {line}")))

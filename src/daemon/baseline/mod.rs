@@ -93,7 +93,7 @@ pub async fn provide(
     for service in &site.services {
         let image = shared
             .images
-            .provide(shared.engine.as_ref(), service, stage)
+            .provide(shared.engine.as_ref(), &shared.installation, service, stage)
             .await
             .map_err(|cause| BaselineError::Image {
                 service: service.name.clone(),

@@ -119,15 +119,16 @@ impl Core {
                 return;
             }
         };
+        // The row first: whoever has seen a reset begin finds it completed after a crash.
+        if let Err(error) = self.shared.store.save_state(&self.id, &next).await {
+            tracing::error!(instance.id = %self.id, error = crate::probes::describe(&error), "state not stored");
+        }
         self.report.send_modify(|report| {
             report.state = next.clone();
             report.since = Timestamp::now();
             report.stage = None;
             report.waiting_for = None;
         });
-        if let Err(error) = self.shared.store.save_state(&self.id, &next).await {
-            tracing::error!(instance.id = %self.id, error = crate::probes::describe(&error), "state not stored");
-        }
         if state.name() != next.name() {
             let because = next
                 .trouble()
@@ -304,7 +305,8 @@ impl Core {
         let Some(stored) = self.stored.take() else {
             return Ok(false);
         };
-        if stored.generation == 0 || stored.snapshot != wanted {
+        // A reset that a crash cut off may have left the old generation as it was: it is brought to its end.
+        if stored.generation == 0 || stored.snapshot != wanted || stored.state == InstanceState::Resetting.name() {
             return Ok(false);
         }
         let engine = self.shared.engine.as_ref();

@@ -74,7 +74,7 @@ def make():
             product.attr.made_in = f"{maker['town']}, Larkmoor"
             product.attr.warranty = f"{line['warranty_years']} year" + ("s" if line["warranty_years"] > 1 else "")
             product.save()
-            created = NOW - dt.timedelta(days=dice.number(5, 1000), minutes=dice.number(0, 1400))
+            created = NOW - dt.timedelta(days=dice.number(5, 1000), minutes=dice.number(0, 1400), seconds=number % 60)
             Product.objects.filter(pk=product.pk).update(date_created=created, date_updated=created)
             product.date_created = created  # a later save must not bring the old one back
             get_model("catalogue", "ProductCategory").objects.create(product=product, category=leaves[line["category"]])

@@ -31,7 +31,7 @@ def make():
     for person in [p for p in WORLD["people"] if not p["historic"]]:
         user = User.objects.create(username=person["username"], email=person["email"], first_name=person["first"],
                                    last_name=person["last"], password=secret,
-                                   date_joined=NOW - dt.timedelta(days=dice.number(740, 1100), minutes=dice.number(0, 1400)))
+                                   date_joined=NOW - dt.timedelta(days=dice.number(740, 1100), minutes=dice.number(0, 1400), seconds=len(customers)))
         UserAddress.objects.create(user=user, is_default_for_shipping=True, is_default_for_billing=True, **address_of(person, country))
         user.address = address_of(person, country)
         customers.append(user)

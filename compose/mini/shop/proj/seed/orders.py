@@ -35,7 +35,7 @@ def make(people, products):
     stock = dict(StockRecord.objects.values_list("pk", "num_in_stock"))
     # Some things sell better than others, so that there is a best seller to ask for.
     shelf = [product for product in products for _ in range(dice.pick([1, 1, 1, 2, 2, 3, 6]))]
-    moments = sorted(NOW - dt.timedelta(minutes=dice.number(90, DAYS * 1440)) for _ in range(ORDERS))
+    moments = sorted(NOW - dt.timedelta(minutes=dice.number(90, DAYS * 1440), seconds=index % 60) for index in range(ORDERS))
     StockRecord.objects.update(num_in_stock=100000)
     for index, when in enumerate(moments):
         user = people[0] if index % 9 == 4 else dice.pick(people)

@@ -28,6 +28,7 @@ def text(dice, product, user, score):
 
 def make(people, products):
     dice, Review, Vote = Dice("reviews"), get_model("reviews", "ProductReview"), get_model("reviews", "Vote")
+    Product = get_model("catalogue", "Product")
     for product in products:
         liking = dice.number(0, 2)
         for user in dice.some(people, dice.pick([0, 0, 1, 1, 2, 2, 2, 3, 3, 5])):
@@ -35,9 +36,11 @@ def make(people, products):
             review = Review.objects.create(product=product, user=user, score=score, title=dice.pick(TITLES[score]),
                                            body=text(dice, product, user, score),
                                            status=Review.FOR_MODERATION if dice.chance(1 / 12) else Review.APPROVED)
-            Review.objects.filter(pk=review.pk).update(date_created=NOW - dt.timedelta(minutes=dice.number(60, 700 * 1440)))
+            Review.objects.filter(pk=review.pk).update(date_created=NOW - dt.timedelta(minutes=dice.number(60, 700 * 1440), seconds=review.pk % 60))
             for voter in dice.some(people, dice.pick([0, 0, 0, 1, 2])):
                 if voter != user:
                     Vote.objects.create(review=review, user=voter, delta=1 if dice.chance(0.8) else -1)
                     Vote.objects.filter(review=review, user=voter).update(date_created=NOW)
         product.update_rating()
+        # The back office sorts by this; were it the frozen now for all, the order would be the database's whim.
+        Product.objects.filter(pk=product.pk).update(date_updated=product.date_created)

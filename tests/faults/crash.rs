@@ -1,0 +1,250 @@
+//! The daemon ends without warning, at every step of every operation: the next `arenad up` ends with everything ready,
+//! from the baseline, with nothing left over and nothing doubled.
+//!
+//! The moments are what the status shows, not times: each step of an operation has a rank, and the daemon is killed at
+//! the first sight of a rank at least as high as wanted, so a step too short to be seen is no step missed.
+
+use std::time::Duration;
+
+use rustix::process::{Signal, kill_process};
+
+use crate::support::wait::PATIENCE;
+use crate::support::world::Running;
+use crate::support::{World, until, within};
+
+/// What the site remembers in its baseline.
+const BASELINE: &str = "toy\nconfigured\n";
+
+/// How many volumes an instance of the pair has: a named one, and one that its image declares.
+const VOLUMES: usize = 2;
+
+/// The steps of bringing a site up, from the first to the last.
+const UP_STEPS: [&str; 15] = [
+    "daemon",
+    "preparing",
+    "waiting for its turn",
+    "image",
+    "building",
+    "baseline: starting",
+    "baseline: configuring",
+    "baseline: waiting",
+    "baseline: warming",
+    "baseline: stopping",
+    "baseline: taking",
+    "creating",
+    "starting containers",
+    "waiting for the site",
+    "ready",
+];
+
+/// The rank among `steps` of what the site is doing now.
+fn rank(world: &World, steps: &[&str]) -> usize {
+    let site = world.site().unwrap_or_default();
+    let find = |shown: &str| steps.iter().rposition(|step| shown.starts_with(step));
+    let stage = site["stage"].as_str().and_then(find);
+    let state = site["state"].as_str().and_then(find);
+    stage.or(state).unwrap_or_default()
+}
+
+/// Kills the daemon at the first sight of `seen`, and lets the waiting client find out.
+fn kill_when(world: &World, what: &str, mut client: Running, seen: impl Fn() -> bool) {
+    within(what, PATIENCE, || (seen() || client.has_ended()).then_some(()));
+    world.signal_daemon(Signal::KILL);
+    let ran = client.ended();
+    if ran.code != 0 {
+        ran.code(1).says("error: ").says("hint: ");
+    }
+}
+
+fn assert_recovers(world: &World, moment: &str) {
+    let up = world.run(&["up", &world.name]);
+    assert_eq!(up.code, 0, "up after a kill at {moment}: {}", up.err);
+    assert_eq!(world.page(), BASELINE, "after a kill at {moment}");
+    world.assert_whole(VOLUMES);
+}
+
+/// Every second step of the way up, so that two tests share the work.
+fn killed_on_the_way_up(label: &str, first: usize) {
+    let world = World::pair(label);
+    let mut round = 0;
+    for wanted in (first..UP_STEPS.len()).step_by(2) {
+        // A new image for the steps that provide it, a new baseline for all.
+        if wanted < 5 {
+            let name = world.root().join("compose/toy/root/srv/name");
+            std::fs::write(name, format!("{label} {wanted}")).unwrap();
+        }
+        world.edit("environment", &format!(": round {round} &&"), &format!(": round {} &&", wanted + 1));
+        round = wanted + 1;
+        let client = world.start(&["up", &world.name]);
+        kill_when(&world, UP_STEPS[wanted], client, || match wanted {
+            0 => world.daemon().is_some(),
+            _ => rank(&world, &UP_STEPS) >= wanted,
+        });
+        assert_recovers(&world, UP_STEPS[wanted]);
+        world.run(&["down"]).code(0);
+        world.assert_down();
+    }
+}
+
+#[test]
+fn a_daemon_killed_at_even_steps_of_up_leaves_nothing_behind() {
+    killed_on_the_way_up("up-even", 0);
+}
+
+#[test]
+fn a_daemon_killed_at_odd_steps_of_up_leaves_nothing_behind() {
+    killed_on_the_way_up("up-odd", 1);
+}
+
+#[test]
+fn a_daemon_killed_during_a_reset_leaves_the_site_reset() {
+    let world = World::pair("reset");
+    world.up();
+    let steps = ["ready", "resetting", "creating", "starting containers", "waiting for the site"];
+    for wanted in 1..=steps.len() {
+        world.write("scribble");
+        let generation = world.site().unwrap()["generation"].as_u64().unwrap();
+        let client = world.start(&["reset", "toy"]);
+        let moment = steps.get(wanted).copied().unwrap_or("done");
+        kill_when(&world, moment, client, || {
+            let site = world.site().unwrap_or_default();
+            let is_done = site["state"] == "ready" && site["generation"] == generation + 1;
+            is_done || (wanted < steps.len() && rank(&world, &steps) >= wanted)
+        });
+        assert_recovers(&world, moment);
+    }
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn a_daemon_killed_on_the_way_down_is_no_hindrance_to_up_or_down() {
+    let world = World::pair("down");
+    let containers = || world.engine.containers(&world.label()).is_empty();
+    let networks = || world.engine.networks(&world.label()).is_empty();
+    let volumes = || world.engine.volumes(&world.label()).is_empty();
+    let stopping = || world.state() == "stopping";
+    let moments: [(&str, &dyn Fn() -> bool); 4] = [
+        ("stopping", &stopping),
+        ("containers gone", &containers),
+        ("networks gone", &networks),
+        ("volumes gone", &volumes),
+    ];
+    for (moment, seen) in moments {
+        assert_recovers(&world, moment);
+        let client = world.start(&["down"]);
+        kill_when(&world, moment, client, seen);
+        assert_recovers(&world, moment);
+        let client = world.start(&["down"]);
+        kill_when(&world, moment, client, seen);
+        world.run(&["down"]).code(0);
+        world.assert_down();
+    }
+}
+
+#[test]
+fn a_daemon_told_to_stop_says_so_to_those_who_wait() {
+    let world = World::single("term");
+    for wanted in ["baseline: starting", "baseline: waiting", "creating"] {
+        let wanted = UP_STEPS.iter().position(|step| *step == wanted).unwrap();
+        let client = world.start(&["up", &world.name]);
+        within(UP_STEPS[wanted], PATIENCE, || (rank(&world, &UP_STEPS) >= wanted).then_some(()));
+        world.signal_daemon(Signal::TERM);
+        client.ended().code(1).says("told to stop").says("goes on with it");
+        assert!(!world.state_dir().join("arenad.sock").exists());
+    }
+    world.up();
+    assert_eq!(world.page(), BASELINE);
+    world.assert_whole(0);
+
+    // Asked to stop in peace, it leaves the site to the next daemon, as it is.
+    world.write("scribble");
+    let containers = world.engine.containers(&world.label());
+    world.signal_daemon(Signal::TERM);
+    world.run(&["status"]).code(3);
+    world.up();
+    assert_eq!(world.engine.containers(&world.label()), containers);
+    assert!(world.page().contains("scribble"));
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn a_daemon_killed_in_peace_is_followed_by_one_that_takes_its_sites_up() {
+    let world = World::pair("peace");
+    world.up();
+    world.write("scribble");
+    let containers = world.engine.containers(&world.label());
+    world.signal_daemon(Signal::KILL);
+    world.run(&["reset", "toy"]).code(1).says("no daemon runs").says("hint: `arenad up` starts one");
+    world.up();
+    assert_eq!(world.engine.containers(&world.label()), containers, "nothing was made anew");
+    assert!(world.page().contains("scribble"), "up is no reset");
+    world.signal_daemon(Signal::KILL);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn down_removes_what_a_new_daemon_cannot_serve_any_more() {
+    let world = World::single("strand");
+    world.up();
+    world.signal_daemon(Signal::KILL);
+    let thief = std::net::TcpListener::bind(("127.0.0.1", world.port)).unwrap();
+    world.run(&["up", &world.name]).code(1).says("is held by");
+    assert_eq!(world.engine.containers(&world.label()).len(), 1, "it waits for its port");
+    let status = world.run(&["status"]).code(3);
+    assert!(status.out.contains("toy") && status.out.contains("hint: "), "{}", status.out);
+    world.run(&["down"]).code(0);
+    drop(thief);
+    world.assert_down();
+}
+
+#[test]
+fn two_ups_at_once_make_one_site() {
+    let world = World::single("two");
+    let both = [world.start(&["up", &world.name]), world.start(&["up", &world.name])];
+    for up in both {
+        up.ended().code(0);
+    }
+    assert_eq!(world.site().unwrap()["generation"], 1);
+    world.assert_whole(0);
+    // Again, now that there is something to take up.
+    world.signal_daemon(Signal::KILL);
+    let both = [world.start(&["up", &world.name]), world.start(&["up", &world.name])];
+    for up in both {
+        up.ended().code(0);
+    }
+    world.assert_whole(0);
+    // And against a daemon that is going away.
+    let down = world.start(&["down"]);
+    let up = world.start(&["up", &world.name]);
+    let (down, up) = (down.ended(), up.ended());
+    assert!(down.code == 0 || down.err.contains("error: "), "{}", down.err);
+    assert!(up.code == 0 || up.err.contains("hint: "), "{}", up.err);
+    world.up();
+    world.assert_whole(0);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn interrupting_a_command_ends_the_waiting_not_the_work() {
+    let world = World::single("ctrlc");
+    let client = world.start(&["up", &world.name]);
+    within("a beginning", PATIENCE, || (rank(&world, &UP_STEPS) >= 5).then_some(()));
+    kill_process(client.pid(), Signal::INT).unwrap();
+    client.ended().code(130).says("interrupted").says("goes on in the background");
+    until("the site", PATIENCE, || world.state(), |state| state == "ready");
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["reset", "toy", "--wait-timeout", "0s"]).code(124).says("not done in time").says("hint: ");
+    until("the site", PATIENCE, || world.state(), |state| state == "ready");
+    world.assert_whole(0);
+    // Who follows the events does not hold the daemon up.
+    let mut follower = world.start(&["events", "--follow"]);
+    let begun = std::time::Instant::now();
+    world.run(&["down"]).code(0);
+    assert!(begun.elapsed() < Duration::from_secs(15), "down took {:?}", begun.elapsed());
+    within("the follower's end", PATIENCE, || follower.has_ended().then_some(()));
+    world.assert_down();
+}

@@ -1,0 +1,134 @@
+//! Clients that ask for one page all the time and judge every answer.
+//!
+//! Before each reset the page is changed to show a marker. Whoever asks after the reset is done must never see it: that
+//! would be an answer of a past instance. An answer that is neither the page, nor 503, nor a cut connection would be one
+//! of a half-ready instance.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+/// How many clients ask at once.
+const CLIENTS: usize = 3;
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    pause: AtomicBool,
+    busy: AtomicUsize,
+    pages: AtomicUsize,
+    /// The last page that came, for those who wait for a change to show.
+    last: Mutex<String>,
+    /// Markers that no request begun after this time may see.
+    gone: Mutex<Vec<(String, Instant)>>,
+    wrong: Mutex<Vec<String>>,
+}
+
+/// Clients at work.
+pub struct Hammer {
+    shared: Arc<Shared>,
+    clients: JoinSet<()>,
+}
+
+/// What the clients saw.
+#[derive(Debug)]
+pub struct Seen {
+    /// Whole pages.
+    pub pages: usize,
+    /// Answers that must not have been.
+    pub wrong: Vec<String>,
+}
+
+impl Hammer {
+    /// Starts the clients.
+    pub fn start(url: String) -> Self {
+        let shared = Arc::new(Shared::default());
+        let mut clients = JoinSet::new();
+        for _ in 0..CLIENTS {
+            clients.spawn(ask(shared.clone(), url.clone()));
+        }
+        Self { shared, clients }
+    }
+
+    /// Waits until the page shows the marker.
+    pub async fn expect_shown(&self, marker: &str) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !self.shared.last.lock().expect("no panic").contains(marker) {
+            assert!(Instant::now() < deadline, "the page never showed {marker}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// From `done` on the marker is of the past.
+    pub fn forget(&self, marker: &str, _requested: Instant, done: Instant) {
+        self.shared.gone.lock().expect("no panic").push((marker.to_owned(), done));
+    }
+
+    /// Stops asking until [`Hammer::resume`]; returns when no request is on its way.
+    pub async fn pause(&self) {
+        self.shared.pause.store(true, Ordering::SeqCst);
+        while self.shared.busy.load(Ordering::SeqCst) > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Goes on asking.
+    pub fn resume(&self) {
+        self.shared.pause.store(false, Ordering::SeqCst);
+    }
+
+    /// Ends the clients and says what they saw.
+    pub async fn stop(mut self) -> Seen {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        while let Some(ended) = self.clients.join_next().await {
+            ended.expect("no client panics");
+        }
+        Seen {
+            pages: self.shared.pages.load(Ordering::SeqCst),
+            wrong: std::mem::take(&mut self.shared.wrong.lock().expect("no panic")),
+        }
+    }
+}
+
+async fn ask(shared: Arc<Shared>, url: String) {
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build().expect("a client");
+    while !shared.stop.load(Ordering::SeqCst) {
+        shared.busy.fetch_add(1, Ordering::SeqCst);
+        if !shared.pause.load(Ordering::SeqCst) {
+            let begun = Instant::now();
+            let answer = async {
+                let answer = client.get(&url).send().await?;
+                let status = answer.status().as_u16();
+                Ok::<_, reqwest::Error>((status, answer.text().await?))
+            };
+            match answer.await {
+                Ok((200, page)) => judge(&shared, begun, page),
+                Ok((503, _)) => {}
+                Ok((status, page)) => {
+                    let excerpt: String = page.chars().take(200).collect();
+                    shared.wrong.lock().expect("no panic").push(format!("status {status}: {excerpt}"));
+                }
+                // A connection to the past was cut, as it must be.
+                Err(_) => {}
+            }
+        }
+        shared.busy.fetch_sub(1, Ordering::SeqCst);
+        // Not as fast as can be: the resets need the processors too.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn judge(shared: &Shared, begun: Instant, page: String) {
+    shared.pages.fetch_add(1, Ordering::SeqCst);
+    let gone = shared.gone.lock().expect("no panic");
+    if let Some((marker, _)) = gone.iter().find(|(marker, done)| begun > *done && page.contains(marker.as_str())) {
+        shared.wrong.lock().expect("no panic").push(format!("an answer of the past: {marker}"));
+    }
+    drop(gone);
+    if !page.contains("</html>") {
+        shared.wrong.lock().expect("no panic").push("half a page".to_owned());
+    }
+    *shared.last.lock().expect("no panic") = page;
+}

@@ -1,0 +1,47 @@
+//! One HTTP exchange, as plain as can be: what comes back is what was sent.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long one read may take.
+const READ_LIMIT: Duration = Duration::from_secs(40);
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+/// Fetches a page from a port of this host. `None`: nobody listens, or the connection broke.
+pub fn get(port: u16, path: &str) -> Option<Answer> {
+    let stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(READ_LIMIT)).ok()?;
+    exchange(stream, path)
+}
+
+/// Fetches a resource of the API.
+pub fn get_unix(socket: &Path, path: &str) -> Option<Answer> {
+    let stream = UnixStream::connect(socket).ok()?;
+    stream.set_read_timeout(Some(READ_LIMIT)).ok()?;
+    exchange(stream, path)
+}
+
+fn exchange(mut stream: impl Read + Write, path: &str) -> Option<Answer> {
+    // HTTP/1.0 spares the tests chunked bodies and kept connections.
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let status = head.split_whitespace().nth(1)?.parse().ok()?;
+    Some(Answer {
+        status,
+        head: head.to_owned(),
+        body: body.to_owned(),
+    })
+}

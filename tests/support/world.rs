@@ -1,0 +1,423 @@
+//! A world: a project folder with a toy environment, a state directory, and the program run on both.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::engine::Engine;
+use super::http::{self, Answer};
+use super::wait::{PATIENCE, within};
+
+/// How long one command may run before the test gives it up.
+const COMMAND_LIMIT: Duration = Duration::from_secs(120);
+
+/// Where free ports are looked for: below the range from which the system gives ports to outgoing connections.
+const PORTS: std::ops::Range<u16> = 12_000..30_000;
+
+/// How a command ended.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    /// The exit code; -1 after a signal.
+    pub code: i32,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+impl Ran {
+    /// Insists on an exit code.
+    #[track_caller]
+    pub fn code(self, expected: i32) -> Self {
+        assert_eq!(self.code, expected, "stdout:\n{}\nstderr:\n{}", self.out, self.err);
+        self
+    }
+
+    /// Insists on a text in standard error.
+    #[track_caller]
+    pub fn says(self, text: &str) -> Self {
+        assert!(self.err.contains(text), "no {text:?} in:\n{}", self.err);
+        self
+    }
+
+    /// Insists on a text in standard output.
+    #[track_caller]
+    pub fn prints(self, text: &str) -> Self {
+        assert!(self.out.contains(text), "no {text:?} in:\n{}", self.out);
+        self
+    }
+
+    /// Standard output as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        match serde_json::from_str(&self.out) {
+            Ok(value) => value,
+            Err(error) => panic!("{error} in:\n{}\nstderr:\n{}", self.out, self.err),
+        }
+    }
+}
+
+/// A command that still runs.
+pub struct Running {
+    child: Child,
+    out: PathBuf,
+    err: PathBuf,
+}
+
+impl Running {
+    /// Its process id.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("look after the command").is_some()
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub fn ended(mut self) -> Ran {
+        let deadline = Instant::now() + COMMAND_LIMIT;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("look after the command") {
+                break status;
+            }
+            if Instant::now() >= deadline {
+                self.child.kill().expect("end the command");
+                let said = std::fs::read_to_string(&self.err).unwrap_or_default();
+                panic!("a command does not end; it said:\n{said}");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        Ran {
+            code: status.code().unwrap_or(-1),
+            out: std::fs::read_to_string(&self.out).unwrap_or_default(),
+            err: std::fs::read_to_string(&self.err).unwrap_or_default(),
+        }
+    }
+}
+
+/// A project folder, an installation, and the engine that it runs on.
+pub struct World {
+    /// The environment's name, the same in no other world.
+    pub name: String,
+    /// The public port of the site `toy`.
+    pub port: u16,
+    /// Where its containers run.
+    pub engine: Engine,
+    /// What stands before every command: the way into the namespaces of an engine of the test's own.
+    prefix: Vec<String>,
+    folder: TempDir,
+    commands: std::cell::Cell<u32>,
+}
+
+impl World {
+    /// One site of one container on the machine's engine.
+    pub fn single(label: &str) -> Self {
+        Self::new(label, "single", Engine::of_the_machine(), Vec::new())
+    }
+
+    /// One site of an application and its database on the machine's engine.
+    pub fn pair(label: &str) -> Self {
+        Self::new(label, "pair", Engine::of_the_machine(), Vec::new())
+    }
+
+    /// A world whose commands run behind `prefix`.
+    pub fn new(label: &str, toy: &str, engine: Engine, prefix: Vec<String>) -> Self {
+        let world = Self {
+            name: format!("t{}-{label}", std::process::id()),
+            port: free_port(),
+            engine,
+            prefix,
+            folder: tempfile::tempdir().expect("a folder"),
+            commands: std::cell::Cell::new(0),
+        };
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        for folder in ["environments", "compose", "said"] {
+            std::fs::create_dir_all(world.folder.path().join(folder)).expect("a folder");
+        }
+        let toy_folder = world.folder.path().join("compose/toy");
+        copy(&fixtures.join("toy"), &toy_folder);
+        install_busybox(&toy_folder.join("root/bin"));
+        // No layer is shared with another world: the builder would stumble over one that another purges meanwhile.
+        std::fs::write(toy_folder.join("root/srv/name"), &world.name).expect("write a file");
+        for kind in ["environment", "compose"] {
+            let text = std::fs::read_to_string(fixtures.join(format!("{toy}.{kind}.yaml"))).expect("a fixture");
+            let text = text.replace("@NAME@", &world.name).replace("@PORT@", &world.port.to_string());
+            std::fs::write(world.file(kind), text).expect("write a definition");
+        }
+        world
+    }
+
+    /// The project folder.
+    pub fn root(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
+    /// The state directory.
+    pub fn state_dir(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
+    /// The definition's file: `environment` or `compose`.
+    pub fn file(&self, kind: &str) -> PathBuf {
+        let folder = if kind == "environment" { "environments" } else { kind };
+        self.folder.path().join(folder).join(format!("{}.yaml", self.name))
+    }
+
+    /// Changes a definition file.
+    #[track_caller]
+    pub fn edit(&self, kind: &str, from: &str, to: &str) {
+        let text = std::fs::read_to_string(self.file(kind)).expect("a definition");
+        assert!(text.contains(from), "no {from:?} in:\n{text}");
+        std::fs::write(self.file(kind), text.replace(from, to)).expect("write a definition");
+    }
+
+    /// The label that everything of this world bears.
+    pub fn label(&self) -> String {
+        format!("dev.arenad.environment={}", self.name)
+    }
+
+    /// A command of the program in this world.
+    pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
+        let program = env!("CARGO_BIN_EXE_arenad");
+        let mut command = match self.prefix.split_first() {
+            None => Command::new(program),
+            Some((first, rest)) => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(program);
+                command
+            }
+        };
+        for (variable, _) in std::env::vars().filter(|(name, _)| name.starts_with("ARENAD_") || name == "DOCKER_HOST") {
+            command.env_remove(variable);
+        }
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .env("ARENAD_STATE_DIR", self.state_dir())
+            .stdin(Stdio::null());
+        if let Some(host) = self.engine.host() {
+            command.env("DOCKER_HOST", host);
+        }
+        command
+    }
+
+    /// Starts a command.
+    pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Running {
+        self.start_command(self.command(args))
+    }
+
+    /// Starts a command that the test has prepared.
+    pub fn start_command(&self, mut command: Command) -> Running {
+        let number = self.commands.get();
+        self.commands.set(number + 1);
+        let said = |kind: &str| self.folder.path().join(format!("said/{number}.{kind}"));
+        let (out, err) = (said("out"), said("err"));
+        let child = command
+            .stdout(File::create(&out).expect("a file"))
+            .stderr(File::create(&err).expect("a file"))
+            .spawn()
+            .expect("start the program");
+        Running { child, out, err }
+    }
+
+    /// Runs a command to its end.
+    #[track_caller]
+    pub fn run(&self, args: &[&str]) -> Ran {
+        self.start(args).ended()
+    }
+
+    /// `arenad up` of this world's environment, which must succeed.
+    #[track_caller]
+    pub fn up(&self) -> Ran {
+        self.run(&["up", &self.name]).code(0)
+    }
+
+    /// What the API says of a path; `None` while no daemon answers.
+    pub fn api(&self, path: &str) -> Option<Value> {
+        let answer = http::get_unix(&self.state_dir().join("arenad.sock"), path)?;
+        serde_json::from_str(&answer.body).ok()
+    }
+
+    /// The site `toy` as `arenad status --json` shows it.
+    pub fn site(&self) -> Option<Value> {
+        let status = self.api("/v1/status")?;
+        let environments = status["environments"].as_array()?;
+        let environment = environments.iter().find(|found| found["name"] == self.name.as_str())?;
+        environment["sites"].as_array()?.iter().find(|site| site["name"] == "toy").cloned()
+    }
+
+    /// The site's state; `-` while there is none.
+    pub fn state(&self) -> String {
+        let site = self.site().unwrap_or_default();
+        site["state"].as_str().unwrap_or("-").to_owned()
+    }
+
+    /// Fetches a page of the site through the gateway.
+    pub fn get(&self, path: &str) -> Option<Answer> {
+        http::get(self.port, path)
+    }
+
+    /// What the site remembers; panics unless it answers 200.
+    #[track_caller]
+    pub fn page(&self) -> String {
+        let answer = self.get("/cgi-bin/page").expect("an answer of the gateway");
+        assert_eq!(answer.status, 200, "{}\n{}", answer.head, answer.body);
+        answer.body
+    }
+
+    /// Makes the site remember something.
+    #[track_caller]
+    pub fn write(&self, word: &str) {
+        let answer = self.get(&format!("/cgi-bin/write?{word}")).expect("an answer of the gateway");
+        assert_eq!(answer.body, "written\n", "{}", answer.head);
+        assert!(self.page().contains(word));
+    }
+
+    /// The daemon's process, if it lives.
+    pub fn daemon(&self) -> Option<Pid> {
+        let text = std::fs::read_to_string(self.state_dir().join("lock")).ok()?;
+        let pid: i32 = text.trim().parse().ok()?;
+        // The number alone could be another process's by now; a zombie has no command line.
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let state_dir = self.state_dir().display().to_string();
+        let is_ours = String::from_utf8_lossy(&line).contains(&state_dir);
+        Pid::from_raw(pid).filter(|_| is_ours)
+    }
+
+    /// Sends the daemon a signal and waits until it is gone. Without a daemon, does nothing.
+    pub fn signal_daemon(&self, signal: Signal) {
+        let Some(pid) = self.daemon() else { return };
+        // Gone in the meantime is as good.
+        let _ = kill_process(pid, signal);
+        within("the daemon's end", PATIENCE, || self.daemon().is_none().then_some(()));
+    }
+
+    /// Insists that the engine holds what serves and what snapshots name, and nothing else of this world; that the site is
+    /// ready, and remembers no more than its baseline.
+    #[track_caller]
+    pub fn assert_whole(&self, volumes: usize) {
+        let site = self.site().expect("the site is up");
+        assert_eq!(site["state"], "ready", "{site:#}");
+        let mut serving: Vec<String> = list(&site["containers"], "id");
+        serving.sort_unstable();
+        assert_eq!(self.engine.containers(&self.label()), serving, "containers");
+        let generation = format!("-g{}", site["generation"]);
+        let networks = self.engine.networks(&self.label());
+        assert!(
+            networks.len() == 1 && networks[0].contains(&generation),
+            "networks {networks:?} of {generation}"
+        );
+        let found = self.engine.volumes(&self.label());
+        let are_current = found.iter().all(|name| name.contains(&generation));
+        assert!(found.len() == volumes && are_current, "volumes {found:?} of {generation}");
+        self.assert_snapshots_whole();
+    }
+
+    /// Insists that the engine's snapshot images and the state directory's archives are those that snapshots name.
+    #[track_caller]
+    pub fn assert_snapshots_whole(&self) {
+        let snapshots = self.api("/v1/snapshots").expect("the snapshots");
+        let snapshots = snapshots["snapshots"].as_array().expect("a list").clone();
+        let images = snapshots.iter().flat_map(|snapshot| snapshot["images"].as_object().cloned().unwrap_or_default());
+        let mut named: Vec<String> = images.filter_map(|(_, id)| id.as_str().map(str::to_owned)).collect();
+        named.sort_unstable();
+        named.dedup();
+        assert_eq!(self.engine.images(&self.label()), named, "images of snapshots");
+        let partial: Vec<String> = self
+            .archives()
+            .into_iter()
+            .filter(|name| !name.ends_with(".tar"))
+            .collect();
+        assert!(partial.is_empty(), "half-written archives: {partial:?}");
+    }
+
+    /// The files of volumes that snapshots keep.
+    pub fn archives(&self) -> Vec<String> {
+        let Ok(folder) = std::fs::read_dir(self.state_dir().join("volumes")) else {
+            return Vec::new();
+        };
+        folder.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    /// Insists that nothing but snapshots is left: no container, network, volume, port, process or socket.
+    #[track_caller]
+    pub fn assert_down(&self) {
+        assert_eq!(self.engine.containers(&self.label()), [""; 0], "containers");
+        assert_eq!(self.engine.networks(&self.label()), [""; 0], "networks");
+        assert_eq!(self.engine.volumes(&self.label()), [""; 0], "volumes");
+        assert!(self.daemon().is_none(), "the daemon still runs");
+        assert!(!self.state_dir().join("arenad.sock").exists(), "the socket is still there");
+        let listener = std::net::TcpListener::bind(("127.0.0.1", self.port));
+        assert!(listener.is_ok(), "port {} is still taken", self.port);
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = std::fs::read_to_string(self.state_dir().join("arenad.log")).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            eprintln!("the daemon's log ends:\n{}", lines[lines.len().saturating_sub(25)..].join("\n"));
+        }
+        // In namespaces of its own the pid in the lock means another process; there the engine's end is the daemon's.
+        if self.prefix.is_empty()
+            && let Some(pid) = self.daemon()
+        {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        self.engine.sweep(&self.label(), &format!("arenad-toy/{}*", self.name));
+    }
+}
+
+/// The texts under a key of the objects of a list.
+pub fn list(objects: &Value, key: &str) -> Vec<String> {
+    let objects = objects.as_array().cloned().unwrap_or_default();
+    objects.iter().filter_map(|object| object[key].as_str().map(str::to_owned)).collect()
+}
+
+/// A port that nobody listens on. Each call looks further on, so that tests of one run never get the same.
+pub fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let span = PORTS.end - PORTS.start;
+    let offset = u16::try_from(std::process::id() % u32::from(span)).unwrap_or_default();
+    for _ in 0..span {
+        let port = PORTS.start + (offset + NEXT.fetch_add(1, Ordering::Relaxed)) % span;
+        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+    panic!("no port is free")
+}
+
+/// One program under many names.
+fn install_busybox(folder: &Path) {
+    std::fs::create_dir_all(folder).expect("a folder");
+    let program = folder.join("busybox");
+    std::fs::copy("/bin/busybox", &program).expect("a static busybox; scripts/test-tools.sh installs it");
+    let names = Command::new(&program).arg("--list").output().expect("run busybox").stdout;
+    for name in String::from_utf8_lossy(&names).lines().filter(|name| *name != "busybox") {
+        std::os::unix::fs::symlink("busybox", folder.join(name)).expect("a link");
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("a folder").flatten() {
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("a kind").is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("copy a file");
+        }
+    }
+}
