@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use crate::domain::subnet::Subnet;
 
@@ -142,12 +142,13 @@ pub struct DownArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("which").args(["sites", "all"]).required(true)))]
 pub struct ResetArgs {
     /// The sites
-    #[arg(value_name = "SITE", required_unless_present = "all")]
+    #[arg(value_name = "SITE")]
     pub sites: Vec<String>,
     /// All sites
-    #[arg(short, long, conflicts_with = "sites")]
+    #[arg(short, long)]
     pub all: bool,
     /// The environment, where several have a site of that name
     #[arg(short, long, value_name = "NAME")]

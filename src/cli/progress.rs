@@ -211,6 +211,6 @@ pub fn check(operations: &[Operation]) -> Result<(), Failure> {
     let failure = Failure::new(exit_code::FAILED, anyhow::anyhow!("{}", told.join("\n")));
     Err(match &first.hint {
         Some(hint) => failure.hint(hint.clone()),
-        None => failure,
+        None => failure.hint("`arenad status` shows what is going on"),
     })
 }

@@ -82,11 +82,11 @@ pub enum StartError {
         cause: std::io::Error,
     },
     /// Another daemon runs on the same state directory.
-    #[error("lock the state directory {path}: another daemon runs on it (pid {pid})")]
+    #[error("lock the state directory {path}: another daemon runs on it{}", if pid.is_empty() { String::new() } else { format!(" (pid {pid})") })]
     Running {
         /// Where.
         path: PathBuf,
-        /// Whose.
+        /// Whose; empty for an instant at its start.
         pid: String,
     },
     /// The store refused something.

@@ -50,8 +50,8 @@ pub enum LaunchError {
         /// What happened instead.
         what: String,
     },
-    /// A container runs but has no address.
-    #[error("find the address of {service}: its container has ended ({state:?})")]
+    /// A container has no address, because it does not run.
+    #[error("find the address of {service}: its container {}", what_it_did(*.state))]
     NoAddress {
         /// The service.
         service: ServiceName,
@@ -69,6 +69,13 @@ pub enum LaunchError {
         #[source]
         cause: std::io::Error,
     },
+}
+
+fn what_it_did(state: ContainerState) -> String {
+    match state {
+        ContainerState::Exited(code) => format!("ended with code {code}"),
+        state => format!("is {state:?}").to_lowercase(),
+    }
 }
 
 /// What an incarnation is made from.

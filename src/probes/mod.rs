@@ -35,7 +35,7 @@ pub struct ProbeFailure {
 #[derive(Debug, thiserror::Error)]
 pub enum NotReady {
     /// Time ran out; this is what the probes last said.
-    #[error("not ready after {waited:?}: {last}")]
+    #[error("not ready after {waited:.1?}: {last}")]
     TimedOut {
         /// How long was waited.
         waited: Duration,
@@ -123,25 +123,28 @@ impl Prober {
         let begun = Instant::now();
         let deadline = begun + site.readiness.timeout;
         let mut next_look = begun + Duration::from_millis(500);
+        let mut last: Option<ProbeFailure> = None;
         loop {
             // A round is cut short by the deadline, never by less than a probe's own time-out before it.
             let left = deadline
                 .saturating_duration_since(Instant::now())
                 .max(Duration::from_millis(10));
-            let Err(last) = self.round(site, incarnation, Some(left)).await else {
+            let Err(failure) = self.round(site, incarnation, Some(left)).await else {
                 return Ok(());
             };
-            waiting(&last);
+            waiting(&failure);
             if Instant::now() >= next_look {
                 self.still_running(site, incarnation).await?;
                 next_look = Instant::now() + Duration::from_millis(500);
             }
             if Instant::now() >= deadline {
+                // A round that was cut short says less than the one before it.
                 return Err(NotReady::TimedOut {
                     waited: begun.elapsed(),
-                    last,
+                    last: last.unwrap_or(failure),
                 });
             }
+            last = Some(failure);
             tokio::time::sleep(site.readiness.interval).await;
         }
     }

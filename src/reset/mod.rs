@@ -24,6 +24,15 @@ pub enum ResetError {
     /// The new containers could not be made or started.
     #[error("make the containers of the new generation")]
     Launch(#[from] LaunchError),
+    /// They could not be started, or ended at once.
+    #[error("start the containers of the new generation")]
+    Start {
+        /// Why.
+        #[source]
+        cause: LaunchError,
+        /// The last lines of the containers' logs.
+        log: String,
+    },
     /// They did not become ready.
     #[error("wait for the site")]
     NotReady {

@@ -51,9 +51,13 @@ async fn make(context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
     stage("creating containers");
     let mut incarnation = stages.time("create", blueprint.create(*engine)).await?;
     stage("starting containers");
-    stages
-        .time("start", launch::start(*engine, site, &mut incarnation, deadline))
-        .await?;
+    let started = stages.time("start", launch::start(*engine, site, &mut incarnation, deadline));
+    if let Err(cause) = started.await {
+        return Err(ResetError::Start {
+            cause,
+            log: prober.log_tail(&incarnation, 15).await,
+        });
+    }
     stage("waiting for the site");
     match stages
         .time("ready", prober.wait_ready(site, &incarnation, waiting))

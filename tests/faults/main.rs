@@ -6,6 +6,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod baselines;
 mod crash;
+mod isolation;
 mod lifecycle;
+mod mistakes;
 mod services;

@@ -404,7 +404,8 @@ fn install_busybox(folder: &Path) {
     std::fs::create_dir_all(folder).expect("a folder");
     let program = folder.join("busybox");
     std::fs::copy("/bin/busybox", &program).expect("a static busybox; scripts/test-tools.sh installs it");
-    let names = Command::new(&program).arg("--list").output().expect("run busybox").stdout;
+    // Not the copy: another thread's fork may hold it open for writing still.
+    let names = Command::new("/bin/busybox").arg("--list").output().expect("run busybox").stdout;
     for name in String::from_utf8_lossy(&names).lines().filter(|name| *name != "busybox") {
         std::os::unix::fs::symlink("busybox", folder.join(name)).expect("a link");
     }

@@ -117,7 +117,8 @@ impl From<AskError> for ApiError {
                 Self::new(StatusCode::CONFLICT, "not_up", detail).hint("bring it up first with `arenad up`")
             }
             AskError::Full { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "full", detail),
-            AskError::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", detail),
+            AskError::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", detail)
+                .hint("try again in a moment: `arenad up` starts it anew"),
         }
     }
 }
@@ -131,6 +132,7 @@ impl From<BaselineError> for ApiError {
             BaselineError::Image { .. }
             | BaselineError::Launch(_)
             | BaselineError::Configure { .. }
+            | BaselineError::Start { .. }
             | BaselineError::NotReady { .. }
             | BaselineError::Step { .. }
             | BaselineError::NotClean { .. } => Self::new(StatusCode::BAD_GATEWAY, "baseline", detail),

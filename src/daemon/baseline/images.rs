@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use super::context::{self, ContextError};
 use crate::domain::site::{BuildSpec, ServiceSpec};
 use crate::engine::{Engine, EngineError, Image, ImageBuild, labels};
+use crate::probes::describe;
 
 /// Why an image is not there.
 #[derive(Debug, thiserror::Error)]
@@ -98,10 +99,11 @@ async fn built(
             }));
         }
     };
-    if let Some(image) = engine.image(tag).await?
+    let before = engine.image(tag).await?;
+    if let Some(image) = &before
         && image.labels.get(labels::BUILD_INPUTS) == Some(&packed.inputs)
     {
-        return Ok(image);
+        return Ok(image.clone());
     }
     let spec = ImageBuild {
         tag,
@@ -114,7 +116,14 @@ async fn built(
             (labels::INSTALLATION.to_owned(), installation.to_owned()),
         ]),
     };
-    Ok(engine
+    let built = engine
         .build(spec, &|line| stage(&format!("building {tag}: {line}")))
-        .await?)
+        .await?;
+    // The image that had the tag until now has no name any more, and would lie there for ever.
+    if let Some(before) = before.filter(|before| before.id != built.id)
+        && let Err(error) = engine.remove_image(&before.id).await
+    {
+        tracing::debug!(error = describe(&error), "an earlier build of {tag} is still in use");
+    }
+    Ok(built)
 }

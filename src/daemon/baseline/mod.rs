@@ -23,7 +23,7 @@ use crate::domain::site::Site;
 use crate::engine::labels::{self, Ownership};
 use crate::engine::{EngineError, Image};
 use crate::launch::{self, Blueprint, Incarnation, LaunchError, Remains, SavedVolumes};
-use crate::probes::NotReady;
+use crate::probes::{NotReady, describe};
 
 /// Why there is no baseline.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +52,14 @@ pub enum BaselineError {
         /// The step's name.
         step: String,
         /// What went wrong.
+        reason: String,
+        /// The last lines of the containers' logs.
+        log: String,
+    },
+    /// The containers could not be started, or ended at once.
+    #[error("start the site from its images: {reason}{log}")]
+    Start {
+        /// Why.
         reason: String,
         /// The last lines of the containers' logs.
         log: String,
@@ -165,7 +173,13 @@ async fn make(
     };
     stage("baseline: starting from the image");
     let mut incarnation = blueprint.create(engine).await?;
-    launch::start(engine, site, &mut incarnation, Instant::now() + site.readiness.timeout).await?;
+    let deadline = Instant::now() + site.readiness.timeout;
+    if let Err(cause) = launch::start(engine, site, &mut incarnation, deadline).await {
+        return Err(BaselineError::Start {
+            reason: describe(&cause),
+            log: shared.prober.log_tail(&incarnation, 15).await,
+        });
+    }
     configure(shared, site, &incarnation, stage).await?;
     stage("baseline: stopping cleanly");
     snapshot::stop_cleanly(shared, site, &incarnation).await?;

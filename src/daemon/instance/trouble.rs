@@ -30,7 +30,7 @@ pub(super) enum Failure {
 /// The cause chain on one line, and what to do next.
 pub(super) fn of(failure: &Failure, id: &InstanceId) -> Trouble {
     let mut reason = describe(failure);
-    if let Failure::Reset(ResetError::NotReady { log, .. }) = failure {
+    if let Failure::Reset(ResetError::NotReady { log, .. } | ResetError::Start { log, .. }) = failure {
         reason.push_str(log);
     }
     Trouble {

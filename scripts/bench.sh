@@ -1,0 +1,8 @@
+#!/bin/sh
+# Every benchmark, one after the other; each compares with what people do today in the same run.
+set -eu
+
+cd "$(dirname -- "$0")/.."
+echo "machine: $(nproc) processors, $(awk '/MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo), kernel $(uname -r), Docker $(docker version --format '{{.Server.Version}}')"
+cargo bench --locked --bench reset
+cargo bench --locked --bench gateway
