@@ -220,10 +220,12 @@ impl Environments {
     /// The same, by whoever holds the lock.
     async fn up_in_turn(
         &self,
-        stored: StoredEnvironment,
+        mut stored: StoredEnvironment,
         sites: &[String],
     ) -> Result<Vec<(InstanceHandle, Ticket)>, EnvironmentError> {
         let definition = parse(&stored).map_err(EnvironmentError::Definition)?;
+        // What the file says counts, whatever address the request was sent to.
+        stored.name = definition.name.to_string();
         let chosen = choose_sites(&definition, sites)?;
         self.retire_changed(&definition, &chosen).await?;
         let present = self.read(|running| {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::baseline::{BaselineError, snapshot};
 use super::shared::Shared;
 use super::store::StoreError;
 use crate::domain::reconcile::{Known, Labelled};
@@ -18,6 +19,9 @@ pub enum ReconcileError {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A snapshot could not be removed.
+    #[error(transparent)]
+    Snapshot(#[from] BaselineError),
 }
 
 fn labelled(name: &str, labels: &std::collections::BTreeMap<String, String>) -> Option<Labelled> {
@@ -96,8 +100,18 @@ async fn images(shared: &Shared) -> Result<Vec<String>, ReconcileError> {
         .engine
         .images(labels::INSTALLATION, Some(&shared.installation))
         .await?;
-    let snapshots = shared.store.snapshots().await?;
+    let mut snapshots = shared.store.snapshots().await?;
     let mut removed = Vec::new();
+    let is_listed = |id: &String| images.iter().any(|image| image.id == *id);
+    for stored in snapshots.clone() {
+        // Someone has removed its images, and nothing is running from it: a name for nothing.
+        let is_broken = !stored.images.values().all(is_listed) && !snapshot::is_whole(shared, &stored).await?;
+        if is_broken && shared.store.snapshot_users(&stored.id).await?.is_empty() {
+            snapshot::remove(shared, &stored).await?;
+            removed.push(format!("snapshot {}, whose images are gone", stored.id));
+            snapshots.retain(|kept| kept.id != stored.id);
+        }
+    }
     for image in images {
         let is_snapshot = image
             .labels

@@ -7,7 +7,9 @@
 mod support;
 
 mod baselines;
+mod containers;
 mod crash;
+mod engines;
 mod isolation;
 mod lifecycle;
 mod mistakes;

@@ -63,7 +63,11 @@ impl Hammer {
 
     /// From `done` on the marker is of the past.
     pub fn forget(&self, marker: &str, _requested: Instant, done: Instant) {
-        self.shared.gone.lock().expect("no panic").push((marker.to_owned(), done));
+        self.shared
+            .gone
+            .lock()
+            .expect("no panic")
+            .push((marker.to_owned(), done));
     }
 
     /// Stops asking until [`Hammer::resume`]; returns when no request is on its way.
@@ -93,7 +97,11 @@ impl Hammer {
 }
 
 async fn ask(shared: Arc<Shared>, url: String) {
-    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build().expect("a client");
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .timeout(Duration::from_secs(60))
+        .build()
+        .expect("a client");
     while !shared.stop.load(Ordering::SeqCst) {
         shared.busy.fetch_add(1, Ordering::SeqCst);
         if !shared.pause.load(Ordering::SeqCst) {
@@ -108,7 +116,11 @@ async fn ask(shared: Arc<Shared>, url: String) {
                 Ok((503, _)) => {}
                 Ok((status, page)) => {
                     let excerpt: String = page.chars().take(200).collect();
-                    shared.wrong.lock().expect("no panic").push(format!("status {status}: {excerpt}"));
+                    shared
+                        .wrong
+                        .lock()
+                        .expect("no panic")
+                        .push(format!("status {status}: {excerpt}"));
                 }
                 // A connection to the past was cut, as it must be.
                 Err(_) => {}
@@ -123,8 +135,15 @@ async fn ask(shared: Arc<Shared>, url: String) {
 fn judge(shared: &Shared, begun: Instant, page: String) {
     shared.pages.fetch_add(1, Ordering::SeqCst);
     let gone = shared.gone.lock().expect("no panic");
-    if let Some((marker, _)) = gone.iter().find(|(marker, done)| begun > *done && page.contains(marker.as_str())) {
-        shared.wrong.lock().expect("no panic").push(format!("an answer of the past: {marker}"));
+    if let Some((marker, _)) = gone
+        .iter()
+        .find(|(marker, done)| begun > *done && page.contains(marker.as_str()))
+    {
+        shared
+            .wrong
+            .lock()
+            .expect("no panic")
+            .push(format!("an answer of the past: {marker}"));
     }
     drop(gone);
     if !page.contains("</html>") {

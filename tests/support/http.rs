@@ -1,10 +1,14 @@
 //! One HTTP exchange, as plain as can be: what comes back is what was sent.
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// How long one read may take.
 const READ_LIMIT: Duration = Duration::from_secs(40);
@@ -22,6 +26,17 @@ pub fn get(port: u16, path: &str) -> Option<Answer> {
     let stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(READ_LIMIT)).ok()?;
     exchange(stream, path)
+}
+
+/// The same from within a network namespace.
+pub fn get_within(namespace: &Path, port: u16, path: &str) -> Option<Answer> {
+    let fetch = || {
+        let namespace = File::open(namespace).ok()?;
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).ok()?;
+        get(port, path)
+    };
+    // A thread of its own: where it has gone it stays.
+    std::thread::scope(|scope| scope.spawn(fetch).join()).ok().flatten()
 }
 
 /// Fetches a resource of the API.

@@ -3,9 +3,11 @@
 
 pub mod engine;
 pub mod http;
+pub mod own_engine;
 pub mod wait;
 pub mod world;
 
 pub use engine::Engine;
+pub use own_engine::OwnEngine;
 pub use wait::{until, within};
-pub use world::{Ran, World};
+pub use world::World;

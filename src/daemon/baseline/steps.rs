@@ -34,7 +34,13 @@ pub async fn configure(
             },
         };
         match outcome {
-            Err(_) if Instant::now() < deadline => tokio::time::sleep(RETRY_PAUSE).await,
+            Err(reason) if Instant::now() < deadline => {
+                // A container that has ended does not come up in its own time.
+                if let Err(ended) = prober.still_running(site, incarnation).await {
+                    return Err(format!("{ended}; {reason}"));
+                }
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
             outcome => return outcome,
         }
     }

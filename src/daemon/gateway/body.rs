@@ -123,18 +123,16 @@ impl PassedBody {
             if let Some(connection) = self.connection.take() {
                 visit.route().pool.put(visit.route(), connection);
             }
-            self.client.end_answer();
+            self.client.end_answer(visit);
         }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let mut polled = Pin::new(&mut self.incoming).poll_frame(cx);
-        if polled.is_pending()
-            && let Some(connection) = &mut self.connection
-        {
-            connection.drive(cx);
-            polled = Pin::new(&mut self.incoming).poll_frame(cx);
-        }
+        let incoming = &mut self.incoming;
+        let polled = match &mut self.connection {
+            Some(connection) => connection.drive(cx, |cx| Pin::new(&mut *incoming).poll_frame(cx)),
+            None => Pin::new(incoming).poll_frame(cx),
+        };
         match &polled {
             Poll::Pending => {}
             Poll::Ready(Some(Ok(frame))) => {
@@ -146,7 +144,10 @@ impl PassedBody {
                 }
             }
             Poll::Ready(Some(Err(_))) => {
-                if let Some(visit) = &self.visit {
+                // A switch breaks the connection as well, and that is not the target's fault.
+                if let (Some(visit), Some(connection)) = (&self.visit, &self.connection)
+                    && connection.is_current(&visit.route().shared)
+                {
                     visit.route().shared.counters.target_failed();
                 }
                 // hyper would close in order, and to a client that reads until the end that looks like a whole body.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::head::HeadFault;
 use super::headers::Origin;
 use super::link::ClientLink;
+use super::local::InFlight;
 use super::pool::Upgraded;
 
 /// One client connection on its worker.
@@ -22,10 +23,10 @@ pub(super) struct Client {
     fault: Cell<Option<(u64, HeadFault)>>,
     /// The head from which on the reader no longer knows where messages end.
     blind_from: Cell<Option<u64>>,
-    is_answering: Cell<bool>,
-    is_answered: Cell<bool>,
+    /// The request whose answer hyper has been given and may not have written yet.
+    answered: RefCell<Option<InFlight>>,
     /// The target's side of a connection that both ends agreed to use for something else.
-    pub(super) upgraded: RefCell<Option<Upgraded>>,
+    pub(super) upgraded: RefCell<Option<(Upgraded, InFlight)>>,
 }
 
 impl Client {
@@ -37,8 +38,7 @@ impl Client {
             handled: Cell::new(0),
             fault: Cell::new(None),
             blind_from: Cell::new(None),
-            is_answering: Cell::new(false),
-            is_answered: Cell::new(false),
+            answered: RefCell::new(None),
             upgraded: RefCell::new(None),
         })
     }
@@ -63,10 +63,9 @@ impl Client {
     pub(super) fn begin_answer(&self) -> Option<HeadFault> {
         let number = self.handled.get() + 1;
         self.handled.set(number);
-        self.is_answering.set(true);
         // If the previous answer is still in hyper's buffer, the ledger keeps that in mind; the note would be taken for this
         // answer's.
-        self.is_answered.set(false);
+        self.answered.take();
         self.link.has_head();
         self.fault.get().filter(|(at, _)| *at == number).map(|(_, fault)| fault)
     }
@@ -76,16 +75,18 @@ impl Client {
         self.blind_from.get().is_some_and(|from| from <= self.handled.get())
     }
 
-    /// Notes that hyper has been given the whole answer.
-    pub(super) fn end_answer(&self) {
-        self.is_answering.set(false);
-        self.is_answered.set(true);
+    /// Notes that hyper has been given the whole answer to a request.
+    pub(super) fn end_answer(&self, visit: InFlight) {
+        self.answered.replace(Some(visit));
     }
 
     /// Notes that hyper has given everything to the kernel.
     pub(super) fn flushed(&self) {
-        if self.is_answered.replace(false) {
+        let answered = self.answered.take();
+        if answered.is_some() {
             self.link.flushed();
         }
+        // Only now: whoever sees no request in flight may rely on the connections being idle.
+        drop(answered);
     }
 }

@@ -47,7 +47,7 @@ thread_local! {
 #[derive(Debug, Clone, Copy)]
 enum Expecting {
     Head,
-    /// So many bytes of a body, then a head.
+    /// So many bytes of a body, then a head, or silence if the request was the last.
     Body(u64),
     /// A body whose end only hyper knows.
     Anything,
@@ -59,6 +59,8 @@ pub(super) struct ClientIo {
     read: TokioIo<OwnedReadHalf>,
     client: Rc<Client>,
     expecting: Expecting,
+    /// Whether what follows the current request may be something else than a request.
+    is_last: bool,
     head_limit: usize,
     /// Bytes that were read and not given to hyper; the first `sound` of them may be given.
     pending: Vec<u8>,
@@ -79,6 +81,7 @@ impl ClientIo {
             read: TokioIo::new(read),
             client,
             expecting: Expecting::Head,
+            is_last: false,
             head_limit,
             pending: Vec::new(),
             sound: 0,
@@ -129,9 +132,8 @@ impl ClientIo {
         }
         let sound = head::examine(&bytes[..end])?;
         self.searched = 0;
+        self.is_last = sound.has_upgrade;
         self.expecting = match sound.framing {
-            _ if sound.has_upgrade => Expecting::Silence,
-            Framing::Length(0) => Expecting::Head,
             Framing::Length(length) => Expecting::Body(length),
             Framing::Chunked => Expecting::Anything,
         };
@@ -230,6 +232,7 @@ impl hyper::rt::Read for ClientIo {
                         return Poll::Ready(Ok(()));
                     }
                 }
+                Expecting::Body(0) if io.is_last => io.expecting = Expecting::Silence,
                 Expecting::Body(0) => io.expecting = Expecting::Head,
                 Expecting::Body(left) => {
                     let most = usize::try_from(left).unwrap_or(usize::MAX);

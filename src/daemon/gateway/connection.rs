@@ -30,7 +30,7 @@ pub(super) async fn serve(stream: TcpStream, route: Rc<LocalRoute>, settings: Ar
         .shared
         .enter_client(Arc::clone(&link), settings.connections_per_route)
     else {
-        let _ = link.wire.try_write(TOO_MANY_CONNECTIONS);
+        let _ = link.wire.write_now(TOO_MANY_CONNECTIONS);
         return;
     };
     let client = Client::new(Arc::clone(&link), peer, local);
@@ -44,9 +44,10 @@ pub(super) async fn serve(stream: TcpStream, route: Rc<LocalRoute>, settings: Ar
     let ended = (&mut connection).await;
     let upgraded = client.upgraded.borrow_mut().take();
     match (ended, upgraded) {
-        (Ok(()), Some(target)) => {
+        (Ok(()), Some((target, visit))) => {
             let parts = connection.into_parts();
             upgrade::run(parts.io, &parts.read_buf, target, &route).await;
+            drop(visit);
         }
         (Ok(()), None) => {}
         (Err(error), _) => {

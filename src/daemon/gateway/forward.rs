@@ -4,10 +4,11 @@
 //! this side sees the switch or the switch sees the request (see `route`).
 
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONNECTION};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::{Body, Incoming};
 use tokio::time::Instant;
 
@@ -17,7 +18,7 @@ use super::headers;
 use super::link::Epoch;
 use super::local::{InFlight, LocalRoute};
 use super::phase::{RouteState, Target};
-use super::pool::{ConnectError, TargetConnection};
+use super::pool::{ConnectError, Reuse, TargetConnection};
 use super::refusal::Refusal;
 
 /// How often it is looked whether the client of a held request is still there.
@@ -43,12 +44,17 @@ enum Attempt {
 struct Forwarding {
     client: Rc<Client>,
     route: Rc<LocalRoute>,
+    /// The request in the route's count; handed on with its answer.
+    visit: Option<InFlight>,
     connect_timeout: Duration,
     wants_html: bool,
     is_upgrade: bool,
     is_safe: bool,
+    /// How far the request's body has come, if it has one.
+    progress: Option<Rc<Progress>>,
     /// Until when the request may be held, once it has been.
     patience: Option<Instant>,
+    was_retried: bool,
 }
 
 /// Answers one request of a client.
@@ -59,16 +65,18 @@ pub(super) async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<AnswerBody>, Gone> {
     let fault = client.begin_answer();
-    let visit = InFlight::begin(Rc::clone(&route));
     let accept = request.headers().get(ACCEPT).map_or(&b""[..], HeaderValue::as_bytes);
     let mut forwarding = Forwarding {
+        visit: Some(InFlight::begin(Rc::clone(&route))),
         wants_html: memchr::memmem::find(accept, b"text/html").is_some(),
         is_upgrade: headers::is_upgrade(&request),
         is_safe: matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS),
         client,
         route,
         connect_timeout,
+        progress: None,
         patience: None,
+        was_retried: false,
     };
     if let Some(fault) = fault {
         return Ok(forwarding.own(&Refusal::head(fault)));
@@ -82,21 +90,18 @@ pub(super) async fn answer(
         RequestBody::None
     } else {
         let progress = Rc::new(Progress::default());
+        forwarding.progress = Some(Rc::clone(&progress));
         RequestBody::Streamed {
             incoming,
             progress,
             route: Rc::clone(&forwarding.route),
         }
     };
-    forwarding.run(Request::from_parts(parts, body), visit).await
+    forwarding.run(Request::from_parts(parts, body)).await
 }
 
 impl Forwarding {
-    async fn run(&mut self, mut request: Request<RequestBody>, visit: InFlight) -> Result<Response<AnswerBody>, Gone> {
-        let client = Rc::clone(&self.client);
-        let progress = request.body().progress();
-        let can_resend = self.is_safe && progress.is_none();
-        let mut was_retried = false;
+    async fn run(&mut self, mut request: Request<RequestBody>) -> Result<Response<AnswerBody>, Gone> {
         loop {
             let (epoch, state) = self.route.current();
             let target = match &*state {
@@ -110,11 +115,11 @@ impl Forwarding {
                 }
                 RouteState::Closed => return Ok(self.own(&Refusal::closed())),
             };
-            if !client.link.begin(epoch) {
+            if !self.client.link.begin(epoch) {
                 return Err(Gone);
             }
-            if self.route.shared.epoch() != epoch {
-                client.link.withdraw();
+            if self.is_overtaken(epoch) {
+                self.client.link.withdraw();
                 continue;
             }
             if !self.is_safe || self.is_upgrade {
@@ -122,67 +127,37 @@ impl Forwarding {
                     .shared
                     .counters
                     .unsafe_requests
-                    .fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                    .fetch_add(1, Ordering::SeqCst);
             }
-            let spare = can_resend.then(|| copy_of(&request));
-            let again = match self.attempt(target, epoch, request, can_resend && !was_retried).await {
-                Attempt::Answered(answer, connection) => {
-                    let (mut parts, incoming) = answer.into_parts();
-                    let is_upgraded = parts.status == StatusCode::SWITCHING_PROTOCOLS;
-                    let is_passable = headers::to_client(&mut parts) && (self.is_upgrade || !is_upgraded);
-                    if !is_passable {
-                        self.route.shared.counters.target_failed();
-                        if client.link.withdraw() {
-                            let reason = "its answer has a form that cannot be passed on";
-                            return Ok(self.own(&Refusal::bad_gateway(reason)));
-                        }
-                        spare
-                    } else if client.link.commit(epoch) {
-                        if is_upgraded {
-                            // The answer never ends, so the link stays committed and a switch cuts the tunnel.
-                            *client.upgraded.borrow_mut() = Some(connection.upgrade().await);
-                            return Ok(Response::from_parts(parts, AnswerBody::Own(None)));
-                        }
-                        if client.is_last_answer() || self.route.shared.is_draining() {
-                            parts.headers.insert(CONNECTION, HeaderValue::from_static("close"));
-                        }
-                        let body = PassedBody::new(incoming, connection, client, visit);
-                        return Ok(Response::from_parts(parts, AnswerBody::Passed(body)));
-                    } else {
-                        client.link.withdraw();
-                        spare
-                    }
-                }
+            let spare = self.can_resend().then(|| copy_of(&request));
+            let again = match self.attempt(target, epoch, request).await {
+                Attempt::Answered(answer, connection) => match self.pass_on(epoch, answer, connection).await {
+                    Some(answer) => return Ok(answer),
+                    None => spare,
+                },
                 Attempt::Failed {
                     unsent,
                     is_stale,
                     refusal,
                 } => {
                     let again = unsent.or(spare);
-                    // A switch aborts the connection to the target, so a failure may be its doing: the link knows.
-                    if client.link.withdraw() {
+                    // A switch aborts the connection to the target before it visits the link, so a failure may be its doing
+                    // although the link has not heard of it; the epoch was changed before either.
+                    if self.client.link.withdraw() && !self.is_overtaken(epoch) {
                         match again {
-                            Some(again) if is_stale && !was_retried => {
-                                was_retried = true;
+                            Some(again) if is_stale && !self.was_retried => {
+                                self.was_retried = true;
                                 request = again;
                                 continue;
                             }
-                            _ if progress.is_some_and(|progress| progress.is_broken.get()) => {
-                                return Ok(
-                                    self.own(&Refusal::malformed("a body that ends too early or is badly framed"))
-                                );
-                            }
-                            _ => {
-                                self.route.shared.counters.target_failed();
-                                return Ok(self.own(&refusal));
-                            }
+                            _ => return Ok(self.failed(refusal)),
                         }
                     }
                     again
                 }
             };
             // A switch came first. What had no effect may be sent to the next target.
-            if client.link.is_cut() {
+            if self.client.link.is_cut() {
                 return Err(Gone);
             }
             match again {
@@ -192,9 +167,51 @@ impl Forwarding {
         }
     }
 
-    async fn attempt(&self, target: &Target, epoch: Epoch, request: Request<RequestBody>, can_resend: bool) -> Attempt {
-        let pooled = self.route.pool.take(epoch, can_resend).await;
-        let mut connection = match pooled {
+    fn is_overtaken(&self, epoch: Epoch) -> bool {
+        self.route.shared.epoch() != epoch
+    }
+
+    /// Whether a target that got the request and another that gets it again do no more than one would.
+    fn can_resend(&self) -> bool {
+        self.is_safe && self.progress.is_none()
+    }
+
+    /// Hands a target's answer to the client, unless a switch came first.
+    async fn pass_on(
+        &mut self,
+        epoch: Epoch,
+        answer: Response<Incoming>,
+        connection: Box<TargetConnection>,
+    ) -> Option<Response<AnswerBody>> {
+        let (mut parts, incoming) = answer.into_parts();
+        let is_upgraded = parts.status == StatusCode::SWITCHING_PROTOCOLS;
+        if !headers::to_client(&mut parts) || (is_upgraded && !self.is_upgrade) {
+            let is_current = self.client.link.withdraw() && !self.is_overtaken(epoch);
+            return is_current
+                .then(|| self.failed(Refusal::bad_gateway("its answer has a form that cannot be passed on")));
+        }
+        if !self.client.link.commit(epoch) {
+            self.client.link.withdraw();
+            return None;
+        }
+        let visit = self.visit.take()?;
+        if is_upgraded {
+            // The answer never ends, so the link stays committed and a switch cuts the tunnel.
+            *self.client.upgraded.borrow_mut() = Some((connection.upgrade().await, visit));
+            return Some(Response::from_parts(parts, AnswerBody::Own(None)));
+        }
+        self.end_if_last(&mut parts.headers);
+        let body = PassedBody::new(incoming, connection, Rc::clone(&self.client), visit);
+        Some(Response::from_parts(parts, AnswerBody::Passed(body)))
+    }
+
+    async fn attempt(&self, target: &Target, epoch: Epoch, request: Request<RequestBody>) -> Attempt {
+        let reuse = match (self.was_retried, self.can_resend()) {
+            (true, _) => Reuse::Never,
+            (false, true) => Reuse::Always,
+            (false, false) => Reuse::IfYoung,
+        };
+        let mut connection = match self.route.pool.take(epoch, reuse).await {
             Some(connection) => connection,
             None => {
                 let opened = TargetConnection::open(&self.route.shared, target.address, epoch, self.connect_timeout);
@@ -205,12 +222,11 @@ impl Forwarding {
                 }
             }
         };
-        let is_reused = connection.is_reused;
+        let is_stale = connection.is_reused;
         match connection.send(request).await {
             Ok(answer) => Attempt::Answered(answer, connection),
             Err(mut error) => {
                 let unsent = error.take_message();
-                let is_stale = is_reused;
                 let refusal = Refusal::bad_gateway(format!("it did not answer ({})", error.error()));
                 Attempt::Failed {
                     unsent,
@@ -264,13 +280,28 @@ impl Forwarding {
         Ok(())
     }
 
-    fn own(&self, refusal: &Refusal) -> Response<AnswerBody> {
-        let (mut parts, text) = refusal.answer(&self.route.shared.name, self.wants_html).into_parts();
-        if self.client.is_last_answer() || self.route.shared.is_draining() {
-            parts.headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    /// Answers for a target that did not.
+    fn failed(&mut self, refusal: Refusal) -> Response<AnswerBody> {
+        if self.progress.as_ref().is_some_and(|progress| progress.is_broken.get()) {
+            return self.own(&Refusal::malformed("a body that ends too early or is badly framed"));
         }
-        self.client.end_answer();
+        self.route.shared.counters.target_failed();
+        self.own(&refusal)
+    }
+
+    fn own(&mut self, refusal: &Refusal) -> Response<AnswerBody> {
+        let (mut parts, text) = refusal.answer(&self.route.shared.name, self.wants_html).into_parts();
+        self.end_if_last(&mut parts.headers);
+        if let Some(visit) = self.visit.take() {
+            self.client.end_answer(visit);
+        }
         Response::from_parts(parts, AnswerBody::Own(Some(text)))
+    }
+
+    fn end_if_last(&self, headers: &mut HeaderMap) {
+        if self.client.is_last_answer() || self.route.shared.is_draining() {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
     }
 }
 

@@ -23,6 +23,7 @@
 //! | `connection`, `client`, `client_io` | one client connection; its bytes |
 //! | `head`, `headers` | which requests are refused as ambiguous; how heads are changed on their way |
 //! | `forward`, `body`, `pool`, `local` | one request; bodies; connections to the target; a route on one worker |
+//! | `nudge` | keeps the two halves of one task from waking it for nothing |
 //! | `upgrade` | WebSocket and other connections that leave HTTP |
 //! | `refusal` | answers of the gateway's own |
 //!
@@ -41,6 +42,7 @@ mod headers;
 mod link;
 mod listener;
 mod local;
+mod nudge;
 mod phase;
 mod pool;
 mod refusal;

@@ -23,6 +23,7 @@ use tokio::net::TcpStream;
 use super::body::{Progress, RequestBody};
 use super::link::Epoch;
 use super::local::LocalRoute;
+use super::nudge::Nudge;
 use super::route::{SharedRoute, TargetEntry};
 use super::wire::{TargetIo, Wire};
 
@@ -41,6 +42,7 @@ const FRESH_ENOUGH: Duration = Duration::from_secs(1);
 pub(super) struct TargetConnection {
     sender: SendRequest<RequestBody>,
     connection: Connection<TokioIo<TargetIo>, RequestBody>,
+    nudge: Rc<Nudge>,
     entry: TargetEntry,
     /// Progress of the body of the latest request, if it had one.
     progress: Option<Rc<Progress>>,
@@ -84,7 +86,7 @@ impl TargetConnection {
             stream = tokio::time::timeout(timeout, TcpStream::connect(address)) => {
                 stream.map_err(|_| ConnectError::TimedOut)?.map_err(ConnectError::Io)?
             }
-            _ = changes.changed() => return Err(ConnectError::Overtaken),
+            _ = changes.wait_for(|now| *now > epoch) => return Err(ConnectError::Overtaken),
         };
         stream.set_nodelay(true).map_err(ConnectError::Io)?;
         let (read, wire) = Wire::split(stream);
@@ -101,6 +103,7 @@ impl TargetConnection {
         Ok(Box::new(Self {
             sender,
             connection,
+            nudge: Rc::new(Nudge::new()),
             entry,
             progress: None,
             idle_since: Instant::now(),
@@ -109,12 +112,23 @@ impl TargetConnection {
         }))
     }
 
-    /// Lets hyper read and write.
-    pub(super) fn drive(&mut self, cx: &mut Context<'_>) {
-        if !self.is_ended {
+    /// Lets hyper read and write until `wanted` has come of it.
+    pub(super) fn drive<T>(
+        &mut self,
+        cx: &Context<'_>,
+        mut wanted: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let nudge = Rc::clone(&self.nudge);
+        nudge.poll(cx, |cx| {
+            // Asked first, so that the connection knows that something is wanted.
+            let polled = wanted(cx);
+            if polled.is_ready() || self.is_ended {
+                return polled;
+            }
             // Errors reach the request or the body that they concern.
             self.is_ended = self.connection.poll_without_shutdown(cx).is_ready();
-        }
+            wanted(cx)
+        })
     }
 
     /// Sends a request and waits for the head of its answer.
@@ -123,20 +137,15 @@ impl TargetConnection {
         request: Request<RequestBody>,
     ) -> Result<Response<Incoming>, TrySendError<Request<RequestBody>>> {
         self.progress = request.body().progress();
-        let mut answer = pin!(self.sender.try_send_request(request));
-        std::future::poll_fn(|cx| {
-            if !self.is_ended {
-                self.is_ended = self.connection.poll_without_shutdown(cx).is_ready();
-            }
-            answer.as_mut().poll(cx)
-        })
-        .await
+        let sender = &mut self.sender;
+        let mut answer = pin!(self.nudge.quietly(|| sender.try_send_request(request)));
+        std::future::poll_fn(|cx| self.drive(cx, |cx| answer.as_mut().poll(cx))).await
     }
 
     /// Gives up HTTP on this connection, after an answer 101.
     pub(super) async fn upgrade(mut self: Box<Self>) -> Upgraded {
         std::future::poll_fn(|cx| {
-            self.drive(cx);
+            let _ = self.drive(cx, |_| Poll::<()>::Pending);
             if self.is_ended { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
@@ -148,8 +157,13 @@ impl TargetConnection {
         }
     }
 
-    fn is_usable(&mut self, cx: &mut Context<'_>) -> bool {
-        self.drive(cx);
+    /// Whether the target is still the one that the route serves.
+    pub(super) fn is_current(&self, route: &SharedRoute) -> bool {
+        self.entry.epoch == route.epoch()
+    }
+
+    fn is_usable(&mut self, cx: &Context<'_>) -> bool {
+        let _ = self.drive(cx, |_| Poll::<()>::Pending);
         !self.is_ended && self.sender.is_ready()
     }
 
@@ -157,6 +171,17 @@ impl TargetConnection {
     fn is_sending(&self) -> bool {
         self.progress.as_ref().is_some_and(|progress| !progress.is_ended.get())
     }
+}
+
+/// Which idle connections a request may be sent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reuse {
+    /// It can be sent again if the target closes the connection at this moment.
+    Always,
+    /// It cannot.
+    IfYoung,
+    /// That has just happened.
+    Never,
 }
 
 /// The idle connections of one worker to the current target of one route.
@@ -172,13 +197,16 @@ pub(super) struct Pool {
 
 impl Pool {
     /// Takes the connection that was used last, if one is usable.
-    pub(super) async fn take(&self, epoch: Epoch, can_resend: bool) -> Option<Box<TargetConnection>> {
+    pub(super) async fn take(&self, epoch: Epoch, reuse: Reuse) -> Option<Box<TargetConnection>> {
+        if reuse == Reuse::Never {
+            return None;
+        }
         std::future::poll_fn(|cx| {
             loop {
                 let Some(mut connection) = self.idle.borrow_mut().pop() else {
                     return Poll::Ready(None);
                 };
-                let is_young = can_resend || connection.idle_since.elapsed() < FRESH_ENOUGH;
+                let is_young = reuse == Reuse::Always || connection.idle_since.elapsed() < FRESH_ENOUGH;
                 if connection.entry.epoch == epoch && is_young && connection.is_usable(cx) {
                     return Poll::Ready(Some(connection));
                 }
@@ -193,6 +221,7 @@ impl Pool {
             return;
         }
         connection.progress = None;
+        connection.nudge.detach();
         connection.is_reused = true;
         connection.idle_since = Instant::now();
         let mut idle = self.idle.borrow_mut();
@@ -217,11 +246,11 @@ async fn sweep(route: Rc<LocalRoute>) {
         tokio::time::sleep(SWEEP_PERIOD).await;
         let mut idle = std::mem::take(&mut *route.pool.idle.borrow_mut());
         let epoch = route.shared.epoch();
-        let mut cx = Context::from_waker(Waker::noop());
+        let cx = Context::from_waker(Waker::noop());
         idle.retain_mut(|connection| {
             connection.entry.epoch == epoch
                 && connection.idle_since.elapsed() < IDLE_TIMEOUT
-                && connection.is_usable(&mut cx)
+                && connection.is_usable(&cx)
         });
         let is_empty = idle.is_empty();
         // Nothing else ran in between: there was no await.

@@ -41,7 +41,9 @@ pub struct RouteStats {
     /// Every method but GET, HEAD and OPTIONS counts, and every upgrade, because what it carries is not looked at. Errs on the
     /// side of counting: a request that was overtaken by `serve` may be counted again.
     pub unsafe_requests: u64,
-    /// Requests whose answer has not ended, held ones included.
+    /// Requests whose answer has not been written to its end, held ones and tunnels included.
+    ///
+    /// While it is zero, a switch cuts only clients that have not fetched what was written.
     pub in_flight: u64,
     /// Requests that wait for a target.
     pub held: u64,
@@ -142,7 +144,7 @@ impl SharedRoute {
         (self.epoch(), register.state.clone())
     }
 
-    /// Returns a receiver that wakes at every change after this call.
+    /// Returns a receiver of epochs. An epoch is announced last of all, when workers may already act on it.
     pub(super) fn changes(&self) -> watch::Receiver<Epoch> {
         self.changed.subscribe()
     }
@@ -164,9 +166,10 @@ impl SharedRoute {
             target.abort();
         }
         let cut = register.clients.values().filter(|client| client.expel(epoch)).count();
+        // Still under the mutex, or two changes could be announced in the wrong order.
+        self.changed.send_replace(epoch);
         drop(register);
         self.counters.cut.fetch_add(cut as u64, Ordering::Relaxed);
-        self.changed.send_replace(epoch);
         true
     }
 

@@ -77,9 +77,10 @@ impl Wire {
         poll(&mut fds, Some(&none)).is_ok() && fds[0].revents().intersects(flags)
     }
 
-    /// Writes what the socket takes at once.
-    pub(super) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream().try_write(bytes)
+    /// Writes what the socket takes at once; meant for the first bytes of a connection, which it always takes.
+    pub(super) fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        // Past tokio, which does not know yet that the socket is writable.
+        SockRef::from(self.stream()).send(bytes)
     }
 
     pub(super) fn poll_write(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {

@@ -122,7 +122,10 @@ impl Core {
                         };
                         return Sight::Gone(format!("the container of {service} ended with code {code}{why}"));
                     }
-                    state => return Sight::Gone(format!("the container of {service} is {state:?}")),
+                    ContainerState::Created => {
+                        return Sight::Gone(format!("the container of {service} was not started"));
+                    }
+                    ContainerState::Dead => return Sight::Gone(format!("the container of {service} is being removed")),
                 },
                 Err(error) if error.is_not_found() => {
                     return Sight::Gone(format!("the container of {service} is gone"));

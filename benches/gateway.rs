@@ -1,0 +1,286 @@
+//! The gateway against nginx as reverse proxy, and against no proxy at all.
+//!
+//! Needs `nginx` and `wrk`. An nginx with one worker serves small files; wrk asks for them directly, through a second nginx, and
+//! through the gateway, in turns, so that whatever else the machine does meets all three alike. nginx and the gateway have the
+//! same number of workers, keep connections to the site, write no log and set the same forwarding headers.
+//!
+//! Arguments: `--quick` for short runs. Ends with status 1 if a promise is not kept.
+
+use std::fs;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use arenad::daemon::gateway::{Gateway, GatewaySettings, HoldLimits, Target};
+
+/// What the gateway must reach of nginx's throughput, and the microseconds that it may add to the median latency.
+const LEAST_RATIO: f64 = 0.8;
+const MOST_ADDED: f64 = 500.0;
+
+const CONNECTIONS: u32 = 64;
+const SIZES: [(&str, usize); 3] = [("1k", 1024), ("16k", 16 * 1024), ("256k", 256 * 1024)];
+const IDLE_CONNECTIONS: usize = 200;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Plan {
+    rounds: usize,
+    seconds: u32,
+}
+
+/// A process that ends with the value.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // SIGQUIT would be nginx's way to end in order; there is nothing to be kept.
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}
+
+fn run() -> io::Result<bool> {
+    let is_quick = std::env::args().any(|argument| argument == "--quick");
+    let plan = if is_quick {
+        Plan { rounds: 3, seconds: 1 }
+    } else {
+        Plan { rounds: 9, seconds: 2 }
+    };
+    let workers = std::thread::available_parallelism()?.get().min(4);
+    let directory = tempfile::tempdir()?;
+    // nginx's workers may run as another user.
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))?;
+    for (name, size) in SIZES {
+        fs::write(directory.path().join(name), "x".repeat(size))?;
+    }
+
+    let site = free_address()?;
+    let root = directory.path().display();
+    let _site = nginx(
+        directory.path(),
+        "site",
+        1,
+        &format!("open_file_cache max=16;\nserver {{ listen {site} backlog=1024; root {root}; }}"),
+        site,
+    )?;
+    let proxy = free_address()?;
+    let _proxy = nginx(
+        directory.path(),
+        "proxy",
+        workers,
+        &format!(
+            "upstream site {{ server {site}; keepalive 256; keepalive_requests 100000000; }}\n\
+             server {{ listen {proxy} backlog=1024; location / {{ proxy_pass http://site; proxy_http_version 1.1;\n\
+             proxy_set_header Connection \"\"; proxy_set_header Host $http_host;\n\
+             proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Proto http;\n\
+             proxy_set_header X-Forwarded-Host $http_host; proxy_set_header X-Forwarded-Port $server_port; }} }}"
+        ),
+        proxy,
+    )?;
+    let mut settings = GatewaySettings::default();
+    settings.workers = workers;
+    let before = memory()?;
+    let gateway = Gateway::start(settings)?;
+    let limits = HoldLimits {
+        requests: 64,
+        timeout: Duration::from_secs(10),
+    };
+    let route = gateway
+        .open(SocketAddr::from(([127, 0, 0, 1], 0)), limits, "bench")
+        .map_err(io::Error::other)?;
+    route.serve(Target {
+        address: site,
+        instance: "bench-1".to_owned(),
+        generation: 1,
+    });
+    let started = memory()?;
+
+    let ways = [("direct", site), ("nginx", proxy), ("gateway", route.local_addr())];
+    println!(
+        "gateway: {workers} workers each, wrk -t1, medians of {} runs of {} s\n",
+        plan.rounds, plan.seconds
+    );
+    println!(
+        "{:<22} {:>10} {:>10} {:>10} {:>16}",
+        "", "direct", "nginx", "gateway", "gateway / nginx"
+    );
+    let mut is_kept = true;
+    for (name, _) in SIZES {
+        let rounds = in_turns(&plan, &ways, CONNECTIONS, name)?;
+        let [direct, nginx, gateway] = [0, 1, 2].map(|way| median(rounds.iter().map(|round| round[way].rate)));
+        // Each gateway run against the nginx runs beside it, because what else the machine does changes from round to round.
+        let ratio = median(rounds.iter().map(|round| round[2].rate / round[1].rate));
+        is_kept &= ratio >= LEAST_RATIO;
+        println!(
+            "{:<22} {direct:>10.0} {nginx:>10.0} {gateway:>10.0} {ratio:>15.2}x",
+            format!("{name} requests/s, c{CONNECTIONS}")
+        );
+    }
+    for (name, _) in SIZES {
+        let rounds = in_turns(&plan, &ways, 1, name)?;
+        let [direct, nginx, gateway] = [0, 1, 2].map(|way| median(rounds.iter().map(|round| round[way].median)));
+        let added = median(rounds.iter().map(|round| round[2].median - round[0].median));
+        is_kept &= added <= MOST_ADDED;
+        let line = [direct, nginx, gateway].map(|median| format!("{median:.0} µs"));
+        println!(
+            "{:<22} {:>11} {:>11} {:>11} {added:>12.0} µs added",
+            format!("{name} median, c1"),
+            line[0],
+            line[1],
+            line[2],
+        );
+    }
+    let loaded = memory()?;
+    let clients: Vec<TcpStream> = (0..IDLE_CONNECTIONS)
+        .map(|_| TcpStream::connect(route.local_addr()))
+        .collect::<io::Result<_>>()?;
+    let used = processor_ticks()?;
+    std::thread::sleep(Duration::from_secs(5));
+    let spent = processor_ticks()? - used;
+    drop(clients);
+    println!(
+        "\nidle with {IDLE_CONNECTIONS} connections: {spent} ticks of 10 ms in 5 s; memory {} KiB at start, +{} KiB started, +{} KiB after load",
+        before,
+        started - before,
+        loaded - before
+    );
+    println!(
+        "\n>= {LEAST_RATIO}x nginx and <= {} µs added: {}",
+        MOST_ADDED,
+        if is_kept { "kept" } else { "NOT KEPT" }
+    );
+    Ok(is_kept)
+}
+
+fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?.local_addr()
+}
+
+fn nginx(directory: &Path, name: &str, workers: usize, http: &str, listens: SocketAddr) -> io::Result<Running> {
+    let own = directory.join(name);
+    fs::create_dir(&own)?;
+    let at = own.display();
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .iter()
+        .map(|kind| format!("{kind}_temp_path {at}/{kind};\n"))
+        .collect();
+    let configuration = own.join("nginx.conf");
+    fs::write(
+        &configuration,
+        format!(
+            "daemon off;\nworker_processes {workers};\npid {at}/pid;\nerror_log {at}/error.log warn;\n\
+             events {{ worker_connections 4096; }}\nhttp {{\naccess_log off;\nsendfile on;\n\
+             keepalive_requests 100000000;\nkeepalive_timeout 300s;\n{temporary}{http}\n}}\n"
+        ),
+    )?;
+    let child = Command::new("nginx")
+        .arg("-c")
+        .arg(&configuration)
+        .stderr(Stdio::null())
+        .spawn();
+    let running = Running(child.map_err(|error| io::Error::other(format!("start nginx: {error}")))?);
+    let until = Instant::now() + Duration::from_secs(10);
+    while TcpStream::connect(listens).is_err() {
+        if Instant::now() > until {
+            let log = fs::read_to_string(own.join("error.log")).unwrap_or_default();
+            return Err(io::Error::other(format!("nginx does not listen on {listens}: {log}")));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(running)
+}
+
+#[derive(Clone, Copy)]
+struct Run {
+    /// Requests per second.
+    rate: f64,
+    /// Microseconds.
+    median: f64,
+}
+
+/// Measures the ways in turns; a round is one run of each.
+fn in_turns(plan: &Plan, ways: &[(&str, SocketAddr); 3], connections: u32, file: &str) -> io::Result<Vec<[Run; 3]>> {
+    let mut rounds = Vec::new();
+    for _ in 0..plan.rounds {
+        let run = |way: usize| wrk(ways[way].1, connections, plan.seconds, file);
+        rounds.push([run(0)?, run(1)?, run(2)?]);
+    }
+    Ok(rounds)
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn wrk(address: SocketAddr, connections: u32, seconds: u32, file: &str) -> io::Result<Run> {
+    let output = Command::new("wrk")
+        .args([
+            "-t1",
+            "--latency",
+            &format!("-c{connections}"),
+            &format!("-d{seconds}s"),
+        ])
+        .arg(format!("http://{address}/{file}"))
+        .output()
+        .map_err(|error| io::Error::other(format!("start wrk: {error}")))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if text.contains("Non-2xx") || text.contains("Socket errors") {
+        return Err(io::Error::other(format!("wrk met errors at {address}:\n{text}")));
+    }
+    let word_after = |label: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(label));
+        line.and_then(|line| line.split_whitespace().last()).map(str::to_owned)
+    };
+    let rate = word_after("Requests/sec:").and_then(|word| word.parse().ok());
+    let median = word_after("50%").and_then(|word| microseconds(&word));
+    match (rate, median) {
+        (Some(rate), Some(median)) => Ok(Run { rate, median }),
+        _ => Err(io::Error::other(format!("wrk said something else:\n{text}"))),
+    }
+}
+
+/// Reads wrk's `21.00us`, `1.02ms`, `1.20s` as microseconds.
+fn microseconds(word: &str) -> Option<f64> {
+    let (number, unit) = word.split_at(word.find(|letter: char| letter.is_ascii_alphabetic())?);
+    let scale = match unit {
+        "us" => 1.0,
+        "ms" => 1e3,
+        "s" => 1e6,
+        _ => return None,
+    };
+    number.parse::<f64>().ok().map(|number| number * scale)
+}
+
+/// Resident memory of this process in KiB.
+fn memory() -> io::Result<u64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok())
+        .ok_or_else(|| io::Error::other("no VmRSS"))
+}
+
+/// Processor time of this process, user and system, in clock ticks.
+fn processor_ticks() -> io::Result<u64> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    Ok(fields
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|ticks| ticks.parse::<u64>().ok())
+        .sum())
+}

@@ -1,0 +1,149 @@
+//! A waker for a connection that is driven from within another task.
+//!
+//! hyper's halves of a connection wake each other: a request that was sent, an answer that has come, a chunk that is wanted.
+//! Here both halves are polled by the same task, one after the other, so such a wake says what the poll under way will see
+//! anyway, and passing it on would poll the whole client connection once more for each. It is noted instead, and whoever drives
+//! the connection goes round again. A wake from outside, which is the socket's, is passed on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Rounds after which a poll gives way to other tasks, whatever is noted.
+const MOST_ROUNDS: usize = 32;
+
+/// The waker of one connection, and the task to wake.
+pub(super) struct Nudge {
+    state: Arc<State>,
+    waker: Waker,
+}
+
+struct State {
+    task: Mutex<Waker>,
+    is_inside: AtomicBool,
+    is_noted: AtomicBool,
+}
+
+impl State {
+    fn wake_task(&self) {
+        self.task.lock().unwrap_or_else(PoisonError::into_inner).wake_by_ref();
+    }
+}
+
+impl Wake for State {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    // Everything that wakes a connection lives on its worker's thread, so no wake can fall between a round's end and the
+    // leaving: what runs at the same time is not a case.
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.is_inside.load(Ordering::Relaxed) {
+            self.is_noted.store(true, Ordering::Relaxed);
+        } else {
+            self.wake_task();
+        }
+    }
+}
+
+impl Nudge {
+    pub(super) fn new() -> Self {
+        let state = Arc::new(State {
+            task: Mutex::new(Waker::noop().clone()),
+            is_inside: AtomicBool::new(false),
+            is_noted: AtomicBool::new(false),
+        });
+        Self {
+            waker: Waker::from(Arc::clone(&state)),
+            state,
+        }
+    }
+
+    /// Does something that wakes the connection, which is about to be polled anyway.
+    pub(super) fn quietly<T>(&self, act: impl FnOnce() -> T) -> T {
+        self.state.is_inside.store(true, Ordering::Relaxed);
+        let done = act();
+        self.state.is_inside.store(false, Ordering::Relaxed);
+        done
+    }
+
+    /// Forgets the task: what happens to an idle connection concerns nobody until it is taken.
+    pub(super) fn detach(&self) {
+        *self.state.task.lock().unwrap_or_else(PoisonError::into_inner) = Waker::noop().clone();
+    }
+
+    /// Polls with this waker on behalf of the task of `cx`, until nothing wakes itself any more.
+    pub(super) fn poll<T>(&self, cx: &Context<'_>, mut round: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
+        {
+            let mut task = self.state.task.lock().unwrap_or_else(PoisonError::into_inner);
+            task.clone_from(cx.waker());
+        }
+        let mut own = Context::from_waker(&self.waker);
+        let mut polled = Poll::Pending;
+        self.state.is_inside.store(true, Ordering::Relaxed);
+        for rounds in 1..=MOST_ROUNDS {
+            self.state.is_noted.store(false, Ordering::Relaxed);
+            polled = round(&mut own);
+            if polled.is_ready() || !self.state.is_noted.load(Ordering::Relaxed) {
+                break;
+            }
+            if rounds == MOST_ROUNDS {
+                self.state.wake_task();
+            }
+        }
+        self.state.is_inside.store(false, Ordering::Relaxed);
+        polled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn wakes_from_inside_make_rounds_and_wakes_from_outside_wake_the_task() {
+        let count = Arc::new(Count::default());
+        let task = Waker::from(Arc::clone(&count));
+        let nudge = Nudge::new();
+        let rounds = Cell::new(0);
+        let polled: Poll<()> = nudge.poll(&Context::from_waker(&task), |cx| {
+            rounds.set(rounds.get() + 1);
+            if rounds.get() < 3 {
+                cx.waker().wake_by_ref();
+            }
+            Poll::Pending
+        });
+        assert!(polled.is_pending());
+        assert_eq!((rounds.get(), count.0.load(Ordering::SeqCst)), (3, 0));
+        nudge.waker.wake_by_ref();
+        assert_eq!(count.0.load(Ordering::SeqCst), 1);
+        nudge.detach();
+        nudge.waker.wake_by_ref();
+        assert_eq!(count.0.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn what_never_comes_to_rest_gives_way_and_is_polled_again() {
+        let count = Arc::new(Count::default());
+        let task = Waker::from(Arc::clone(&count));
+        let nudge = Nudge::new();
+        let polled: Poll<()> = nudge.poll(&Context::from_waker(&task), |cx| {
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        });
+        assert!(polled.is_pending());
+        assert_eq!(count.0.load(Ordering::SeqCst), 1);
+    }
+}

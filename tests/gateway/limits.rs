@@ -1,0 +1,207 @@
+//! Bounds, ports and endings.
+
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
+
+use arenad::daemon::gateway::{OpenError, RouteState};
+
+use crate::support::*;
+
+#[test]
+fn a_port_that_is_taken_is_an_error_that_names_it() {
+    let gateway = gateway();
+    let first = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
+    let address = first.local_addr();
+    let error = gateway
+        .open(address, hold_limits(), "forum")
+        .expect_err("taken by this gateway");
+    assert!(matches!(error, OpenError::PortTaken { address: named } if named == address));
+    assert_eq!(error.to_string(), format!("port of {address} is taken"));
+    // By all addresses at once, and by another socket that shares as far as it may.
+    let everywhere = SocketAddr::from(([0, 0, 0, 0], address.port()));
+    assert!(matches!(
+        gateway.open(everywhere, hold_limits(), "forum"),
+        Err(OpenError::PortTaken { .. })
+    ));
+    let sharing = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+    sharing.set_reuse_address(true).expect("an option");
+    sharing.set_reuse_port(true).expect("an option");
+    sharing.bind(&loopback().into()).expect("bound");
+    sharing.listen(1).expect("listening");
+    let shared = sharing
+        .local_addr()
+        .expect("an address")
+        .as_socket()
+        .expect("an IP address");
+    assert!(matches!(
+        gateway.open(shared, hold_limits(), "forum"),
+        Err(OpenError::PortTaken { .. })
+    ));
+    let gone = SocketAddr::from(([192, 0, 2, 1], 80));
+    assert!(matches!(
+        gateway.open(gone, hold_limits(), "forum"),
+        Err(OpenError::Listen { .. })
+    ));
+}
+
+#[test]
+fn a_closed_route_frees_its_port_and_ends_its_connections() {
+    let site = Site::echoing();
+    let gateway = gateway();
+    let mut route = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
+    let address = route.local_addr();
+    for generation in 0..20 {
+        route.serve(target(&site, generation));
+        let mut client = Client::connect(address);
+        assert_eq!(client.get("/").expect("an answer").status(), 200);
+        let other = route.clone();
+        block_on(route.close());
+        assert!(client.is_ended());
+        assert_eq!(other.state(), RouteState::Closed);
+        other.serve(target(&site, 99));
+        assert_eq!(other.state(), RouteState::Closed, "closed is final");
+        route = gateway
+            .open(address, hold_limits(), "shop")
+            .expect("the port is free again");
+    }
+}
+
+#[test]
+fn a_head_that_does_not_end_is_closed_however_busily_it_drips() {
+    let gateway = gateway_with(|settings| settings.head_timeout = Duration::from_millis(300));
+    let site = Site::echoing();
+    let route = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
+    route.serve(target(&site, 1));
+    let mut slow = Client::connect(route.local_addr());
+    assert_eq!(slow.get("/").expect("an answer").status(), 200);
+    slow.send("GET / HTTP/1.1\r\nHost: a\r\nX: ").expect("sent");
+    eventually("the gateway gives up", || slow.reader.get_ref().write_byte().is_err());
+    eventually("the connection is gone", || route.stats().connections == 0);
+    // One that merely waits between requests has the longer time.
+    let mut idle = Client::connect(route.local_addr());
+    idle.get("/").expect("an answer");
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(idle.get("/").expect("still open").status(), 200);
+}
+
+trait WriteByte {
+    fn write_byte(&self) -> std::io::Result<()>;
+}
+
+impl WriteByte for std::net::TcpStream {
+    fn write_byte(&self) -> std::io::Result<()> {
+        let mut stream = self;
+        std::io::Write::write_all(&mut stream, b"x")
+    }
+}
+
+#[test]
+fn idle_connections_are_closed_and_busy_ones_are_not() {
+    let gateway = gateway_with(|settings| settings.idle_timeout = Duration::from_millis(300));
+    let route = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
+    let mut silent = Client::connect(route.local_addr());
+    let mut idle = Client::connect(route.local_addr());
+    assert_eq!(idle.get("/").expect("an answer").status(), 503);
+    route.hold("longer than the idle timeout");
+    let mut held = Client::connect(route.local_addr());
+    held.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    assert!(idle.is_ended() && silent.is_ended());
+    let site = Site::echoing();
+    assert_eq!(route.stats().held, 1);
+    route.serve(target(&site, 1));
+    assert_eq!(held.answer().expect("an answer").status(), 200);
+}
+
+#[test]
+fn a_head_may_be_large_but_not_too_large() {
+    let site = Site::echoing();
+    let (_gateway, route) = serving(&site);
+    let head = |size: usize| format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(size));
+    let mut client = Client::connect(route.local_addr());
+    client.send(head(60_000)).expect("sent");
+    assert_eq!(client.answer().expect("an answer").status(), 200);
+    client.send(head(70_000)).expect("sent");
+    let answer = client.answer().expect("an answer");
+    assert_eq!((answer.status(), answer.header("connection")), (431, Some("close")));
+    assert!(client.is_ended());
+    let mut many = Client::connect(route.local_addr());
+    many.send(format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(1000)))
+        .expect("sent");
+    assert_eq!(many.answer().expect("an answer").status(), 431);
+}
+
+#[test]
+fn connections_beyond_the_limit_are_told_so() {
+    let gateway = gateway_with(|settings| settings.connections_per_route = 3);
+    let site = Site::echoing();
+    let route = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
+    route.serve(target(&site, 1));
+    let mut within: Vec<Client> = (0..3).map(|_| Client::connect(route.local_addr())).collect();
+    for client in &mut within {
+        assert_eq!(client.get("/").expect("an answer").status(), 200);
+    }
+    // Nothing is sent, so that the answer cannot be lost to unread bytes.
+    let answer = Client::connect(route.local_addr()).answer().expect("an answer");
+    assert_eq!((answer.status(), answer.header("retry-after")), (503, Some("1")));
+    drop(within.pop());
+    eventually("a place is free", || route.stats().connections == 2);
+    assert_eq!(
+        Client::connect(route.local_addr())
+            .get("/")
+            .expect("an answer")
+            .status(),
+        200
+    );
+}
+
+#[test]
+fn a_shutdown_lets_answers_end_and_then_frees_everything() {
+    let site = Site::start(|visit| {
+        visit.request()?;
+        visit.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf")?;
+        std::thread::sleep(Duration::from_millis(200));
+        visit.send("half")
+    });
+    let (gateway, route) = serving(&site);
+    let held_route = gateway.open(loopback(), hold_limits(), "forum").expect("a free port");
+    held_route.hold("reset");
+    let mut idle = Client::connect(route.local_addr());
+    let mut held = Client::connect(held_route.local_addr());
+    held.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    let mut busy = Client::connect(route.local_addr());
+    busy.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    busy.head().expect("a head");
+    eventually("one is held", || held_route.stats().held == 1);
+    let stopping = std::thread::spawn(move || block_on(gateway.shutdown(DEADLINE)));
+    let mut body = [0; 8];
+    busy.reader
+        .read_exact(&mut body)
+        .map_err(in_time)
+        .expect("the answer ends");
+    assert_eq!(&body, b"halfhalf");
+    assert!(busy.is_ended() && idle.is_ended());
+    assert_eq!(held.answer().expect("an answer").status(), 503);
+    stopping.join().expect("no panic");
+    TcpListener::bind(route.local_addr()).expect("the port is free");
+}
+
+#[test]
+fn a_shutdown_does_not_wait_for_ever() {
+    let site = Site::start(|visit| {
+        visit.request()?;
+        visit.send("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf")?;
+        std::thread::sleep(DEADLINE * 4);
+        Ok(())
+    });
+    let (gateway, route) = serving(&site);
+    let mut client = Client::connect(route.local_addr());
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    client.head().expect("a head");
+    block_on(gateway.shutdown(Duration::from_millis(50)));
+    let mut body = Vec::new();
+    assert!(
+        client.reader.read_to_end(&mut body).map_err(in_time).is_err(),
+        "cut, not ended"
+    );
+}

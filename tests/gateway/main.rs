@@ -1,0 +1,9 @@
+//! The gateway on real sockets: raw clients in front, scripted sites behind.
+
+mod limits;
+mod passing;
+mod smuggling;
+mod storm;
+mod support;
+mod switching;
+mod upgrades;

@@ -1,0 +1,231 @@
+//! Thousands of switches under load. The one thing that must never happen: anything of the past.
+//!
+//! Every switch has a number. `fence` holds the number of the latest switch that has *returned*. A site connection belongs to
+//! the generation that it was accepted in. Whatever a site writes carries the fence as it was at the time of writing, and
+//! whatever a client sends carries the fence as it was then. So both sides can tell, without comparing clocks:
+//! - a client that reads "generation g, fence f" with f > g has got bytes that were written after g's end;
+//! - a site of generation g that reads "fence f" with f > g has got a request that was sent after g's end;
+//! - a client that sent "fence f" and gets an answer of generation g < f was answered by the past.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use arenad::daemon::gateway::{HoldLimits, Target};
+
+use crate::support::*;
+
+const SITES: usize = 3;
+const CLIENTS: usize = 16;
+const SWITCHES: u64 = 5000;
+
+#[derive(Default)]
+struct Shared {
+    fence: AtomicU64,
+    is_over: AtomicBool,
+    violations: Mutex<Vec<String>>,
+    answers: AtomicU64,
+    unavailable: AtomicU64,
+    cut: AtomicU64,
+}
+
+impl Shared {
+    fn violation(&self, what: String) {
+        self.violations.lock().expect("no panic").push(what);
+    }
+}
+
+/// A small generator, so that a run can be repeated.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+}
+
+fn site(shared: &Arc<Shared>, generation: &Arc<AtomicU64>) -> Site {
+    let (shared, generation) = (Arc::clone(shared), Arc::clone(generation));
+    Site::start(move |visit| {
+        let own = generation.load(Ordering::SeqCst);
+        let stamp = |shared: &Shared| format!("{own} {:>8};", shared.fence.load(Ordering::SeqCst));
+        loop {
+            let request = visit.request()?;
+            let sent: u64 = request
+                .header("x-fence")
+                .and_then(|fence| fence.parse().ok())
+                .expect("a fence");
+            if sent > own {
+                shared.violation(format!("a request sent after {sent} reached {own}"));
+            }
+            let head = format!("HTTP/1.1 200 OK\r\nX-Generation: {own}\r\n");
+            if request.path() == "/stream" {
+                visit.send(format!("{head}Transfer-Encoding: chunked\r\n\r\n"))?;
+                for _ in 0..20 {
+                    let text = stamp(&shared);
+                    visit.send(format!("{:x}\r\n{text}\r\n", text.len()))?;
+                }
+                visit.send("0\r\n\r\n")?;
+            } else {
+                let text = stamp(&shared);
+                visit.send(format!("{head}Content-Length: {}\r\n\r\n{text}", text.len()))?;
+            }
+        }
+    })
+}
+
+/// Checks whatever part of a body has arrived.
+fn examine(shared: &Shared, body: &[u8], sent: u64) {
+    for stamp in String::from_utf8_lossy(body)
+        .split_inclusive(';')
+        .filter(|stamp| stamp.ends_with(';'))
+    {
+        let mut numbers = stamp
+            .trim_end_matches(';')
+            .split_whitespace()
+            .map(|number| number.parse::<u64>().expect("a number"));
+        let (own, fence) = (numbers.next().expect("a generation"), numbers.next().expect("a fence"));
+        if fence > own {
+            shared.violation(format!("bytes written after {fence} by {own} reached a client"));
+        }
+        if own < sent {
+            shared.violation(format!("a request sent after {sent} was answered by {own}"));
+        }
+    }
+}
+
+fn exchange(shared: &Shared, client: &mut Client, dice: &mut Dice) -> io::Result<bool> {
+    let sent = shared.fence.load(Ordering::SeqCst);
+    let lines = format!("Host: shop.test\r\nX-Fence: {sent}\r\n");
+    let count = match dice.roll(5) {
+        0 => {
+            client.send(format!("GET /stream HTTP/1.1\r\n{lines}\r\n"))?;
+            1
+        }
+        1 => {
+            client.send(format!("POST / HTTP/1.1\r\n{lines}Content-Length: 5\r\n\r\nhello"))?;
+            1
+        }
+        2 => {
+            client.send(format!("GET / HTTP/1.1\r\n{lines}\r\n").repeat(3))?;
+            3
+        }
+        _ => {
+            client.send(format!("GET / HTTP/1.1\r\n{lines}\r\n"))?;
+            1
+        }
+    };
+    for _ in 0..count {
+        let mut answer = client.head()?;
+        let read = read_body(&mut client.reader, &mut answer, true).map_err(in_time);
+        match answer.status() {
+            200 => examine(shared, &answer.body, sent),
+            503 if answer.header("retry-after").is_some() => {}
+            other => shared.violation(format!("status {other}: {}", answer.text())),
+        }
+        read?;
+        match answer.status() {
+            200 => shared.answers.fetch_add(1, Ordering::SeqCst),
+            _ => shared.unavailable.fetch_add(1, Ordering::SeqCst),
+        };
+        if answer.header("connection") == Some("close") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+#[test]
+fn nothing_of_the_past_arrives_however_often_the_route_is_switched() {
+    let shared = Arc::new(Shared::default());
+    let generations: Vec<Arc<AtomicU64>> = (0..SITES).map(|_| Arc::default()).collect();
+    let sites: Vec<Site> = generations.iter().map(|generation| site(&shared, generation)).collect();
+    // Many more workers than processors: they are interrupted at every possible point.
+    let gateway = gateway_with(|settings| settings.workers = 16);
+    let limits = HoldLimits {
+        requests: CLIENTS,
+        timeout: Duration::from_secs(20),
+    };
+    let route = gateway.open(loopback(), limits, "shop").expect("a free port");
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|number| {
+            let (shared, address) = (Arc::clone(&shared), route.local_addr());
+            std::thread::spawn(move || {
+                let mut dice = Dice(0x9e37_79b9 + number as u64);
+                while !shared.is_over.load(Ordering::SeqCst) {
+                    let mut client = Client::connect(address);
+                    while !shared.is_over.load(Ordering::SeqCst) {
+                        match exchange(&shared, &mut client, &mut dice) {
+                            Ok(true) => {}
+                            Ok(false) => break,
+                            Err(_) => {
+                                shared.cut.fetch_add(1, Ordering::SeqCst);
+                                break;
+                            }
+                        }
+                    }
+                }
+            })
+        })
+        .collect();
+    let mut dice = Dice(7);
+    let until = Instant::now() + DEADLINE * 4;
+    for number in 1..=SWITCHES {
+        match dice.roll(8) {
+            0 => route.refuse("refusing", Duration::from_secs(1)),
+            1 | 2 => route.hold("holding"),
+            _ => {
+                let at = usize::try_from(dice.roll(SITES as u64)).expect("small");
+                // Before the switch: connections that the gateway makes for it belong to it.
+                generations[at].store(number, Ordering::SeqCst);
+                route.serve(Target {
+                    address: sites[at].address,
+                    instance: format!("shop-{at}"),
+                    generation: number,
+                });
+            }
+        }
+        shared.fence.store(number, Ordering::SeqCst);
+        if dice.roll(2) > 0 {
+            // Lets something happen in between; how much does not matter.
+            std::thread::sleep(Duration::from_micros(dice.roll(2000)));
+        }
+        assert!(Instant::now() < until, "{number} switches took too long");
+    }
+    let last = SWITCHES + 1;
+    generations[0].store(last, Ordering::SeqCst);
+    route.serve(Target {
+        address: sites[0].address,
+        instance: "shop-0".to_owned(),
+        generation: last,
+    });
+    shared.fence.store(last, Ordering::SeqCst);
+    let before = shared.answers.load(Ordering::SeqCst);
+    eventually("everybody is served again", || {
+        shared.answers.load(Ordering::SeqCst) > before + 200
+    });
+    shared.is_over.store(true, Ordering::SeqCst);
+    for client in clients {
+        client.join().expect("no panic");
+    }
+    let violations = shared.violations.lock().expect("no panic");
+    assert!(
+        violations.is_empty(),
+        "{} violations, such as {:?}",
+        violations.len(),
+        violations.first()
+    );
+    eventually("nothing is left over", || {
+        let stats = route.stats();
+        (stats.in_flight, stats.held, stats.connections) == (0, 0, 0)
+    });
+    assert_eq!(route.stats().target_failures, 0, "a switch was blamed on a target");
+    // The storm must have met each of the three.
+    let met = [&shared.answers, &shared.unavailable, &shared.cut].map(|counter| counter.load(Ordering::SeqCst));
+    println!("answers, 503, cut: {met:?}; {:?}", route.stats());
+    assert!(met.iter().all(|count| *count > 0), "{met:?}");
+}

@@ -1,0 +1,306 @@
+//! Raw clients and scripted sites. Everything blocks, and every wait has a deadline that ends the test.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use arenad::daemon::gateway::{Gateway, GatewaySettings, HoldLimits, Route, Target};
+
+/// Longer than anything takes on a busy machine; only a failing test waits for it.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+pub fn loopback() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+pub fn gateway_with(change: impl FnOnce(&mut GatewaySettings)) -> Gateway {
+    let mut settings = GatewaySettings::default();
+    settings.workers = 2;
+    change(&mut settings);
+    Gateway::start(settings).expect("the gateway starts")
+}
+
+pub fn gateway() -> Gateway {
+    gateway_with(|_| {})
+}
+
+pub fn hold_limits() -> HoldLimits {
+    HoldLimits {
+        requests: 64,
+        timeout: DEADLINE,
+    }
+}
+
+pub fn target(site: &Site, generation: u64) -> Target {
+    Target {
+        address: site.address,
+        instance: "shop-1".to_owned(),
+        generation,
+    }
+}
+
+/// A gateway with one route that serves the site.
+pub fn serving(site: &Site) -> (Gateway, Route) {
+    let gateway = gateway();
+    let route = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
+    route.serve(target(site, 1));
+    (gateway, route)
+}
+
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime")
+        .block_on(future)
+}
+
+/// Waits until the condition holds.
+pub fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let until = Instant::now() + DEADLINE;
+    while !condition() {
+        assert!(Instant::now() < until, "{what} did not happen in time");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A message as it was on the wire.
+#[derive(Debug, Clone)]
+pub struct Message {
+    pub first: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    pub trailers: Vec<(String, String)>,
+}
+
+impl Message {
+    pub fn status(&self) -> u16 {
+        self.first
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok())
+            .expect("a status line")
+    }
+
+    pub fn path(&self) -> &str {
+        self.first.split(' ').nth(1).expect("a request line")
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+fn broken(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, what.to_owned())
+}
+
+fn read_line(from: &mut impl BufRead) -> io::Result<String> {
+    let mut line = Vec::new();
+    from.read_until(b'\n', &mut line)?;
+    match line.strip_suffix(b"\r\n") {
+        Some(line) => Ok(String::from_utf8_lossy(line).into_owned()),
+        None => Err(broken("no whole line")),
+    }
+}
+
+fn read_headers(from: &mut impl BufRead) -> io::Result<Vec<(String, String)>> {
+    let mut headers = Vec::new();
+    loop {
+        let line = read_line(from)?;
+        if line.is_empty() {
+            return Ok(headers);
+        }
+        let (name, value) = line.split_once(':').ok_or_else(|| broken("no colon"))?;
+        headers.push((name.to_owned(), value.trim().to_owned()));
+    }
+}
+
+pub fn read_head(from: &mut impl BufRead) -> io::Result<Message> {
+    Ok(Message {
+        first: read_line(from)?,
+        headers: read_headers(from)?,
+        body: Vec::new(),
+        trailers: Vec::new(),
+    })
+}
+
+pub fn read_chunk(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let line = read_line(from)?;
+    let size = line.split(';').next().unwrap_or_default().trim();
+    let size = usize::from_str_radix(size, 16).map_err(|_| broken("no chunk size"))?;
+    let mut chunk = vec![0; size];
+    from.read_exact(&mut chunk)?;
+    if size > 0 && !read_line(from)?.is_empty() {
+        return Err(broken("a chunk without its end"));
+    }
+    Ok(chunk)
+}
+
+/// Reads a body as its head announces it; `until_end`: without an announcement it lasts until the connection ends.
+pub fn read_body(from: &mut impl BufRead, message: &mut Message, until_end: bool) -> io::Result<()> {
+    if message.header("transfer-encoding").is_some() {
+        loop {
+            let chunk = read_chunk(from)?;
+            if chunk.is_empty() {
+                message.trailers = read_headers(from)?;
+                return Ok(());
+            }
+            message.body.extend_from_slice(&chunk);
+        }
+    }
+    match message
+        .header("content-length")
+        .map(|length| length.parse::<usize>().expect("a length"))
+    {
+        Some(length) => {
+            message.body = vec![0; length];
+            from.read_exact(&mut message.body)
+        }
+        None if until_end => from.read_to_end(&mut message.body).map(|_| ()),
+        None => Ok(()),
+    }
+}
+
+/// A client that sends what it is told.
+pub struct Client {
+    pub reader: BufReader<TcpStream>,
+}
+
+impl Client {
+    pub fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect_timeout(&address, DEADLINE).expect("the gateway accepts");
+        stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
+        stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
+        stream.set_nodelay(true).expect("no delay");
+        Self {
+            reader: BufReader::new(stream),
+        }
+    }
+
+    pub fn stream(&self) -> &TcpStream {
+        self.reader.get_ref()
+    }
+
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        self.reader.get_mut().write_all(bytes.as_ref())
+    }
+
+    pub fn get(&mut self, path: &str) -> io::Result<Message> {
+        self.send(format!("GET {path} HTTP/1.1\r\nHost: shop.test\r\n\r\n"))?;
+        self.answer()
+    }
+
+    pub fn answer(&mut self) -> io::Result<Message> {
+        let mut message = self.head()?;
+        let has_body = !matches!(message.status(), 100..=199 | 204 | 304);
+        if has_body {
+            read_body(&mut self.reader, &mut message, true).map_err(in_time)?;
+        }
+        Ok(message)
+    }
+
+    pub fn head(&mut self) -> io::Result<Message> {
+        read_head(&mut self.reader).map_err(in_time)
+    }
+
+    /// Whether the connection ends here, in order or not.
+    pub fn is_ended(&mut self) -> bool {
+        let mut rest = Vec::new();
+        let _ = self.reader.read_to_end(&mut rest).map_err(in_time);
+        rest.is_empty()
+    }
+}
+
+/// A read that met the deadline is a hanging gateway, never an acceptable end.
+pub fn in_time(error: io::Error) -> io::Error {
+    assert!(
+        !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
+        "nothing came in time"
+    );
+    error
+}
+
+/// One connection to a site.
+pub struct Visit {
+    pub reader: BufReader<TcpStream>,
+}
+
+impl Visit {
+    pub fn request(&mut self) -> io::Result<Message> {
+        let mut message = read_head(&mut self.reader)?;
+        read_body(&mut self.reader, &mut message, false)?;
+        Ok(message)
+    }
+
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        self.reader.get_mut().write_all(bytes.as_ref())
+    }
+
+    pub fn answer(&mut self, text: &str) -> io::Result<()> {
+        self.send(format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}",
+            text.len()
+        ))
+    }
+}
+
+/// A site: a thread per connection, each running the script until it fails or returns.
+pub struct Site {
+    pub address: SocketAddr,
+    pub visits: Arc<AtomicU64>,
+}
+
+impl Site {
+    pub fn start(script: impl Fn(&mut Visit) -> io::Result<()> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(loopback()).expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let visits = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&visits);
+        let script = Arc::new(script);
+        // Ends with the process: tests are short, and a site has nothing to clean up.
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                counter.fetch_add(1, Ordering::SeqCst);
+                let script = Arc::clone(&script);
+                std::thread::spawn(move || {
+                    let _ = stream.set_nodelay(true);
+                    let _ = script(&mut Visit {
+                        reader: BufReader::new(stream),
+                    });
+                });
+            }
+        });
+        Self { address, visits }
+    }
+
+    /// A site that answers every request with what the script makes of it.
+    pub fn answering(script: impl Fn(&Message) -> String + Send + Sync + 'static) -> Self {
+        Self::start(move |visit| {
+            loop {
+                let request = visit.request()?;
+                visit.send(script(&request))?;
+            }
+        })
+    }
+
+    /// A site that answers with the first line that it got.
+    pub fn echoing() -> Self {
+        Self::answering(|request| ok(&request.first))
+    }
+
+    pub fn visits(&self) -> u64 {
+        self.visits.load(Ordering::SeqCst)
+    }
+}
+
+pub fn ok(text: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len())
+}
