@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method};
 
-use super::describe;
 use crate::domain::ids::ServiceName;
 use crate::domain::probe::{HttpProbe, JsonExpectation};
 use crate::launch::Incarnation;
@@ -50,6 +49,15 @@ pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
         .build()
 }
 
+/// What the system said. The layers of an HTTP client around it only say that it was asked.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut error = error;
+    while let Some(cause) = error.source() {
+        error = cause;
+    }
+    error.to_string()
+}
+
 /// Sends a request and reads the answer; whatever status comes is an answer.
 pub async fn exchange(
     client: &reqwest::Client,
@@ -69,9 +77,9 @@ pub async fn exchange(
     if let Some(body) = request.body {
         sent = sent.body(body.to_owned());
     }
-    let mut answer = sent.send().await.map_err(|error| describe(&error.without_url()))?;
+    let mut answer = sent.send().await.map_err(|error| innermost(&error))?;
     let mut body = Vec::new();
-    let broken = |error: reqwest::Error| describe(&error.without_url());
+    let broken = |error: reqwest::Error| innermost(&error);
     while let Some(chunk) = answer.chunk().await.map_err(broken)? {
         let room = BODY_MAX.saturating_sub(body.len());
         body.extend_from_slice(&chunk[..chunk.len().min(room)]);

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::{ResetContext, ResetError, ResetStrategy};
 use crate::launch::{self, Incarnation, Remains};
+use crate::probes::describe;
 
 /// The reference way of resetting.
 pub struct Recreate;
@@ -31,10 +32,23 @@ impl ResetStrategy for Recreate {
         };
         let remove = stages.time("remove", launch::remove(*engine, old));
         let (removed, made) = tokio::join!(remove, make(context));
-        let incarnation = made?;
+        let incarnation = match made {
+            // A site that filled the disk was in the way of its own successor. Now it is gone.
+            Err(error) if is_for_want_of_space(&error) && removed.is_ok() => {
+                let all = Remains { except: None, ..old };
+                launch::remove(*engine, all).await.map_err(ResetError::Remove)?;
+                make(context).await?
+            }
+            made => made?,
+        };
         removed.map_err(ResetError::Remove)?;
         Ok(incarnation)
     }
+}
+
+fn is_for_want_of_space(error: &ResetError) -> bool {
+    // The engine has no code of its own for it: the message is the kernel's.
+    describe(error).contains("no space left")
 }
 
 async fn make(context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {

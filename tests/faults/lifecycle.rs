@@ -88,7 +88,7 @@ fn every_command_has_a_table_and_json() {
     let container = site["containers"][0]["id"].as_str().expect("an id").to_owned();
     assert_eq!(
         list(&world.run(&["ps", "--json"]).code(0).json(), "container"),
-        [container.clone()]
+        std::slice::from_ref(&container)
     );
     world.run(&["ps"]).code(0).prints(&container[..12]);
     world.run(&["logs", "toy"]).code(0).prints("the toy serves");

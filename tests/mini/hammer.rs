@@ -16,8 +16,6 @@ const CLIENTS: usize = 3;
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    pause: AtomicBool,
-    busy: AtomicUsize,
     pages: AtomicUsize,
     /// The last page that came, for those who wait for a change to show.
     last: Mutex<String>,
@@ -62,25 +60,12 @@ impl Hammer {
     }
 
     /// From `done` on the marker is of the past.
-    pub fn forget(&self, marker: &str, _requested: Instant, done: Instant) {
+    pub fn forget(&self, marker: &str, done: Instant) {
         self.shared
             .gone
             .lock()
             .expect("no panic")
             .push((marker.to_owned(), done));
-    }
-
-    /// Stops asking until [`Hammer::resume`]; returns when no request is on its way.
-    pub async fn pause(&self) {
-        self.shared.pause.store(true, Ordering::SeqCst);
-        while self.shared.busy.load(Ordering::SeqCst) > 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-
-    /// Goes on asking.
-    pub fn resume(&self) {
-        self.shared.pause.store(false, Ordering::SeqCst);
     }
 
     /// Ends the clients and says what they saw.
@@ -103,30 +88,26 @@ async fn ask(shared: Arc<Shared>, url: String) {
         .build()
         .expect("a client");
     while !shared.stop.load(Ordering::SeqCst) {
-        shared.busy.fetch_add(1, Ordering::SeqCst);
-        if !shared.pause.load(Ordering::SeqCst) {
-            let begun = Instant::now();
-            let answer = async {
-                let answer = client.get(&url).send().await?;
-                let status = answer.status().as_u16();
-                Ok::<_, reqwest::Error>((status, answer.text().await?))
-            };
-            match answer.await {
-                Ok((200, page)) => judge(&shared, begun, page),
-                Ok((503, _)) => {}
-                Ok((status, page)) => {
-                    let excerpt: String = page.chars().take(200).collect();
-                    shared
-                        .wrong
-                        .lock()
-                        .expect("no panic")
-                        .push(format!("status {status}: {excerpt}"));
-                }
-                // A connection to the past was cut, as it must be.
-                Err(_) => {}
+        let begun = Instant::now();
+        let answer = async {
+            let answer = client.get(&url).send().await?;
+            let status = answer.status().as_u16();
+            Ok::<_, reqwest::Error>((status, answer.text().await?))
+        };
+        match answer.await {
+            Ok((200, page)) => judge(&shared, begun, page),
+            Ok((503, _)) => {}
+            Ok((status, page)) => {
+                let excerpt: String = page.chars().take(200).collect();
+                shared
+                    .wrong
+                    .lock()
+                    .expect("no panic")
+                    .push(format!("status {status}: {excerpt}"));
             }
+            // A connection to the past was cut, as it must be.
+            Err(_) => {}
         }
-        shared.busy.fetch_sub(1, Ordering::SeqCst);
         // Not as fast as can be: the resets need the processors too.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

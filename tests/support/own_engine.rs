@@ -120,8 +120,10 @@ impl OwnEngine {
     pub fn start_dockerd(&mut self) {
         assert!(self.dockerd.is_none(), "dockerd runs");
         let at = |name: &str| self.folder.path().join(name).display().to_string();
-        // Of a dockerd that was killed; its number may be another process's by now.
-        let _ = std::fs::remove_file(at("pid"));
+        // Of a dockerd and a containerd that were killed: their numbers may be other processes' by now, or zombies'.
+        for stale in ["pid", "exec/containerd/containerd.pid"] {
+            let _ = std::fs::remove_file(at(stale));
+        }
         let log = File::options()
             .create(true)
             .append(true)

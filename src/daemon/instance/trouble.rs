@@ -44,7 +44,7 @@ pub(super) fn hint(reason: &str, id: &InstanceId) -> String {
     let site = &id.site;
     let lower = reason.to_lowercase();
     let has = |text: &str| lower.contains(text);
-    if has("no space left") || has("disk full") || has("disk quota") {
+    if has("no space left") || has("disk full") || has("disk is full") || has("disk quota") {
         "free some disk space (`docker system df` shows what Docker holds), then `arenad reset ".to_owned()
             + site.as_str()
             + "`"
