@@ -3,12 +3,16 @@
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::Mutex;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 /// The public ports of the definition.
 const PORTS: [&str; 3] = ["7770", "7780", "8888"];
+
+/// Held while an environment comes up.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// A mini environment; taken down when it goes.
 pub struct Arena {
