@@ -155,7 +155,7 @@ pub enum DatabaseEngine {
 pub struct Readiness {
     /// How long an instance may take before it is given up.
     pub timeout: Duration,
-    /// The pause between rounds.
+    /// The longest pause between rounds; at the beginning they follow one another faster.
     pub interval: Duration,
     /// The probes; at least one.
     pub probes: Vec<Probe>,

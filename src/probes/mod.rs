@@ -145,7 +145,7 @@ impl Prober {
                 });
             }
             last = Some(failure);
-            tokio::time::sleep(site.readiness.interval).await;
+            tokio::time::sleep(pause_after(begun.elapsed(), site.readiness.interval)).await;
         }
     }
 
@@ -311,6 +311,15 @@ impl Prober {
     }
 }
 
+/// The shortest pause between two rounds.
+const LEAST_PAUSE: Duration = Duration::from_millis(10);
+
+/// The pause before the next round: a twentieth of the wait so far, so that being late costs 5 % at most, and never more
+/// than the definition's interval.
+fn pause_after(waited: Duration, interval: Duration) -> Duration {
+    (waited / 20).max(LEAST_PAUSE).min(interval)
+}
+
 fn no_address(service: &str) -> String {
     format!("{service} has no address: its container is not running")
 }
@@ -340,4 +349,17 @@ pub fn describe(error: &dyn std::error::Error) -> String {
         cause = next.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_grows_with_the_wait_up_to_the_interval() {
+        let interval = Duration::from_millis(100);
+        let pause = |waited| pause_after(Duration::from_millis(waited), interval).as_millis();
+        assert_eq!((pause(0), pause(400), pause(60_000)), (10, 20, 100));
+        assert_eq!(pause_after(Duration::ZERO, Duration::from_millis(5)).as_millis(), 5);
+    }
 }

@@ -1,7 +1,7 @@
 //! arenad's program on toy sites and a real engine: the whole way up and down, crashes at every step, an engine that
 //! fails, baselines that cannot be made, and what containers cannot do.
 
-#![allow(clippy::unwrap_used)]
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
 #[path = "../support/mod.rs"]
 mod support;

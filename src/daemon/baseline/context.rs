@@ -190,10 +190,9 @@ mod tests {
                 "Dockerfile",
                 "important.log",
                 "keep.txt",
-                "sub/",
+                "sub",
                 "sub/y.log"
             ]
-            .map(|name| name.trim_end_matches('/').to_owned() + if name.ends_with('/') { "/" } else { "" })
         );
     }
 }

@@ -130,7 +130,7 @@ pub(crate) enum RawEngine {
 pub(crate) struct RawReady {
     /// How long an instance may take before it is given up. Default: `120s`.
     pub(crate) timeout: Option<Period>,
-    /// The pause between rounds. Default: `100ms`.
+    /// The longest pause between rounds; at the beginning they follow one another faster. Default: `100ms`.
     pub(crate) interval: Option<Period>,
     /// The probes. At least one, because "ready" is never said by a timer.
     #[schemars(required, length(min = 1))]
