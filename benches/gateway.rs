@@ -53,11 +53,7 @@ impl Drop for Running {
 
 fn run() -> io::Result<bool> {
     let is_quick = std::env::args().any(|argument| argument == "--quick");
-    let plan = if is_quick {
-        Plan { rounds: 3, seconds: 1 }
-    } else {
-        Plan { rounds: 9, seconds: 2 }
-    };
+    let plan = if is_quick { Plan { rounds: 3, seconds: 1 } } else { Plan { rounds: 9, seconds: 2 } };
     let workers = std::thread::available_parallelism()?.get().min(4);
     let directory = tempfile::tempdir()?;
     // nginx's workers may run as another user.
@@ -93,29 +89,14 @@ fn run() -> io::Result<bool> {
     settings.workers = workers;
     let before = memory()?;
     let gateway = Gateway::start(settings)?;
-    let limits = HoldLimits {
-        requests: 64,
-        timeout: Duration::from_secs(10),
-    };
-    let route = gateway
-        .open(SocketAddr::from(([127, 0, 0, 1], 0)), limits, "bench")
-        .map_err(io::Error::other)?;
-    route.serve(Target {
-        address: site,
-        instance: "bench-1".to_owned(),
-        generation: 1,
-    });
+    let limits = HoldLimits { requests: 64, timeout: Duration::from_secs(10) };
+    let route = gateway.open(SocketAddr::from(([127, 0, 0, 1], 0)), limits, "bench").map_err(io::Error::other)?;
+    route.serve(Target { address: site, instance: "bench-1".to_owned(), generation: 1 });
     let started = memory()?;
 
     let ways = [("direct", site), ("nginx", proxy), ("gateway", route.local_addr())];
-    println!(
-        "gateway: {workers} workers each, wrk -t1, medians of {} runs of {} s\n",
-        plan.rounds, plan.seconds
-    );
-    println!(
-        "{:<22} {:>10} {:>10} {:>10} {:>16}",
-        "", "direct", "nginx", "gateway", "gateway / nginx"
-    );
+    println!("gateway: {workers} workers each, wrk -t1, medians of {} runs of {} s\n", plan.rounds, plan.seconds);
+    println!("{:<22} {:>10} {:>10} {:>10} {:>16}", "", "direct", "nginx", "gateway", "gateway / nginx");
     let mut is_kept = true;
     for (name, _) in SIZES {
         let rounds = in_turns(&plan, &ways, CONNECTIONS, name)?;
@@ -143,9 +124,8 @@ fn run() -> io::Result<bool> {
         );
     }
     let loaded = memory()?;
-    let clients: Vec<TcpStream> = (0..IDLE_CONNECTIONS)
-        .map(|_| TcpStream::connect(route.local_addr()))
-        .collect::<io::Result<_>>()?;
+    let clients: Vec<TcpStream> =
+        (0..IDLE_CONNECTIONS).map(|_| TcpStream::connect(route.local_addr())).collect::<io::Result<_>>()?;
     let used = processor_ticks()?;
     std::thread::sleep(Duration::from_secs(5));
     let spent = processor_ticks()? - used;
@@ -156,11 +136,7 @@ fn run() -> io::Result<bool> {
         started - before,
         loaded - before
     );
-    println!(
-        "\n>= {LEAST_RATIO}x nginx and <= {} µs added: {}",
-        MOST_ADDED,
-        if is_kept { "kept" } else { "NOT KEPT" }
-    );
+    println!("\n>= {LEAST_RATIO}x nginx and <= {} µs added: {}", MOST_ADDED, if is_kept { "kept" } else { "NOT KEPT" });
     Ok(is_kept)
 }
 
@@ -185,11 +161,7 @@ fn nginx(directory: &Path, name: &str, workers: usize, http: &str, listens: Sock
              keepalive_requests 100000000;\nkeepalive_timeout 300s;\n{temporary}{http}\n}}\n"
         ),
     )?;
-    let child = Command::new("nginx")
-        .arg("-c")
-        .arg(&configuration)
-        .stderr(Stdio::null())
-        .spawn();
+    let child = Command::new("nginx").arg("-c").arg(&configuration).stderr(Stdio::null()).spawn();
     let running = Running(child.map_err(|error| io::Error::other(format!("start nginx: {error}")))?);
     let until = Instant::now() + Duration::from_secs(10);
     while TcpStream::connect(listens).is_err() {
@@ -228,12 +200,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 
 fn wrk(address: SocketAddr, connections: u32, seconds: u32, file: &str) -> io::Result<Run> {
     let output = Command::new("wrk")
-        .args([
-            "-t1",
-            "--latency",
-            &format!("-c{connections}"),
-            &format!("-d{seconds}s"),
-        ])
+        .args(["-t1", "--latency", &format!("-c{connections}"), &format!("-d{seconds}s")])
         .arg(format!("http://{address}/{file}"))
         .output()
         .map_err(|error| io::Error::other(format!("start wrk: {error}")))?;
@@ -269,18 +236,12 @@ fn microseconds(word: &str) -> Option<f64> {
 fn memory() -> io::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok())
-        .ok_or_else(|| io::Error::other("no VmRSS"))
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).ok_or_else(|| io::Error::other("no VmRSS"))
 }
 
 /// Processor time of this process, user and system, in clock ticks.
 fn processor_ticks() -> io::Result<u64> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let fields = stat.rsplit(')').next().unwrap_or_default();
-    Ok(fields
-        .split_whitespace()
-        .skip(11)
-        .take(2)
-        .filter_map(|ticks| ticks.parse::<u64>().ok())
-        .sum())
+    Ok(fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum())
 }

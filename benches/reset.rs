@@ -28,10 +28,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const IDLE: Duration = Duration::from_secs(30);
 
 fn main() {
-    let rounds: usize = std::env::var("ARENAD_BENCH_ROUNDS")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(10);
+    let rounds: usize = std::env::var("ARENAD_BENCH_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(10);
     let arena = Arena::up(&[]);
     println!(
         "\nreset of one site: arenad against `docker rm -f` + `docker run` + ready, {rounds} rounds in turn, medians\n"
@@ -48,21 +45,12 @@ fn main() {
 
 fn compare(arena: &Arena, site: &str, path: &str, marker: &str, rounds: usize) {
     let status = arena.json(&["status", "--json"]);
-    let found = status["environments"][0]["sites"]
-        .as_array()
-        .and_then(|sites| sites.iter().find(|s| s["name"] == site));
-    let snapshot = found
-        .and_then(|site| site["snapshot"].as_str())
-        .expect("a snapshot")
-        .to_owned();
+    let found =
+        status["environments"][0]["sites"].as_array().and_then(|sites| sites.iter().find(|s| s["name"] == site));
+    let snapshot = found.and_then(|site| site["snapshot"].as_str()).expect("a snapshot").to_owned();
     let snapshots = arena.json(&["snapshot", "ls", "--json"]);
-    let taken = snapshots["snapshots"]
-        .as_array()
-        .and_then(|all| all.iter().find(|s| s["id"] == snapshot.as_str()));
-    let image = taken
-        .and_then(|taken| taken["images"][site].as_str())
-        .expect("an image")
-        .to_owned();
+    let taken = snapshots["snapshots"].as_array().and_then(|all| all.iter().find(|s| s["id"] == snapshot.as_str()));
+    let image = taken.and_then(|taken| taken["images"][site].as_str()).expect("an image").to_owned();
     let name = format!("arenad-bench-{}", std::process::id());
     let (mut ours, mut theirs, mut stages) = (Vec::new(), Vec::new(), Vec::new());
     docker_cycle(&name, &image, path, marker);
@@ -81,10 +69,7 @@ fn compare(arena: &Arena, site: &str, path: &str, marker: &str, rounds: usize) {
         .iter()
         .map(|wanted| {
             let of_stage = |round: &Vec<serde_json::Value>| {
-                round
-                    .iter()
-                    .find(|stage| stage["stage"] == *wanted)
-                    .and_then(|stage| stage["duration_ms"].as_f64())
+                round.iter().find(|stage| stage["stage"] == *wanted).and_then(|stage| stage["duration_ms"].as_f64())
             };
             format!("{wanted} {:.0}", median(stages.iter().filter_map(of_stage).collect()))
         })
@@ -100,19 +85,7 @@ fn compare(arena: &Arena, site: &str, path: &str, marker: &str, rounds: usize) {
 /// One reset as people do it today.
 fn docker_cycle(name: &str, image: &str, path: &str, marker: &str) {
     docker(&["rm", "-f", name]);
-    docker(&[
-        "run",
-        "-d",
-        "--name",
-        name,
-        "--cap-drop",
-        "ALL",
-        "--memory",
-        "512m",
-        "--pids-limit",
-        "100",
-        image,
-    ]);
+    docker(&["run", "-d", "--name", name, "--cap-drop", "ALL", "--memory", "512m", "--pids-limit", "100", image]);
     let format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
     let address = docker(&["inspect", "-f", format, name]);
     let socket: SocketAddr = format!("{}:80", address.trim()).parse().expect("an address");
@@ -137,9 +110,7 @@ fn answers(socket: SocketAddr, path: &str, marker: &str) -> bool {
     let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
     let request = format!("GET {path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n");
     let mut answer = Vec::new();
-    let exchanged = stream
-        .write_all(request.as_bytes())
-        .and_then(|()| stream.read_to_end(&mut answer).map(drop));
+    let exchanged = stream.write_all(request.as_bytes()).and_then(|()| stream.read_to_end(&mut answer).map(drop));
     let text = String::from_utf8_lossy(&answer);
     exchanged.is_ok() && text.starts_with("HTTP/1.1 200") && text.contains(marker)
 }
@@ -150,17 +121,9 @@ fn idle(arena: &Arena) {
     let pid = status["daemon"]["pid"].as_u64().expect("a pid");
     let ticks = || -> f64 {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("the daemon runs");
-        let after_name = stat
-            .rsplit_once(')')
-            .map(|(_, rest)| rest.to_owned())
-            .unwrap_or_default();
+        let after_name = stat.rsplit_once(')').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
         let fields: Vec<&str> = after_name.split_whitespace().collect();
-        let field = |index: usize| {
-            fields
-                .get(index)
-                .and_then(|text| text.parse::<f64>().ok())
-                .unwrap_or_default()
-        };
+        let field = |index: usize| fields.get(index).and_then(|text| text.parse::<f64>().ok()).unwrap_or_default();
         field(11) + field(12)
     };
     let before = ticks();

@@ -5,14 +5,7 @@ use tracing_subscriber::EnvFilter;
 /// Starts logging. `ARENAD_LOG` takes tracing's filter notation; without it, states and warnings are logged.
 pub fn start(json: bool) {
     let filter = EnvFilter::try_from_env("ARENAD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_target(false);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     // A second start, as tests may do, keeps the first.
-    let _ = if json {
-        builder.json().try_init()
-    } else {
-        builder.with_ansi(false).try_init()
-    };
+    let _ = if json { builder.json().try_init() } else { builder.with_ansi(false).try_init() };
 }

@@ -16,9 +16,7 @@ use arenad::domain::site::MountSpec;
 use serde_json::{Value, json};
 
 fn cases(kind: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/definitions")
-        .join(kind);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions").join(kind);
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("read {}: {error}", folder.display()));
     let mut found: Vec<PathBuf> = entries.map(|entry| entry.expect("a folder's entry").path()).collect();
     found.retain(|path| path.is_dir());
@@ -42,18 +40,12 @@ fn words(root: &Path, error: &DefinitionError) -> String {
     let text = match error {
         DefinitionError::Invalid(diagnostics) => diagnostics.render(Style::default()),
         other => {
-            let cause = other
-                .source()
-                .map(|cause| format!("caused by: {cause}\n"))
-                .unwrap_or_default();
+            let cause = other.source().map(|cause| format!("caused by: {cause}\n")).unwrap_or_default();
             let hint = other.hint().map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
             format!("error: {other}\n{cause}{hint}")
         }
     };
-    text.replace(
-        &root.canonicalize().expect("the case exists").display().to_string(),
-        "<root>",
-    )
+    text.replace(&root.canonicalize().expect("the case exists").display().to_string(), "<root>")
 }
 
 /// Compares with a golden file, or rewrites it; the difference is returned.
@@ -69,12 +61,7 @@ fn compare(golden: &Path, found: &str) -> Option<String> {
     let (wanted, found): (Vec<&str>, Vec<&str>) = (wanted.lines().collect(), found.lines().collect());
     let same = |(a, b): &(&&str, &&str)| a == b;
     let before = wanted.iter().zip(&found).take_while(same).count();
-    let after = wanted[before..]
-        .iter()
-        .rev()
-        .zip(found[before..].iter().rev())
-        .take_while(same)
-        .count();
+    let after = wanted[before..].iter().rev().zip(found[before..].iter().rev()).take_while(same).count();
     let mut difference = format!("{} from line {}\n", golden.display(), before + 1);
     for (sign, lines) in [('-', &wanted), ('+', &found)] {
         for line in &lines[before..lines.len() - after] {
@@ -85,11 +72,7 @@ fn compare(golden: &Path, found: &str) -> Option<String> {
 }
 
 fn assert_same(differences: &[String]) {
-    assert!(
-        differences.is_empty(),
-        "run with UPDATE_EXPECTED=1 if this is meant:\n{}",
-        differences.join("\n")
-    );
+    assert!(differences.is_empty(), "run with UPDATE_EXPECTED=1 if this is meant:\n{}", differences.join("\n"));
 }
 
 #[test]
@@ -183,9 +166,7 @@ fn what_is_resolved_loads_again_and_means_the_same() {
 }
 
 fn good(name: &str) -> Loaded {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/definitions/good")
-        .join(name);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions/good").join(name);
     load(&root).unwrap_or_else(|error| panic!("{}", words(&root, &error)))
 }
 
@@ -194,31 +175,16 @@ fn shorthand_forms_and_defaults_become_domain_types() {
     let loaded = good("mini-like");
     let environment = &loaded.environment;
     let names: Vec<&str> = environment.sites.iter().map(|site| site.name.as_str()).collect();
-    assert_eq!(
-        names,
-        ["shopping", "shopping_admin", "wikipedia"],
-        "sites keep the file's order"
-    );
+    assert_eq!(names, ["shopping", "shopping_admin", "wikipedia"], "sites keep the file's order");
     let shop = &environment.sites[0];
     assert_eq!(shop.url(&environment.host), "http://localhost:7770");
     let service = &shop.services[0];
     assert_eq!(service.environment["WORKERS"], "2");
     assert_eq!(service.limits.memory_bytes, Some(512 << 20), "merged from an anchor");
-    assert!(service.mounts.contains(&MountSpec::Tmpfs {
-        target: "/tmp".to_owned(),
-        size_bytes: Some(64 << 20)
-    }));
-    let ProbeKind::Http(http) = &shop.readiness.probes[0].kind else {
-        panic!("not HTTP")
-    };
-    assert!(
-        http.json
-            .contains(&("/products".to_owned(), JsonExpectation::AtLeast(200.0)))
-    );
-    assert!(
-        http.json
-            .contains(&("/ok".to_owned(), JsonExpectation::Equals("true".to_owned())))
-    );
+    assert!(service.mounts.contains(&MountSpec::Tmpfs { target: "/tmp".to_owned(), size_bytes: Some(64 << 20) }));
+    let ProbeKind::Http(http) = &shop.readiness.probes[0].kind else { panic!("not HTTP") };
+    assert!(http.json.contains(&("/products".to_owned(), JsonExpectation::AtLeast(200.0))));
+    assert!(http.json.contains(&("/ok".to_owned(), JsonExpectation::Equals("true".to_owned()))));
     let admin = &environment.sites[1];
     assert_eq!(admin.public.port, 7780, "taken from the Compose file");
     assert_eq!(admin.url("h"), "http://h:7780/admin");
@@ -271,11 +237,7 @@ fn baseline_inputs_change_with_what_the_baseline_depends_on_and_with_nothing_els
         (environment, "set-base-url", "set-other-url"),
         (environment, "at_least: 200", "at_least: 201"),
         (environment, "warm: [ /catalogue/", "warm: [ /other/"),
-        (
-            environment,
-            "database: shop }\n    ready",
-            "database: shop2 }\n    ready",
-        ),
+        (environment, "database: shop }\n    ready", "database: shop2 }\n    ready"),
         (compose, "WORKERS: 2", "WORKERS: 3"),
         (compose, "mem_limit: 512m", "mem_limit: 513m"),
         (compose, "image: arenad-mini-shop", "image: arenad-mini-shop:2"),
@@ -287,24 +249,13 @@ fn baseline_inputs_change_with_what_the_baseline_depends_on_and_with_nothing_els
 
 #[test]
 fn diagnostics_survive_json_and_colours_are_asked_for() {
-    let root = cases("bad")
-        .into_iter()
-        .find(|path| path.ends_with("52-everything-at-once"))
-        .expect("the case");
-    let Err(DefinitionError::Invalid(diagnostics)) = load(&root) else {
-        panic!("it loads")
-    };
+    let root = cases("bad").into_iter().find(|path| path.ends_with("52-everything-at-once")).expect("the case");
+    let Err(DefinitionError::Invalid(diagnostics)) = load(&root) else { panic!("it loads") };
     assert!(diagnostics.count() >= 15, "{diagnostics}");
     let json = serde_json::to_string(&diagnostics).expect("JSON prints");
-    assert_eq!(
-        serde_json::from_str::<Diagnostics>(&json).expect("JSON reads"),
-        diagnostics
-    );
+    assert_eq!(serde_json::from_str::<Diagnostics>(&json).expect("JSON reads"), diagnostics);
     assert!(!diagnostics.to_string().contains('\u{1b}'));
-    let style = Style {
-        color: true,
-        prefix: "../",
-    };
+    let style = Style { color: true, prefix: "../" };
     let colored = diagnostics.render(style);
     assert!(colored.contains("\u{1b}[") && colored.contains("../environments/x.yaml:"));
 }
@@ -322,10 +273,7 @@ fn line_ends_of_windows_and_a_byte_order_mark_change_nothing() {
     let text = windows.environment.text.replace("name: x", "nam: x");
     windows.environment.text = text;
     let diagnostics = definition::load(&windows, &variables()).expect_err("a key is missing");
-    let places: Vec<_> = diagnostics
-        .iter()
-        .map(|problem| (problem.line, problem.column))
-        .collect();
+    let places: Vec<_> = diagnostics.iter().map(|problem| (problem.line, problem.column)).collect();
     assert_eq!(places, [(1, 1)], "{diagnostics}");
 }
 
@@ -334,10 +282,7 @@ fn a_password_that_looks_like_a_number_is_text_when_a_variable_brings_it() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions/good/variables");
     let located = definition::locate_file(&root.join("environments/x.yaml")).expect("it exists");
     let sources = definition::read(&located).expect("it reads");
-    let given = BTreeMap::from([
-        ("SHOP_PASSWORD".to_owned(), "0012".to_owned()),
-        ("GIVEN".to_owned(), "1".to_owned()),
-    ]);
+    let given = BTreeMap::from([("SHOP_PASSWORD".to_owned(), "0012".to_owned()), ("GIVEN".to_owned(), "1".to_owned())]);
     let loaded = definition::load(&sources, &given).expect("it loads");
     let site = &loaded.environment.sites[0];
     assert_eq!(site.databases["shop"].password.expose(), "0012");
@@ -367,10 +312,7 @@ fn environments_are_found_by_name_folder_and_file() {
 
 #[test]
 fn schemas_describe_what_is_accepted() {
-    for (schema, key) in [
-        (definition::environment_schema(), "sites"),
-        (definition::compose_schema(), "services"),
-    ] {
+    for (schema, key) in [(definition::environment_schema(), "sites"), (definition::compose_schema(), "services")] {
         assert_eq!(schema["additionalProperties"], json!(false));
         assert!(schema["properties"][key]["description"].is_string());
     }

@@ -30,10 +30,7 @@ fn survives(sources: &Sources) {
             let text = diagnostics.render(Style::default());
             assert!(text.len() < LONGEST_BYTES, "{} bytes", text.len());
             for problem in diagnostics.iter() {
-                assert!(
-                    problem.line > 0 && problem.column > 0 && !problem.message.is_empty(),
-                    "{problem:?}"
-                );
+                assert!(problem.line > 0 && problem.column > 0 && !problem.message.is_empty(), "{problem:?}");
             }
         }
     }
@@ -209,19 +206,8 @@ proptest! {
 #[test]
 fn deep_nesting_is_answered() {
     for depth in [41, 1_000, 100_000] {
-        for (open, close) in [
-            ("[", "]"),
-            ("{a: ", "}"),
-            ("- ", ""),
-            ("? ", ""),
-            ("!!seq [", "]"),
-            ("[{", "}]"),
-        ] {
-            survives(&with_environment(format!(
-                "name: x\nsites:\n  {}{}",
-                open.repeat(depth),
-                close.repeat(depth)
-            )));
+        for (open, close) in [("[", "]"), ("{a: ", "}"), ("- ", ""), ("? ", ""), ("!!seq [", "]"), ("[{", "}]")] {
+            survives(&with_environment(format!("name: x\nsites:\n  {}{}", open.repeat(depth), close.repeat(depth))));
         }
     }
     let mut steps = String::new();
@@ -237,21 +223,14 @@ fn alias_bombs_are_answered() {
     let mut merges = "x-0: &m0 { k0: v }\n".to_owned();
     for level in 1..60 {
         let before = level - 1;
-        lists += &format!(
-            "x-{level}: &l{level} [{}]\n",
-            vec![format!("*l{before}"); 20].join(", ")
-        );
+        lists += &format!("x-{level}: &l{level} [{}]\n", vec![format!("*l{before}"); 20].join(", "));
         merges += &format!(
             "x-{level}: &m{level} {{ <<: [*m{before}, *m{before}], a{level}: *m{before}, b{level}: *m{before} }}\n"
         );
     }
     survives(&with_environment(lists + "sites: *l59\n"));
     survives(&with_compose(merges + "services: { shopping: *m59 }\n"));
-    let long = format!(
-        "x-a: &a {}\nservices: [{}]\n",
-        "x".repeat(100_000),
-        vec!["*a"; 10_000].join(", ")
-    );
+    let long = format!("x-a: &a {}\nservices: [{}]\n", "x".repeat(100_000), vec!["*a"; 10_000].join(", "));
     survives(&with_compose(long));
 }
 
@@ -263,24 +242,14 @@ fn huge_files_are_answered() {
     survives(&with_environment("\"".repeat(largest)));
     survives(&with_environment("a: b\n".repeat(largest / 5)));
     survives(&with_environment("- ".repeat(largest / 2)));
-    survives(&with_compose(format!(
-        "services:\n  shopping:\n    command: [{}]\n",
-        "a, ".repeat(largest / 4)
-    )));
-    let unknown: String = (0..largest / 12)
-        .map(|number| format!("k{number}: 1\n"))
-        .take(19_000)
-        .collect();
+    survives(&with_compose(format!("services:\n  shopping:\n    command: [{}]\n", "a, ".repeat(largest / 4))));
+    let unknown: String = (0..largest / 12).map(|number| format!("k{number}: 1\n")).take(19_000).collect();
     survives(&with_compose(unknown));
-    let services: String = (0..6_000)
-        .map(|number| format!("  s{number}: {{ image: i, depends_on: [s{}] }}\n", number + 1))
-        .collect();
+    let services: String =
+        (0..6_000).map(|number| format!("  s{number}: {{ image: i, depends_on: [s{}] }}\n", number + 1)).collect();
     survives(&with_compose(format!("services:\n{services}")));
     let ports: String = (0..20_000).map(|number| format!("'{number}:80', ")).collect();
-    survives(&with_compose(format!(
-        "services: {{ shopping: {{ image: i, ports: [{}] }} }}",
-        &ports[..200_000]
-    )));
+    survives(&with_compose(format!("services: {{ shopping: {{ image: i, ports: [{}] }} }}", &ports[..200_000])));
     survives(&with_environment(format!("name: {}", "${A:-".repeat(largest / 8))));
     survives(&with_environment(format!("name: '{}'", "$".repeat(largest / 2))));
     let mut sources = good();
@@ -293,10 +262,8 @@ fn huge_files_are_answered() {
     sources.dotenv = Some(SourceFile::new("compose/.env", doubling));
     survives(&sources);
     sources.dotenv = None;
-    sources.environment.text = sources
-        .environment
-        .text
-        .replace("ready for connections$$", &"(a{1,1000}){1,1000}".repeat(3));
+    sources.environment.text =
+        sources.environment.text.replace("ready for connections$$", &"(a{1,1000}){1,1000}".repeat(3));
     survives(&sources);
 }
 

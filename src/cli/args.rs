@@ -34,13 +34,7 @@ pub struct Global {
     #[arg(long, global = true, env = "ARENAD_HOST", value_name = "ADDRESS")]
     pub host: Option<String>,
     /// The token for a daemon on TCP
-    #[arg(
-        long,
-        global = true,
-        env = "ARENAD_TOKEN",
-        value_name = "TOKEN",
-        hide_env_values = true
-    )]
+    #[arg(long, global = true, env = "ARENAD_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub token: Option<String>,
 }
 
@@ -292,12 +286,7 @@ pub struct OpenArgs {
 #[derive(Debug, Clone, Args)]
 pub struct EngineArgs {
     /// The Docker engine
-    #[arg(
-        long,
-        env = "DOCKER_HOST",
-        value_name = "ADDRESS",
-        default_value = "unix:///var/run/docker.sock"
-    )]
+    #[arg(long, env = "DOCKER_HOST", value_name = "ADDRESS", default_value = "unix:///var/run/docker.sock")]
     pub engine: String,
     /// The block of addresses that instance networks are cut from
     #[arg(long, env = "ARENAD_SUBNETS", value_name = "CIDR", default_value_t = Subnet::DEFAULT_BLOCK)]

@@ -32,9 +32,7 @@ pub fn state_dir(global: &Global) -> anyhow::Result<PathBuf> {
     }
     let state_home = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-    let base = state_home
-        .or_else(home)
-        .context("find a state directory: HOME is not set; give --state-dir")?;
+    let base = state_home.or_else(home).context("find a state directory: HOME is not set; give --state-dir")?;
     Ok(base.join("arenad"))
 }
 
@@ -58,25 +56,14 @@ impl Client {
             Some(url) if url.starts_with("http://") => (builder, url.trim_end_matches('/').to_owned()),
             Some(url) => {
                 let Some(path) = url.strip_prefix("unix://") else {
-                    return Err(Failure::usage(format!(
-                        "`{url}` is neither unix:///path nor http://host:port"
-                    )));
+                    return Err(Failure::usage(format!("`{url}` is neither unix:///path nor http://host:port")));
                 };
                 (builder.unix_socket(PathBuf::from(path)), "http://arenad".to_owned())
             }
-            None => (
-                builder.unix_socket(state_dir.join("arenad.sock")),
-                "http://arenad".to_owned(),
-            ),
+            None => (builder.unix_socket(state_dir.join("arenad.sock")), "http://arenad".to_owned()),
         };
         let http = builder.build().context("prepare the HTTP client")?;
-        Ok(Self {
-            http,
-            base,
-            token: global.token.clone(),
-            state_dir,
-            is_given: given.is_some(),
-        })
+        Ok(Self { http, base, token: global.token.clone(), state_dir, is_given: given.is_some() })
     }
 
     /// Where this client's daemon keeps its files, if it is on this machine.
@@ -94,11 +81,7 @@ impl Client {
 
     /// Whether a daemon answers.
     pub async fn is_running(&self) -> bool {
-        let asked = self
-            .request(Method::GET, "/v1/version")
-            .timeout(Duration::from_secs(5))
-            .send()
-            .await;
+        let asked = self.request(Method::GET, "/v1/version").timeout(Duration::from_secs(5)).send().await;
         asked.is_ok_and(|answer| answer.status().is_success())
     }
 
@@ -138,19 +121,12 @@ impl Client {
         let text = answer.text().await.unwrap_or_default();
         match serde_json::from_str::<Problem>(&text) {
             Ok(problem) => Err(from_problem(problem)),
-            Err(_) => Err(Failure::new(
-                exit_code::FAILED,
-                anyhow::anyhow!("the daemon answered {status}: {text}"),
-            )),
+            Err(_) => Err(Failure::new(exit_code::FAILED, anyhow::anyhow!("the daemon answered {status}: {text}"))),
         }
     }
 
     fn unreachable(&self, error: reqwest::Error) -> Failure {
-        let place = if self.is_given {
-            self.base.clone()
-        } else {
-            self.state_dir.display().to_string()
-        };
+        let place = if self.is_given { self.base.clone() } else { self.state_dir.display().to_string() };
         let error = anyhow::Error::new(error.without_url());
         if self.is_given {
             return Failure::new(exit_code::FAILED, error.context(format!("reach the daemon at {place}")));
@@ -256,8 +232,5 @@ impl Client {
 fn log_tail(path: &std::path::Path) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(10)..]
-        .iter()
-        .map(|line| format!("    {line}\n"))
-        .collect()
+    lines[lines.len().saturating_sub(10)..].iter().map(|line| format!("    {line}\n")).collect()
 }

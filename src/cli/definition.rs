@@ -30,12 +30,10 @@ pub fn root(given: Option<&Path>) -> Result<PathBuf, Failure> {
     }
     let here = std::env::current_dir().context("find the current folder")?;
     let program = std::env::current_exe().ok();
-    definition::find_root(&here)
-        .or_else(|| program.as_deref().and_then(definition::find_root))
-        .ok_or_else(|| {
-            Failure::usage("no folder from here upwards has environments/ and compose/")
-                .hint("change into arenad's folder, or give --root")
-        })
+    definition::find_root(&here).or_else(|| program.as_deref().and_then(definition::find_root)).ok_or_else(|| {
+        Failure::usage("no folder from here upwards has environments/ and compose/")
+            .hint("change into arenad's folder, or give --root")
+    })
 }
 
 /// Locates the definition by file or name.
@@ -63,33 +61,22 @@ pub fn load(located: &Located) -> Result<Found, Failure> {
         let text = diagnostics.render(Style { color, prefix: "" });
         let count = diagnostics.count();
         let plural = if count == 1 { "problem" } else { "problems" };
-        Failure::new(
-            exit_code::USAGE,
-            anyhow::anyhow!("the definition has {count} {plural}\n\n{}", text.trim_end()),
-        )
+        Failure::new(exit_code::USAGE, anyhow::anyhow!("the definition has {count} {plural}\n\n{}", text.trim_end()))
     })?;
     Ok(Found { sources, loaded })
 }
 
 /// What the daemon is sent: the texts, and of this shell's variables those that the files mention.
 pub fn up_request(found: &Found, sites: Vec<String>) -> UpRequest {
-    let text = |file: &definition::SourceFile| SourceText {
-        path: file.path.display().to_string(),
-        text: file.text.clone(),
-    };
-    let of_shell = found
-        .loaded
-        .variables
-        .iter()
-        .filter(|used| used.origin == VariableOrigin::Shell);
+    let text =
+        |file: &definition::SourceFile| SourceText { path: file.path.display().to_string(), text: file.text.clone() };
+    let of_shell = found.loaded.variables.iter().filter(|used| used.origin == VariableOrigin::Shell);
     UpRequest {
         root: found.sources.root.display().to_string(),
         environment: text(&found.sources.environment),
         compose: text(&found.sources.compose),
         dotenv: found.sources.dotenv.as_ref().map(text),
-        variables: of_shell
-            .map(|used| (used.name.clone(), used.value.expose().to_owned()))
-            .collect(),
+        variables: of_shell.map(|used| (used.name.clone(), used.value.expose().to_owned())).collect(),
         sites,
     }
 }

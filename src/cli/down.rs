@@ -27,10 +27,7 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
     let chosen = choose(&status, args)?;
     for (environment, sites) in chosen {
         say(global, &format!("taking {environment} down"));
-        let request = DownRequest {
-            sites,
-            purge: args.purge,
-        };
+        let request = DownRequest { sites, purge: args.purge };
         let path = format!("/v1/environments/{environment}/down");
         let work = client.run(Method::POST, &path, &request);
         tokio::select! {
@@ -68,11 +65,7 @@ fn choose(status: &Status, args: &DownArgs) -> Result<Vec<(String, Vec<String>)>
     let mut chosen = Vec::new();
     let mut missing = args.sites.clone();
     for environment in &status.environments {
-        if args
-            .environment
-            .as_ref()
-            .is_some_and(|wanted| *wanted != environment.name)
-        {
+        if args.environment.as_ref().is_some_and(|wanted| *wanted != environment.name) {
             continue;
         }
         let has = |site: &&String| environment.sites.iter().any(|known| known.name == **site);
@@ -118,14 +111,7 @@ async fn purge_snapshots(client: &Client) -> Result<(), Failure> {
 /// Only what arenad made: a state directory that someone put other things into is kept.
 fn remove_files(client: &Client) -> Result<(), Failure> {
     let folder = client.state_dir();
-    for name in [
-        "arenad.db",
-        "arenad.db-wal",
-        "arenad.db-shm",
-        "arenad.log",
-        "arenad.sock",
-        "lock",
-    ] {
+    for name in ["arenad.db", "arenad.db-wal", "arenad.db-shm", "arenad.log", "arenad.sock", "lock"] {
         match std::fs::remove_file(folder.join(name)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}

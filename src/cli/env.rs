@@ -10,15 +10,7 @@ use super::{definition, exit_code, output};
 use crate::domain::site::Environment;
 
 /// WebArena's sites, in the order in which its documents list them.
-const NAMES: [&str; 7] = [
-    "SHOPPING",
-    "SHOPPING_ADMIN",
-    "REDDIT",
-    "GITLAB",
-    "WIKIPEDIA",
-    "MAP",
-    "HOMEPAGE",
-];
+const NAMES: [&str; 7] = ["SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE"];
 
 /// What stands for a site that is not there.
 const ABSENT: &str = "todo";
@@ -26,20 +18,14 @@ const ABSENT: &str = "todo";
 /// Prints the variables.
 pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, Failure> {
     let given = &args.definition;
-    let located = definition::locate(
-        given.environment.as_deref(),
-        given.file.as_deref(),
-        given.root.as_deref(),
-    )?;
+    let located = definition::locate(given.environment.as_deref(), given.file.as_deref(), given.root.as_deref())?;
     let found = definition::load(&located)?;
     let variables = variables(&found.loaded.environment, args.reader);
     let format = if global.json { EnvFormat::Json } else { args.format };
     match format {
         EnvFormat::Json => {
-            let object: serde_json::Map<String, serde_json::Value> = variables
-                .into_iter()
-                .map(|(name, value)| (name, value.into()))
-                .collect();
+            let object: serde_json::Map<String, serde_json::Value> =
+                variables.into_iter().map(|(name, value)| (name, value.into())).collect();
             output::print_json(&object)?;
         }
         EnvFormat::Shell => {
@@ -58,10 +44,7 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, Failure> {
 
 fn variables(environment: &Environment, reader: EnvReader) -> Vec<(String, String)> {
     let url = |name: &str| {
-        let site = environment
-            .sites
-            .iter()
-            .find(|site| site.public.variable.as_deref() == Some(name));
+        let site = environment.sites.iter().find(|site| site.public.variable.as_deref() == Some(name));
         site.map_or_else(|| ABSENT.to_owned(), |site| site.url(&environment.host))
     };
     let plain = NAMES.iter().map(|name| ((*name).to_owned(), url(name)));

@@ -17,11 +17,7 @@ pub struct Failure {
 impl Failure {
     /// A failure with that exit code.
     pub fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
-        Self {
-            error: error.into(),
-            hint: None,
-            code,
-        }
+        Self { error: error.into(), hint: None, code }
     }
 
     /// A wrong command line.

@@ -10,10 +10,7 @@ pub fn sites(
     names: &[String],
 ) -> Result<Vec<(String, Vec<String>)>, Failure> {
     if names.is_empty() {
-        let all = status
-            .environments
-            .iter()
-            .filter(|known| environment.is_none_or(|wanted| wanted == known.name));
+        let all = status.environments.iter().filter(|known| environment.is_none_or(|wanted| wanted == known.name));
         let chosen: Vec<(String, Vec<String>)> = all.map(|known| (known.name.clone(), Vec::new())).collect();
         return match (chosen.is_empty(), environment) {
             (false, _) => Ok(chosen),
@@ -35,9 +32,8 @@ pub fn sites(
 /// The site of that name that is up.
 pub fn site<'a>(status: &'a Status, environment: Option<&str>, name: &str) -> Result<&'a Site, Failure> {
     let all = || status.environments.iter().flat_map(|known| &known.sites);
-    let found: Vec<&Site> = all()
-        .filter(|site| site.name == name && environment.is_none_or(|wanted| wanted == site.environment))
-        .collect();
+    let found: Vec<&Site> =
+        all().filter(|site| site.name == name && environment.is_none_or(|wanted| wanted == site.environment)).collect();
     match found.as_slice() {
         [site] => Ok(site),
         [] => {
@@ -56,10 +52,8 @@ pub fn site<'a>(status: &'a Status, environment: Option<&str>, name: &str) -> Re
         }
         several => {
             let environments: Vec<&str> = several.iter().map(|site| site.environment.as_str()).collect();
-            Err(
-                Failure::usage(format!("`{name}` is a site of {}", environments.join(" and ")))
-                    .hint("say which with --environment"),
-            )
+            Err(Failure::usage(format!("`{name}` is a site of {}", environments.join(" and ")))
+                .hint("say which with --environment"))
         }
     }
 }

@@ -63,10 +63,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
 }
 
 fn version(json: bool) -> Result<u8, Failure> {
-    let version = crate::wire::Version {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        api: "v1".to_owned(),
-    };
+    let version = crate::wire::Version { version: env!("CARGO_PKG_VERSION").to_owned(), api: "v1".to_owned() };
     if json {
         output::print_json(&version)?;
     } else {
@@ -78,8 +75,6 @@ fn version(json: bool) -> Result<u8, Failure> {
 /// `arenad logs | head` ends when head has seen enough; that is no failure.
 fn is_closed_pipe(failure: &Failure) -> bool {
     failure.error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
     })
 }

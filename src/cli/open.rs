@@ -20,9 +20,7 @@ pub async fn run(global: &Global, args: &OpenArgs) -> Result<u8, Failure> {
         return Ok(exit_code::OK);
     }
     println!("{}", site.url);
-    let has_display = ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"]
-        .iter()
-        .any(|name| std::env::var_os(name).is_some())
+    let has_display = ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].iter().any(|name| std::env::var_os(name).is_some())
         || cfg!(target_os = "macos");
     if args.print || !has_display {
         return Ok(exit_code::OK);
@@ -38,8 +36,5 @@ pub async fn run(global: &Global, args: &OpenArgs) -> Result<u8, Failure> {
             return Ok(exit_code::OK);
         }
     }
-    Err(Failure::new(
-        exit_code::FAILED,
-        anyhow::anyhow!("no program was found that opens a browser"),
-    ))
+    Err(Failure::new(exit_code::FAILED, anyhow::anyhow!("no program was found that opens a browser")))
 }

@@ -26,11 +26,7 @@ pub fn table(headings: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(
-        headings
-            .iter()
-            .map(|heading| Cell::new(heading).add_attribute(Attribute::Bold)),
-    );
+    table.set_header(headings.iter().map(|heading| Cell::new(heading).add_attribute(Attribute::Bold)));
     if !is_colored() {
         table.force_no_tty();
     }
@@ -60,11 +56,7 @@ pub fn age(timestamp: &str) -> String {
     let Ok(then) = timestamp.parse::<Timestamp>() else {
         return timestamp.to_owned();
     };
-    let seconds = Timestamp::now()
-        .since(then)
-        .and_then(|span| span.total(Unit::Second))
-        .unwrap_or_default()
-        .max(0.0);
+    let seconds = Timestamp::now().since(then).and_then(|span| span.total(Unit::Second)).unwrap_or_default().max(0.0);
     match seconds {
         s if s < 120.0 => format!("{s:.0}s"),
         s if s < 7200.0 => format!("{:.0}m", (s / 60.0).floor()),

@@ -32,11 +32,8 @@ struct Board {
 impl Board {
     fn new(is_silent: bool) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
-        let target = if is_terminal && !is_silent {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
+        let target =
+            if is_terminal && !is_silent { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         Self {
             bars: MultiProgress::with_draw_target(target),
             lines: BTreeMap::new(),
@@ -169,15 +166,9 @@ async fn wait_one(client: &Client, operation: Operation) -> Result<Operation, Fa
 }
 
 fn sites_of<'a>(status: &'a Status, operations: &'a [Operation]) -> impl Iterator<Item = &'a Site> {
-    status
-        .environments
-        .iter()
-        .flat_map(|environment| &environment.sites)
-        .filter(|site| {
-            operations
-                .iter()
-                .any(|operation| operation.environment == site.environment && operation.site == site.name)
-        })
+    status.environments.iter().flat_map(|environment| &environment.sites).filter(|site| {
+        operations.iter().any(|operation| operation.environment == site.environment && operation.site == site.name)
+    })
 }
 
 async fn unfinished(client: &Client, operations: &[Operation]) -> String {
@@ -193,18 +184,12 @@ async fn unfinished(client: &Client, operations: &[Operation]) -> String {
 
 /// Turns operations that did not end well into one failure.
 pub fn check(operations: &[Operation]) -> Result<(), Failure> {
-    let failed: Vec<&Operation> = operations
-        .iter()
-        .filter(|operation| operation.state != "done")
-        .collect();
+    let failed: Vec<&Operation> = operations.iter().filter(|operation| operation.state != "done").collect();
     let Some(first) = failed.first() else { return Ok(()) };
     let told: Vec<String> = failed
         .iter()
         .map(|operation| {
-            let reason = operation
-                .reason
-                .as_deref()
-                .unwrap_or("something else was asked for in the meantime");
+            let reason = operation.reason.as_deref().unwrap_or("something else was asked for in the meantime");
             format!("{}: {reason}", operation.site)
         })
         .collect();

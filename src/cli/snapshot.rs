@@ -45,23 +45,13 @@ async fn take(client: &Client, global: &Global, args: &TakeArgs) -> Result<u8, F
     let status = client.status().await?;
     let site = find::site(&status, args.environment.as_deref(), &args.site)?;
     let path = format!("/v1/environments/{}/sites/{}/snapshots", site.environment, site.name);
-    let accepted: Accepted = client
-        .send(
-            Method::POST,
-            &path,
-            &TakeRequest {
-                name: args.name.clone(),
-            },
-        )
-        .await?;
+    let accepted: Accepted = client.send(Method::POST, &path, &TakeRequest { name: args.name.clone() }).await?;
     let ended = match args.wait.detach {
         true => accepted.operations,
         false => progress::wait(client, accepted.operations, args.wait.wait_timeout, global.json).await?,
     };
     if global.json {
-        output::print_json(&Accepted {
-            operations: ended.clone(),
-        })?;
+        output::print_json(&Accepted { operations: ended.clone() })?;
     }
     if !args.wait.detach {
         progress::check(&ended)?;
@@ -76,9 +66,7 @@ async fn take(client: &Client, global: &Global, args: &TakeArgs) -> Result<u8, F
 
 async fn remove(client: &Client, global: &Global, args: &RmArgs) -> Result<u8, Failure> {
     for id in &args.snapshots {
-        client
-            .run(Method::DELETE, &format!("/v1/snapshots/{id}"), &serde_json::json!({}))
-            .await?;
+        client.run(Method::DELETE, &format!("/v1/snapshots/{id}"), &serde_json::json!({})).await?;
         if !global.json {
             println!("{id}");
         }

@@ -35,11 +35,7 @@ async fn once(client: &Client, global: &Global, clear: bool) -> Result<u8, Failu
     }
     let status = client.status().await?;
     let is_fine = status.conditions.iter().all(|condition| condition.status != "False")
-        && status
-            .environments
-            .iter()
-            .flat_map(|environment| &environment.sites)
-            .all(|site| site.state == "ready");
+        && status.environments.iter().flat_map(|environment| &environment.sites).all(|site| site.state == "ready");
     let code = if is_fine { exit_code::OK } else { exit_code::NOT_READY };
     if global.json {
         output::print_json(&status)?;
@@ -54,12 +50,7 @@ async fn once(client: &Client, global: &Global, clear: bool) -> Result<u8, Failu
 
 fn print_human(status: &Status) {
     for condition in status.conditions.iter().filter(|condition| condition.status == "False") {
-        println!(
-            "! {} for {}: {}",
-            condition.reason,
-            age(&condition.last_transition_time),
-            condition.message
-        );
+        println!("! {} for {}: {}", condition.reason, age(&condition.last_transition_time), condition.message);
     }
     if status.environments.is_empty() {
         println!("nothing is up (`arenad up` brings sites up)");
@@ -96,16 +87,8 @@ fn print_human(status: &Status) {
             }
         } else if site.state != "ready" {
             let stage = site.stage.as_deref().unwrap_or("-");
-            let waiting = site
-                .waiting_for
-                .as_deref()
-                .map(|waiting| format!(": {}", first_line(waiting)));
-            println!(
-                "\n{} is {}: {stage}{}",
-                site.name,
-                site.state,
-                waiting.unwrap_or_default()
-            );
+            let waiting = site.waiting_for.as_deref().map(|waiting| format!(": {}", first_line(waiting)));
+            println!("\n{} is {}: {stage}{}", site.name, site.state, waiting.unwrap_or_default());
         } else if let Some(missed) = &site.waiting_for {
             println!("\n{} missed a probe: {}", site.name, first_line(missed));
         }
@@ -132,15 +115,7 @@ pub async fn ps(global: &Global) -> Result<u8, Failure> {
         output::print_json(&rows)?;
         return Ok(exit_code::OK);
     }
-    let mut table = output::table(&[
-        "ENVIRONMENT",
-        "SITE",
-        "SERVICE",
-        "CONTAINER",
-        "GENERATION",
-        "STATE",
-        "ADDRESS",
-    ]);
+    let mut table = output::table(&["ENVIRONMENT", "SITE", "SERVICE", "CONTAINER", "GENERATION", "STATE", "ADDRESS"]);
     for site in sites {
         for container in &site.containers {
             table.add_row([

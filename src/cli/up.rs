@@ -24,9 +24,7 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     client.ensure_daemon(&args.engine).await?;
     let path = format!("/v1/environments/{}", environment.name);
-    let accepted: Accepted = client
-        .send(Method::PUT, &path, &definition::up_request(&found, sites))
-        .await?;
+    let accepted: Accepted = client.send(Method::PUT, &path, &definition::up_request(&found, sites)).await?;
     if args.wait.detach {
         if global.json {
             output::print_json(&accepted)?;
@@ -35,30 +33,20 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
     }
     let ended = progress::wait(&client, accepted.operations, args.wait.wait_timeout, global.json).await?;
     if global.json {
-        output::print_json(&Accepted {
-            operations: ended.clone(),
-        })?;
+        output::print_json(&Accepted { operations: ended.clone() })?;
     }
     progress::check(&ended)?;
     if !global.json {
         let brought: Vec<&str> = ended.iter().map(|operation| operation.site.as_str()).collect();
         println!();
         let mut table = output::table(&["SITE", "URL", "ACCOUNT", "PASSWORD"]);
-        for site in environment
-            .sites
-            .iter()
-            .filter(|site| brought.contains(&site.name.as_str()))
-        {
+        for site in environment.sites.iter().filter(|site| brought.contains(&site.name.as_str())) {
             let url = site.url(&environment.host);
             match site.accounts.as_slice() {
                 [] => drop(table.add_row([site.name.as_str(), &url, "-", "-"])),
                 accounts => {
                     for (index, account) in accounts.iter().enumerate() {
-                        let first = if index == 0 {
-                            (site.name.as_str(), url.as_str())
-                        } else {
-                            ("", "")
-                        };
+                        let first = if index == 0 { (site.name.as_str(), url.as_str()) } else { ("", "") };
                         table.add_row([first.0, first.1, &account.username, account.password.expose()]);
                     }
                 }
@@ -83,10 +71,7 @@ fn choose(args: &UpArgs) -> Result<(crate::definition::Located, Vec<String>), Fa
         return Ok((definition::locate(None, None, Some(&root))?, Vec::new()));
     };
     if known.iter().any(|name| name.as_str() == first) {
-        return Ok((
-            definition::locate(Some(first), None, Some(&root))?,
-            args.names[1..].to_vec(),
-        ));
+        return Ok((definition::locate(Some(first), None, Some(&root))?, args.names[1..].to_vec()));
     }
     let default = definition::locate(None, None, Some(&root));
     if let Ok(located) = default {
@@ -97,8 +82,5 @@ fn choose(args: &UpArgs) -> Result<(crate::definition::Located, Vec<String>), Fa
             return Ok((located, args.names.clone()));
         }
     }
-    Ok((
-        definition::locate(Some(first), None, Some(&root))?,
-        args.names[1..].to_vec(),
-    ))
+    Ok((definition::locate(Some(first), None, Some(&root))?, args.names[1..].to_vec()))
 }

@@ -87,10 +87,8 @@ pub struct TakenPort {
 }
 
 fn list_taken(taken: &[TakenPort]) -> String {
-    let shown: Vec<String> = taken
-        .iter()
-        .map(|port| format!("{} (for {}) is held by {}", port.address, port.site, port.owner))
-        .collect();
+    let shown: Vec<String> =
+        taken.iter().map(|port| format!("{} (for {}) is held by {}", port.address, port.site, port.owner)).collect();
     shown.join("; ")
 }
 
@@ -132,14 +130,9 @@ impl Environments {
         self.read(|running| {
             let handles = |environment: &Running| {
                 let sites = environment.definition.sites.iter();
-                sites
-                    .filter_map(|site| environment.instances.get(&site.name).cloned())
-                    .collect()
+                sites.filter_map(|site| environment.instances.get(&site.name).cloned()).collect()
             };
-            running
-                .values()
-                .map(|environment| (environment.definition.clone(), handles(environment)))
-                .collect()
+            running.values().map(|environment| (environment.definition.clone(), handles(environment))).collect()
         })
     }
 
@@ -154,19 +147,10 @@ impl Environments {
         let Some((environment, handles)) = listed.iter().find(|(environment, _)| environment.name.as_str() == name)
         else {
             if let Some(stranded) = self.stranded.get(name) {
-                return Err(EnvironmentError::Stranded {
-                    name: name.to_owned(),
-                    trouble: stranded.trouble,
-                });
+                return Err(EnvironmentError::Stranded { name: name.to_owned(), trouble: stranded.trouble });
             }
-            let known = listed
-                .iter()
-                .map(|(environment, _)| environment.name.to_string())
-                .collect();
-            return Err(EnvironmentError::UnknownEnvironment {
-                name: name.to_owned(),
-                known,
-            });
+            let known = listed.iter().map(|(environment, _)| environment.name.to_string()).collect();
+            return Err(EnvironmentError::UnknownEnvironment { name: name.to_owned(), known });
         };
         if sites.is_empty() {
             return Ok(handles.clone());
@@ -174,15 +158,13 @@ impl Environments {
         sites
             .iter()
             .map(|site| {
-                handles
-                    .iter()
-                    .find(|handle| handle.site.name.as_str() == site)
-                    .cloned()
-                    .ok_or_else(|| EnvironmentError::UnknownSite {
+                handles.iter().find(|handle| handle.site.name.as_str() == site).cloned().ok_or_else(|| {
+                    EnvironmentError::UnknownSite {
                         environment: environment.name.to_string(),
                         name: site.clone(),
                         known: handles.iter().map(|handle| handle.site.name.to_string()).collect(),
-                    })
+                    }
+                })
             })
             .collect()
     }
@@ -191,10 +173,8 @@ impl Environments {
     fn busy(&self) -> BTreeSet<String> {
         let handles = self.list().into_iter().flat_map(|(_, handles)| handles);
         let works = |handle: &InstanceHandle| {
-            matches!(
-                handle.report().state.name(),
-                "preparing" | "starting" | "resetting" | "stopping"
-            ) || handle.report().stage.is_some()
+            matches!(handle.report().state.name(), "preparing" | "starting" | "resetting" | "stopping")
+                || handle.report().stage.is_some()
         };
         handles.filter(works).map(|handle| handle.id.to_string()).collect()
     }
@@ -229,23 +209,13 @@ impl Environments {
         let chosen = choose_sites(&definition, sites)?;
         self.retire_changed(&definition, &chosen).await?;
         let present = self.read(|running| {
-            running
-                .get(definition.name.as_str())
-                .map(|running| running.instances.clone())
-                .unwrap_or_default()
+            running.get(definition.name.as_str()).map(|running| running.instances.clone()).unwrap_or_default()
         });
-        let new: Vec<&Site> = chosen
-            .iter()
-            .copied()
-            .filter(|site| !present.contains_key(&site.name))
-            .collect();
+        let new: Vec<&Site> = chosen.iter().copied().filter(|site| !present.contains_key(&site.name)).collect();
         let mut routes = self.open_ports(&definition, &new).await?;
         self.shared.store.save_environment(&stored).await?;
         for site in &chosen {
-            self.shared
-                .store
-                .want_instance(&InstanceId::serving(&definition.name, &site.name), true)
-                .await?;
+            self.shared.store.want_instance(&InstanceId::serving(&definition.name, &site.name), true).await?;
         }
         let mut instances = present;
         for site in new {
@@ -256,10 +226,8 @@ impl Environments {
                 instances.insert(site.name.clone(), handle);
             }
         }
-        let handles: Vec<InstanceHandle> = chosen
-            .iter()
-            .filter_map(|site| instances.get(&site.name).cloned())
-            .collect();
+        let handles: Vec<InstanceHandle> =
+            chosen.iter().filter_map(|site| instances.get(&site.name).cloned()).collect();
         self.stranded.forget(definition.name.as_str());
         self.write(|running| running.insert(definition.name.to_string(), Running { definition, instances }));
         let mut begun = Vec::new();
@@ -273,10 +241,7 @@ impl Environments {
     /// Takes down the sites whose definition is another now; they come up again by the new one.
     async fn retire_changed(&self, definition: &Environment, chosen: &[&Site]) -> Result<(), EnvironmentError> {
         let present = self.read(|running| {
-            running
-                .get(definition.name.as_str())
-                .map(|running| running.instances.clone())
-                .unwrap_or_default()
+            running.get(definition.name.as_str()).map(|running| running.instances.clone()).unwrap_or_default()
         });
         let is_changed = |handle: &InstanceHandle| {
             let now = chosen.iter().find(|site| site.name == handle.site.name);
@@ -295,11 +260,7 @@ impl Environments {
 
     /// Lets a driver end and waits until its port is free again.
     async fn dismiss(&self, environment: &str, site: &SiteName, handle: InstanceHandle) {
-        self.write(|running| {
-            running
-                .get_mut(environment)
-                .and_then(|running| running.instances.remove(site))
-        });
+        self.write(|running| running.get_mut(environment).and_then(|running| running.instances.remove(site)));
         let mut changes = handle.changes();
         drop(handle);
         while changes.changed().await.is_ok() {}
@@ -315,10 +276,7 @@ impl Environments {
         let mut taken = Vec::new();
         for site in sites {
             let address = SocketAddr::new(definition.listen, site.public.port);
-            let hold = HoldLimits {
-                requests: site.reset.hold_requests,
-                timeout: site.reset.hold_timeout,
-            };
+            let hold = HoldLimits { requests: site.reset.hold_requests, timeout: site.reset.hold_timeout };
             match self.shared.gateway.open(address, hold, site.name.as_str()) {
                 Ok(route) => {
                     routes.insert(site.name.clone(), route);
@@ -328,11 +286,7 @@ impl Environments {
                         OpenError::PortTaken { .. } => ports::owner(self.shared.engine.as_ref(), address).await,
                         error => describe(&error),
                     };
-                    taken.push(TakenPort {
-                        site: site.name.to_string(),
-                        address,
-                        owner,
-                    });
+                    taken.push(TakenPort { site: site.name.to_string(), address, owner });
                 }
             }
         }
@@ -381,11 +335,7 @@ impl Environments {
             let message = format!("environment {name} is down");
             self.shared.events.note("environment.down", None, &message).await;
         }
-        if troubled.is_empty() {
-            Ok(())
-        } else {
-            Err(EnvironmentError::NotDown(troubled))
-        }
+        if troubled.is_empty() { Ok(()) } else { Err(EnvironmentError::NotDown(troubled)) }
     }
 
     async fn purge(&self, environment: &str, sites: &[Arc<Site>]) -> Result<(), EnvironmentError> {
@@ -397,14 +347,9 @@ impl Environments {
         }
         let still_needed: BTreeSet<String> = self.read(|running| {
             let handles = running.values().flat_map(|running| running.instances.values());
-            handles
-                .flat_map(|handle| handle.site.services.iter().map(|service| service.image.clone()))
-                .collect()
+            handles.flat_map(|handle| handle.site.services.iter().map(|service| service.image.clone())).collect()
         });
-        let built = sites
-            .iter()
-            .flat_map(|site| &site.services)
-            .filter(|service| service.build.is_some());
+        let built = sites.iter().flat_map(|site| &site.services).filter(|service| service.build.is_some());
         let mut tags: BTreeSet<String> = built.map(|service| service.image.clone()).collect();
         tags.retain(|tag| !still_needed.contains(tag));
         let ours = &self.shared.installation;
@@ -455,21 +400,14 @@ impl Environments {
             let id = InstanceId::serving(&environment, &site);
             self.shared.store.want_instance(&id, false).await?;
             for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
-                let remains = Remains {
-                    installation: &self.shared.installation,
-                    instance: &id,
-                    role,
-                    except: None,
-                };
+                let remains = Remains { installation: &self.shared.installation, instance: &id, role, except: None };
                 launch::remove(self.shared.engine.as_ref(), remains).await?;
             }
         }
         if purge {
             let defined = stranded.definition.iter().flat_map(|definition| &definition.sites);
-            let gone: Vec<Arc<Site>> = defined
-                .filter(|site| is_meant(site.name.as_str()))
-                .map(|site| Arc::new(site.clone()))
-                .collect();
+            let gone: Vec<Arc<Site>> =
+                defined.filter(|site| is_meant(site.name.as_str())).map(|site| Arc::new(site.clone())).collect();
             self.purge(&stranded.name, &gone).await?;
         }
         if stranded.instances.iter().all(|row| is_meant(&row.site)) {
@@ -549,15 +487,11 @@ fn choose_sites<'a>(definition: &'a Environment, names: &[String]) -> Result<Vec
         return Ok(definition.sites.iter().collect());
     }
     let find = |name: &String| {
-        definition
-            .sites
-            .iter()
-            .find(|site| site.name.as_str() == name)
-            .ok_or_else(|| EnvironmentError::UnknownSite {
-                environment: definition.name.to_string(),
-                name: name.clone(),
-                known: definition.sites.iter().map(|site| site.name.to_string()).collect(),
-            })
+        definition.sites.iter().find(|site| site.name.as_str() == name).ok_or_else(|| EnvironmentError::UnknownSite {
+            environment: definition.name.to_string(),
+            name: name.clone(),
+            known: definition.sites.iter().map(|site| site.name.to_string()).collect(),
+        })
     };
     names.iter().map(find).collect()
 }

@@ -17,10 +17,7 @@ pub struct EventLog {
 impl EventLog {
     /// A log on top of the store.
     pub fn new(store: Store) -> Self {
-        Self {
-            store,
-            listeners: broadcast::channel(LISTENER_LAG).0,
-        }
+        Self { store, listeners: broadcast::channel(LISTENER_LAG).0 }
     }
 
     /// Notes that something happened. `kind` is a stable word, `message` a sentence that reads alone.

@@ -27,9 +27,7 @@ pub struct HostReport {
 }
 
 fn condition(kind: &str, before: Option<&Condition>, status: &str, reason: &str, message: String) -> Condition {
-    let since = before
-        .filter(|before| before.status == status)
-        .map(|before| before.last_transition_time.clone());
+    let since = before.filter(|before| before.status == status).map(|before| before.last_transition_time.clone());
     Condition {
         kind: kind.to_owned(),
         status: status.to_owned(),
@@ -42,35 +40,20 @@ fn condition(kind: &str, before: Option<&Condition>, status: &str, reason: &str,
 /// Looks once.
 pub async fn look(engine: &dyn Engine, folders: &[PathBuf], before: Option<&HostReport>) -> HostReport {
     let engine = match engine.ping().await {
-        Ok(()) => condition(
-            "EngineReachable",
-            before.map(|b| &b.engine),
-            "True",
-            "Answers",
-            String::new(),
-        ),
+        Ok(()) => condition("EngineReachable", before.map(|b| &b.engine), "True", "Answers", String::new()),
         Err(error) => {
             let message = format!(
                 "{}; start Docker (`systemctl start docker`, or `scripts/engine.sh` where there is no systemd)",
                 describe(&error)
             );
-            condition(
-                "EngineReachable",
-                before.map(|b| &b.engine),
-                "False",
-                "Unreachable",
-                message,
-            )
+            condition("EngineReachable", before.map(|b| &b.engine), "False", "Unreachable", message)
         }
     };
     let full: Vec<String> = folders.iter().filter_map(|folder| shortage(folder)).collect();
     let disk = if full.is_empty() {
         condition("DiskSpace", before.map(|b| &b.disk), "True", "Enough", String::new())
     } else {
-        let message = format!(
-            "{}; free some space (`docker system df` shows what Docker holds)",
-            full.join(", ")
-        );
+        let message = format!("{}; free some space (`docker system df` shows what Docker holds)", full.join(", "));
         condition("DiskSpace", before.map(|b| &b.disk), "False", "Low", message)
     };
     HostReport { engine, disk }
@@ -101,12 +84,7 @@ pub async fn watch(
         let before = report.borrow().clone();
         let now = look(engine.as_ref(), &folders, Some(&before)).await;
         if now.engine.status != before.engine.status {
-            tracing::warn!(
-                status = now.engine.status,
-                "{}: {}",
-                now.engine.reason,
-                now.engine.message
-            );
+            tracing::warn!(status = now.engine.status, "{}: {}", now.engine.reason, now.engine.message);
         }
         report.send_replace(now);
     }

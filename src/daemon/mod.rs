@@ -139,10 +139,7 @@ impl Daemon {
         let environments = Arc::new(Environments::new(shared.clone()));
         // The folder of the engine's data is known once it has answered; until then only our own is watched.
         let engine_root = shared.engine.version().await.ok().map(|version| version.root);
-        let folders: Vec<PathBuf> = [shared.state_dir.path().to_owned()]
-            .into_iter()
-            .chain(engine_root)
-            .collect();
+        let folders: Vec<PathBuf> = [shared.state_dir.path().to_owned()].into_iter().chain(engine_root).collect();
         let host = watch::Sender::new(host::look(shared.engine.as_ref(), &folders, None).await);
         let stop = CancellationToken::new();
         let api = Arc::new(Api {
@@ -165,17 +162,9 @@ impl Daemon {
             let router = api::with_token(api::router(api), token.expose());
             server::serve(&shared.tasks, listener, router, stop.clone());
         }
-        let message = format!(
-            "arenad {} has started (pid {})",
-            env!("CARGO_PKG_VERSION"),
-            std::process::id()
-        );
+        let message = format!("arenad {} has started (pid {})", env!("CARGO_PKG_VERSION"), std::process::id());
         shared.events.note("daemon.started", None, &message).await;
-        Ok(Self {
-            shared,
-            stop,
-            _lock: lock,
-        })
+        Ok(Self { shared, stop, _lock: lock })
     }
 
     /// Resolves when a client has asked the daemon to stop.
@@ -188,49 +177,27 @@ impl Daemon {
         self.stop.cancel();
         self.shared.shutdown.cancel();
         self.shared.tasks.close();
-        if tokio::time::timeout(STOP_PATIENCE, self.shared.tasks.wait())
-            .await
-            .is_err()
-        {
+        if tokio::time::timeout(STOP_PATIENCE, self.shared.tasks.wait()).await.is_err() {
             tracing::warn!("some tasks did not come to their end in time");
         }
         // The socket goes before the lock: who finds none knows that no daemon runs.
         if let Err(error) = std::fs::remove_file(self.shared.state_dir.socket()) {
             tracing::debug!(%error, "the socket was gone already");
         }
-        self.shared
-            .events
-            .note("daemon.stopped", None, "arenad has stopped")
-            .await;
+        self.shared.events.note("daemon.stopped", None, "arenad has stopped").await;
         self.shared.store.close().await;
     }
 }
 
 /// Makes the state directory, closed to others, and takes its lock.
 fn lock(state_dir: &StateDir) -> Result<File, StartError> {
-    let failed = |cause| StartError::StateDir {
-        path: state_dir.path().to_owned(),
-        cause,
-    };
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(state_dir.path())
-        .map_err(failed)?;
+    let failed = |cause| StartError::StateDir { path: state_dir.path().to_owned(), cause };
+    DirBuilder::new().recursive(true).mode(0o700).create(state_dir.path()).map_err(failed)?;
     let path = state_dir.lock();
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(&path)
-        .map_err(failed)?;
+    let file = File::options().create(true).truncate(false).read(true).write(true).open(&path).map_err(failed)?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         let pid = std::fs::read_to_string(&path).unwrap_or_default().trim().to_owned();
-        return Err(StartError::Running {
-            path: state_dir.path().to_owned(),
-            pid,
-        });
+        return Err(StartError::Running { path: state_dir.path().to_owned(), pid });
     }
     std::fs::write(&path, format!("{}\n", std::process::id())).map_err(failed)?;
     Ok(file)

@@ -36,12 +36,7 @@ impl Operations {
 
     /// Remembers an operation.
     pub fn remember(&self, kind: &'static str, instance: InstanceId, ticket: Ticket) -> Entry {
-        let entry = Entry {
-            kind,
-            instance,
-            ticket,
-            begun: Instant::now(),
-        };
+        let entry = Entry { kind, instance, ticket, begun: Instant::now() };
         self.with(|entries| {
             entries.retain(|_, entry| entry.begun.elapsed() < REMEMBERED);
             entries.insert(entry.ticket.operation.clone(), entry.clone());

@@ -12,10 +12,7 @@ use crate::engine::Engine;
 /// Shape: `nginx (pid 123)`, `container web (docker)`, or `a process that only root can see`.
 pub async fn owner(engine: &dyn Engine, address: SocketAddr) -> String {
     let port = address.port();
-    let process = tokio::task::spawn_blocking(move || process_on(port))
-        .await
-        .ok()
-        .flatten();
+    let process = tokio::task::spawn_blocking(move || process_on(port)).await.ok().flatten();
     let is_docker = process.as_ref().is_none_or(|(_, name)| name.starts_with("docker"));
     if is_docker
         && let Ok(containers) = engine.running().await
@@ -38,8 +35,7 @@ fn process_on(port: u16) -> Option<(i32, String)> {
         .collect();
     let owns = |process: &procfs::process::Process| {
         process.fd().is_ok_and(|fds| {
-            fds.flatten()
-                .any(|fd| matches!(fd.target, FDTarget::Socket(inode) if inodes.contains(&inode)))
+            fds.flatten().any(|fd| matches!(fd.target, FDTarget::Socket(inode) if inodes.contains(&inode)))
         })
     };
     let process = procfs::process::all_processes().ok()?.flatten().find(owns)?;

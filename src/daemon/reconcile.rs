@@ -80,10 +80,7 @@ pub async fn pass(shared: &Shared, busy: impl Fn() -> BTreeSet<String> + Send) -
 }
 
 async fn known(shared: &Shared, busy: BTreeSet<String>) -> Result<Known, StoreError> {
-    let mut known = Known {
-        busy,
-        ..Known::default()
-    };
+    let mut known = Known { busy, ..Known::default() };
     for environment in shared.store.environments().await? {
         for instance in shared.store.instances(&environment.name).await? {
             if instance.desired_up {
@@ -96,10 +93,7 @@ async fn known(shared: &Shared, busy: BTreeSet<String>) -> Result<Known, StoreEr
 
 /// Removes committed images that no snapshot names: a crash came between commit and row.
 async fn images(shared: &Shared) -> Result<Vec<String>, ReconcileError> {
-    let images = shared
-        .engine
-        .images(labels::INSTALLATION, Some(&shared.installation))
-        .await?;
+    let images = shared.engine.images(labels::INSTALLATION, Some(&shared.installation)).await?;
     let mut snapshots = shared.store.snapshots().await?;
     let mut removed = Vec::new();
     let is_listed = |id: &String| images.iter().any(|image| image.id == *id);
@@ -113,13 +107,8 @@ async fn images(shared: &Shared) -> Result<Vec<String>, ReconcileError> {
         }
     }
     for image in images {
-        let is_snapshot = image
-            .labels
-            .get(labels::ROLE)
-            .is_some_and(|role| role == labels::ROLE_SNAPSHOT);
-        let is_named = snapshots
-            .iter()
-            .any(|snapshot| snapshot.images.values().any(|id| *id == image.id));
+        let is_snapshot = image.labels.get(labels::ROLE).is_some_and(|role| role == labels::ROLE_SNAPSHOT);
+        let is_named = snapshots.iter().any(|snapshot| snapshot.images.values().any(|id| *id == image.id));
         if !is_snapshot || is_named {
             continue;
         }
@@ -138,10 +127,8 @@ async fn images(shared: &Shared) -> Result<Vec<String>, ReconcileError> {
 /// Removes the archives of volumes that no snapshot names: those of a snapshot that was never finished, or is gone.
 async fn archives(shared: &Shared) -> Result<Vec<String>, ReconcileError> {
     let snapshots = shared.store.snapshots().await?;
-    let named: BTreeSet<&String> = snapshots
-        .iter()
-        .flat_map(|snapshot| snapshot.volumes.values().flat_map(|paths| paths.values()))
-        .collect();
+    let named: BTreeSet<&String> =
+        snapshots.iter().flat_map(|snapshot| snapshot.volumes.values().flat_map(|paths| paths.values())).collect();
     let mut removed = Vec::new();
     // No folder: no snapshot has ever had a volume.
     let Ok(mut folder) = tokio::fs::read_dir(shared.state_dir.volumes()).await else {

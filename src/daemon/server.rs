@@ -35,10 +35,7 @@ pub enum ListenError {
 /// Listens on a Unix socket that its owner, and the group where one is given, may use. The caller holds the lock of the
 /// state directory, so a socket that is there already is a dead daemon's.
 pub fn listen_unix(path: &Path, group: Option<u32>) -> Result<UnixListener, ListenError> {
-    let failed = |cause| ListenError::Unix {
-        path: path.to_owned(),
-        cause,
-    };
+    let failed = |cause| ListenError::Unix { path: path.to_owned(), cause };
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
@@ -55,9 +52,7 @@ pub fn listen_unix(path: &Path, group: Option<u32>) -> Result<UnixListener, List
 
 /// Listens on a TCP address.
 pub async fn listen_tcp(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|cause| ListenError::Tcp { address, cause })
+    TcpListener::bind(address).await.map_err(|cause| ListenError::Tcp { address, cause })
 }
 
 /// Serves the API until `stop`; requests in progress are finished.

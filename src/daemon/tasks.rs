@@ -39,9 +39,7 @@ pub fn spawn(
     folders: Vec<PathBuf>,
 ) {
     let cancel = shared.shutdown.clone();
-    shared
-        .tasks
-        .spawn(host::watch(shared.engine.clone(), folders, report, cancel));
+    shared.tasks.spawn(host::watch(shared.engine.clone(), folders, report, cancel));
     shared.tasks.spawn(listen(shared.clone(), environments.clone()));
     let reconciled = environments.clone();
     shared.tasks.spawn(on_schedule(shared.clone(), RECONCILE, move || {

@@ -30,10 +30,7 @@ pub(crate) fn check(schema: &Json, root: &Node, source: &SourceFile, problems: &
         problems,
         patterns: RefCell::default(),
     };
-    let place = Place {
-        name: "the file".to_owned(),
-        span: root.span,
-    };
+    let place = Place { name: "the file".to_owned(), span: root.span };
     checker.walk(root, schema, &place).unwrap_or_default()
 }
 
@@ -69,12 +66,7 @@ impl<'a> Checker<'a> {
         };
         if count > ENTRIES_MAX {
             self.problems
-                .at(
-                    self.source,
-                    place.span,
-                    "too-large",
-                    format!("{} has {count} entries", place.name),
-                )
+                .at(self.source, place.span, "too-large", format!("{} has {count} entries", place.name))
                 .expected(format!("at most {ENTRIES_MAX}"))
                 .report();
             return None;
@@ -109,11 +101,8 @@ impl<'a> Checker<'a> {
 
     fn report_type(&self, node: &Node, schema: &Json, forms: &[&Json], place: &Place) {
         let found = node.found();
-        let span = if matches!(&node.value, Value::Scalar(scalar) if scalar.text.is_empty()) {
-            place.span
-        } else {
-            node.span
-        };
+        let span =
+            if matches!(&node.value, Value::Scalar(scalar) if scalar.text.is_empty()) { place.span } else { node.span };
         let wants_text = forms.iter().any(|form| accepts(form, "string"));
         let wants_list = forms.iter().any(|form| accepts(form, "array"));
         let help = match node.scalar() {
@@ -129,15 +118,9 @@ impl<'a> Checker<'a> {
                 Some(format!("write `[{}]`", super::tree::excerpt(&words.join(", "))))
             }
             Some(scalar) if scalar.is_text && !wants_text && !wants_list => {
-                let bare = Scalar {
-                    is_text: false,
-                    ..scalar.clone()
-                };
+                let bare = Scalar { is_text: false, ..scalar.clone() };
                 let kind = scalar_kind(&bare);
-                forms
-                    .iter()
-                    .any(|form| accepts(form, kind))
-                    .then(|| "remove the quotes".to_owned())
+                forms.iter().any(|form| accepts(form, kind)).then(|| "remove the quotes".to_owned())
             }
             Some(scalar) if wants_list => Some(format!("write `[{}]`", super::tree::excerpt(&scalar.text))),
             _ => None,
@@ -182,14 +165,8 @@ impl<'a> Checker<'a> {
             return Some(value);
         }
         if let Some(number) = value.as_f64() {
-            let below = form
-                .get("minimum")
-                .and_then(Json::as_f64)
-                .is_some_and(|least| number < least);
-            let above = form
-                .get("maximum")
-                .and_then(Json::as_f64)
-                .is_some_and(|most| number > most);
+            let below = form.get("minimum").and_then(Json::as_f64).is_some_and(|least| number < least);
+            let above = form.get("maximum").and_then(Json::as_f64).is_some_and(|most| number > most);
             if below || above {
                 is_refused = true;
                 refuse(format!("{} is {}", place.name, node.found()))
@@ -210,12 +187,7 @@ impl<'a> Checker<'a> {
         let least = form.get("minItems").and_then(Json::as_u64).unwrap_or(0);
         if (items.len() as u64) < least {
             self.problems
-                .at(
-                    self.source,
-                    node.span,
-                    "value",
-                    format!("{} is {}", place.name, node.found()),
-                )
+                .at(self.source, node.span, "value", format!("{} is {}", place.name, node.found()))
                 .expected("at least one entry")
                 .report();
         }
@@ -242,12 +214,7 @@ impl<'a> Checker<'a> {
         let least = form.get("minProperties").and_then(Json::as_u64).unwrap_or(0);
         if (entries.len() as u64) < least {
             self.problems
-                .at(
-                    self.source,
-                    place.span,
-                    "value",
-                    format!("{} is {}", place.name, node.found()),
-                )
+                .at(self.source, place.span, "value", format!("{} is {}", place.name, node.found()))
                 .expected("at least one entry")
                 .report();
         }
@@ -255,16 +222,10 @@ impl<'a> Checker<'a> {
         let mut all_are_fine = true;
         let mut meant = Vec::new();
         for entry in entries {
-            let place = Place {
-                name: format!("`{}`", entry.key),
-                span: entry.key_span,
-            };
+            let place = Place { name: format!("`{}`", entry.key), span: entry.key_span };
             let known = properties.and_then(|properties| properties.get(&entry.key));
             if let Some(schema) = known {
-                json.extend(
-                    self.walk(&entry.value, schema, &place)
-                        .map(|value| (entry.key.clone(), value)),
-                );
+                json.extend(self.walk(&entry.value, schema, &place).map(|value| (entry.key.clone(), value)));
             } else if has_extensions && entry.key.starts_with("x-") {
                 continue;
             } else if *others == Json::Bool(false) {
@@ -276,22 +237,12 @@ impl<'a> Checker<'a> {
             }
         }
         for required in form.get("required").and_then(Json::as_array).into_iter().flatten() {
-            let Some(key) = required
-                .as_str()
-                .filter(|key| node.entry(key).is_none() && !meant.contains(key))
-            else {
+            let Some(key) = required.as_str().filter(|key| node.entry(key).is_none() && !meant.contains(key)) else {
                 continue;
             };
-            let schema = properties
-                .and_then(|properties| properties.get(key))
-                .unwrap_or(&Json::Null);
+            let schema = properties.and_then(|properties| properties.get(key)).unwrap_or(&Json::Null);
             self.problems
-                .at(
-                    self.source,
-                    place.span,
-                    "missing-key",
-                    format!("{} has no `{key}`", place.name),
-                )
+                .at(self.source, place.span, "missing-key", format!("{} has no `{key}`", place.name))
                 .expected(format!("`{key}`: {}", describe(self.definitions, schema)))
                 .report();
         }
@@ -300,9 +251,7 @@ impl<'a> Checker<'a> {
 
     /// Whether the entries of a list or mapping are parts that can be left out one by one.
     fn has_parts(&self, schema: &'a Json) -> bool {
-        self.forms(schema)
-            .iter()
-            .any(|form| form.get("type").is_some_and(|kind| kind == "object"))
+        self.forms(schema).iter().any(|form| form.get("type").is_some_and(|kind| kind == "object"))
     }
 
     /// Returns the key that was probably meant.
@@ -314,26 +263,15 @@ impl<'a> Checker<'a> {
         node: &Node,
     ) -> Option<&'p str> {
         let key = entry.key.as_str();
-        let reason = form
-            .get("x-refused-keys")
-            .and_then(|keys| keys.get(key))
-            .and_then(Json::as_str);
+        let reason = form.get("x-refused-keys").and_then(|keys| keys.get(key)).and_then(Json::as_str);
         if let Some(reason) = reason {
             self.problems
-                .at(
-                    self.source,
-                    entry.key_span,
-                    "refused-key",
-                    format!("arenad does not support `{key}` here"),
-                )
+                .at(self.source, entry.key_span, "refused-key", format!("arenad does not support `{key}` here"))
                 .help(reason)
                 .report();
             return None;
         }
-        let known: Vec<&'p str> = properties
-            .into_iter()
-            .flat_map(|keys| keys.keys().map(String::as_str))
-            .collect();
+        let known: Vec<&'p str> = properties.into_iter().flat_map(|keys| keys.keys().map(String::as_str)).collect();
         let absent = known.iter().copied().filter(|known| node.entry(known).is_none());
         let expected = if known.is_empty() {
             describe(self.definitions, form)
@@ -341,12 +279,7 @@ impl<'a> Checker<'a> {
             format!("one of {}", quoted_list(known.iter().copied()))
         };
         self.problems
-            .at(
-                self.source,
-                entry.key_span,
-                "unknown-key",
-                format!("unknown key `{}`", super::tree::excerpt(key)),
-            )
+            .at(self.source, entry.key_span, "unknown-key", format!("unknown key `{}`", super::tree::excerpt(key)))
             .expected(expected)
             .maybe_help(did_you_mean(key, absent.clone()))
             .report();
@@ -355,9 +288,7 @@ impl<'a> Checker<'a> {
 
     fn matches(&self, pattern: &str, text: &str) -> bool {
         let mut patterns = self.patterns.borrow_mut();
-        let compiled = patterns
-            .entry(pattern.to_owned())
-            .or_insert_with(|| Regex::new(pattern).ok());
+        let compiled = patterns.entry(pattern.to_owned()).or_insert_with(|| Regex::new(pattern).ok());
         compiled.as_ref().is_none_or(|regex| regex.is_match(text))
     }
 }
@@ -380,12 +311,6 @@ fn retyped(node: &Node, forms: &[&Json]) -> Option<Node> {
     if takes(kind_of(node)) || scalar.is_text == takes("string") {
         return None;
     }
-    let other = Scalar {
-        is_text: !scalar.is_text,
-        ..scalar.clone()
-    };
-    Some(Node {
-        span: node.span,
-        value: Value::Scalar(other),
-    })
+    let other = Scalar { is_text: !scalar.is_text, ..scalar.clone() };
+    Some(Node { span: node.span, value: Value::Scalar(other) })
 }

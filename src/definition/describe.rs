@@ -6,19 +6,11 @@ use super::problems::quoted_list;
 
 /// What a schema accepts, in words.
 pub(crate) fn describe(definitions: &Json, schema: &Json) -> String {
-    let resolved = match schema
-        .get("$ref")
-        .and_then(Json::as_str)
-        .and_then(|r| r.strip_prefix("#/$defs/"))
-    {
+    let resolved = match schema.get("$ref").and_then(Json::as_str).and_then(|r| r.strip_prefix("#/$defs/")) {
         Some(name) => definitions.get(name).unwrap_or(schema),
         None => schema,
     };
-    if let Some(title) = schema
-        .get("title")
-        .or_else(|| resolved.get("title"))
-        .and_then(Json::as_str)
-    {
+    if let Some(title) = schema.get("title").or_else(|| resolved.get("title")).and_then(Json::as_str) {
         return title.to_owned();
     }
     if let Some(allowed) = allowed_values(resolved) {
@@ -90,9 +82,5 @@ pub(crate) fn allowed_values(schema: &Json) -> Option<Vec<Json>> {
 }
 
 pub(crate) fn constants(forms: &Json) -> Option<Vec<Json>> {
-    forms
-        .as_array()?
-        .iter()
-        .map(|form| form.get("const").cloned())
-        .collect()
+    forms.as_array()?.iter().map(|form| form.get("const").cloned()).collect()
 }

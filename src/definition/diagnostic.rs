@@ -83,11 +83,7 @@ impl Snippet {
         };
         if line.chars().count() <= SNIPPET_MAX {
             let text = line.chars().map(visible).collect::<String>();
-            return Some(Self {
-                text: text.trim_end().to_owned(),
-                offset,
-                width,
-            });
+            return Some(Self { text: text.trim_end().to_owned(), offset, width });
         }
         let first = offset.saturating_sub(SNIPPET_MAX / 3);
         let mut text: String = line.chars().skip(first).take(SNIPPET_MAX).map(visible).collect();
@@ -99,11 +95,7 @@ impl Snippet {
         if line.chars().count() > first + SNIPPET_MAX {
             text.push_str(" ...");
         }
-        Some(Self {
-            text,
-            offset: offset - first + shift,
-            width: width.min(SNIPPET_MAX - (offset - first)).max(1),
-        })
+        Some(Self { text, offset: offset - first + shift, width: width.min(SNIPPET_MAX - (offset - first)).max(1) })
     }
 }
 
@@ -146,17 +138,9 @@ impl Diagnostics {
         }
         let mut files: Vec<&str> = self.problems.iter().map(|p| p.file.as_str()).collect();
         files.dedup();
-        let shown = if self.omitted > 0 {
-            format!(" (the first {} are shown)", self.problems.len())
-        } else {
-            String::new()
-        };
-        let _ = writeln!(
-            out,
-            "{} in {}{shown}",
-            count_of(self.count(), "problem"),
-            count_of(files.len(), "file")
-        );
+        let shown =
+            if self.omitted > 0 { format!(" (the first {} are shown)", self.problems.len()) } else { String::new() };
+        let _ = writeln!(out, "{} in {}{shown}", count_of(self.count(), "problem"), count_of(files.len(), "file"));
         out
     }
 }
@@ -184,11 +168,7 @@ pub struct Style<'a> {
 
 impl Style<'_> {
     fn paint(self, code: &str, text: &str) -> String {
-        if self.color {
-            format!("\x1b[{code}m{text}\x1b[0m")
-        } else {
-            text.to_owned()
-        }
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
 
@@ -254,13 +234,7 @@ fn render_place(
         let number = style.paint(BLUE, &format!("{line:>gutter$}"));
         writeln!(out, "{number} {bar} {}", snippet.text)?;
         let marks = style.paint(RED, &mark.to_string().repeat(snippet.width));
-        writeln!(
-            out,
-            "{:gutter$} {bar} {:offset$}{marks}",
-            "",
-            "",
-            offset = snippet.offset
-        )?;
+        writeln!(out, "{:gutter$} {bar} {:offset$}{marks}", "", "", offset = snippet.offset)?;
     }
     Ok(())
 }

@@ -48,10 +48,7 @@ fn parse(source: &SourceFile, variables: &Variables<'_>, problems: &Problems, de
                 found.push((name, value));
             }
             Err((offset, message, help)) => {
-                problems
-                    .at(source, place(offset.max(start)), "dotenv", message)
-                    .maybe_help(help)
-                    .report();
+                problems.at(source, place(offset.max(start)), "dotenv", message).maybe_help(help).report();
                 reader.skip_line();
                 if problems.is_full() {
                     break;
@@ -107,9 +104,8 @@ impl<'a> Reader<'a> {
         let start = self.at;
         let line_length = self.rest().find('\n').unwrap_or(self.rest().len());
         let line = &self.rest()[..line_length];
-        let name_length = line
-            .find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.' | '-'))
-            .unwrap_or(line.len());
+        let name_length =
+            line.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.' | '-')).unwrap_or(line.len());
         let name = &line[..name_length];
         if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
             let help = "write `NAME=value`; names begin with a letter or `_`".to_owned();
@@ -121,23 +117,12 @@ impl<'a> Reader<'a> {
                 self.at += line_length;
                 let missing = || {
                     let help = format!("write `{name}=value`, or set it in the shell");
-                    (
-                        start,
-                        format!("the variable `{name}` is named without a value and is not set"),
-                        Some(help),
-                    )
+                    (start, format!("the variable `{name}` is named without a value and is not set"), Some(help))
                 };
-                return variables
-                    .look_up(name)
-                    .map(|value| (name.to_owned(), value))
-                    .ok_or_else(missing);
+                return variables.look_up(name).map(|value| (name.to_owned(), value)).ok_or_else(missing);
             }
             let help = format!("write `{name}=value`");
-            return Err((
-                start + name_length,
-                format!("`=` is missing after `{name}`"),
-                Some(help),
-            ));
+            return Err((start + name_length, format!("`=` is missing after `{name}`"), Some(help)));
         };
         let value = value.trim_start_matches([' ', '\t']);
         self.at += line_length - value.len();
@@ -187,11 +172,7 @@ impl<'a> Reader<'a> {
         let tail = &after[..after.find('\n').unwrap_or(after.len())];
         if !tail.trim().is_empty() && !tail.trim_start().starts_with('#') {
             let help = "put the whole value in quotes".to_owned();
-            return Err((
-                start + end + 2,
-                "text follows the closing quotes".to_owned(),
-                Some(help),
-            ));
+            return Err((start + end + 2, "text follows the closing quotes".to_owned(), Some(help)));
         }
         self.at = start + 1 + end + 1 + tail.len();
         if quote == '\'' {
@@ -215,10 +196,7 @@ mod tests {
         let found = parse(&source, &variables, &problems, true);
         let messages = match problems.into_result() {
             Ok(()) => Vec::new(),
-            Err(diagnostics) => diagnostics
-                .iter()
-                .map(|d| format!("{}:{} {}", d.line, d.column, d.message))
-                .collect(),
+            Err(diagnostics) => diagnostics.iter().map(|d| format!("{}:{} {}", d.line, d.column, d.message)).collect(),
         };
         (found, messages)
     }

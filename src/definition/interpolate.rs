@@ -49,12 +49,10 @@ pub(crate) fn interpolate_document(
 fn walk(node: &mut Node, source: &SourceFile, variables: &Variables<'_>, problems: &Problems) {
     let span = node.span;
     match &mut node.value {
-        Value::Sequence(items) => items
-            .iter_mut()
-            .for_each(|item| walk(item, source, variables, problems)),
-        Value::Mapping(entries) => entries
-            .iter_mut()
-            .for_each(|entry| walk(&mut entry.value, source, variables, problems)),
+        Value::Sequence(items) => items.iter_mut().for_each(|item| walk(item, source, variables, problems)),
+        Value::Mapping(entries) => {
+            entries.iter_mut().for_each(|entry| walk(&mut entry.value, source, variables, problems))
+        }
         Value::Scalar(scalar) if scalar.text.contains('$') => match interpolate(&scalar.text, variables) {
             Ok(text) => {
                 // A variable that holds nothing gives an empty text, not the absence of a value.
@@ -82,14 +80,8 @@ fn pinpoint(source: &SourceFile, span: Span, scalar: &Scalar, offset: usize) -> 
     }
     let before = scalar.text[..offset].chars().count();
     Span {
-        start: Position {
-            line: span.start.line,
-            column: span.start.column + quote + before,
-        },
-        end: Position {
-            line: span.end.line,
-            column: span.end.column - quote,
-        },
+        start: Position { line: span.start.line, column: span.start.column + quote + before },
+        end: Position { line: span.end.line, column: span.end.column - quote },
     }
 }
 
@@ -118,10 +110,7 @@ fn expand(text: &str, base: usize, variables: &Variables<'_>, depth: usize) -> R
                 let message = "a `${` is never closed".to_owned();
                 return Err(fail(dollar, "variable-syntax", message, Some("add the missing `}`")));
             };
-            let expression = Expression {
-                inner: &inner[..length],
-                offset: base + dollar,
-            };
+            let expression = Expression { inner: &inner[..length], offset: base + dollar };
             out.push_str(&expression.evaluate(variables, depth)?);
             at = dollar + 2 + length + 1;
         } else {
@@ -183,11 +172,7 @@ impl Expression<'_> {
                 Some(value) => Ok(value),
                 None => {
                     let reason = expand(word, word_offset, variables, depth + 1)?;
-                    let reason = if reason.is_empty() {
-                        String::new()
-                    } else {
-                        format!(": {reason}")
-                    };
+                    let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
                     Err(Failure {
                         offset: self.offset,
                         code: "unset-variable",
@@ -219,9 +204,7 @@ fn value_of(name: &str, offset: usize, variables: &Variables<'_>) -> Result<Stri
         offset,
         code: "unset-variable",
         message: format!("the variable `{name}` is not set"),
-        help: Some(format!(
-            "set it in the shell or in `.env`, or write `${{{name}:-}}` if nothing is a good value"
-        )),
+        help: Some(format!("set it in the shell or in `.env`, or write `${{{name}:-}}` if nothing is a good value")),
     })
 }
 
@@ -230,8 +213,7 @@ fn name_length(text: &str) -> usize {
     if text.starts_with(|c: char| c.is_ascii_digit()) {
         return 0;
     }
-    text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .unwrap_or(text.len())
+    text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len())
 }
 
 /// Where the brace is that closes an expression, given the text after its `${`.
@@ -265,10 +247,7 @@ mod tests {
     use super::*;
 
     fn run(text: &str) -> Result<String, Failure> {
-        let given = BTreeMap::from([
-            ("SET".to_owned(), "value".to_owned()),
-            ("EMPTY".to_owned(), String::new()),
-        ]);
+        let given = BTreeMap::from([("SET".to_owned(), "value".to_owned()), ("EMPTY".to_owned(), String::new())]);
         interpolate(text, &Variables::new(&given, BTreeMap::new()))
     }
 
@@ -321,10 +300,7 @@ mod tests {
             let failure = run(text).expect_err(text);
             assert_eq!((failure.code, failure.offset), (code, offset), "{text}");
         }
-        assert_eq!(
-            run("${NONE:?say why}").expect_err("unset").message,
-            "the variable `NONE` is required: say why"
-        );
+        assert_eq!(run("${NONE:?say why}").expect_err("unset").message, "the variable `NONE` is required: say why");
     }
 
     #[test]

@@ -57,16 +57,13 @@ impl DefinitionError {
     /// What to do about it, where something can be said.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::UnknownEnvironment {
-                suggestion: Some(name), ..
-            } => Some(format!("did you mean `{name}`?")),
+            Self::UnknownEnvironment { suggestion: Some(name), .. } => Some(format!("did you mean `{name}`?")),
             Self::UnknownEnvironment { known, root, .. } if known.is_empty() => {
                 Some(format!("{} holds no environments", root.join(ENVIRONMENTS).display()))
             }
-            Self::UnknownEnvironment { known, .. } => Some(format!(
-                "there are {}",
-                quoted_list(known.iter().map(EnvironmentName::as_str))
-            )),
+            Self::UnknownEnvironment { known, .. } => {
+                Some(format!("there are {}", quoted_list(known.iter().map(EnvironmentName::as_str))))
+            }
             Self::NotAnEnvironmentFile { reason, .. } => Some(reason.clone()),
             Self::Unreadable { .. } | Self::Invalid(_) => None,
         }
@@ -121,25 +118,14 @@ pub fn list(root: &Path) -> Vec<EnvironmentName> {
 /// Errors: [`DefinitionError::UnknownEnvironment`] with the names that exist; [`DefinitionError::Unreadable`] when the
 /// root folder is missing.
 pub fn locate(root: &Path, name: &EnvironmentName) -> Result<Located, DefinitionError> {
-    let root = root.canonicalize().map_err(|cause| DefinitionError::Unreadable {
-        path: root.to_path_buf(),
-        cause,
-    })?;
+    let root = root.canonicalize().map_err(|cause| DefinitionError::Unreadable { path: root.to_path_buf(), cause })?;
     if root.join(ENVIRONMENTS).join(format!("{name}.yaml")).is_file() {
-        return Ok(Located {
-            root,
-            name: name.clone(),
-        });
+        return Ok(Located { root, name: name.clone() });
     }
     let known = list(&root);
     let suggestion = closest(name.as_str(), known.iter().map(EnvironmentName::as_str));
     let suggestion = suggestion.and_then(|name| EnvironmentName::parse(name).ok());
-    Err(DefinitionError::UnknownEnvironment {
-        name: name.clone(),
-        root,
-        known,
-        suggestion,
-    })
+    Err(DefinitionError::UnknownEnvironment { name: name.clone(), root, known, suggestion })
 }
 
 /// Finds an environment by its file, `<root>/environments/<name>.yaml`.
@@ -147,34 +133,15 @@ pub fn locate(root: &Path, name: &EnvironmentName) -> Result<Located, Definition
 /// Errors: [`DefinitionError::NotAnEnvironmentFile`] for paths of another form; [`DefinitionError::Unreadable`] when the
 /// file is missing.
 pub fn locate_file(path: &Path) -> Result<Located, DefinitionError> {
-    let refuse = |reason: String| DefinitionError::NotAnEnvironmentFile {
-        path: path.to_path_buf(),
-        reason,
-    };
-    let real = path.canonicalize().map_err(|cause| DefinitionError::Unreadable {
-        path: path.to_path_buf(),
-        cause,
-    })?;
-    let form = || {
-        refuse(format!(
-            "it must be `<root>/{ENVIRONMENTS}/<name>.yaml`, beside `<root>/{COMPOSE}/`"
-        ))
-    };
-    let folder = real
-        .parent()
-        .filter(|folder| folder.ends_with(ENVIRONMENTS))
-        .ok_or_else(form)?;
-    let root = folder
-        .parent()
-        .filter(|root| root.join(COMPOSE).is_dir())
-        .ok_or_else(form)?;
+    let refuse = |reason: String| DefinitionError::NotAnEnvironmentFile { path: path.to_path_buf(), reason };
+    let real = path.canonicalize().map_err(|cause| DefinitionError::Unreadable { path: path.to_path_buf(), cause })?;
+    let form = || refuse(format!("it must be `<root>/{ENVIRONMENTS}/<name>.yaml`, beside `<root>/{COMPOSE}/`"));
+    let folder = real.parent().filter(|folder| folder.ends_with(ENVIRONMENTS)).ok_or_else(form)?;
+    let root = folder.parent().filter(|root| root.join(COMPOSE).is_dir()).ok_or_else(form)?;
     let file = real.file_name().and_then(|file| file.to_str()).ok_or_else(form)?;
     let stem = file.strip_suffix(".yaml").ok_or_else(form)?;
     let name = EnvironmentName::parse(stem).map_err(|error| refuse(error.to_string()))?;
-    Ok(Located {
-        root: root.to_path_buf(),
-        name,
-    })
+    Ok(Located { root: root.to_path_buf(), name })
 }
 
 /// Reads the files of an environment.
@@ -194,18 +161,9 @@ pub fn read(located: &Located) -> Result<Sources, DefinitionError> {
     };
     let compose = read_source(root, &compose_path, &problems)?;
     let dotenv_path = compose_path.with_file_name(".env");
-    let dotenv = if root.join(&dotenv_path).is_file() {
-        read_source(root, &dotenv_path, &problems)?
-    } else {
-        None
-    };
+    let dotenv = if root.join(&dotenv_path).is_file() { read_source(root, &dotenv_path, &problems)? } else { None };
     match (compose, problems.count()) {
-        (Some(compose), 0) => Ok(Sources {
-            root: root.clone(),
-            environment,
-            compose,
-            dotenv,
-        }),
+        (Some(compose), 0) => Ok(Sources { root: root.clone(), environment, compose, dotenv }),
         _ => Err(invalid(problems)),
     }
 }
@@ -224,19 +182,11 @@ fn invalid(problems: Problems) -> DefinitionError {
 /// Reads one file; `None` when its content is unusable, which has been reported.
 fn read_source(root: &Path, path: &Path, problems: &Problems) -> Result<Option<SourceFile>, DefinitionError> {
     let full = root.join(path);
-    let unreadable = |cause| DefinitionError::Unreadable {
-        path: full.clone(),
-        cause,
-    };
+    let unreadable = |cause| DefinitionError::Unreadable { path: full.clone(), cause };
     let length = fs::metadata(&full).map_err(unreadable)?.len();
     if length > SOURCE_MAX_BYTES as u64 {
         problems
-            .at(
-                &SourceFile::new(path, ""),
-                Span::START,
-                "too-large",
-                format!("the file has {length} bytes"),
-            )
+            .at(&SourceFile::new(path, ""), Span::START, "too-large", format!("the file has {length} bytes"))
             .expected(format!("at most {SOURCE_MAX_BYTES} bytes"))
             .report();
         return Ok(None);
@@ -264,9 +214,7 @@ fn compose_path(root: &Path, name: &str, environment: &SourceFile, problems: &Pr
     let tree = parse(environment, &Problems::default());
     let entry = tree.as_ref().and_then(|tree| tree.entry("compose"));
     let stated = entry.and_then(|entry| Some((entry.value.scalar()?.text.clone(), entry.value.span)));
-    let (file, span) = stated
-        .filter(|(text, _)| !text.is_empty())
-        .unwrap_or((format!("{name}.yaml"), Span::START));
+    let (file, span) = stated.filter(|(text, _)| !text.is_empty()).unwrap_or((format!("{name}.yaml"), Span::START));
     let folder = root.join(COMPOSE);
     let report = |code: &str, message: String, help: Option<String>| {
         problems
@@ -276,12 +224,7 @@ fn compose_path(root: &Path, name: &str, environment: &SourceFile, problems: &Pr
             .report();
         None
     };
-    let is_plain = |component| {
-        matches!(
-            component,
-            std::path::Component::Normal(_) | std::path::Component::CurDir
-        )
-    };
+    let is_plain = |component| matches!(component, std::path::Component::Normal(_) | std::path::Component::CurDir);
     if !Path::new(&file).components().all(is_plain) || file.contains(['$', '\0']) {
         return report("path", format!("`{file}` is no path below `compose/`"), None);
     }
@@ -292,11 +235,7 @@ fn compose_path(root: &Path, name: &str, environment: &SourceFile, problems: &Pr
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
             .collect();
         let help = did_you_mean(&file, names.iter().map(String::as_str));
-        return report(
-            "missing-path",
-            format!("the Compose file `compose/{file}` does not exist"),
-            help,
-        );
+        return report("missing-path", format!("the Compose file `compose/{file}` does not exist"), help);
     };
     if !folder.canonicalize().is_ok_and(|folder| real.starts_with(folder)) || !real.is_file() {
         return report("path", format!("`{file}` is no file below `compose/`"), None);

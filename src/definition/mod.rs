@@ -107,10 +107,7 @@ pub fn load(sources: &Sources, variables: &BTreeMap<String, String>) -> Result<L
             }
         }
         if loaded.is_none() && problems.count() == 0 {
-            scopes
-                .0
-                .error("unreadable", "the definition cannot be read, and no check says why")
-                .report();
+            scopes.0.error("unreadable", "the definition cannot be read, and no check says why").report();
         }
     }
     let (environment, resolved) = match (problems.into_result(), loaded) {
@@ -119,11 +116,7 @@ pub fn load(sources: &Sources, variables: &BTreeMap<String, String>) -> Result<L
         // Without both documents there is at least the problem for which one is missing.
         (Ok(()), None) => unreachable!("a definition that is not loaded has a problem"),
     };
-    Ok(Loaded {
-        environment,
-        resolved,
-        variables: variables.uses(),
-    })
+    Ok(Loaded { environment, resolved, variables: variables.uses() })
 }
 
 fn document<'a>(source: &'a SourceFile, variables: &Variables<'_>, problems: &Problems) -> Option<Document<'a>> {
@@ -135,9 +128,7 @@ fn document<'a>(source: &'a SourceFile, variables: &Variables<'_>, problems: &Pr
 /// The checker refuses whatever these types refuse. Should the two ever differ, the file is refused all the same.
 fn unread(scope: Scope<'_>, error: Option<serde_json::Error>) {
     if let Some(error) = error.filter(|_| scope.problems().count() == 0) {
-        scope
-            .error("unreadable", format!("the file cannot be read: {error}"))
-            .report();
+        scope.error("unreadable", format!("the file cannot be read: {error}")).report();
     }
 }
 
@@ -148,16 +139,9 @@ fn build(
     raw_compose: &RawCompose,
     variables: &Variables<'_>,
 ) -> Option<(Environment, Json)> {
-    let name = sources
-        .environment
-        .path
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .unwrap_or_default();
+    let name = sources.environment.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let environment_name = EnvironmentName::parse(name).map_err(|error| {
-        let draft = environment
-            .key("name")
-            .error("name", format!("`{name}` is no environment's name"));
+        let draft = environment.key("name").error("name", format!("`{name}` is no environment's name"));
         draft.expected(error.to_string()).report();
     });
     let Ok(root) = sources.root.canonicalize() else {
@@ -169,9 +153,7 @@ fn build(
     let listen = raw.listen.as_ref().map_or(Some(LISTEN), |text| text.parse().ok());
     if listen.is_none() {
         let draft = environment.key("listen").error("value", "`listen` is no IP address");
-        draft
-            .expected("an IP address such as `127.0.0.1`, or `0.0.0.0` for all")
-            .report();
+        draft.expected("an IP address such as `127.0.0.1`, or `0.0.0.0` for all").report();
     }
     let context = validate::Context {
         root: &root,

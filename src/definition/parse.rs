@@ -24,34 +24,19 @@ const TEXT_MAX_BYTES: usize = 1024 * 1024;
 pub(crate) fn parse(source: &SourceFile, problems: &Problems) -> Option<Node> {
     if source.text.len() > SOURCE_MAX_BYTES {
         problems
-            .at(
-                source,
-                Span::START,
-                "too-large",
-                format!("the file has {} bytes", source.text.len()),
-            )
+            .at(source, Span::START, "too-large", format!("the file has {} bytes", source.text.len()))
             .expected(format!("at most {SOURCE_MAX_BYTES} bytes"))
             .report();
         return None;
     }
     let text = source.text.strip_prefix('\u{feff}').unwrap_or(&source.text);
-    let mut builder = Builder {
-        parser: Parser::new_from_str(text),
-        source,
-        problems,
-        anchors: HashMap::new(),
-        nodes: 0,
-        bytes: 0,
-    };
+    let mut builder =
+        Builder { parser: Parser::new_from_str(text), source, problems, anchors: HashMap::new(), nodes: 0, bytes: 0 };
     let root = builder.document().ok()?;
     root.or_else(|| {
         Some(Node {
             span: Span::START,
-            value: Value::Scalar(Scalar {
-                text: String::new(),
-                written: None,
-                is_text: false,
-            }),
+            value: Value::Scalar(Scalar { text: String::new(), written: None, is_text: false }),
         })
     })
 }
@@ -102,9 +87,7 @@ impl<'a> Builder<'a> {
                         "an anchor further up, such as `&name`",
                     );
                 }
-                let draft = self
-                    .problems
-                    .at(self.source, span, "yaml", format!("this is not YAML: {}", error.info()));
+                let draft = self.problems.at(self.source, span, "yaml", format!("this is not YAML: {}", error.info()));
                 let line = self.source.line(span.start.line);
                 let indent = line.len() - line.trim_start().len();
                 let help = if line[..indent].contains('\t') {
@@ -122,10 +105,7 @@ impl<'a> Builder<'a> {
     }
 
     fn refuse<T>(&self, code: &str, span: Span, message: &str, expected: &str) -> Result<T, Stop> {
-        self.problems
-            .at(self.source, span, code, message)
-            .expected(expected)
-            .report();
+        self.problems.at(self.source, span, code, message).expected(expected).report();
         Err(Stop)
     }
 
@@ -151,11 +131,7 @@ impl<'a> Builder<'a> {
             Event::Scalar(text, style, anchor, tag) => {
                 self.charge(span, 1, text.len())?;
                 let is_text = self.says_text(style, tag.as_deref(), span);
-                let scalar = Scalar {
-                    text: text.into_owned(),
-                    written: None,
-                    is_text,
-                };
+                let scalar = Scalar { text: text.into_owned(), written: None, is_text };
                 let value = Value::Scalar(scalar);
                 (Node { span, value }, anchor)
             }
@@ -203,13 +179,7 @@ impl<'a> Builder<'a> {
                 event => items.push(self.node(event, span, depth + 1)?),
             }
         };
-        Ok(Node {
-            span: Span {
-                start: start.start,
-                end: end.end,
-            },
-            value: Value::Sequence(items),
-        })
+        Ok(Node { span: Span { start: start.start, end: end.end }, value: Value::Sequence(items) })
     }
 
     fn mapping(&mut self, start: Span, depth: usize) -> Result<Node, Stop> {
@@ -230,12 +200,7 @@ impl<'a> Builder<'a> {
             };
             if let Some(first) = places.insert(key.clone(), key_span) {
                 self.problems
-                    .at(
-                        self.source,
-                        key_span,
-                        "duplicate-key",
-                        format!("the key `{key}` occurs twice"),
-                    )
+                    .at(self.source, key_span, "duplicate-key", format!("the key `{key}` occurs twice"))
                     .related(self.source, first, "the first one")
                     .help("remove one of the two")
                     .report();
@@ -249,13 +214,7 @@ impl<'a> Builder<'a> {
         for (key_span, value) in merged {
             self.merge(key_span, value, &mut places, &mut entries)?;
         }
-        Ok(Node {
-            span: Span {
-                start: start.start,
-                end: end.end,
-            },
-            value: Value::Mapping(entries),
-        })
+        Ok(Node { span: Span { start: start.start, end: end.end }, value: Value::Mapping(entries) })
     }
 
     /// Adds the entries of `<<` that the mapping does not have itself; of several sources, the first one wins.
@@ -268,20 +227,12 @@ impl<'a> Builder<'a> {
     ) -> Result<(), Stop> {
         let sources = match value.value {
             Value::Sequence(items) => items,
-            value_kind => vec![Node {
-                span: value.span,
-                value: value_kind,
-            }],
+            value_kind => vec![Node { span: value.span, value: value_kind }],
         };
         for source in sources {
             let Value::Mapping(inherited) = source.value else {
                 self.problems
-                    .at(
-                        self.source,
-                        key_span,
-                        "merge",
-                        format!("`<<` merges mappings, but this is {}", source.found()),
-                    )
+                    .at(self.source, key_span, "merge", format!("`<<` merges mappings, but this is {}", source.found()))
                     .expected("an alias to a mapping, or a list of them")
                     .report();
                 continue;
@@ -297,18 +248,10 @@ impl<'a> Builder<'a> {
     }
 
     fn key_text(&self, key: &Node, span: Span) -> Option<String> {
-        let text = key
-            .scalar()
-            .filter(|scalar| scalar.typed() != Typed::Null)
-            .map(|scalar| scalar.text.clone());
+        let text = key.scalar().filter(|scalar| scalar.typed() != Typed::Null).map(|scalar| scalar.text.clone());
         if text.is_none() {
             self.problems
-                .at(
-                    self.source,
-                    span,
-                    "key",
-                    format!("a key must be text, but this is {}", key.found()),
-                )
+                .at(self.source, span, "key", format!("a key must be text, but this is {}", key.found()))
                 .report();
         }
         text
@@ -337,11 +280,7 @@ impl<'a> Builder<'a> {
     }
 
     fn report_tag(&self, tag: &Tag, span: Span) {
-        let shown = if tag.is_yaml_core_schema() {
-            format!("!!{}", tag.suffix)
-        } else {
-            tag.to_string()
-        };
+        let shown = if tag.is_yaml_core_schema() { format!("!!{}", tag.suffix) } else { tag.to_string() };
         self.problems
             .at(self.source, span, "tag", format!("the tag `{shown}` is not supported"))
             .expected("a plain value, or `!!str` before a text that looks like a number")
@@ -355,23 +294,16 @@ fn weight(node: &Node) -> (usize, usize) {
     match &node.value {
         Value::Scalar(scalar) => (1, scalar.text.len()),
         Value::Sequence(items) => items.iter().map(weight).fold((1, 0), sum),
-        Value::Mapping(entries) => entries
-            .iter()
-            .map(|entry| sum((1, entry.key.len()), weight(&entry.value)))
-            .fold((1, 0), sum),
+        Value::Mapping(entries) => {
+            entries.iter().map(|entry| sum((1, entry.key.len()), weight(&entry.value))).fold((1, 0), sum)
+        }
     }
 }
 
 fn to_position(marker: Marker) -> Position {
-    Position {
-        line: marker.line().max(1),
-        column: marker.col() + 1,
-    }
+    Position { line: marker.line().max(1), column: marker.col() + 1 }
 }
 
 fn to_span(span: YamlSpan) -> Span {
-    Span {
-        start: to_position(span.start),
-        end: to_position(span.end),
-    }
+    Span { start: to_position(span.start), end: to_position(span.end) }
 }

@@ -43,11 +43,7 @@ impl Problems {
                 expected: None,
                 suggestion: None,
                 // Finding the line costs a walk through the file, which a problem that will be left out is not worth.
-                snippet: if self.is_full() {
-                    None
-                } else {
-                    Snippet::cut(source, span)
-                },
+                snippet: if self.is_full() { None } else { Snippet::cut(source, span) },
                 related: None,
             },
         }
@@ -69,10 +65,7 @@ impl Problems {
     }
 
     fn push(&self, diagnostic: Diagnostic) {
-        let place = Position {
-            line: diagnostic.line,
-            column: diagnostic.column,
-        };
+        let place = Position { line: diagnostic.line, column: diagnostic.column };
         if self.unreplaced.borrow().contains(&(diagnostic.file.clone(), place)) {
             return;
         }
@@ -143,16 +136,8 @@ impl Draft<'_> {
 const MESSAGE_MAX: usize = 400;
 
 fn shortened(text: String) -> String {
-    let visible: String = text
-        .chars()
-        .take(MESSAGE_MAX)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    if text.chars().nth(MESSAGE_MAX).is_some() {
-        visible + "..."
-    } else {
-        visible
-    }
+    let visible: String = text.chars().take(MESSAGE_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(MESSAGE_MAX).is_some() { visible + "..." } else { visible }
 }
 
 /// The longest text that is compared with the known ones; longer ones are no typing errors.
@@ -167,12 +152,7 @@ pub(crate) fn closest<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) 
     let allowed = (text.chars().count() / 3).clamp(1, 3);
     known
         .into_iter()
-        .map(|candidate| {
-            (
-                strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()),
-                candidate,
-            )
-        })
+        .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
         .filter(|(distance, candidate)| {
             *distance <= allowed || (lower.len() >= 4 && candidate.to_lowercase().starts_with(&lower))
         })

@@ -22,10 +22,7 @@ pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
         service.remove("labels");
         (spec.name.to_string(), Json::Object(service))
     });
-    let databases = site
-        .databases
-        .iter()
-        .map(|(name, raw)| (name.clone(), database(raw, raw.password.expose())));
+    let databases = site.databases.iter().map(|(name, raw)| (name.clone(), database(raw, raw.password.expose())));
     let mut inputs = json!({
         "services": services.collect::<Map<_, _>>(),
         "entry": { "service": site.entry.service.as_str(), "port": site.entry.port },
@@ -41,18 +38,11 @@ pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
 /// Both files in their own forms; passwords as the environment file writes them.
 pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Scope<'_>) -> Json {
     let sites_scope = scope.key("sites");
-    let sites = environment
-        .sites
-        .iter()
-        .map(|site| (site.name.to_string(), self::site(site)));
+    let sites = environment.sites.iter().map(|site| (site.name.to_string(), self::site(site)));
     let up = "../".repeat(compose_path.parent().map_or(0, |folder| folder.components().count()));
     let mut services = Map::new();
     let mut volumes = Map::new();
-    for (site, spec) in environment
-        .sites
-        .iter()
-        .flat_map(|site| site.services.iter().map(move |spec| (site, spec)))
-    {
+    for (site, spec) in environment.sites.iter().flat_map(|site| site.services.iter().map(move |spec| (site, spec))) {
         let mut service = service(spec, &environment.root, &up);
         if spec.name == site.entry.service {
             let published = format!("{}:{}:{}", bracketed(environment), site.public.port, site.entry.port);
@@ -84,19 +74,11 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
     escape_dollars(&mut resolved);
     for site in &environment.sites {
         let name = site.name.as_str();
-        let accounts = site
-            .accounts
-            .iter()
-            .map(|account| ("accounts", &account.name, &account.password));
-        let databases = site
-            .databases
-            .iter()
-            .map(|(name, database)| ("databases", name, &database.password));
+        let accounts = site.accounts.iter().map(|account| ("accounts", &account.name, &account.password));
+        let databases = site.databases.iter().map(|(name, database)| ("databases", name, &database.password));
         for (section, key, password) in accounts.chain(databases) {
             let scalar = sites_scope.key(name).key(section).key(key).key("password").scalar();
-            let written = scalar
-                .and_then(|scalar| scalar.written.as_deref())
-                .unwrap_or(password.expose());
+            let written = scalar.and_then(|scalar| scalar.written.as_deref()).unwrap_or(password.expose());
             resolved["environment"]["sites"][name][section][key]["password"] = Json::from(written);
         }
     }
@@ -114,23 +96,13 @@ fn escape_dollars(value: &mut Json) {
 }
 
 fn bracketed(environment: &Environment) -> String {
-    if environment.listen.is_ipv6() {
-        format!("[{}]", environment.listen)
-    } else {
-        environment.listen.to_string()
-    }
+    if environment.listen.is_ipv6() { format!("[{}]", environment.listen) } else { environment.listen.to_string() }
 }
 
 /// A site without its passwords, which are put in as the file writes them.
 fn site(site: &Site) -> Json {
-    let accounts = site
-        .accounts
-        .iter()
-        .map(|account| (account.name.clone(), json!({ "username": account.username })));
-    let databases = site
-        .databases
-        .iter()
-        .map(|(name, raw)| (name.clone(), database(raw, "")));
+    let accounts = site.accounts.iter().map(|account| (account.name.clone(), json!({ "username": account.username })));
+    let databases = site.databases.iter().map(|(name, raw)| (name.clone(), database(raw, "")));
     let strategy = match site.reset.strategy {
         ResetStrategyName::Recreate => "recreate",
     };
@@ -196,19 +168,12 @@ fn probe(probe: &Probe) -> Json {
     let (kind, body) = match &probe.kind {
         ProbeKind::Http(http) => ("http", http_probe(http)),
         ProbeKind::Tcp { service, port } => ("tcp", json!({ "service": service.as_str(), "port": port })),
-        ProbeKind::Sql {
-            database,
-            query,
-            equals,
-        } => ("sql", json!({ "database": database, "query": query, "equals": equals })),
-        ProbeKind::Exec {
-            service,
-            command,
-            contains,
-        } => (
-            "exec",
-            json!({ "service": service.as_str(), "command": command, "contains": contains }),
-        ),
+        ProbeKind::Sql { database, query, equals } => {
+            ("sql", json!({ "database": database, "query": query, "equals": equals }))
+        }
+        ProbeKind::Exec { service, command, contains } => {
+            ("exec", json!({ "service": service.as_str(), "command": command, "contains": contains }))
+        }
         ProbeKind::Log { service, pattern } => ("log", json!({ "service": service.as_str(), "pattern": pattern })),
         ProbeKind::DockerHealth { service } => ("docker_health", json!({ "service": service.as_str() })),
     };
@@ -239,10 +204,7 @@ fn http_probe(http: &HttpProbe) -> Json {
 }
 
 fn texts(pairs: &[(String, String)]) -> Map<String, Json> {
-    pairs
-        .iter()
-        .map(|(name, value)| (name.clone(), Json::from(value.as_str())))
-        .collect()
+    pairs.iter().map(|(name, value)| (name.clone(), Json::from(value.as_str()))).collect()
 }
 
 fn baseline(baseline: &BaselineSpec) -> Json {
@@ -299,11 +261,7 @@ fn service(spec: &ServiceSpec, root: &Path, up: &str) -> Map<String, Json> {
         }))
     });
     let mounts = spec.mounts.iter().map(|mount| match mount {
-        MountSpec::Volume {
-            name,
-            target,
-            read_only,
-        } => {
+        MountSpec::Volume { name, target, read_only } => {
             json!({ "type": "volume", "source": name, "target": target, "read_only": read_only })
         }
         MountSpec::Bind { source, target } => {
@@ -332,14 +290,8 @@ fn service(spec: &ServiceSpec, root: &Path, up: &str) -> Map<String, Json> {
         (dependency.service.to_string(), json!({ "condition": condition }))
     });
     let limits = &spec.limits;
-    let ulimits = limits
-        .ulimits
-        .iter()
-        .map(|(name, soft, hard)| (name.clone(), json!({ "soft": soft, "hard": hard })));
-    let hosts = spec
-        .extra_hosts
-        .iter()
-        .map(|(name, address)| format!("{name}={address}"));
+    let ulimits = limits.ulimits.iter().map(|(name, soft, hard)| (name.clone(), json!({ "soft": soft, "hard": hard })));
+    let hosts = spec.extra_hosts.iter().map(|(name, address)| format!("{name}={address}"));
     let service = json!({
         "image": spec.image,
         "build": build,

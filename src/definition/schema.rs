@@ -80,9 +80,7 @@ mod tests {
                 }
             }
             match schema {
-                Json::Object(object) => object
-                    .iter()
-                    .for_each(|(key, value)| walk(value, &format!("{path}.{key}"))),
+                Json::Object(object) => object.iter().for_each(|(key, value)| walk(value, &format!("{path}.{key}"))),
                 Json::Array(items) => items.iter().for_each(|item| walk(item, path)),
                 _ => {}
             }

@@ -24,22 +24,13 @@ pub(crate) struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     pub(crate) fn new(document: &'a Document<'a>, problems: &'a Problems) -> Self {
-        Self {
-            source: document.source,
-            problems,
-            node: &document.root,
-            key: None,
-        }
+        Self { source: document.source, problems, node: &document.root, key: None }
     }
 
     /// The value under a key.
     pub(crate) fn key(self, key: &str) -> Self {
         match self.node.entry(key) {
-            Some(entry) => Self {
-                node: &entry.value,
-                key: Some(entry.key_span),
-                ..self
-            },
+            Some(entry) => Self { node: &entry.value, key: Some(entry.key_span), ..self },
             None => self,
         }
     }
@@ -47,11 +38,7 @@ impl<'a> Scope<'a> {
     /// The entry of a list, counted from 0; of a value that stands for a list of one, the value itself.
     pub(crate) fn index(self, index: usize) -> Self {
         match &self.node.value {
-            Value::Sequence(items) => items.get(index).map_or(self, |node| Self {
-                node,
-                key: None,
-                ..self
-            }),
+            Value::Sequence(items) => items.get(index).map_or(self, |node| Self { node, key: None, ..self }),
             _ => self,
         }
     }
@@ -64,9 +51,9 @@ impl<'a> Scope<'a> {
     /// Whether a mapping has, instead of a key, one that was probably meant to be it.
     pub(crate) fn is_misspelt(self, key: &str) -> bool {
         match &self.node.value {
-            Value::Mapping(entries) => entries
-                .iter()
-                .any(|entry| entry.key != key && closest(&entry.key, [key]).is_some()),
+            Value::Mapping(entries) => {
+                entries.iter().any(|entry| entry.key != key && closest(&entry.key, [key]).is_some())
+            }
             _ => false,
         }
     }
@@ -100,8 +87,7 @@ impl<'a> Scope<'a> {
 
     /// Begins a problem with the value's key.
     pub(crate) fn key_error(self, code: &str, message: impl Into<String>) -> Draft<'a> {
-        self.problems
-            .at(self.source, self.key.unwrap_or(self.node.span), code, message)
+        self.problems.at(self.source, self.key.unwrap_or(self.node.span), code, message)
     }
 
     /// The place of the key.

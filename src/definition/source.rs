@@ -20,10 +20,7 @@ pub struct SourceFile {
 impl SourceFile {
     /// Wraps a text that was read from `path`, relative to the root folder.
     pub fn new(path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            text: text.into(),
-        }
+        Self { path: path.into(), text: text.into() }
     }
 
     /// The path with forward slashes, as diagnostics show it.
@@ -33,10 +30,7 @@ impl SourceFile {
 
     /// The line of that number, without its end; empty when there is none.
     pub(crate) fn line(&self, number: usize) -> &str {
-        let line = number
-            .checked_sub(1)
-            .and_then(|index| self.text.split('\n').nth(index))
-            .unwrap_or_default();
+        let line = number.checked_sub(1).and_then(|index| self.text.split('\n').nth(index)).unwrap_or_default();
         // Columns do not count a byte order mark, so the line has none either.
         let line = line.strip_prefix('\u{feff}').unwrap_or(line);
         line.strip_suffix('\r').unwrap_or(line)
@@ -60,10 +54,7 @@ impl Position {
     pub(crate) fn of_offset(text: &[u8], offset: usize) -> Self {
         let before = &text[..offset.min(text.len())];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        let start = before
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |index| index + 1);
+        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |index| index + 1);
         let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
         Self { line, column }
     }
@@ -80,17 +71,11 @@ pub struct Span {
 
 impl Span {
     /// The first character of a file.
-    pub const START: Self = Self {
-        start: Position::START,
-        end: Position::START,
-    };
+    pub const START: Self = Self { start: Position::START, end: Position::START };
 
     /// The range of no characters at `position`.
     pub(crate) fn at(position: Position) -> Self {
-        Self {
-            start: position,
-            end: position,
-        }
+        Self { start: position, end: position }
     }
 
     /// How many characters of the first line the range covers; at least one, so that there is something to point at.
@@ -113,10 +98,7 @@ mod tests {
     fn columns_count_characters_not_bytes() {
         let text = "a: 1\nüber: x";
         let offset = text.find('x').expect("it is there");
-        assert_eq!(
-            Position::of_offset(text.as_bytes(), offset),
-            Position { line: 2, column: 7 }
-        );
+        assert_eq!(Position::of_offset(text.as_bytes(), offset), Position { line: 2, column: 7 });
     }
 
     #[test]

@@ -99,9 +99,7 @@ fn number(text: &str) -> Option<Typed> {
         }
     }
     // Rust's own parser accepts words such as `infinity`, the core schema does not.
-    let shaped = unsigned
-        .bytes()
-        .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
+    let shaped = unsigned.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-'));
     if !shaped || !unsigned.bytes().next()?.is_ascii_digit() && !unsigned.starts_with('.') {
         return None;
     }
@@ -154,10 +152,7 @@ impl Node {
             },
             Value::Sequence(items) => items.iter().map(Node::to_json).collect(),
             Value::Mapping(entries) => Json::Object(
-                entries
-                    .iter()
-                    .map(|entry| (entry.key.clone(), entry.value.to_json()))
-                    .collect::<Map<_, _>>(),
+                entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect::<Map<_, _>>(),
             ),
         }
     }
@@ -177,12 +172,7 @@ mod tests {
     use super::*;
 
     fn plain(text: &str) -> Typed {
-        Scalar {
-            text: text.to_owned(),
-            written: None,
-            is_text: false,
-        }
-        .typed()
+        Scalar { text: text.to_owned(), written: None, is_text: false }.typed()
     }
 
     #[test]

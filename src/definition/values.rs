@@ -55,9 +55,7 @@ const SIZE_MAX_BYTES: u64 = 64 << 40;
 
 /// Reads a size such as `512m`, `1.5gb` or `1024`, in bytes. Units are powers of 1024, as in Compose.
 pub(crate) fn size(text: &str) -> Option<u64> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let unit = unit.trim_start().to_ascii_lowercase();
     let exponent = match unit.trim_end_matches('b').trim_end_matches('i') {
@@ -138,19 +136,7 @@ mod tests {
         for (text, micros) in cases {
             assert_eq!(period(text), Some(Duration::from_micros(micros)), "{text}");
         }
-        for text in [
-            "",
-            "5",
-            "s",
-            "1.2.3s",
-            "5 s",
-            "-1s",
-            "1d",
-            "8000h",
-            "99999999999999999999h",
-            "1s2",
-            "1e3s",
-        ] {
+        for text in ["", "5", "s", "1.2.3s", "5 s", "-1s", "1d", "8000h", "99999999999999999999h", "1s2", "1e3s"] {
             assert_eq!(period(text), None, "{text}");
         }
     }
@@ -187,10 +173,7 @@ mod tests {
     fn command_lines_split_like_a_shell_would() {
         let split = |line| words(line).map(|words| words.join("|"));
         assert_eq!(split("a b  c"), Ok("a|b|c".to_owned()));
-        assert_eq!(
-            split(r#"sh -c "echo \"$HOME\" 'x'""#),
-            Ok("sh|-c|echo \"$HOME\" 'x'".to_owned())
-        );
+        assert_eq!(split(r#"sh -c "echo \"$HOME\" 'x'""#), Ok("sh|-c|echo \"$HOME\" 'x'".to_owned()));
         assert_eq!(split("a '' b\\ c"), Ok("a||b c".to_owned()));
         assert_eq!(split("  "), Ok(String::new()));
         assert!(split("'a").is_err() && split("\"a").is_err() && split("a\\").is_err());

@@ -37,11 +37,7 @@ pub(crate) struct Variables<'a> {
 
 impl<'a> Variables<'a> {
     pub(crate) fn new(given: &'a BTreeMap<String, String>, dotenv: BTreeMap<String, String>) -> Self {
-        Self {
-            given,
-            dotenv: RefCell::new(dotenv),
-            used: RefCell::default(),
-        }
+        Self { given, dotenv: RefCell::new(dotenv), used: RefCell::default() }
     }
 
     /// The value of a variable; its use is recorded.

@@ -17,9 +17,7 @@ pub const NAME_MAX: usize = 40;
 
 fn is_valid_name(text: &str) -> bool {
     let mut bytes = text.bytes();
-    let first = bytes
-        .next()
-        .is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let first = bytes.next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
     first
         && text.len() <= NAME_MAX
         && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')

@@ -32,21 +32,13 @@ pub struct InstanceId {
 impl InstanceId {
     /// The serving instance of a site.
     pub fn serving(environment: &EnvironmentName, site: &SiteName) -> Self {
-        Self {
-            environment: environment.clone(),
-            site: site.clone(),
-            number: 1,
-        }
+        Self { environment: environment.clone(), site: site.clone(), number: 1 }
     }
 
     /// The name of what belongs to the instance in the engine, readable in `docker ps`: generation, service (where the
     /// site has several) and the first characters of the installation's id, since names are global there.
     pub fn resource_name(&self, generation: u64, part: Option<&str>, installation: &str) -> String {
-        let Self {
-            environment,
-            site,
-            number,
-        } = self;
+        let Self { environment, site, number } = self;
         let part = part.map(|part| format!("-{part}")).unwrap_or_default();
         let tag = installation.get(..4).unwrap_or(installation);
         format!("arenad-{environment}-{site}-{number}-g{generation}{part}-{tag}")
@@ -162,10 +154,7 @@ impl InstanceState {
             (S::Ready | S::Unhealthy(_), E::ProbesFailed(trouble)) => S::Unhealthy(trouble),
             (S::Ready | S::Unhealthy(_), E::Recovered) => S::Ready,
             (state, event) => {
-                return Err(Refused {
-                    state: state.name(),
-                    event,
-                });
+                return Err(Refused { state: state.name(), event });
             }
         };
         Ok(next)
@@ -177,19 +166,13 @@ mod tests {
     use super::*;
 
     fn trouble() -> Trouble {
-        Trouble {
-            reason: "r".into(),
-            hint: "h".into(),
-        }
+        Trouble { reason: "r".into(), hint: "h".into() }
     }
 
     fn states() -> Vec<InstanceState> {
         use InstanceState as S;
         let troubled = [S::Unhealthy(trouble()), S::Failed(trouble())];
-        [S::Down, S::Preparing, S::Starting, S::Ready, S::Resetting, S::Stopping]
-            .into_iter()
-            .chain(troubled)
-            .collect()
+        [S::Down, S::Preparing, S::Starting, S::Ready, S::Resetting, S::Stopping].into_iter().chain(troubled).collect()
     }
 
     #[test]
@@ -217,12 +200,7 @@ mod tests {
     #[test]
     fn down_is_possible_from_everywhere_and_ready_only_through_probes() {
         for state in states() {
-            assert_eq!(
-                state.after(InstanceEvent::DownRequested),
-                Ok(InstanceState::Stopping),
-                "{}",
-                state.name()
-            );
+            assert_eq!(state.after(InstanceEvent::DownRequested), Ok(InstanceState::Stopping), "{}", state.name());
             let passed = state.after(InstanceEvent::ProbesPassed);
             let may = matches!(state, InstanceState::Starting | InstanceState::Resetting);
             assert_eq!(passed.is_ok(), may, "{}", state.name());
@@ -231,11 +209,7 @@ mod tests {
 
     #[test]
     fn what_is_down_is_neither_reset_nor_probed() {
-        for event in [
-            InstanceEvent::ResetRequested,
-            InstanceEvent::Recovered,
-            InstanceEvent::ProbesFailed(trouble()),
-        ] {
+        for event in [InstanceEvent::ResetRequested, InstanceEvent::Recovered, InstanceEvent::ProbesFailed(trouble())] {
             assert!(InstanceState::Down.after(event).is_err());
         }
     }
@@ -245,9 +219,6 @@ mod tests {
         let name = |text| EnvironmentName::parse(text).expect("valid");
         let id = InstanceId::serving(&name("mini"), &SiteName::parse("shopping").expect("valid"));
         assert_eq!(id.resource_name(3, None, "ab12cd34"), "arenad-mini-shopping-1-g3-ab12");
-        assert_eq!(
-            id.resource_name(3, Some("db"), "ab12cd34"),
-            "arenad-mini-shopping-1-g3-db-ab12"
-        );
+        assert_eq!(id.resource_name(3, Some("db"), "ab12cd34"), "arenad-mini-shopping-1-g3-db-ab12");
     }
 }

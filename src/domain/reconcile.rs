@@ -42,12 +42,7 @@ mod tests {
     use super::*;
 
     fn thing(instance: &str, generation: u64, is_builder: bool) -> Labelled {
-        Labelled {
-            name: "x".into(),
-            instance: instance.into(),
-            generation,
-            is_builder,
-        }
+        Labelled { name: "x".into(), instance: instance.into(), generation, is_builder }
     }
 
     fn known() -> Known {

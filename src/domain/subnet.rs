@@ -19,10 +19,7 @@ pub struct InvalidSubnet(String);
 
 impl Subnet {
     /// The block that instance networks are cut from unless the operator names another.
-    pub const DEFAULT_BLOCK: Self = Self {
-        base: u32::from_be_bytes([10, 231, 0, 0]),
-        prefix: 16,
-    };
+    pub const DEFAULT_BLOCK: Self = Self { base: u32::from_be_bytes([10, 231, 0, 0]), prefix: 16 };
 
     /// The size of an instance's network: 16 addresses, of which 13 are left for containers.
     pub const INSTANCE_PREFIX: u8 = 28;
@@ -43,10 +40,7 @@ impl Subnet {
         let count = 1u32.checked_shl(u32::from(prefix.checked_sub(block.prefix)?))?;
         let size = 1u32.checked_shl(32 - u32::from(prefix))?;
         (0..count)
-            .map(|i| Self {
-                base: block.base + ((start % count + i) % count) * size,
-                prefix,
-            })
+            .map(|i| Self { base: block.base + ((start % count + i) % count) * size, prefix })
             .find(|candidate| !taken.iter().any(|other| other.overlaps(*candidate)))
     }
 }
@@ -65,10 +59,7 @@ impl FromStr for Subnet {
         let (address, prefix) = text.split_once('/').ok_or_else(invalid)?;
         let prefix: u8 = prefix.parse().ok().filter(|p| *p <= 32).ok_or_else(invalid)?;
         let address: Ipv4Addr = address.parse().map_err(|_| invalid())?;
-        Ok(Self {
-            base: u32::from(address) & Self::mask(prefix),
-            prefix,
-        })
+        Ok(Self { base: u32::from(address) & Self::mask(prefix), prefix })
     }
 }
 

@@ -52,10 +52,7 @@ pub struct DockerEngine {
 impl DockerEngine {
     /// Remembers the engine's address (`unix:///…`, `tcp://…` or `http://…`); nothing is sent yet.
     pub fn new(endpoint: &str) -> Self {
-        Self {
-            client: Arc::default(),
-            endpoint: endpoint.to_owned(),
-        }
+        Self { client: Arc::default(), endpoint: endpoint.to_owned() }
     }
 
     fn docker(&self) -> Result<&Docker, EngineError> {
@@ -76,35 +73,20 @@ impl DockerEngine {
     fn error(&self, doing: impl Into<String>, cause: Error) -> EngineError {
         let doing = doing.into();
         match cause {
-            Error::DockerResponseServerError {
-                status_code: 404,
-                message,
-            } => EngineError::NotFound { doing, message },
-            Error::DockerResponseServerError {
-                status_code: 409,
-                message,
-            } => EngineError::Conflict { doing, message },
-            Error::DockerResponseServerError { status_code, message } => EngineError::Refused {
-                doing,
-                status: status_code,
-                message: tidy(&message),
-            },
+            Error::DockerResponseServerError { status_code: 404, message } => EngineError::NotFound { doing, message },
+            Error::DockerResponseServerError { status_code: 409, message } => EngineError::Conflict { doing, message },
+            Error::DockerResponseServerError { status_code, message } => {
+                EngineError::Refused { doing, status: status_code, message: tidy(&message) }
+            }
             Error::DockerStreamError { error } => EngineError::Build { doing, message: error },
-            Error::RequestTimeoutError => EngineError::TimedOut {
-                doing,
-                limit: CALL_TIMEOUT,
-            },
+            Error::RequestTimeoutError => EngineError::TimedOut { doing, limit: CALL_TIMEOUT },
             cause @ (Error::HyperResponseError { .. }
             | Error::IOError { .. }
             | Error::HyperLegacyError { .. }
-            | Error::SocketNotFoundError(_)) => EngineError::Unreachable {
-                endpoint: self.endpoint.clone(),
-                cause: cause.into(),
-            },
-            cause => EngineError::Broken {
-                doing,
-                cause: cause.into(),
-            },
+            | Error::SocketNotFoundError(_)) => {
+                EngineError::Unreachable { endpoint: self.endpoint.clone(), cause: cause.into() }
+            }
+            cause => EngineError::Broken { doing, cause: cause.into() },
         }
     }
 
@@ -128,18 +110,8 @@ impl DockerEngine {
         filters: Option<HashMap<String, Vec<String>>>,
         all: bool,
     ) -> Result<Vec<FoundContainer>, EngineError> {
-        let options = query::ListContainersOptions {
-            all,
-            filters,
-            ..Default::default()
-        };
-        let found = self
-            .call(
-                "list containers",
-                CALL_TIMEOUT,
-                self.docker()?.list_containers(Some(options)),
-            )
-            .await?;
+        let options = query::ListContainersOptions { all, filters, ..Default::default() };
+        let found = self.call("list containers", CALL_TIMEOUT, self.docker()?.list_containers(Some(options))).await?;
         Ok(found
             .into_iter()
             .map(|summary| FoundContainer {
@@ -156,12 +128,7 @@ impl DockerEngine {
                     .state
                     .is_some_and(|state| matches!(state.to_string().as_str(), "running" | "paused" | "restarting")),
                 created: summary.created.unwrap_or_default(),
-                ports: summary
-                    .ports
-                    .unwrap_or_default()
-                    .into_iter()
-                    .filter_map(|port| port.public_port)
-                    .collect(),
+                ports: summary.ports.unwrap_or_default().into_iter().filter_map(|port| port.public_port).collect(),
             })
             .collect())
     }
@@ -204,10 +171,7 @@ fn mounts(spec: &ContainerSpec<'_>) -> Vec<Mount> {
         read_only: Some(*read_only),
         // The engine would copy the image's files into a new volume; ours are filled from the snapshot instead,
         // and a builder's first volume is the only one that wants the image's files.
-        volume_options: Some(MountVolumeOptions {
-            no_copy: Some(!is_builder(spec)),
-            ..Default::default()
-        }),
+        volume_options: Some(MountVolumeOptions { no_copy: Some(!is_builder(spec)), ..Default::default() }),
         ..Default::default()
     });
     let others = spec.service.mounts.iter().filter_map(|mount| match mount {
@@ -238,9 +202,7 @@ fn mounts(spec: &ContainerSpec<'_>) -> Vec<Mount> {
 }
 
 fn is_builder(spec: &ContainerSpec<'_>) -> bool {
-    spec.labels
-        .get(super::labels::ROLE)
-        .is_some_and(|role| role == super::labels::ROLE_BUILDER)
+    spec.labels.get(super::labels::ROLE).is_some_and(|role| role == super::labels::ROLE_BUILDER)
 }
 
 fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
@@ -248,10 +210,7 @@ fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
     let limits = &service.limits;
     let bytes = |value: Option<u64>| value.and_then(|value| i64::try_from(value).ok());
     let mut security_opt = service.security_opt.clone();
-    if !security_opt
-        .iter()
-        .any(|option| option.starts_with("no-new-privileges"))
-    {
+    if !security_opt.iter().any(|option| option.starts_with("no-new-privileges")) {
         security_opt.push("no-new-privileges:true".to_owned());
     }
     HostConfig {
@@ -279,13 +238,7 @@ fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
         security_opt: Some(security_opt),
         readonly_rootfs: Some(service.read_only),
         init: Some(service.init),
-        extra_hosts: Some(
-            service
-                .extra_hosts
-                .iter()
-                .map(|(host, address)| format!("{host}:{address}"))
-                .collect(),
-        ),
+        extra_hosts: Some(service.extra_hosts.iter().map(|(host, address)| format!("{host}:{address}")).collect()),
         sysctls: Some(to_hash_map(&service.sysctls)),
         // An internal network still forwards name look-ups to the host's resolver, and names can carry data out.
         // The container's own loopback answers nothing, so only the names of the instance's services resolve.
@@ -351,32 +304,17 @@ impl Engine for DockerEngine {
     }
 
     async fn ping(&self) -> Result<(), EngineError> {
-        self.call(
-            "ask whether the engine answers",
-            Duration::from_secs(3),
-            self.docker()?.ping(),
-        )
-        .await
-        .map(drop)
+        self.call("ask whether the engine answers", Duration::from_secs(3), self.docker()?.ping()).await.map(drop)
     }
 
     async fn version(&self) -> Result<EngineVersion, EngineError> {
         let limit = Duration::from_secs(5);
-        let version = self
-            .call("ask the engine's version", limit, self.docker()?.version())
-            .await?;
-        let info = self
-            .call("ask the engine what it is", limit, self.docker()?.info())
-            .await?;
+        let version = self.call("ask the engine's version", limit, self.docker()?.version()).await?;
+        let info = self.call("ask the engine what it is", limit, self.docker()?.info()).await?;
         let api = version.api_version.unwrap_or_default();
-        let parsed = api
-            .split_once('.')
-            .and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        let parsed = api.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
         if parsed.is_none_or(|parsed: (u32, u32)| parsed < OLDEST_API) {
-            return Err(EngineError::TooOld {
-                endpoint: self.endpoint.clone(),
-                found: api,
-            });
+            return Err(EngineError::TooOld { endpoint: self.endpoint.clone(), found: api });
         }
         Ok(EngineVersion {
             version: version.version.unwrap_or_default(),
@@ -388,10 +326,7 @@ impl Engine for DockerEngine {
 
     async fn image(&self, reference: &str) -> Result<Option<Image>, EngineError> {
         let doing = format!("look up image {reference}");
-        match self
-            .call(doing, CALL_TIMEOUT, self.docker()?.inspect_image(reference))
-            .await
-        {
+        match self.call(doing, CALL_TIMEOUT, self.docker()?.inspect_image(reference)).await {
             Ok(found) => {
                 let config = found.config.unwrap_or_default();
                 Ok(Some(Image {
@@ -409,14 +344,9 @@ impl Engine for DockerEngine {
     }
 
     async fn images(&self, label: &str, value: Option<&str>) -> Result<Vec<Image>, EngineError> {
-        let options = query::ListImagesOptions {
-            all: false,
-            filters: Some(label_filter(label, value)),
-            ..Default::default()
-        };
-        let found = self
-            .call("list images", CALL_TIMEOUT, self.docker()?.list_images(Some(options)))
-            .await?;
+        let options =
+            query::ListImagesOptions { all: false, filters: Some(label_filter(label, value)), ..Default::default() };
+        let found = self.call("list images", CALL_TIMEOUT, self.docker()?.list_images(Some(options))).await?;
         Ok(found
             .into_iter()
             .map(|summary| Image {
@@ -467,34 +397,20 @@ impl Engine for DockerEngine {
             ..Default::default()
         };
         let mut last_lines: Vec<String> = Vec::new();
-        let mut stream = std::pin::pin!(self.docker()?.build_image(
-            options,
-            None,
-            Some(bollard::body_full(build.context))
-        ));
+        let mut stream =
+            std::pin::pin!(self.docker()?.build_image(options, None, Some(bollard::body_full(build.context))));
         while let Some(item) = stream.next().await {
             let item = match item {
                 Ok(item) => item,
                 Err(Error::DockerStreamError { error }) => {
-                    return Err(EngineError::Build {
-                        doing,
-                        message: with_tail(&error, &last_lines),
-                    });
+                    return Err(EngineError::Build { doing, message: with_tail(&error, &last_lines) });
                 }
                 Err(cause) => return Err(self.error(doing, cause)),
             };
             if let Some(error) = item.error_detail.and_then(|detail| detail.message) {
-                return Err(EngineError::Build {
-                    doing,
-                    message: with_tail(&error, &last_lines),
-                });
+                return Err(EngineError::Build { doing, message: with_tail(&error, &last_lines) });
             }
-            for line in item
-                .stream
-                .iter()
-                .chain(item.status.iter())
-                .flat_map(|text| text.lines())
-            {
+            for line in item.stream.iter().chain(item.status.iter()).flat_map(|text| text.lines()) {
                 let line = line.trim_end();
                 if !line.is_empty() {
                     progress(line);
@@ -513,11 +429,7 @@ impl Engine for DockerEngine {
 
     async fn remove_image(&self, id: &str) -> Result<(), EngineError> {
         let doing = format!("remove image {}", short(id));
-        let options = query::RemoveImageOptions {
-            force: false,
-            noprune: false,
-            platforms: None,
-        };
+        let options = query::RemoveImageOptions { force: false, noprune: false, platforms: None };
         // An image of several names loses them one by one; `force` would also take it from under stopped containers.
         let names = match self.image(id).await? {
             Some(image) if image.tags.len() > 1 => image.tags,
@@ -546,17 +458,8 @@ impl Engine for DockerEngine {
             pause: true,
             ..Default::default()
         };
-        let config = ContainerConfig {
-            labels: Some(to_hash_map(labels)),
-            ..Default::default()
-        };
-        let committed = self
-            .call(
-                doing,
-                TRANSFER_TIMEOUT,
-                self.docker()?.commit_container(options, config),
-            )
-            .await?;
+        let config = ContainerConfig { labels: Some(to_hash_map(labels)), ..Default::default() };
+        let committed = self.call(doing, TRANSFER_TIMEOUT, self.docker()?.commit_container(options, config)).await?;
         Ok(committed.id)
     }
 
@@ -571,19 +474,14 @@ impl Engine for DockerEngine {
             driver: Some("bridge".to_owned()),
             internal: Some(true),
             ipam: Some(Ipam {
-                config: Some(vec![IpamConfig {
-                    subnet: Some(subnet.to_string()),
-                    ..Default::default()
-                }]),
+                config: Some(vec![IpamConfig { subnet: Some(subnet.to_string()), ..Default::default() }]),
                 ..Default::default()
             }),
             labels: Some(to_hash_map(labels)),
             ..Default::default()
         };
         let doing = format!("create network {name} with {subnet}");
-        self.call(doing, CALL_TIMEOUT, self.docker()?.create_network(request))
-            .await
-            .map(drop)
+        self.call(doing, CALL_TIMEOUT, self.docker()?.create_network(request)).await.map(drop)
     }
 
     async fn subnets(&self) -> Result<Vec<Subnet>, EngineError> {
@@ -598,16 +496,8 @@ impl Engine for DockerEngine {
     }
 
     async fn networks(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError> {
-        let options = query::ListNetworksOptions {
-            filters: Some(label_filter(label, Some(value))),
-        };
-        let found = self
-            .call(
-                "list networks",
-                CALL_TIMEOUT,
-                self.docker()?.list_networks(Some(options)),
-            )
-            .await?;
+        let options = query::ListNetworksOptions { filters: Some(label_filter(label, Some(value))) };
+        let found = self.call("list networks", CALL_TIMEOUT, self.docker()?.list_networks(Some(options))).await?;
         Ok(found
             .into_iter()
             .map(|network| Found {
@@ -619,10 +509,7 @@ impl Engine for DockerEngine {
 
     async fn remove_network(&self, name: &str) -> Result<(), EngineError> {
         let doing = format!("remove network {name}");
-        gone_is_done(
-            self.call(doing, CALL_TIMEOUT, self.docker()?.remove_network(name))
-                .await,
-        )
+        gone_is_done(self.call(doing, CALL_TIMEOUT, self.docker()?.remove_network(name)).await)
     }
 
     async fn create_volume(&self, name: &str, labels: &BTreeMap<String, String>) -> Result<(), EngineError> {
@@ -632,57 +519,36 @@ impl Engine for DockerEngine {
             ..Default::default()
         };
         let doing = format!("create volume {name}");
-        self.call(doing, CALL_TIMEOUT, self.docker()?.create_volume(request))
-            .await
-            .map(drop)
+        self.call(doing, CALL_TIMEOUT, self.docker()?.create_volume(request)).await.map(drop)
     }
 
     async fn volumes(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError> {
-        let options = query::ListVolumesOptions {
-            filters: Some(label_filter(label, Some(value))),
-        };
-        let found = self
-            .call("list volumes", CALL_TIMEOUT, self.docker()?.list_volumes(Some(options)))
-            .await?;
+        let options = query::ListVolumesOptions { filters: Some(label_filter(label, Some(value))) };
+        let found = self.call("list volumes", CALL_TIMEOUT, self.docker()?.list_volumes(Some(options))).await?;
         Ok(found
             .volumes
             .unwrap_or_default()
             .into_iter()
-            .map(|volume| Found {
-                name: volume.name,
-                labels: volume.labels.into_iter().collect(),
-            })
+            .map(|volume| Found { name: volume.name, labels: volume.labels.into_iter().collect() })
             .collect())
     }
 
     async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
         let doing = format!("remove volume {name}");
         let options = query::RemoveVolumeOptions { force: true };
-        gone_is_done(
-            self.call(doing, CALL_TIMEOUT, self.docker()?.remove_volume(name, Some(options)))
-                .await,
-        )
+        gone_is_done(self.call(doing, CALL_TIMEOUT, self.docker()?.remove_volume(name, Some(options))).await)
     }
 
     async fn create(&self, spec: &ContainerSpec<'_>) -> Result<EngineHandle, EngineError> {
         let service = spec.service;
-        let endpoint = EndpointSettings {
-            aliases: Some(vec![service.name.to_string()]),
-            ..Default::default()
-        };
+        let endpoint = EndpointSettings { aliases: Some(vec![service.name.to_string()]), ..Default::default() };
         let body = ContainerCreateBody {
             image: Some(spec.image.clone()),
             hostname: Some(service.hostname.clone().unwrap_or_else(|| service.name.to_string())),
             user: service.user.clone(),
             cmd: service.command.clone(),
             entrypoint: service.entrypoint.clone(),
-            env: Some(
-                service
-                    .environment
-                    .iter()
-                    .map(|(key, value)| format!("{key}={value}"))
-                    .collect(),
-            ),
+            env: Some(service.environment.iter().map(|(key, value)| format!("{key}={value}")).collect()),
             working_dir: service.working_dir.clone(),
             healthcheck: service.health_check.as_ref().map(health_config),
             labels: Some(to_hash_map(&spec.labels)),
@@ -694,61 +560,34 @@ impl Engine for DockerEngine {
             }),
             ..Default::default()
         };
-        let options = query::CreateContainerOptions {
-            name: Some(spec.name.clone()),
-            platform: String::new(),
-        };
+        let options = query::CreateContainerOptions { name: Some(spec.name.clone()), platform: String::new() };
         let doing = format!("create container {}", spec.name);
-        let created = self
-            .call(
-                doing,
-                CALL_TIMEOUT,
-                self.docker()?.create_container(Some(options), body),
-            )
-            .await?;
+        let created = self.call(doing, CALL_TIMEOUT, self.docker()?.create_container(Some(options), body)).await?;
         Ok(EngineHandle(created.id))
     }
 
     async fn start(&self, handle: &EngineHandle) -> Result<(), EngineError> {
         let doing = format!("start container {}", short(&handle.0));
-        let call = self
-            .docker()?
-            .start_container(&handle.0, None::<query::StartContainerOptions>);
+        let call = self.docker()?.start_container(&handle.0, None::<query::StartContainerOptions>);
         self.call(doing, CALL_TIMEOUT, call).await
     }
 
     async fn stop(&self, handle: &EngineHandle, grace: Duration) -> Result<(), EngineError> {
         let doing = format!("stop container {}", short(&handle.0));
-        let options = query::StopContainerOptions {
-            signal: None,
-            t: i32::try_from(grace.as_secs().max(1)).ok(),
-        };
+        let options = query::StopContainerOptions { signal: None, t: i32::try_from(grace.as_secs().max(1)).ok() };
         let call = self.docker()?.stop_container(&handle.0, Some(options));
         self.call(doing, grace + CALL_TIMEOUT, call).await
     }
 
     async fn remove(&self, handle: &EngineHandle) -> Result<(), EngineError> {
         let doing = format!("remove container {}", short(&handle.0));
-        let options = query::RemoveContainerOptions {
-            v: true,
-            force: true,
-            link: false,
-        };
-        gone_is_done(
-            self.call(
-                doing,
-                CALL_TIMEOUT,
-                self.docker()?.remove_container(&handle.0, Some(options)),
-            )
-            .await,
-        )
+        let options = query::RemoveContainerOptions { v: true, force: true, link: false };
+        gone_is_done(self.call(doing, CALL_TIMEOUT, self.docker()?.remove_container(&handle.0, Some(options))).await)
     }
 
     async fn inspect(&self, handle: &EngineHandle) -> Result<ContainerStatus, EngineError> {
         let doing = format!("inspect container {}", short(&handle.0));
-        let call = self
-            .docker()?
-            .inspect_container(&handle.0, None::<query::InspectContainerOptions>);
+        let call = self.docker()?.inspect_container(&handle.0, None::<query::InspectContainerOptions>);
         let found = self.call(doing, Duration::from_secs(10), call).await?;
         Ok(container_status(handle, found))
     }
@@ -808,10 +647,7 @@ impl Engine for DockerEngine {
             follow: range.follow,
             stdout: true,
             stderr: true,
-            since: range
-                .since
-                .and_then(|since| i32::try_from(since).ok())
-                .unwrap_or_default(),
+            since: range.since.and_then(|since| i32::try_from(since).ok()).unwrap_or_default(),
             until: 0,
             timestamps: range.timestamps,
             tail: range.tail.map_or_else(|| "all".to_owned(), |tail| tail.to_string()),
@@ -827,20 +663,12 @@ impl Engine for DockerEngine {
             };
             let mut chunks = std::pin::pin!(docker.logs(&handle.0, Some(options)));
             while let Some(chunk) = chunks.next().await {
-                let chunk = chunk
-                    .map_err(|cause| engine.error(doing.clone(), cause))
-                    .map(|output| match output {
-                        LogOutput::StdErr { message } => LogChunk {
-                            is_stderr: true,
-                            bytes: message,
-                        },
-                        LogOutput::StdOut { message }
-                        | LogOutput::Console { message }
-                        | LogOutput::StdIn { message } => LogChunk {
-                            is_stderr: false,
-                            bytes: message,
-                        },
-                    });
+                let chunk = chunk.map_err(|cause| engine.error(doing.clone(), cause)).map(|output| match output {
+                    LogOutput::StdErr { message } => LogChunk { is_stderr: true, bytes: message },
+                    LogOutput::StdOut { message } | LogOutput::Console { message } | LogOutput::StdIn { message } => {
+                        LogChunk { is_stderr: false, bytes: message }
+                    }
+                });
                 if sender.send(chunk).await.is_err() {
                     return;
                 }
@@ -860,11 +688,7 @@ impl Engine for DockerEngine {
             };
             let mut chunks = std::pin::pin!(docker.download_from_container(&handle.0, Some(options)));
             while let Some(chunk) = chunks.next().await {
-                if sender
-                    .send(chunk.map_err(|cause| engine.error(doing.clone(), cause)))
-                    .await
-                    .is_err()
-                {
+                if sender.send(chunk.map_err(|cause| engine.error(doing.clone(), cause))).await.is_err() {
                     return;
                 }
             }
@@ -878,13 +702,8 @@ impl Engine for DockerEngine {
         archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
     ) -> Result<(), EngineError> {
         let doing = format!("write {path} of container {}", short(&handle.0));
-        let options = query::UploadToContainerOptions {
-            path: path.to_owned(),
-            ..Default::default()
-        };
-        let call = self
-            .docker()?
-            .upload_to_container(&handle.0, Some(options), bollard::body_try_stream(archive));
+        let options = query::UploadToContainerOptions { path: path.to_owned(), ..Default::default() };
+        let call = self.docker()?.upload_to_container(&handle.0, Some(options), bollard::body_try_stream(archive));
         self.call(doing, TRANSFER_TIMEOUT, call).await
     }
 
@@ -893,26 +712,21 @@ impl Engine for DockerEngine {
         let mut filters = label_filter(label, Some(value));
         filters.insert("type".to_owned(), vec!["container".to_owned()]);
         Box::pin(async_stream(move |sender| async move {
-            let options = query::EventsOptions {
-                filters: Some(filters),
-                ..Default::default()
-            };
+            let options = query::EventsOptions { filters: Some(filters), ..Default::default() };
             let docker = match engine.docker() {
                 Ok(docker) => docker,
                 Err(error) => return drop(sender.send(Err(error)).await),
             };
             let mut events = std::pin::pin!(docker.events(Some(options)));
             while let Some(event) = events.next().await {
-                let event = event
-                    .map_err(|cause| engine.error("watch the engine's events", cause))
-                    .map(|message| {
-                        let actor = message.actor.unwrap_or_default();
-                        EngineEvent {
-                            handle: EngineHandle(actor.id.unwrap_or_default()),
-                            action: message.action.unwrap_or_default(),
-                            labels: actor.attributes.unwrap_or_default().into_iter().collect(),
-                        }
-                    });
+                let event = event.map_err(|cause| engine.error("watch the engine's events", cause)).map(|message| {
+                    let actor = message.actor.unwrap_or_default();
+                    EngineEvent {
+                        handle: EngineHandle(actor.id.unwrap_or_default()),
+                        action: message.action.unwrap_or_default(),
+                        labels: actor.attributes.unwrap_or_default().into_iter().collect(),
+                    }
+                });
                 if sender.send(event).await.is_err() {
                     return;
                 }

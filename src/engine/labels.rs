@@ -75,10 +75,7 @@ impl Ownership {
     pub fn container_labels(&self, service: &str) -> BTreeMap<String, String> {
         let mut labels = self.labels();
         labels.insert(SERVICE.to_owned(), service.to_owned());
-        labels.insert(
-            "com.docker.compose.project".to_owned(),
-            format!("arenad-{}", self.environment),
-        );
+        labels.insert("com.docker.compose.project".to_owned(), format!("arenad-{}", self.environment));
         labels.insert("com.docker.compose.service".to_owned(), service.to_owned());
         labels.insert("com.docker.compose.container-number".to_owned(), "1".to_owned());
         labels.insert("com.docker.compose.oneoff".to_owned(), "False".to_owned());

@@ -111,26 +111,19 @@ pub struct Incarnation {
 impl Incarnation {
     /// Where a service listens.
     pub fn socket(&self, service: &ServiceName, port: u16) -> Option<SocketAddr> {
-        self.addresses
-            .get(service)
-            .map(|address| SocketAddr::new(*address, port))
+        self.addresses.get(service).map(|address| SocketAddr::new(*address, port))
     }
 }
 
 impl Blueprint<'_> {
     fn name(&self, part: Option<&str>) -> String {
-        self.id
-            .resource_name(self.ownership.generation, part, &self.ownership.installation)
+        self.id.resource_name(self.ownership.generation, part, &self.ownership.installation)
     }
 
     fn container_name(&self, service: &ServiceName) -> String {
         let part = (self.site.services.len() > 1).then(|| service.as_str());
         let name = self.name(part);
-        if self.ownership.role == labels::ROLE_BUILDER {
-            format!("{name}-builder")
-        } else {
-            name
-        }
+        if self.ownership.role == labels::ROLE_BUILDER { format!("{name}-builder") } else { name }
     }
 
     /// Creates network, volumes and containers; starts nothing.
@@ -139,24 +132,13 @@ impl Blueprint<'_> {
             labels::ROLE_BUILDER => format!("{}-builder", self.name(None)),
             _ => self.name(None),
         };
-        network::create(
-            engine,
-            &network,
-            self.block,
-            self.site.services.len(),
-            &self.ownership.labels(),
-        )
-        .await?;
+        network::create(engine, &network, self.block, self.site.services.len(), &self.ownership.labels()).await?;
         let volumes = volumes::create(engine, self).await?;
         let mut containers = BTreeMap::new();
         for service in &self.site.services {
             let spec = ContainerSpec {
                 name: self.container_name(&service.name),
-                image: self
-                    .images
-                    .get(&service.name)
-                    .cloned()
-                    .unwrap_or_else(|| service.image.clone()),
+                image: self.images.get(&service.name).cloned().unwrap_or_else(|| service.image.clone()),
                 service,
                 labels: self.ownership.container_labels(service.name.as_str()),
                 network: network.clone(),
@@ -166,12 +148,7 @@ impl Blueprint<'_> {
             containers.insert(service.name.clone(), handle);
         }
         volumes::fill(engine, self, &containers).await?;
-        Ok(Incarnation {
-            generation: self.ownership.generation,
-            containers,
-            addresses: BTreeMap::new(),
-            started_at: 0,
-        })
+        Ok(Incarnation { generation: self.ownership.generation, containers, addresses: BTreeMap::new(), started_at: 0 })
     }
 }
 
@@ -211,10 +188,7 @@ pub async fn find_addresses(
             // A one-shot service that has done its work needs no address.
             (_, ContainerState::Exited(0)) => {}
             (_, state) => {
-                return Err(LaunchError::NoAddress {
-                    service: service.name.clone(),
-                    state,
-                });
+                return Err(LaunchError::NoAddress { service: service.name.clone(), state });
             }
         }
     }
@@ -250,10 +224,7 @@ async fn await_dependencies(
                 return Err(failed(format!("ended with code {code}")));
             }
             if Instant::now() >= deadline {
-                return Err(failed(format!(
-                    "is not {} in time",
-                    condition_name(dependency.condition)
-                )));
+                return Err(failed(format!("is not {} in time", condition_name(dependency.condition))));
             }
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
@@ -288,9 +259,7 @@ impl Remains<'_> {
         is(labels::INSTALLATION, self.installation)
             && is(labels::INSTANCE, &self.instance.to_string())
             && is(labels::ROLE, self.role)
-            && self
-                .except
-                .is_none_or(|generation| !is(labels::GENERATION, &generation.to_string()))
+            && self.except.is_none_or(|generation| !is(labels::GENERATION, &generation.to_string()))
     }
 }
 
@@ -327,34 +296,19 @@ pub async fn find(
     remains: Remains<'_>,
     generation: u64,
 ) -> Result<Option<Incarnation>, LaunchError> {
-    let found = engine
-        .containers(labels::INSTANCE, &remains.instance.to_string())
-        .await?;
-    let mut incarnation = Incarnation {
-        generation,
-        containers: BTreeMap::new(),
-        addresses: BTreeMap::new(),
-        started_at: 0,
-    };
+    let found = engine.containers(labels::INSTANCE, &remains.instance.to_string()).await?;
+    let mut incarnation =
+        Incarnation { generation, containers: BTreeMap::new(), addresses: BTreeMap::new(), started_at: 0 };
     for container in found {
-        let of_generation = container
-            .labels
-            .get(labels::GENERATION)
-            .is_some_and(|found| *found == generation.to_string());
-        let service = container
-            .labels
-            .get(labels::SERVICE)
-            .and_then(|name| ServiceName::parse(name).ok());
+        let of_generation =
+            container.labels.get(labels::GENERATION).is_some_and(|found| *found == generation.to_string());
+        let service = container.labels.get(labels::SERVICE).and_then(|name| ServiceName::parse(name).ok());
         if let (true, true, Some(service)) = (remains.covers(&container.labels), of_generation, service) {
             incarnation.started_at = container.created;
             incarnation.containers.insert(service, container.handle);
         }
     }
-    if site
-        .services
-        .iter()
-        .any(|service| !incarnation.containers.contains_key(&service.name))
-    {
+    if site.services.iter().any(|service| !incarnation.containers.contains_key(&service.name)) {
         return Ok(None);
     }
     match find_addresses(engine, site, &mut incarnation).await {

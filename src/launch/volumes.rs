@@ -25,27 +25,15 @@ type Volumes = BTreeMap<ServiceName, BTreeMap<String, (String, bool)>>;
 
 /// The name of the volume that a service mounts at a path: shared between services where the file says so.
 fn volume_part(site: &Site, service: &ServiceName, path: &str) -> (String, bool) {
-    let declared = site
-        .service(service)
-        .into_iter()
-        .flat_map(|service| &service.mounts)
-        .find_map(|mount| match mount {
-            MountSpec::Volume {
-                name,
-                target,
-                read_only,
-            } if target == path => Some((format!("vol-{name}"), *read_only)),
+    let declared =
+        site.service(service).into_iter().flat_map(|service| &service.mounts).find_map(|mount| match mount {
+            MountSpec::Volume { name, target, read_only } if target == path => {
+                Some((format!("vol-{name}"), *read_only))
+            }
             _ => None,
         });
-    declared.unwrap_or_else(|| {
-        (
-            format!(
-                "vol-{service}{}",
-                path.replace(|c: char| !c.is_ascii_alphanumeric(), "-")
-            ),
-            false,
-        )
-    })
+    declared
+        .unwrap_or_else(|| (format!("vol-{service}{}", path.replace(|c: char| !c.is_ascii_alphanumeric(), "-")), false))
 }
 
 /// Creates the volumes that the Compose file declares and those that the snapshot has archives of.
@@ -56,10 +44,8 @@ pub(super) async fn create(engine: &dyn Engine, blueprint: &Blueprint<'_>) -> Re
             _ => None,
         })
     });
-    let saved = blueprint
-        .volumes
-        .iter()
-        .flat_map(|(service, paths)| paths.keys().map(|path| (service.clone(), path.clone())));
+    let saved =
+        blueprint.volumes.iter().flat_map(|(service, paths)| paths.keys().map(|path| (service.clone(), path.clone())));
     let wanted: BTreeSet<(ServiceName, String)> = declared.chain(saved).collect();
     let mut made = BTreeSet::new();
     let mut volumes = Volumes::new();
@@ -94,16 +80,12 @@ pub(super) async fn fill(
             if !filled.insert(volume_part(blueprint.site, service, path).0) {
                 continue;
             }
-            let archive = tokio::fs::File::open(file)
-                .await
-                .map_err(|cause| LaunchError::Archive {
-                    doing: "open the volume archive",
-                    path: file.clone(),
-                    cause,
-                })?;
-            engine
-                .write_archive(handle, parent(path), Box::pin(ReaderStream::new(archive)))
-                .await?;
+            let archive = tokio::fs::File::open(file).await.map_err(|cause| LaunchError::Archive {
+                doing: "open the volume archive",
+                path: file.clone(),
+                cause,
+            })?;
+            engine.write_archive(handle, parent(path), Box::pin(ReaderStream::new(archive))).await?;
         }
     }
     Ok(())
@@ -148,33 +130,19 @@ pub async fn save_volumes(
 async fn save(engine: &dyn Engine, handle: &EngineHandle, path: &str, folder: &Path) -> Result<PathBuf, LaunchError> {
     let partial = folder.join(format!("{:016x}.partial", rand::random::<u64>()));
     let at = |doing| move |path: PathBuf| move |cause| LaunchError::Archive { doing, path, cause };
-    tokio::fs::create_dir_all(folder)
-        .await
-        .map_err(at("make the folder")(folder.to_owned()))?;
-    let mut file = tokio::fs::File::create(&partial)
-        .await
-        .map_err(at("make the volume archive")(partial.clone()))?;
+    tokio::fs::create_dir_all(folder).await.map_err(at("make the folder")(folder.to_owned()))?;
+    let mut file = tokio::fs::File::create(&partial).await.map_err(at("make the volume archive")(partial.clone()))?;
     let mut digest = Sha256::new();
     let mut archive = engine.read_archive(handle, path);
     while let Some(chunk) = archive.next().await {
         let chunk = chunk?;
         digest.update(&chunk);
-        file.write_all(&chunk)
-            .await
-            .map_err(at("write the volume archive")(partial.clone()))?;
+        file.write_all(&chunk).await.map_err(at("write the volume archive")(partial.clone()))?;
     }
-    file.sync_all()
-        .await
-        .map_err(at("write the volume archive")(partial.clone()))?;
-    let name = digest
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect::<String>();
+    file.sync_all().await.map_err(at("write the volume archive")(partial.clone()))?;
+    let name = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let file = folder.join(format!("{name}.tar"));
-    tokio::fs::rename(&partial, &file)
-        .await
-        .map_err(at("name the volume archive")(file.clone()))?;
+    tokio::fs::rename(&partial, &file).await.map_err(at("name the volume archive")(file.clone()))?;
     Ok(file)
 }
 

@@ -64,9 +64,8 @@ pub async fn exchange(
     incarnation: &Incarnation,
     request: &HttpExchange<'_>,
 ) -> Result<Answer, String> {
-    let socket = incarnation
-        .socket(request.service, request.port)
-        .ok_or_else(|| super::no_address(request.service.as_str()))?;
+    let socket =
+        incarnation.socket(request.service, request.port).ok_or_else(|| super::no_address(request.service.as_str()))?;
     let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| error.to_string())?;
     let mut sent = client.request(method, format!("http://{socket}{}", request.path));
     for (name, value) in request.headers {
@@ -89,11 +88,7 @@ pub async fn exchange(
     }
     Ok(Answer {
         status: answer.status().as_u16(),
-        location: answer
-            .headers()
-            .get(http::header::LOCATION)
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned),
+        location: answer.headers().get(http::header::LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned),
         body: String::from_utf8_lossy(&body).into_owned(),
     })
 }
@@ -113,14 +108,7 @@ pub(super) async fn look(client: &reqwest::Client, probe: &HttpProbe, incarnatio
 fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
     if !probe.status.contains(&answer.status) {
         let wanted = probe.status.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");
-        let excerpt: String = answer
-            .body
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-            .chars()
-            .take(200)
-            .collect();
+        let excerpt: String = answer.body.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
         return Err(format!("status {}, expected {wanted}: {excerpt}", answer.status));
     }
     if let Some(expected) = &probe.redirect {
@@ -145,9 +133,9 @@ fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
             JsonExpectation::Equals(expected) => {
                 serde_json::from_str::<serde_json::Value>(expected).ok().as_ref() == found
             }
-            JsonExpectation::AtLeast(least) => found
-                .and_then(serde_json::Value::as_f64)
-                .is_some_and(|value| value >= *least),
+            JsonExpectation::AtLeast(least) => {
+                found.and_then(serde_json::Value::as_f64).is_some_and(|value| value >= *least)
+            }
         };
         if !passes {
             let expected = match expectation {
@@ -179,11 +167,7 @@ mod tests {
     }
 
     fn answer(status: u16, body: &str) -> Answer {
-        Answer {
-            status,
-            location: None,
-            body: body.into(),
-        }
+        Answer { status, location: None, body: body.into() }
     }
 
     #[test]
@@ -194,15 +178,8 @@ mod tests {
 
     #[test]
     fn a_declared_redirect_must_lead_where_it_says() {
-        let probe = HttpProbe {
-            status: vec![302],
-            redirect: Some("/users/sign_in".into()),
-            ..probe()
-        };
-        let to = |location: &str| Answer {
-            location: Some(location.into()),
-            ..answer(302, "")
-        };
+        let probe = HttpProbe { status: vec![302], redirect: Some("/users/sign_in".into()), ..probe() };
+        let to = |location: &str| Answer { location: Some(location.into()), ..answer(302, "") };
         assert_eq!(judge(&probe, &to("http://gitlab/users/sign_in")), Ok(()));
         assert!(judge(&probe, &to("/500")).is_err());
         assert!(judge(&probe, &answer(302, "")).is_err());
@@ -210,27 +187,12 @@ mod tests {
 
     #[test]
     fn json_values_are_compared_as_values() {
-        let with = |pointer: &str, expectation| HttpProbe {
-            json: vec![(pointer.into(), expectation)],
-            ..probe()
-        };
+        let with = |pointer: &str, expectation| HttpProbe { json: vec![(pointer.into(), expectation)], ..probe() };
         let page = answer(200, r#"{"ok": true, "products": 200, "n": 1.0}"#);
-        assert_eq!(
-            judge(&with("/ok", JsonExpectation::Equals("true".into())), &page),
-            Ok(())
-        );
-        assert_eq!(
-            judge(&with("/products", JsonExpectation::AtLeast(200.0)), &page),
-            Ok(())
-        );
+        assert_eq!(judge(&with("/ok", JsonExpectation::Equals("true".into())), &page), Ok(()));
+        assert_eq!(judge(&with("/products", JsonExpectation::AtLeast(200.0)), &page), Ok(()));
         let missing = judge(&with("/search", JsonExpectation::AtLeast(1.0)), &page);
         assert_eq!(missing, Err("/search is missing, expected at least 1".into()));
-        assert!(
-            judge(
-                &with("/ok", JsonExpectation::Equals("true".into())),
-                &answer(200, "<html>")
-            )
-            .is_err()
-        );
+        assert!(judge(&with("/ok", JsonExpectation::Equals("true".into())), &answer(200, "<html>")).is_err());
     }
 }

@@ -67,10 +67,7 @@ pub struct Prober {
 impl Prober {
     /// Prepares a prober; the HTTP client follows no redirect, keeps no connection and uses no proxy.
     pub fn new(engine: Arc<dyn Engine>) -> Result<Self, reqwest::Error> {
-        Ok(Self {
-            engine,
-            http: http::client()?,
-        })
+        Ok(Self { engine, http: http::client()? })
     }
 
     /// The HTTP client that looks at sites as probes do.
@@ -87,10 +84,7 @@ impl Prober {
         limit: Option<Duration>,
     ) -> Result<(), ProbeFailure> {
         let limit = limit.map_or(probe.timeout, |limit| limit.min(probe.timeout));
-        let failure = |reason: String| ProbeFailure {
-            probe: probe.name.clone(),
-            reason,
-        };
+        let failure = |reason: String| ProbeFailure { probe: probe.name.clone(), reason };
         match tokio::time::timeout(limit, self.look(&probe.kind, site, incarnation, limit)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(reason)) => Err(failure(reason)),
@@ -105,11 +99,7 @@ impl Prober {
         incarnation: &Incarnation,
         limit: Option<Duration>,
     ) -> Result<(), ProbeFailure> {
-        let probes = site
-            .readiness
-            .probes
-            .iter()
-            .map(|probe| self.run(probe, site, incarnation, limit));
+        let probes = site.readiness.probes.iter().map(|probe| self.run(probe, site, incarnation, limit));
         futures_util::future::join_all(probes).await.into_iter().collect()
     }
 
@@ -126,9 +116,7 @@ impl Prober {
         let mut last: Option<ProbeFailure> = None;
         loop {
             // A round is cut short by the deadline, never by less than a probe's own time-out before it.
-            let left = deadline
-                .saturating_duration_since(Instant::now())
-                .max(Duration::from_millis(10));
+            let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(10));
             let Err(failure) = self.round(site, incarnation, Some(left)).await else {
                 return Ok(());
             };
@@ -139,10 +127,7 @@ impl Prober {
             }
             if Instant::now() >= deadline {
                 // A round that was cut short says less than the one before it.
-                return Err(NotReady::TimedOut {
-                    waited: begun.elapsed(),
-                    last: last.unwrap_or(failure),
-                });
+                return Err(NotReady::TimedOut { waited: begun.elapsed(), last: last.unwrap_or(failure) });
             }
             last = Some(failure);
             tokio::time::sleep(pause_after(begun.elapsed(), site.readiness.interval)).await;
@@ -161,19 +146,11 @@ impl Prober {
                 ContainerState::Exited(0) if is_one_shot => {}
                 ContainerState::Exited(code) => {
                     let service = service.name.to_string();
-                    return Err(NotReady::Ended {
-                        service,
-                        code,
-                        oom_killed: status.oom_killed,
-                    });
+                    return Err(NotReady::Ended { service, code, oom_killed: status.oom_killed });
                 }
                 ContainerState::Dead => {
                     let service = service.name.to_string();
-                    return Err(NotReady::Ended {
-                        service,
-                        code: -1,
-                        oom_killed: status.oom_killed,
-                    });
+                    return Err(NotReady::Ended { service, code: -1, oom_killed: status.oom_killed });
                 }
                 ContainerState::Created | ContainerState::Running | ContainerState::Paused => {}
             }
@@ -191,53 +168,27 @@ impl Prober {
         match kind {
             ProbeKind::Http(probe) => http::look(&self.http, probe, incarnation).await,
             ProbeKind::Tcp { service, port } => {
-                let socket = incarnation
-                    .socket(service, *port)
-                    .ok_or_else(|| no_address(service.as_str()))?;
-                TcpStream::connect(socket)
-                    .await
-                    .map(drop)
-                    .map_err(|error| format!("connect to {socket}: {error}"))
+                let socket = incarnation.socket(service, *port).ok_or_else(|| no_address(service.as_str()))?;
+                TcpStream::connect(socket).await.map(drop).map_err(|error| format!("connect to {socket}: {error}"))
             }
-            ProbeKind::Sql {
-                database,
-                query,
-                equals,
-            } => {
+            ProbeKind::Sql { database, query, equals } => {
                 let database = site.databases.get(database).ok_or("the database is not declared")?;
-                let value = run_statement(database, incarnation, query)
-                    .await
-                    .map_err(|error| error.to_string())?;
+                let value = run_statement(database, incarnation, query).await.map_err(|error| error.to_string())?;
                 match (equals, value) {
                     (Some(expected), Some(Some(found))) if found == *expected => Ok(()),
-                    (Some(expected), found) => Err(format!(
-                        "`{query}` yields {}, expected {expected:?}",
-                        sql::shown(found.as_ref())
-                    )),
+                    (Some(expected), found) => {
+                        Err(format!("`{query}` yields {}, expected {expected:?}", sql::shown(found.as_ref())))
+                    }
                     (None, Some(_)) => Ok(()),
                     (None, None) => Err(format!("`{query}` yields no row")),
                 }
             }
-            ProbeKind::Exec {
-                service,
-                command,
-                contains,
-            } => {
+            ProbeKind::Exec { service, command, contains } => {
                 let handle = container(incarnation, service)?;
-                let output = self
-                    .engine
-                    .exec(handle, command, None, limit)
-                    .await
-                    .map_err(|error| describe(&error))?;
+                let output = self.engine.exec(handle, command, None, limit).await.map_err(|error| describe(&error))?;
                 if output.code != 0 {
-                    let said = last_line(&output.stderr)
-                        .or_else(|| last_line(&output.stdout))
-                        .unwrap_or_default();
-                    return Err(format!(
-                        "`{}` ended with code {}: {said}",
-                        command.join(" "),
-                        output.code
-                    ));
+                    let said = last_line(&output.stderr).or_else(|| last_line(&output.stdout)).unwrap_or_default();
+                    return Err(format!("`{}` ended with code {}: {said}", command.join(" "), output.code));
                 }
                 match contains {
                     Some(text) if !output.stdout.contains(text.as_str()) => {
@@ -266,12 +217,7 @@ impl Prober {
     async fn log_has(&self, handle: &EngineHandle, since: i64, pattern: &str) -> Result<(), String> {
         let pattern = regex::bytes::Regex::new(pattern).map_err(|error| error.to_string())?;
         // The log's clock has whole seconds here; one second early is better than a missed line.
-        let range = LogRange {
-            tail: None,
-            since: Some(since - 1),
-            follow: false,
-            timestamps: false,
-        };
+        let range = LogRange { tail: None, since: Some(since - 1), follow: false, timestamps: false };
         let mut log = self.engine.logs(handle, range);
         let mut text = Vec::new();
         while let Some(chunk) = log.next().await {
@@ -288,12 +234,7 @@ impl Prober {
     pub async fn log_tail(&self, incarnation: &Incarnation, lines: u32) -> String {
         let mut text = String::new();
         for (service, handle) in &incarnation.containers {
-            let range = LogRange {
-                tail: Some(lines),
-                since: None,
-                follow: false,
-                timestamps: false,
-            };
+            let range = LogRange { tail: Some(lines), since: None, follow: false, timestamps: false };
             let mut bytes = Vec::new();
             let mut log = self.engine.logs(handle, range);
             let read = async {
@@ -325,10 +266,7 @@ fn no_address(service: &str) -> String {
 }
 
 fn container<'a>(incarnation: &'a Incarnation, service: &ServiceName) -> Result<&'a EngineHandle, String> {
-    incarnation
-        .containers
-        .get(service)
-        .ok_or_else(|| format!("{service} has no container"))
+    incarnation.containers.get(service).ok_or_else(|| format!("{service} has no container"))
 }
 
 fn last_line(text: &str) -> Option<&str> {

@@ -48,10 +48,7 @@ pub async fn run_statement(
                 .database(&database.database)
                 .ssl_mode(MySqlSslMode::Disabled);
             let mut connection = options.connect().await.map_err(server)?;
-            let row = sqlx::raw_sql(AssertSqlSafe(statement))
-                .fetch_optional(&mut connection)
-                .await
-                .map_err(server)?;
+            let row = sqlx::raw_sql(AssertSqlSafe(statement)).fetch_optional(&mut connection).await.map_err(server)?;
             let value = row.map(|row| row.try_get_unchecked::<Option<String>, _>(0).unwrap_or_default());
             close(connection).await;
             Ok(value)
@@ -65,10 +62,7 @@ pub async fn run_statement(
                 .database(&database.database)
                 .ssl_mode(PgSslMode::Disable);
             let mut connection = options.connect().await.map_err(server)?;
-            let row = sqlx::raw_sql(AssertSqlSafe(statement))
-                .fetch_optional(&mut connection)
-                .await
-                .map_err(server)?;
+            let row = sqlx::raw_sql(AssertSqlSafe(statement)).fetch_optional(&mut connection).await.map_err(server)?;
             let value = row.map(|row| row.try_get_unchecked::<Option<String>, _>(0).unwrap_or_default());
             close(connection).await;
             Ok(value)

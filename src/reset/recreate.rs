@@ -18,12 +18,7 @@ impl ResetStrategy for Recreate {
     }
 
     async fn reset(&self, context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
-        let ResetContext {
-            engine,
-            stages,
-            blueprint,
-            ..
-        } = context;
+        let ResetContext { engine, stages, blueprint, .. } = context;
         let old = Remains {
             installation: &blueprint.ownership.installation,
             instance: blueprint.id,
@@ -52,14 +47,7 @@ fn is_for_want_of_space(error: &ResetError) -> bool {
 }
 
 async fn make(context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
-    let ResetContext {
-        engine,
-        prober,
-        blueprint,
-        stages,
-        stage,
-        waiting,
-    } = context;
+    let ResetContext { engine, prober, blueprint, stages, stage, waiting } = context;
     let site = blueprint.site;
     let deadline = Instant::now() + site.readiness.timeout;
     stage("creating containers");
@@ -67,20 +55,11 @@ async fn make(context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
     stage("starting containers");
     let started = stages.time("start", launch::start(*engine, site, &mut incarnation, deadline));
     if let Err(cause) = started.await {
-        return Err(ResetError::Start {
-            cause,
-            log: prober.log_tail(&incarnation, 15).await,
-        });
+        return Err(ResetError::Start { cause, log: prober.log_tail(&incarnation, 15).await });
     }
     stage("waiting for the site");
-    match stages
-        .time("ready", prober.wait_ready(site, &incarnation, waiting))
-        .await
-    {
+    match stages.time("ready", prober.wait_ready(site, &incarnation, waiting)).await {
         Ok(()) => Ok(incarnation),
-        Err(cause) => Err(ResetError::NotReady {
-            cause,
-            log: prober.log_tail(&incarnation, 15).await,
-        }),
+        Err(cause) => Err(ResetError::NotReady { cause, log: prober.log_tail(&incarnation, 15).await }),
     }
 }

@@ -30,17 +30,9 @@ impl Served {
         let mut command = world.command(&["serve", "--listen", &format!("127.0.0.1:{port}")]);
         command.env("ARENAD_TOKEN", TOKEN);
         let daemon = world.start_command(command);
-        let served = Self {
-            world,
-            base: format!("http://127.0.0.1:{port}"),
-            daemon: Some(daemon),
-        };
+        let served = Self { world, base: format!("http://127.0.0.1:{port}"), daemon: Some(daemon) };
         for _ in 0..600 {
-            if served
-                .ask(Method::GET, "/v1/version", Some(TOKEN), None)
-                .await
-                .is_some()
-            {
+            if served.ask(Method::GET, "/v1/version", Some(TOKEN), None).await.is_some() {
                 return served;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -59,10 +51,7 @@ impl Served {
         }
         let answer = request.send().await.ok()?;
         let status = answer.status();
-        let kind = answer
-            .headers()
-            .get("content-type")
-            .map(|kind| kind.to_str().unwrap().to_owned());
+        let kind = answer.headers().get("content-type").map(|kind| kind.to_str().unwrap().to_owned());
         if status.is_client_error() || status.is_server_error() {
             assert_eq!(kind.as_deref(), Some("application/problem+json"), "{path}");
         }
@@ -96,21 +85,10 @@ async fn tcp_wants_the_token_and_the_socket_its_owner() {
     assert_eq!(served.get("/v1/status").await.0, 200);
     let socket = served.world.state_dir().join("arenad.sock");
     assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(
-        std::fs::metadata(served.world.state_dir())
-            .unwrap()
-            .permissions()
-            .mode()
-            & 0o777,
-        0o700
-    );
+    assert_eq!(std::fs::metadata(served.world.state_dir()).unwrap().permissions().mode() & 0o777, 0o700);
     // Without a token nothing is offered on TCP at all.
     let other = World::single("notoken");
-    other
-        .run(&["serve", "--listen", "127.0.0.1:0"])
-        .code(2)
-        .says("--listen wants a token")
-        .says("hint: ");
+    other.run(&["serve", "--listen", "127.0.0.1:0"]).code(2).says("--listen wants a token").says("hint: ");
 }
 
 #[tokio::test]
@@ -122,50 +100,16 @@ async fn what_makes_no_sense_is_answered_with_a_problem() {
         (Method::GET, "/v1/operations/none", None, 404, "not_found"),
         (Method::GET, "/v1/resets/none", None, 404, "not_found"),
         (Method::DELETE, "/v1/snapshots/none", None, 404, "not_found"),
-        (
-            Method::POST,
-            "/v1/environments/none/resets",
-            Some(json!({})),
-            404,
-            "unknown_environment",
-        ),
-        (
-            Method::POST,
-            "/v1/environments/none/resets",
-            Some(json!({"sitez": []})),
-            400,
-            "bad_request",
-        ),
-        (
-            Method::POST,
-            "/v1/environments/none/resets",
-            Some(json!("all")),
-            400,
-            "bad_request",
-        ),
-        (
-            Method::POST,
-            "/v1/environments/none/sites/x/snapshots",
-            Some(json!({"name": "a b"})),
-            400,
-            "bad_name",
-        ),
-        (
-            Method::GET,
-            "/v1/environments/none/sites/x/logs",
-            None,
-            404,
-            "unknown_environment",
-        ),
+        (Method::POST, "/v1/environments/none/resets", Some(json!({})), 404, "unknown_environment"),
+        (Method::POST, "/v1/environments/none/resets", Some(json!({"sitez": []})), 400, "bad_request"),
+        (Method::POST, "/v1/environments/none/resets", Some(json!("all")), 400, "bad_request"),
+        (Method::POST, "/v1/environments/none/sites/x/snapshots", Some(json!({"name": "a b"})), 400, "bad_name"),
+        (Method::GET, "/v1/environments/none/sites/x/logs", None, 404, "unknown_environment"),
         (Method::PUT, "/v1/environments/x", Some(json!({})), 400, "bad_request"),
     ];
     for (method, path, body, status, code) in cases {
         let (found, problem) = served.ask(method.clone(), path, Some(TOKEN), body).await.unwrap();
-        assert_eq!(
-            (found, problem["code"].as_str()),
-            (status, Some(code)),
-            "{method} {path}: {problem}"
-        );
+        assert_eq!((found, problem["code"].as_str()), (status, Some(code)), "{method} {path}: {problem}");
         for key in ["type", "title", "detail", "request_id"] {
             assert!(problem[key].is_string(), "{path}: {key}");
         }
@@ -175,15 +119,9 @@ async fn what_makes_no_sense_is_answered_with_a_problem() {
         "environment": {"path": "environments/x.yaml", "text": "name: x\nsites: {}\nextra: 1\n"},
         "compose": {"path": "compose/x.yaml", "text": "services: {}\n"},
     });
-    let (status, problem) = served
-        .ask(Method::PUT, "/v1/environments/x", Some(TOKEN), Some(wrong))
-        .await
-        .unwrap();
+    let (status, problem) = served.ask(Method::PUT, "/v1/environments/x", Some(TOKEN), Some(wrong)).await.unwrap();
     assert_eq!((status, problem["code"].as_str()), (422, Some("definition")));
-    assert!(
-        problem["detail"].as_str().unwrap().contains("environments/x.yaml:3:1"),
-        "{problem}"
-    );
+    assert!(problem["detail"].as_str().unwrap().contains("environments/x.yaml:3:1"), "{problem}");
 }
 
 #[tokio::test]
@@ -197,28 +135,14 @@ async fn resets_are_joined_waited_for_and_told() {
     let (first, second) = (first.unwrap(), second.unwrap());
     assert_eq!((first.0, second.0), (202, 202));
     let operation = |answer: &(u16, Value)| answer.1["operations"][0].clone();
-    assert_eq!(
-        operation(&first)["id"],
-        operation(&second)["id"],
-        "the second joins the first"
-    );
-    let joined = [
-        operation(&first)["joined"].clone(),
-        operation(&second)["joined"].clone(),
-    ];
-    assert!(
-        joined.contains(&json!(true)) && joined.contains(&json!(false)),
-        "{joined:?}"
-    );
+    assert_eq!(operation(&first)["id"], operation(&second)["id"], "the second joins the first");
+    let joined = [operation(&first)["joined"].clone(), operation(&second)["joined"].clone()];
+    assert!(joined.contains(&json!(true)) && joined.contains(&json!(false)), "{joined:?}");
     let id = operation(&first)["id"].as_str().unwrap().to_owned();
     let (status, ended) = served.get(&format!("/v1/operations/{id}?wait=60")).await;
     assert_eq!((status, ended["state"].as_str()), (200, Some("done")), "{ended}");
-    let stages: Vec<&str> = ended["reset"]["stages"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|stage| stage["stage"].as_str().unwrap())
-        .collect();
+    let stages: Vec<&str> =
+        ended["reset"]["stages"].as_array().unwrap().iter().map(|stage| stage["stage"].as_str().unwrap()).collect();
     for stage in ["hold", "create", "start", "remove", "ready", "switch"] {
         assert!(stages.contains(&stage), "{stages:?}");
     }
@@ -239,42 +163,23 @@ async fn events_are_followed_from_where_a_client_left_off() {
     let (_, past) = served.get("/v1/events?limit=1000").await;
     let past = past["events"].as_array().unwrap().clone();
     let kinds: Vec<&str> = past.iter().map(|event| event["kind"].as_str().unwrap()).collect();
-    for kind in [
-        "daemon.started",
-        "instance.preparing",
-        "snapshot.stored",
-        "instance.ready",
-    ] {
+    for kind in ["daemon.started", "instance.preparing", "snapshot.stored", "instance.ready"] {
         assert!(kinds.contains(&kind), "{kinds:?}");
     }
     let left_off = past[past.len() - 2]["seq"].as_i64().unwrap();
     let client = Client::builder().no_proxy().build().unwrap();
-    let request = client
-        .get(format!("{}/v1/events?follow=true", served.base))
-        .bearer_auth(TOKEN);
-    let mut stream = request
-        .header("last-event-id", left_off.to_string())
-        .send()
-        .await
-        .unwrap();
+    let request = client.get(format!("{}/v1/events?follow=true", served.base)).bearer_auth(TOKEN);
+    let mut stream = request.header("last-event-id", left_off.to_string()).send().await.unwrap();
     assert_eq!(stream.status(), StatusCode::OK);
     served.world.run(&["reset", "toy"]).code(0);
     let mut text = String::new();
     while !text.contains("event: instance.reset\n") {
-        let chunk = tokio::time::timeout(Duration::from_secs(60), stream.chunk())
-            .await
-            .expect("an event in time");
+        let chunk = tokio::time::timeout(Duration::from_secs(60), stream.chunk()).await.expect("an event in time");
         text.push_str(&String::from_utf8_lossy(&chunk.unwrap().expect("the stream goes on")));
     }
-    let sequence: Vec<i64> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("id:")?.trim().parse().ok())
-        .collect();
+    let sequence: Vec<i64> = text.lines().filter_map(|line| line.strip_prefix("id:")?.trim().parse().ok()).collect();
     assert_eq!(sequence.first(), Some(&(left_off + 1)), "nothing is left out");
-    assert!(
-        sequence.windows(2).all(|pair| pair[1] == pair[0] + 1),
-        "in order, without gaps: {sequence:?}"
-    );
+    assert!(sequence.windows(2).all(|pair| pair[1] == pair[0] + 1), "in order, without gaps: {sequence:?}");
 }
 
 #[tokio::test]
@@ -283,10 +188,7 @@ async fn the_command_line_works_over_tcp() {
     served.world.up();
     let over_tcp = |token: Option<&str>, args: &[&str]| {
         let mut command = served.world.command(args);
-        command
-            .env("ARENAD_HOST", &served.base)
-            .env_remove("ARENAD_STATE_DIR")
-            .env("HOME", "/nonexistent");
+        command.env("ARENAD_HOST", &served.base).env_remove("ARENAD_STATE_DIR").env("HOME", "/nonexistent");
         if let Some(token) = token {
             command.env("ARENAD_TOKEN", token);
         }

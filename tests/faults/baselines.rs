@@ -6,19 +6,11 @@ use crate::support::{Engine, World};
 
 /// Insists that `up` fails, that the status says the same, and that nothing is left in the engine.
 fn fails(world: &World) -> Ran {
-    let ran = world
-        .run(&["up", &world.name])
-        .code(1)
-        .says("error: toy: ")
-        .says("hint: ");
+    let ran = world.run(&["up", &world.name]).code(1).says("error: toy: ").says("hint: ");
     let site = world.site().expect("the site is shown");
     assert_eq!(site["state"], "failed");
     let (reason, hint) = (site["reason"].as_str().unwrap(), site["hint"].as_str().unwrap());
-    assert!(
-        ran.err.contains(reason.lines().next().unwrap()),
-        "{reason}\n{}",
-        ran.err
-    );
+    assert!(ran.err.contains(reason.lines().next().unwrap()), "{reason}\n{}", ran.err);
     assert!(ran.err.contains(hint), "{hint}\n{}", ran.err);
     world.run(&["status"]).code(3).prints("failed").prints(hint);
     assert_eq!(world.engine.containers(&world.label()), [""; 0]);
@@ -45,15 +37,8 @@ fn a_failing_configuration_step_is_named_with_what_it_said() {
         "retry_for: 0s\n          exec: { command: [/bin/sh, -c, echo tried; echo broken >&2; exit 7] }",
     );
     let ran = fails(&world);
-    ran.says("configure step `greet`")
-        .says("ended with code 7")
-        .says("broken")
-        .says("correct the definition");
-    world.edit(
-        "environment",
-        "echo tried; echo broken >&2; exit 7",
-        "echo configured >>/srv/state/notes",
-    );
+    ran.says("configure step `greet`").says("ended with code 7").says("broken").says("correct the definition");
+    world.edit("environment", "echo tried; echo broken >&2; exit 7", "echo configured >>/srv/state/notes");
     works(&world);
 }
 
@@ -66,11 +51,7 @@ fn a_container_that_ends_at_once_is_named_with_its_log() {
         "mem_limit: 48m\n    command: [/bin/sh, -c, echo no licence found; exit 3]",
     );
     fails(&world).says("toy").says("no licence found");
-    world.edit(
-        "compose",
-        "\n    command: [/bin/sh, -c, echo no licence found; exit 3]",
-        "",
-    );
+    world.edit("compose", "\n    command: [/bin/sh, -c, echo no licence found; exit 3]", "");
     works(&world);
 }
 
@@ -80,9 +61,7 @@ fn a_site_that_never_gets_ready_is_told_with_its_last_probe_and_log() {
     world.edit("environment", "timeout: 20s", "timeout: 2s");
     world.edit("environment", "contains: configured", "contains: a miracle");
     let ran = fails(&world);
-    ran.says("not ready after 2")
-        .says("page: the page does not contain \"a miracle\"")
-        .says("toy | the toy serves");
+    ran.says("not ready after 2").says("page: the page does not contain \"a miracle\"").says("toy | the toy serves");
     world.edit("environment", "contains: a miracle", "contains: configured");
     world.edit("environment", "timeout: 2s", "timeout: 20s");
     works(&world);
@@ -95,9 +74,7 @@ fn a_site_that_must_be_killed_has_no_baseline() {
     let text = std::fs::read_to_string(&boot).unwrap();
     std::fs::write(&boot, text.replace("sleep 0.1; exit 0", "echo busy")).unwrap();
     world.edit("compose", "stop_grace_period: 5s", "stop_grace_period: 1s");
-    fails(&world)
-        .says("stop toy cleanly")
-        .says("did not end within its stop_grace_period of 1s");
+    fails(&world).says("stop toy cleanly").says("did not end within its stop_grace_period of 1s");
     std::fs::write(&boot, text).unwrap();
     works(&world);
 }
@@ -107,11 +84,7 @@ fn a_dockerfile_that_fails_is_shown_with_the_builders_last_lines() {
     let world = World::single("build");
     let file = world.root().join("compose/toy/Dockerfile");
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(
-        &file,
-        text.replace("CMD [", "RUN echo compiling; echo cannot find libtoy; exit 5\nCMD ["),
-    )
-    .unwrap();
+    std::fs::write(&file, text.replace("CMD [", "RUN echo compiling; echo cannot find libtoy; exit 5\nCMD [")).unwrap();
     let ran = fails(&world);
     ran.says("build image arenad-toy/").says("cannot find libtoy").says("5");
     std::fs::write(&file, text.replace("FROM scratch", "FORM scratch")).unwrap();
@@ -123,26 +96,14 @@ fn a_dockerfile_that_fails_is_shown_with_the_builders_last_lines() {
 
 /// The builder's own containers have no label; they are told by the files that only toys have.
 fn assert_no_build_containers(engine: &Engine) {
-    let found = engine.docker(&[
-        "ps",
-        "--all",
-        "--no-trunc",
-        "--format",
-        "{{.Command}}",
-        "--filter",
-        "status=exited",
-    ]);
+    let found = engine.docker(&["ps", "--all", "--no-trunc", "--format", "{{.Command}}", "--filter", "status=exited"]);
     assert!(!found.contains("cannot find libtoy"), "{found}");
 }
 
 #[test]
 fn a_warming_request_that_fails_is_named() {
     let world = World::single("warm");
-    world.edit(
-        "environment",
-        "      warm:\n        - /cgi-bin/page",
-        "      warm:\n        - /cgi-bin/nothing",
-    );
+    world.edit("environment", "      warm:\n        - /cgi-bin/page", "      warm:\n        - /cgi-bin/nothing");
     fails(&world).says("warm the site").says("/cgi-bin/nothing").says("404");
     world.edit("environment", "- /cgi-bin/nothing", "- /cgi-bin/page");
     works(&world);
@@ -152,15 +113,7 @@ fn a_warming_request_that_fails_is_named() {
 fn an_image_that_is_nowhere_is_told_with_what_to_do() {
     let world = World::single("pull");
     world.edit("compose", "    build:\n      context: toy\n      target: toy\n", "");
-    world.edit(
-        "compose",
-        &format!("arenad-toy/{}:1", world.name),
-        "127.0.0.1:9/arenad-toy/nowhere:1",
-    );
+    world.edit("compose", &format!("arenad-toy/{}:1", world.name), "127.0.0.1:9/arenad-toy/nowhere:1");
     let ran = fails(&world);
-    assert!(
-        ran.err.contains("nowhere") && ran.err.contains("docker load"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("nowhere") && ran.err.contains("docker load"), "{}", ran.err);
 }

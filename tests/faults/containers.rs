@@ -16,10 +16,7 @@ pub const BASELINE: &str = "toy\nconfigured\n";
 
 /// The site's only container.
 pub fn container(world: &World) -> String {
-    world.site().unwrap()["containers"][0]["id"]
-        .as_str()
-        .unwrap()
-        .to_owned()
+    world.site().unwrap()["containers"][0]["id"].as_str().unwrap().to_owned()
 }
 
 /// Waits until the site is unhealthy for a reason that contains a text, and returns the hint that goes with it.
@@ -28,11 +25,7 @@ pub fn ails(world: &World, reason: &str) -> String {
         |site: &Value| site["state"] == "unhealthy" && site["reason"].as_str().unwrap_or_default().contains(reason);
     let site = until(reason, TRUTH, || world.site().unwrap_or_default(), says);
     let hint = site["hint"].as_str().unwrap().to_owned();
-    world
-        .run(&["status"])
-        .code(3)
-        .prints("unhealthy")
-        .prints(&format!("hint: {hint}"));
+    world.run(&["status"]).code(3).prints("unhealthy").prints(&format!("hint: {hint}"));
     assert_eq!(site["conditions"][0]["status"], "False");
     hint
 }
@@ -116,10 +109,7 @@ fn a_container_that_took_too_much_memory_is_told_and_reset() {
     world.up();
     world.engine.docker(&["kill", "--signal", "USR1", &container(&world)]);
     let hint = ails(&world, "killed for want of memory");
-    assert!(
-        hint.contains("mem_limit") && hint.contains("`arenad reset toy`"),
-        "{hint}"
-    );
+    assert!(hint.contains("mem_limit") && hint.contains("`arenad reset toy`"), "{hint}");
     world.run(&["reset", "toy"]).code(0);
     recovers(&world);
     world.run(&["down"]).code(0);
@@ -131,10 +121,7 @@ fn a_site_that_answers_no_more_is_told_and_reset() {
     world.up();
     world.engine.docker(&["exec", &container(&world), "killall", "httpd"]);
     let hint = ails(&world, "health: ");
-    assert!(
-        hint.contains("`arenad logs toy`") && hint.contains("`arenad reset toy`"),
-        "{hint}"
-    );
+    assert!(hint.contains("`arenad logs toy`") && hint.contains("`arenad reset toy`"), "{hint}");
     world.run(&["logs", "toy"]).code(0).prints("the toy serves");
     world.run(&["reset", "toy"]).code(0);
     recovers(&world);

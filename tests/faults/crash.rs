@@ -73,11 +73,7 @@ fn killed_on_the_way_up(label: &str, first: usize) {
             let name = world.root().join("compose/toy/root/srv/name");
             std::fs::write(name, format!("{label} {wanted}")).unwrap();
         }
-        world.edit(
-            "environment",
-            &format!(": round {round} &&"),
-            &format!(": round {} &&", wanted + 1),
-        );
+        world.edit("environment", &format!(": round {round} &&"), &format!(": round {} &&", wanted + 1));
         round = wanted + 1;
         let client = world.start(&["up", &world.name]);
         kill_when(&world, UP_STEPS[wanted], client, || match wanted {
@@ -104,13 +100,7 @@ fn a_daemon_killed_at_odd_steps_of_up_leaves_nothing_behind() {
 fn a_daemon_killed_during_a_reset_leaves_the_site_reset() {
     let world = World::pair("reset");
     world.up();
-    let steps = [
-        "ready",
-        "resetting",
-        "creating",
-        "starting containers",
-        "waiting for the site",
-    ];
+    let steps = ["ready", "resetting", "creating", "starting containers", "waiting for the site"];
     for wanted in 1..=steps.len() {
         world.write("scribble");
         let generation = world.site().unwrap()["generation"].as_u64().unwrap();
@@ -158,9 +148,7 @@ fn a_daemon_told_to_stop_says_so_to_those_who_wait() {
     for wanted in ["baseline: starting", "baseline: waiting", "creating"] {
         let wanted = UP_STEPS.iter().position(|step| *step == wanted).unwrap();
         let client = world.start(&["up", &world.name]);
-        within(UP_STEPS[wanted], PATIENCE, || {
-            (rank(&world, &UP_STEPS) >= wanted).then_some(())
-        });
+        within(UP_STEPS[wanted], PATIENCE, || (rank(&world, &UP_STEPS) >= wanted).then_some(()));
         world.signal_daemon(Signal::TERM);
         client.ended().code(1).says("told to stop").says("goes on with it");
         assert!(!world.state_dir().join("arenad.sock").exists());
@@ -188,17 +176,9 @@ fn a_daemon_killed_in_peace_is_followed_by_one_that_takes_its_sites_up() {
     world.write("scribble");
     let containers = world.engine.containers(&world.label());
     world.signal_daemon(Signal::KILL);
-    world
-        .run(&["reset", "toy"])
-        .code(1)
-        .says("no daemon runs")
-        .says("hint: `arenad up` starts one");
+    world.run(&["reset", "toy"]).code(1).says("no daemon runs").says("hint: `arenad up` starts one");
     world.up();
-    assert_eq!(
-        world.engine.containers(&world.label()),
-        containers,
-        "nothing was made anew"
-    );
+    assert_eq!(world.engine.containers(&world.label()), containers, "nothing was made anew");
     assert!(world.page().contains("scribble"), "up is no reset");
     world.signal_daemon(Signal::KILL);
     world.run(&["down"]).code(0);
@@ -212,17 +192,9 @@ fn down_removes_what_a_new_daemon_cannot_serve_any_more() {
     world.signal_daemon(Signal::KILL);
     let thief = std::net::TcpListener::bind(("127.0.0.1", world.port)).unwrap();
     world.run(&["up", &world.name]).code(1).says("is held by");
-    assert_eq!(
-        world.engine.containers(&world.label()).len(),
-        1,
-        "it waits for its port"
-    );
+    assert_eq!(world.engine.containers(&world.label()).len(), 1, "it waits for its port");
     let status = world.run(&["status"]).code(3);
-    assert!(
-        status.out.contains("toy") && status.out.contains("hint: "),
-        "{}",
-        status.out
-    );
+    assert!(status.out.contains("toy") && status.out.contains("hint: "), "{}", status.out);
     world.run(&["down"]).code(0);
     drop(thief);
     world.assert_down();
@@ -262,29 +234,17 @@ fn interrupting_a_command_ends_the_waiting_not_the_work() {
     let client = world.start(&["up", &world.name]);
     within("a beginning", PATIENCE, || (rank(&world, &UP_STEPS) >= 5).then_some(()));
     kill_process(client.pid(), Signal::INT).unwrap();
-    client
-        .ended()
-        .code(130)
-        .says("interrupted")
-        .says("goes on in the background");
+    client.ended().code(130).says("interrupted").says("goes on in the background");
     until("the site", PATIENCE, || world.state(), |state| state == "ready");
     assert_eq!(world.page(), BASELINE);
-    world
-        .run(&["reset", "toy", "--wait-timeout", "0s"])
-        .code(124)
-        .says("not done in time")
-        .says("hint: ");
+    world.run(&["reset", "toy", "--wait-timeout", "0s"]).code(124).says("not done in time").says("hint: ");
     until("the site", PATIENCE, || world.state(), |state| state == "ready");
     world.assert_whole(0);
     // Who follows the events does not hold the daemon up.
     let mut follower = world.start(&["events", "--follow"]);
     let begun = std::time::Instant::now();
     world.run(&["down"]).code(0);
-    assert!(
-        begun.elapsed() < Duration::from_secs(15),
-        "down took {:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed() < Duration::from_secs(15), "down took {:?}", begun.elapsed());
     within("the follower's end", PATIENCE, || follower.has_ended().then_some(()));
     world.assert_down();
 }

@@ -12,10 +12,7 @@ fn condition(world: &World, kind: &str, status: &str) -> String {
     let find = || {
         let shown = world.api("/v1/status").unwrap_or_default();
         let conditions = shown["conditions"].as_array().cloned().unwrap_or_default();
-        conditions
-            .into_iter()
-            .find(|condition| condition["type"] == kind)
-            .unwrap_or_default()
+        conditions.into_iter().find(|condition| condition["type"] == kind).unwrap_or_default()
     };
     let found: Value = until(kind, TRUTH, find, |condition| condition["status"] == status);
     found["message"].as_str().unwrap_or_default().to_owned()
@@ -30,19 +27,11 @@ fn a_full_disk_is_told_and_a_reset_frees_it() {
     // What the file system gives away at once and in one piece; then the crumbs.
     let fill = "for size in 800 200 100 50 20 10 5 2 1; do while fallocate -l ${size}m /srv/state/$size.$((n += 1)); do :; done; done; \
                 dd if=/dev/zero of=/srv/state/crumbs bs=4k; exit 0";
-    world
-        .engine
-        .docker(&["exec", &container(&world), "/bin/sh", "-c", fill]);
+    world.engine.docker(&["exec", &container(&world), "/bin/sh", "-c", fill]);
     let message = condition(&world, "DiskSpace", "False");
-    assert!(
-        message.contains("MiB are free below") && message.contains("docker system df"),
-        "{message}"
-    );
+    assert!(message.contains("MiB are free below") && message.contains("docker system df"), "{message}");
     let hint = ails(&world, "No space left on device");
-    assert!(
-        hint.contains("free some disk space") && hint.contains("`arenad reset toy`"),
-        "{hint}"
-    );
+    assert!(hint.contains("free some disk space") && hint.contains("`arenad reset toy`"), "{hint}");
     world.run(&["status"]).code(3).prints("Low");
     world.run(&["reset", "toy"]).code(0);
     recovers(&world);
@@ -62,10 +51,7 @@ fn a_stopped_engine_is_told_and_all_works_when_it_is_back() {
     // Stopped in order: it takes its containers with it.
     engine.stop_dockerd(Signal::TERM);
     let message = condition(&world, "EngineReachable", "False");
-    assert!(
-        message.contains("reach the Docker engine") && message.contains("start Docker"),
-        "{message}"
-    );
+    assert!(message.contains("reach the Docker engine") && message.contains("start Docker"), "{message}");
     let hint = ails(&world, "reach the Docker engine");
     assert!(hint.contains("start Docker"), "{hint}");
     world.run(&["status"]).code(3).prints("Unreachable");
@@ -80,17 +66,9 @@ fn a_stopped_engine_is_told_and_all_works_when_it_is_back() {
     engine.stop_dockerd(Signal::KILL);
     condition(&world, "EngineReachable", "False");
     assert_eq!(world.page(), BASELINE);
-    world
-        .run(&["reset", "toy"])
-        .code(1)
-        .says("reach the Docker engine")
-        .says("hint: start Docker");
+    world.run(&["reset", "toy"]).code(1).says("reach the Docker engine").says("hint: start Docker");
     assert_eq!(world.state(), "failed");
-    world
-        .run(&["down"])
-        .code(1)
-        .says("reach the Docker engine")
-        .says("hint: ");
+    world.run(&["down"]).code(1).says("reach the Docker engine").says("hint: ");
     engine.start_dockerd();
     condition(&world, "EngineReachable", "True");
     world.up();

@@ -7,10 +7,7 @@ use crate::support::{World, until};
 fn containers_have_no_way_out_and_gain_no_privileges() {
     let world = World::single("wall");
     world.up();
-    let id = world.site().unwrap()["containers"][0]["id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let id = world.site().unwrap()["containers"][0]["id"].as_str().unwrap().to_owned();
     let inside = |script: &str| world.engine.try_docker(&["exec", &id, "/bin/sh", "-c", script]);
 
     let status = inside("cat /proc/1/status").unwrap();
@@ -19,25 +16,13 @@ fn containers_have_no_way_out_and_gain_no_privileges() {
     // What the machine offers on its other addresses, and what lies beyond it.
     let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let mut addresses = vec![
-        "192.0.2.1".to_owned(),
-        "1.1.1.1".to_owned(),
-        "169.254.169.254".to_owned(),
-    ];
-    let shown = std::process::Command::new("ip")
-        .args(["-4", "-o", "addr", "show", "scope", "global"])
-        .output()
-        .unwrap();
+    let mut addresses = vec!["192.0.2.1".to_owned(), "1.1.1.1".to_owned(), "169.254.169.254".to_owned()];
+    let shown =
+        std::process::Command::new("ip").args(["-4", "-o", "addr", "show", "scope", "global"]).output().unwrap();
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    let network = world.engine.docker(&[
-        "inspect",
-        "--format",
-        "{{range .NetworkSettings.Networks}}{{.Gateway}}{{end}}",
-        &id,
-    ]);
-    let of_machine = shown
-        .lines()
-        .filter_map(|line| line.split_whitespace().nth(3)?.split('/').next());
+    let network =
+        world.engine.docker(&["inspect", "--format", "{{range .NetworkSettings.Networks}}{{.Gateway}}{{end}}", &id]);
+    let of_machine = shown.lines().filter_map(|line| line.split_whitespace().nth(3)?.split('/').next());
     addresses.extend(of_machine.filter(|address| *address != network).map(str::to_owned));
     for address in addresses {
         let tried = inside(&format!("echo | timeout 2 nc -w 1 {address} {port}"));
@@ -45,10 +30,7 @@ fn containers_have_no_way_out_and_gain_no_privileges() {
     }
     let resolved = inside("timeout 10 nslookup -timeout=2 example.com");
     assert!(resolved.is_err(), "resolved: {resolved:?}");
-    assert!(
-        inside("nslookup toy").unwrap().contains("Address"),
-        "its own names resolve"
-    );
+    assert!(inside("nslookup toy").unwrap().contains("Address"), "its own names resolve");
     world.run(&["down"]).code(0);
 }
 
@@ -59,10 +41,7 @@ fn installations_and_containers_of_others_are_left_alone() {
     two.up();
     // The same environment's name in both: only the installation tells them apart.
     let by_hand = format!("{}-by-hand", one.name);
-    let snapshot = one.api("/v1/snapshots").unwrap()["snapshots"][0]["images"]["app"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let snapshot = one.api("/v1/snapshots").unwrap()["snapshots"][0]["images"]["app"].as_str().unwrap().to_owned();
     one.engine.docker(&["run", "--detach", "--name", &by_hand, &snapshot]);
     let theirs = two.engine.containers(&two.label());
 
@@ -70,17 +49,10 @@ fn installations_and_containers_of_others_are_left_alone() {
     one.signal_daemon(rustix::process::Signal::KILL);
     one.up();
     assert_eq!(two.engine.containers(&two.label()), theirs);
-    let running = |name: &str| {
-        one.engine
-            .try_docker(&["inspect", "--format", "{{.State.Running}}", name])
-    };
+    let running = |name: &str| one.engine.try_docker(&["inspect", "--format", "{{.State.Running}}", name]);
     assert_eq!(running(&by_hand).as_deref(), Ok("true"));
     one.run(&["down"]).code(0);
-    assert_eq!(
-        running(&by_hand).as_deref(),
-        Ok("true"),
-        "a container run by hand from a snapshot is its owner's"
-    );
+    assert_eq!(running(&by_hand).as_deref(), Ok("true"), "a container run by hand from a snapshot is its owner's");
     // Its image is in use, and the rest goes.
     one.up();
     let purge = one.run(&["down", "--purge", "--yes"]);
@@ -101,12 +73,8 @@ fn two_installations_may_run_the_same_environment() {
     // The same name everywhere: file, environment, image tag, labels. Only the ports differ.
     one.up();
     two.up();
-    let installation = |world: &World| {
-        world.api("/v1/status").unwrap()["daemon"]["installation"]
-            .as_str()
-            .unwrap()
-            .to_owned()
-    };
+    let installation =
+        |world: &World| world.api("/v1/status").unwrap()["daemon"]["installation"].as_str().unwrap().to_owned();
     let label = |world: &World| format!("dev.arenad.installation={}", installation(world));
     let of_one = one.engine.containers(&label(&one));
     assert_eq!((of_one.len(), two.engine.containers(&label(&two)).len()), (1, 1));

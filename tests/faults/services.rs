@@ -12,9 +12,7 @@ fn manifest(world: &World) -> String {
         "--filter",
         "label=dev.arenad.service=db",
     ]);
-    world
-        .engine
-        .docker(&["exec", &id, "/bin/sh", "/srv/www/cgi-bin/manifest"])
+    world.engine.docker(&["exec", &id, "/bin/sh", "/srv/www/cgi-bin/manifest"])
 }
 
 fn in_database(world: &World, script: &str) {
@@ -43,12 +41,9 @@ fn an_application_and_its_database_are_one_site() {
     assert_eq!(rows.as_array().map(Vec::len), Some(2), "{rows:#}");
 
     let baseline = manifest(&world);
-    for owned in [
-        "-r-------- 1234:5678",
-        "drwxrws--- 1234:5678",
-        "drwxr-s--- 900:901",
-        "'state/with spaces/link' -> '../notes'",
-    ] {
+    for owned in
+        ["-r-------- 1234:5678", "drwxrws--- 1234:5678", "drwxr-s--- 900:901", "'state/with spaces/link' -> '../notes'"]
+    {
         assert!(baseline.contains(owned), "no {owned:?} in:\n{baseline}");
     }
     world.write("scribble");
@@ -86,22 +81,10 @@ fn an_application_and_its_database_are_one_site() {
 fn a_database_that_never_gets_healthy_is_named() {
     let world = World::pair("sick");
     world.edit("environment", "timeout: 20s", "timeout: 3s");
-    world.edit(
-        "compose",
-        "http://127.0.0.1/cgi-bin/healthz",
-        "http://127.0.0.1/nothing",
-    );
-    world
-        .run(&["up", &world.name])
-        .code(1)
-        .says("start app: db is not healthy in time")
-        .says("hint: ");
+    world.edit("compose", "http://127.0.0.1/cgi-bin/healthz", "http://127.0.0.1/nothing");
+    world.run(&["up", &world.name]).code(1).says("start app: db is not healthy in time").says("hint: ");
     assert_eq!(world.engine.containers(&world.label()), [""; 0]);
-    world.edit(
-        "compose",
-        "http://127.0.0.1/nothing",
-        "http://127.0.0.1/cgi-bin/healthz",
-    );
+    world.edit("compose", "http://127.0.0.1/nothing", "http://127.0.0.1/cgi-bin/healthz");
     world.edit("environment", "timeout: 3s", "timeout: 20s");
     world.up();
     world.assert_whole(2);

@@ -13,36 +13,21 @@ fn a_port_that_is_taken_is_an_error_that_names_it() {
     let gateway = gateway();
     let first = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
     let address = first.local_addr();
-    let error = gateway
-        .open(address, hold_limits(), "forum")
-        .expect_err("taken by this gateway");
+    let error = gateway.open(address, hold_limits(), "forum").expect_err("taken by this gateway");
     assert!(matches!(error, OpenError::PortTaken { address: named } if named == address));
     assert_eq!(error.to_string(), format!("port of {address} is taken"));
     // By all addresses at once, and by another socket that shares as far as it may.
     let everywhere = SocketAddr::from(([0, 0, 0, 0], address.port()));
-    assert!(matches!(
-        gateway.open(everywhere, hold_limits(), "forum"),
-        Err(OpenError::PortTaken { .. })
-    ));
+    assert!(matches!(gateway.open(everywhere, hold_limits(), "forum"), Err(OpenError::PortTaken { .. })));
     let sharing = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
     sharing.set_reuse_address(true).expect("an option");
     sharing.set_reuse_port(true).expect("an option");
     sharing.bind(&loopback().into()).expect("bound");
     sharing.listen(1).expect("listening");
-    let shared = sharing
-        .local_addr()
-        .expect("an address")
-        .as_socket()
-        .expect("an IP address");
-    assert!(matches!(
-        gateway.open(shared, hold_limits(), "forum"),
-        Err(OpenError::PortTaken { .. })
-    ));
+    let shared = sharing.local_addr().expect("an address").as_socket().expect("an IP address");
+    assert!(matches!(gateway.open(shared, hold_limits(), "forum"), Err(OpenError::PortTaken { .. })));
     let gone = SocketAddr::from(([192, 0, 2, 1], 80));
-    assert!(matches!(
-        gateway.open(gone, hold_limits(), "forum"),
-        Err(OpenError::Listen { .. })
-    ));
+    assert!(matches!(gateway.open(gone, hold_limits(), "forum"), Err(OpenError::Listen { .. })));
 }
 
 #[test]
@@ -61,9 +46,7 @@ fn a_closed_route_frees_its_port_and_ends_its_connections() {
         assert_eq!(other.state(), RouteState::Closed);
         other.serve(target(&site, 99));
         assert_eq!(other.state(), RouteState::Closed, "closed is final");
-        route = gateway
-            .open(address, hold_limits(), "shop")
-            .expect("the port is free again");
+        route = gateway.open(address, hold_limits(), "shop").expect("the port is free again");
     }
 }
 
@@ -126,8 +109,7 @@ fn a_head_may_be_large_but_not_too_large() {
     assert_eq!((answer.status(), answer.header("connection")), (431, Some("close")));
     assert!(client.is_ended());
     let mut many = Client::connect(route.local_addr());
-    many.send(format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(1000)))
-        .expect("sent");
+    many.send(format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(1000))).expect("sent");
     assert_eq!(many.answer().expect("an answer").status(), 431);
 }
 
@@ -146,13 +128,7 @@ fn connections_beyond_the_limit_are_told_so() {
     assert_eq!((answer.status(), answer.header("retry-after")), (503, Some("1")));
     drop(within.pop());
     eventually("a place is free", || route.stats().connections == 2);
-    assert_eq!(
-        Client::connect(route.local_addr())
-            .get("/")
-            .expect("an answer")
-            .status(),
-        200
-    );
+    assert_eq!(Client::connect(route.local_addr()).get("/").expect("an answer").status(), 200);
 }
 
 #[test]
@@ -175,10 +151,7 @@ fn a_shutdown_lets_answers_end_and_then_frees_everything() {
     eventually("one is held", || held_route.stats().held == 1);
     let stopping = std::thread::spawn(move || block_on(gateway.shutdown(DEADLINE)));
     let mut body = [0; 8];
-    busy.reader
-        .read_exact(&mut body)
-        .map_err(in_time)
-        .expect("the answer ends");
+    busy.reader.read_exact(&mut body).map_err(in_time).expect("the answer ends");
     assert_eq!(&body, b"halfhalf");
     assert!(busy.is_ended() && idle.is_ended());
     assert_eq!(held.answer().expect("an answer").status(), 503);
@@ -200,8 +173,5 @@ fn a_shutdown_does_not_wait_for_ever() {
     client.head().expect("a head");
     block_on(gateway.shutdown(Duration::from_millis(50)));
     let mut body = Vec::new();
-    assert!(
-        client.reader.read_to_end(&mut body).map_err(in_time).is_err(),
-        "cut, not ended"
-    );
+    assert!(client.reader.read_to_end(&mut body).map_err(in_time).is_err(), "cut, not ended");
 }

@@ -11,11 +11,7 @@ use crate::support::*;
 #[test]
 fn a_request_arrives_with_the_gateways_account_of_its_origin() {
     let site = Site::answering(|request| {
-        let lines: Vec<String> = request
-            .headers
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}"))
-            .collect();
+        let lines: Vec<String> = request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
         ok(&format!("{}\n{}\n", request.first, lines.join("\n")))
     });
     let (_gateway, route) = serving(&site);
@@ -50,9 +46,7 @@ fn an_absolute_target_for_the_same_host_becomes_a_path() {
     let site = Site::echoing();
     let (_gateway, route) = serving(&site);
     let mut client = Client::connect(route.local_addr());
-    client
-        .send("GET http://shop.test/x?y HTTP/1.1\r\nHost: shop.test\r\n\r\n")
-        .expect("sent");
+    client.send("GET http://shop.test/x?y HTTP/1.1\r\nHost: shop.test\r\n\r\n").expect("sent");
     assert_eq!(client.answer().expect("an answer").text(), "GET /x?y HTTP/1.1");
 }
 
@@ -78,9 +72,7 @@ fn unsafe_requests_are_counted_per_target() {
     let (_gateway, route) = serving(&site);
     let mut client = Client::connect(route.local_addr());
     for _ in 0..3 {
-        client
-            .send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi")
-            .expect("sent");
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi").expect("sent");
         assert_eq!(client.answer().expect("an answer").status(), 200);
     }
     client.get("/").expect("an answer");
@@ -101,19 +93,13 @@ fn pipelined_requests_are_answered_in_order() {
         if number % 2 == 0 {
             all.push_str(&format!("GET /{number} HTTP/1.1\r\nHost: a\r\n\r\n"));
         } else {
-            all.push_str(&format!(
-                "POST /{number} HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nGET "
-            ));
+            all.push_str(&format!("POST /{number} HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nGET "));
         }
     }
     client.send(all).expect("sent");
     for number in 0..40 {
         let answer = client.answer().expect("an answer");
-        assert!(
-            answer.text().contains(&format!(" /{number} ")),
-            "{} at {number}",
-            answer.text()
-        );
+        assert!(answer.text().contains(&format!(" /{number} ")), "{} at {number}", answer.text());
     }
 }
 
@@ -147,9 +133,7 @@ fn old_clients_may_keep_their_connection_when_the_length_is_known() {
     let (_gateway, route) = serving(&site);
     let mut client = Client::connect(route.local_addr());
     for _ in 0..3 {
-        client
-            .send("GET /old HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
-            .expect("sent");
+        client.send("GET /old HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").expect("sent");
         let answer = client.answer().expect("an answer");
         assert_eq!(answer.text(), "GET /old HTTP/1.1");
         assert_eq!(answer.header("connection"), Some("keep-alive"));
@@ -179,11 +163,7 @@ fn answers_without_bodies_leave_the_connection_in_step() {
 #[test]
 fn chunks_and_trailers_pass_in_both_directions() {
     let site = Site::answering(|request| {
-        let trailer = request
-            .trailers
-            .iter()
-            .map(|(name, value)| format!("{name}={value}"))
-            .collect::<String>();
+        let trailer = request.trailers.iter().map(|(name, value)| format!("{name}={value}")).collect::<String>();
         let text = format!("{}|{trailer}", request.text());
         format!(
             "HTTP/1.1 200 OK\r\nTrailer: x-sum\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{text}\r\n0\r\nx-sum: 7\r\n\r\n",
@@ -213,18 +193,10 @@ fn a_client_is_told_to_continue_once_the_site_takes_the_body() {
     let route = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
     route.hold("not yet");
     let mut client = Client::connect(route.local_addr());
-    client
-        .send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
-        .expect("sent");
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n").expect("sent");
     eventually("the request is held", || route.stats().held == 1);
-    client
-        .stream()
-        .set_read_timeout(Some(Duration::from_millis(50)))
-        .expect("a timeout");
-    assert!(
-        client.reader.get_mut().read(&mut [0]).is_err(),
-        "nothing is said while the request is held"
-    );
+    client.stream().set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
+    assert!(client.reader.get_mut().read(&mut [0]).is_err(), "nothing is said while the request is held");
     client.stream().set_read_timeout(Some(DEADLINE)).expect("a timeout");
     route.serve(target(&site, 1));
     assert_eq!(client.answer().expect("a go-ahead").status(), 100);
@@ -242,9 +214,7 @@ fn an_early_answer_reaches_a_client_that_is_still_sending() {
     });
     let (_gateway, route) = serving(&site);
     let mut client = Client::connect(route.local_addr());
-    client
-        .send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nsome")
-        .expect("sent");
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\nsome").expect("sent");
     let answer = client.answer().expect("an answer");
     assert_eq!((answer.status(), answer.text().as_str()), (413, "big"));
     assert!(client.is_ended(), "a body that nobody reads ends the connection");
@@ -261,9 +231,7 @@ fn large_bodies_pass_whole_in_both_directions() {
     let body: Vec<u8> = (0..SIZE).map(|at| (at % 251) as u8).collect();
     let sum: u64 = body.iter().map(|byte| u64::from(*byte)).sum();
     let mut client = Client::connect(route.local_addr());
-    client
-        .send(format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {SIZE}\r\n\r\n"))
-        .expect("sent");
+    client.send(format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {SIZE}\r\n\r\n")).expect("sent");
     client.send(&body).expect("sent");
     let answer = client.answer().expect("an answer");
     assert_eq!(answer.body.len(), sum.to_string().len() + SIZE);
@@ -314,9 +282,7 @@ fn a_site_that_does_not_read_stops_the_client() {
     let counter = Arc::clone(&written);
     let mut client = Client::connect(route.local_addr());
     std::thread::spawn(move || {
-        client
-            .send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n")
-            .expect("sent");
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n").expect("sent");
         while client.send([b'x'; 65536]).is_ok() {
             counter.fetch_add(65536, Ordering::SeqCst);
         }
@@ -356,31 +322,18 @@ fn connections_that_the_site_drops_unannounced_cost_no_safe_request() {
 
 #[test]
 fn a_target_that_is_not_there_is_named_in_a_readable_502() {
-    let unused = TcpListener::bind(loopback())
-        .expect("a free port")
-        .local_addr()
-        .expect("an address");
-    let site = Site {
-        address: unused,
-        visits: Arc::default(),
-    };
+    let unused = TcpListener::bind(loopback()).expect("a free port").local_addr().expect("an address");
+    let site = Site { address: unused, visits: Arc::default() };
     let (_gateway, route) = serving(&site);
     let mut client = Client::connect(route.local_addr());
-    client
-        .send("GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html,*/*\r\n\r\n")
-        .expect("sent");
+    client.send("GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html,*/*\r\n\r\n").expect("sent");
     let page = client.answer().expect("an answer");
     assert_eq!(page.status(), 502);
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
     assert!(page.text().contains("<strong>shop</strong>"), "{}", page.text());
     let text = client.get("/").expect("the connection is kept");
     assert_eq!(text.header("content-type"), Some("text/plain; charset=utf-8"));
-    assert!(
-        text.text()
-            .starts_with("502 Bad Gateway: site shop: it does not accept connections"),
-        "{}",
-        text.text()
-    );
+    assert!(text.text().starts_with("502 Bad Gateway: site shop: it does not accept connections"), "{}", text.text());
     assert_eq!(route.stats().target_failures, 2);
 }
 
@@ -403,9 +356,7 @@ fn an_answer_that_breaks_off_is_never_taken_for_whole() {
         let (_gateway, route) = serving(&site);
         for version in ["1.0", "1.1"] {
             let mut client = Client::connect(route.local_addr());
-            client
-                .send(format!("GET / HTTP/{version}\r\nHost: a\r\n\r\n"))
-                .expect("sent");
+            client.send(format!("GET / HTTP/{version}\r\nHost: a\r\n\r\n")).expect("sent");
             // To an HTTP/1.0 client an orderly end would be the end of the body, so it must be a reset.
             let mut all = Vec::new();
             let end = client.reader.read_to_end(&mut all).map_err(in_time);
@@ -424,10 +375,7 @@ fn a_site_of_the_past_century_is_understood() {
     let mut client = Client::connect(route.local_addr());
     for _ in 0..2 {
         let answer = client.get("/").expect("an answer");
-        assert_eq!(
-            (answer.first.as_str(), answer.text().as_str()),
-            ("HTTP/1.1 200 Fine", "until the end")
-        );
+        assert_eq!((answer.first.as_str(), answer.text().as_str()), ("HTTP/1.1 200 Fine", "until the end"));
     }
 }
 
@@ -449,7 +397,5 @@ fn a_client_that_leaves_ends_its_request_at_the_site() {
     client.reader.get_mut().flush().expect("flushed");
     drop(client);
     eventually("the site sees the end", || ended.load(Ordering::SeqCst) == 1);
-    eventually("nothing is in flight", || {
-        route.stats().in_flight == 0 && route.stats().connections == 0
-    });
+    eventually("nothing is in flight", || route.stats().in_flight == 0 && route.stats().connections == 0);
 }

@@ -14,10 +14,7 @@ fn recording() -> (Site, Arc<Mutex<Vec<String>>>) {
             let mut request = read_head(&mut visit.reader)?;
             record.lock().expect("no panic").push(request.first.clone());
             read_body(&mut visit.reader, &mut request, false)?;
-            record
-                .lock()
-                .expect("no panic")
-                .push(format!("whole {}", request.first));
+            record.lock().expect("no panic").push(format!("whole {}", request.first));
             visit.answer("fine")?;
         }
     });
@@ -30,10 +27,7 @@ fn exchange(address: std::net::SocketAddr, bytes: &[u8]) -> String {
     client.send(bytes).expect("sent");
     let mut all = Vec::new();
     if let Err(error) = client.reader.read_to_end(&mut all).map_err(in_time) {
-        panic!(
-            "the answer was lost to {error} for {:?}",
-            String::from_utf8_lossy(bytes)
-        );
+        panic!("the answer was lost to {error} for {:?}", String::from_utf8_lossy(bytes));
     }
     String::from_utf8_lossy(&all).into_owned()
 }
@@ -46,50 +40,23 @@ fn ambiguous_heads_are_refused_and_end_the_connection() {
     let (_gateway, route) = serving(&site);
     let corpus: &[(&str, &[u16])] = &[
         // Two statements of length.
-        (
-            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
-            &[400],
-        ),
-        (
-            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            &[400],
-        ),
-        (
-            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 40\r\n\r\n",
-            &[400],
-        ),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", &[400]),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", &[400]),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 40\r\n\r\n", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4, 5\r\n\r\nabcd", &[400]),
         // Lengths that are no numbers.
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +4\r\n\r\nabcd", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0x4\r\n\r\nabcd", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n\r\n", &[400]),
-        (
-            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 18446744073709551616\r\n\r\n",
-            &[400],
-        ),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 18446744073709551616\r\n\r\n", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4 4\r\n\r\nabcd", &[400]),
         // Codings that are not exactly chunked.
-        (
-            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
-            &[501],
-        ),
-        (
-            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
-            &[501],
-        ),
-        (
-            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
-            &[501],
-        ),
-        (
-            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n",
-            &[501],
-        ),
-        (
-            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
-            &[400, 501],
-        ),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", &[501]),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", &[501]),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", &[501]),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n", &[501]),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n", &[400, 501]),
         (
             "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             &[400],
@@ -98,16 +65,10 @@ fn ambiguous_heads_are_refused_and_end_the_connection() {
             "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n",
             &[400, 501],
         ),
-        (
-            "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-            &[400],
-        ),
+        ("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", &[400]),
         // Names and lines that readers cut differently.
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length : 4\r\n\r\nabcd", &[400]),
-        (
-            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
-            &[400],
-        ),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent\rLength: 4\r\n\r\nabcd", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\n Content-Length: 4\r\n\r\nabcd", &[400]),
         ("GET / HTTP/1.1\r\nHost: a\r\nX: y\r\n\tfolded\r\n\r\n", &[400]),
@@ -144,21 +105,10 @@ fn ambiguous_heads_are_refused_and_end_the_connection() {
         let all = exchange(route.local_addr(), format!("{request}{SMUGGLED}").as_bytes());
         let status: u16 = all.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0);
         assert!(statuses.contains(&status), "{request:?} was answered {all:?}");
-        assert_eq!(
-            all.matches("HTTP/1.").count(),
-            1,
-            "{request:?} was answered more than once: {all:?}"
-        );
-        assert!(
-            all.to_ascii_lowercase().contains("\r\nconnection: close\r\n"),
-            "{request:?}: {all:?}"
-        );
+        assert_eq!(all.matches("HTTP/1.").count(), 1, "{request:?} was answered more than once: {all:?}");
+        assert!(all.to_ascii_lowercase().contains("\r\nconnection: close\r\n"), "{request:?}: {all:?}");
     }
-    assert_eq!(
-        *seen.lock().expect("no panic"),
-        Vec::<String>::new(),
-        "the site saw something"
-    );
+    assert_eq!(*seen.lock().expect("no panic"), Vec::<String>::new(), "the site saw something");
 }
 
 #[test]
@@ -183,19 +133,10 @@ fn badly_framed_chunks_never_make_a_whole_request() {
             format!("POST /chunks HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}{SMUGGLED}");
         let all = exchange(route.local_addr(), request.as_bytes());
         assert!(all.starts_with("HTTP/1.1 400 "), "{chunks:?} was answered {all:?}");
-        assert_eq!(
-            all.matches("HTTP/1.").count(),
-            1,
-            "{chunks:?} was answered more than once: {all:?}"
-        );
+        assert_eq!(all.matches("HTTP/1.").count(), 1, "{chunks:?} was answered more than once: {all:?}");
     }
     let seen = seen.lock().expect("no panic");
-    assert!(
-        !seen
-            .iter()
-            .any(|line| line.starts_with("whole") || line.contains("smuggled")),
-        "{seen:?}"
-    );
+    assert!(!seen.iter().any(|line| line.starts_with("whole") || line.contains("smuggled")), "{seen:?}");
 }
 
 #[test]
@@ -205,14 +146,8 @@ fn what_follows_a_chunked_request_is_not_looked_at() {
     let request =
         format!("POST /first HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n{SMUGGLED}");
     let all = exchange(route.local_addr(), request.as_bytes());
-    assert!(
-        all.starts_with("HTTP/1.1 200 ") && all.contains("connection: close"),
-        "{all:?}"
-    );
-    assert_eq!(
-        *seen.lock().expect("no panic"),
-        ["POST /first HTTP/1.1", "whole POST /first HTTP/1.1"]
-    );
+    assert!(all.starts_with("HTTP/1.1 200 ") && all.contains("connection: close"), "{all:?}");
+    assert_eq!(*seen.lock().expect("no panic"), ["POST /first HTTP/1.1", "whole POST /first HTTP/1.1"]);
 }
 
 #[test]
@@ -220,16 +155,10 @@ fn a_sound_request_before_a_refused_one_is_answered_first() {
     let (site, seen) = recording();
     let (_gateway, route) = serving(&site);
     let bad = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let all = exchange(
-        route.local_addr(),
-        format!("GET /good HTTP/1.1\r\nHost: a\r\n\r\n{bad}{SMUGGLED}").as_bytes(),
-    );
+    let all = exchange(route.local_addr(), format!("GET /good HTTP/1.1\r\nHost: a\r\n\r\n{bad}{SMUGGLED}").as_bytes());
     let statuses: Vec<&str> = all.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
     assert_eq!(statuses, ["200", "400"], "{all:?}");
-    assert_eq!(
-        *seen.lock().expect("no panic"),
-        ["GET /good HTTP/1.1", "whole GET /good HTTP/1.1"]
-    );
+    assert_eq!(*seen.lock().expect("no panic"), ["GET /good HTTP/1.1", "whole GET /good HTTP/1.1"]);
 }
 
 #[test]
@@ -238,11 +167,5 @@ fn an_answer_in_a_coding_that_would_go_unnamed_is_not_passed_on() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n".to_owned()
     });
     let (_gateway, route) = serving(&site);
-    assert_eq!(
-        Client::connect(route.local_addr())
-            .get("/")
-            .expect("an answer")
-            .status(),
-        502
-    );
+    assert_eq!(Client::connect(route.local_addr()).get("/").expect("an answer").status(), 502);
 }

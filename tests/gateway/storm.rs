@@ -55,10 +55,7 @@ fn site(shared: &Arc<Shared>, generation: &Arc<AtomicU64>) -> Site {
         let stamp = |shared: &Shared| format!("{own} {:>8};", shared.fence.load(Ordering::SeqCst));
         loop {
             let request = visit.request()?;
-            let sent: u64 = request
-                .header("x-fence")
-                .and_then(|fence| fence.parse().ok())
-                .expect("a fence");
+            let sent: u64 = request.header("x-fence").and_then(|fence| fence.parse().ok()).expect("a fence");
             if sent > own {
                 shared.violation(format!("a request sent after {sent} reached {own}"));
             }
@@ -80,14 +77,9 @@ fn site(shared: &Arc<Shared>, generation: &Arc<AtomicU64>) -> Site {
 
 /// Checks whatever part of a body has arrived.
 fn examine(shared: &Shared, body: &[u8], sent: u64) {
-    for stamp in String::from_utf8_lossy(body)
-        .split_inclusive(';')
-        .filter(|stamp| stamp.ends_with(';'))
-    {
-        let mut numbers = stamp
-            .trim_end_matches(';')
-            .split_whitespace()
-            .map(|number| number.parse::<u64>().expect("a number"));
+    for stamp in String::from_utf8_lossy(body).split_inclusive(';').filter(|stamp| stamp.ends_with(';')) {
+        let mut numbers =
+            stamp.trim_end_matches(';').split_whitespace().map(|number| number.parse::<u64>().expect("a number"));
         let (own, fence) = (numbers.next().expect("a generation"), numbers.next().expect("a fence"));
         if fence > own {
             shared.violation(format!("bytes written after {fence} by {own} reached a client"));
@@ -146,10 +138,7 @@ fn nothing_of_the_past_arrives_however_often_the_route_is_switched() {
     let sites: Vec<Site> = generations.iter().map(|generation| site(&shared, generation)).collect();
     // Many more workers than processors: they are interrupted at every possible point.
     let gateway = gateway_with(|settings| settings.workers = 16);
-    let limits = HoldLimits {
-        requests: CLIENTS,
-        timeout: Duration::from_secs(20),
-    };
+    let limits = HoldLimits { requests: CLIENTS, timeout: Duration::from_secs(20) };
     let route = gateway.open(loopback(), limits, "shop").expect("a free port");
     let clients: Vec<_> = (0..CLIENTS)
         .map(|number| {
@@ -182,11 +171,7 @@ fn nothing_of_the_past_arrives_however_often_the_route_is_switched() {
                 let at = usize::try_from(dice.roll(SITES as u64)).expect("small");
                 // Before the switch: connections that the gateway makes for it belong to it.
                 generations[at].store(number, Ordering::SeqCst);
-                route.serve(Target {
-                    address: sites[at].address,
-                    instance: format!("shop-{at}"),
-                    generation: number,
-                });
+                route.serve(Target { address: sites[at].address, instance: format!("shop-{at}"), generation: number });
             }
         }
         shared.fence.store(number, Ordering::SeqCst);
@@ -198,27 +183,16 @@ fn nothing_of_the_past_arrives_however_often_the_route_is_switched() {
     }
     let last = SWITCHES + 1;
     generations[0].store(last, Ordering::SeqCst);
-    route.serve(Target {
-        address: sites[0].address,
-        instance: "shop-0".to_owned(),
-        generation: last,
-    });
+    route.serve(Target { address: sites[0].address, instance: "shop-0".to_owned(), generation: last });
     shared.fence.store(last, Ordering::SeqCst);
     let before = shared.answers.load(Ordering::SeqCst);
-    eventually("everybody is served again", || {
-        shared.answers.load(Ordering::SeqCst) > before + 200
-    });
+    eventually("everybody is served again", || shared.answers.load(Ordering::SeqCst) > before + 200);
     shared.is_over.store(true, Ordering::SeqCst);
     for client in clients {
         client.join().expect("no panic");
     }
     let violations = shared.violations.lock().expect("no panic");
-    assert!(
-        violations.is_empty(),
-        "{} violations, such as {:?}",
-        violations.len(),
-        violations.first()
-    );
+    assert!(violations.is_empty(), "{} violations, such as {:?}", violations.len(), violations.first());
     eventually("nothing is left over", || {
         let stats = route.stats();
         (stats.in_flight, stats.held, stats.connections) == (0, 0, 0)

@@ -27,18 +27,11 @@ pub fn gateway() -> Gateway {
 }
 
 pub fn hold_limits() -> HoldLimits {
-    HoldLimits {
-        requests: 64,
-        timeout: DEADLINE,
-    }
+    HoldLimits { requests: 64, timeout: DEADLINE }
 }
 
 pub fn target(site: &Site, generation: u64) -> Target {
-    Target {
-        address: site.address,
-        instance: "shop-1".to_owned(),
-        generation,
-    }
+    Target { address: site.address, instance: "shop-1".to_owned(), generation }
 }
 
 /// A gateway with one route that serves the site.
@@ -50,11 +43,7 @@ pub fn serving(site: &Site) -> (Gateway, Route) {
 }
 
 pub fn block_on<F: Future>(future: F) -> F::Output {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .expect("a runtime")
-        .block_on(future)
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
 }
 
 /// Waits until the condition holds.
@@ -77,11 +66,7 @@ pub struct Message {
 
 impl Message {
     pub fn status(&self) -> u16 {
-        self.first
-            .split(' ')
-            .nth(1)
-            .and_then(|status| status.parse().ok())
-            .expect("a status line")
+        self.first.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status line")
     }
 
     pub fn path(&self) -> &str {
@@ -124,12 +109,7 @@ fn read_headers(from: &mut impl BufRead) -> io::Result<Vec<(String, String)>> {
 }
 
 pub fn read_head(from: &mut impl BufRead) -> io::Result<Message> {
-    Ok(Message {
-        first: read_line(from)?,
-        headers: read_headers(from)?,
-        body: Vec::new(),
-        trailers: Vec::new(),
-    })
+    Ok(Message { first: read_line(from)?, headers: read_headers(from)?, body: Vec::new(), trailers: Vec::new() })
 }
 
 pub fn read_chunk(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
@@ -156,10 +136,7 @@ pub fn read_body(from: &mut impl BufRead, message: &mut Message, until_end: bool
             message.body.extend_from_slice(&chunk);
         }
     }
-    match message
-        .header("content-length")
-        .map(|length| length.parse::<usize>().expect("a length"))
-    {
+    match message.header("content-length").map(|length| length.parse::<usize>().expect("a length")) {
         Some(length) => {
             message.body = vec![0; length];
             from.read_exact(&mut message.body)
@@ -180,9 +157,7 @@ impl Client {
         stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
         stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
-        Self {
-            reader: BufReader::new(stream),
-        }
+        Self { reader: BufReader::new(stream) }
     }
 
     pub fn stream(&self) -> &TcpStream {
@@ -221,10 +196,7 @@ impl Client {
 
 /// A read that met the deadline is a hanging gateway, never an acceptable end.
 pub fn in_time(error: io::Error) -> io::Error {
-    assert!(
-        !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
-        "nothing came in time"
-    );
+    assert!(!matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "nothing came in time");
     error
 }
 
@@ -245,10 +217,7 @@ impl Visit {
     }
 
     pub fn answer(&mut self, text: &str) -> io::Result<()> {
-        self.send(format!(
-            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}",
-            text.len()
-        ))
+        self.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{text}", text.len()))
     }
 }
 
@@ -272,9 +241,7 @@ impl Site {
                 let script = Arc::clone(&script);
                 std::thread::spawn(move || {
                     let _ = stream.set_nodelay(true);
-                    let _ = script(&mut Visit {
-                        reader: BufReader::new(stream),
-                    });
+                    let _ = script(&mut Visit { reader: BufReader::new(stream) });
                 });
             }
         });

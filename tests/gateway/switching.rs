@@ -39,20 +39,13 @@ fn held_requests_go_to_the_next_target_bodies_included() {
     route.hold("reset");
     let mut clients: Vec<Client> = (0..8).map(|_| Client::connect(route.local_addr())).collect();
     for (number, client) in clients.iter_mut().enumerate() {
-        client
-            .send(format!(
-                "POST /{number} HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{number}!"
-            ))
-            .expect("sent");
+        client.send(format!("POST /{number} HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{number}!")).expect("sent");
     }
     eventually("all are held", || route.stats().held == 8);
     assert_eq!(site.visits(), 0);
     route.serve(target(&site, 2));
     for (number, client) in clients.iter_mut().enumerate() {
-        assert_eq!(
-            client.answer().expect("an answer").text(),
-            format!("POST /{number} HTTP/1.1 {number}!")
-        );
+        assert_eq!(client.answer().expect("an answer").text(), format!("POST /{number} HTTP/1.1 {number}!"));
     }
     assert_eq!(route.stats().held, 0);
 }
@@ -72,10 +65,7 @@ fn a_get_that_waits_for_the_old_target_is_answered_by_the_new_one() {
         }
         route.serve(target(&new, 2));
         assert_eq!(client.answer().expect("an answer").text(), "GET /x HTTP/1.1");
-        assert_eq!(
-            client.get("/y").expect("the connection is kept").text(),
-            "GET /y HTTP/1.1"
-        );
+        assert_eq!(client.get("/y").expect("the connection is kept").text(), "GET /y HTTP/1.1");
     }
 }
 
@@ -85,9 +75,7 @@ fn a_post_that_the_old_target_may_have_carried_out_is_answered_503() {
     let new = Site::echoing();
     let (_gateway, route) = serving(&old);
     let mut client = Client::connect(route.local_addr());
-    client
-        .send("POST /buy HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok")
-        .expect("sent");
+    client.send("POST /buy HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok").expect("sent");
     eventually("the old site has it", || taken.load(Ordering::SeqCst) == 1);
     route.serve(target(&new, 2));
     let answer = client.answer().expect("an answer");
@@ -103,9 +91,7 @@ fn a_post_in_the_middle_of_its_body_is_answered_503() {
     let (old, _) = silent();
     let (_gateway, route) = serving(&old);
     let mut client = Client::connect(route.local_addr());
-    client
-        .send("POST /buy HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nok")
-        .expect("sent");
+    client.send("POST /buy HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nok").expect("sent");
     eventually("the old site has some of it", || route.stats().bytes_to_site == 2);
     route.hold("reset");
     let answer = client.answer().expect("an answer");
@@ -158,19 +144,13 @@ fn a_finished_answer_that_the_client_has_not_fetched_is_cut() {
             small.connect(&route.local_addr().into()).expect("connected");
             let mut stream = std::net::TcpStream::from(small);
             stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
-            eventually("the site is done", || {
-                route.stats().bytes_from_site == round * size as u64
-            });
+            eventually("the site is done", || route.stats().bytes_from_site == round * size as u64);
             eventually("the request is done", || route.stats().in_flight == 0);
             route.hold("reset");
             stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
             let mut all = Vec::new();
             let end = stream.read_to_end(&mut all).map_err(in_time);
-            assert!(
-                end.is_err() && all.len() < size,
-                "{} of {size} bytes arrived",
-                all.len()
-            );
+            assert!(end.is_err() && all.len() < size, "{} of {size} bytes arrived", all.len());
             assert_eq!(route.stats().cut, round);
             route.serve(target(&site, round + 1));
         }
@@ -179,9 +159,7 @@ fn a_finished_answer_that_the_client_has_not_fetched_is_cut() {
 
 #[test]
 fn an_idle_connection_outlives_switches() {
-    let sites: Vec<Site> = (0..3)
-        .map(|number| Site::answering(move |_| ok(&number.to_string())))
-        .collect();
+    let sites: Vec<Site> = (0..3).map(|number| Site::answering(move |_| ok(&number.to_string()))).collect();
     let (_gateway, route) = serving(&sites[0]);
     let mut client = Client::connect(route.local_addr());
     for (generation, site) in sites.iter().cycle().take(30).enumerate() {
@@ -212,10 +190,7 @@ fn the_same_address_with_a_new_generation_gets_new_connections() {
 #[test]
 fn a_full_queue_and_a_long_wait_are_answered_503() {
     let gateway = gateway();
-    let limits = HoldLimits {
-        requests: 2,
-        timeout: Duration::from_millis(300),
-    };
+    let limits = HoldLimits { requests: 2, timeout: Duration::from_millis(300) };
     let route = gateway.open(loopback(), limits, "shop").expect("a free port");
     route.hold("a reset that never ends");
     let mut held: Vec<Client> = (0..2).map(|_| Client::connect(route.local_addr())).collect();
@@ -229,11 +204,7 @@ fn a_full_queue_and_a_long_wait_are_answered_503() {
     for client in &mut held {
         let answer = client.answer().expect("an answer");
         assert_eq!((answer.status(), answer.header("retry-after")), (503, Some("1")));
-        assert!(
-            answer.text().contains("waited too long: a reset that never ends"),
-            "{}",
-            answer.text()
-        );
+        assert!(answer.text().contains("waited too long: a reset that never ends"), "{}", answer.text());
     }
     assert_eq!(route.stats().held, 0);
 }
@@ -246,10 +217,7 @@ fn clients_that_leave_while_held_free_their_places() {
     let requests = [
         "GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
         // With an unread body, and with a second request behind, there is always something to read before the end.
-        format!(
-            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n{}",
-            "x".repeat(100_000)
-        ),
+        format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n{}", "x".repeat(100_000)),
         "GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(3),
     ];
     for request in requests {
@@ -257,9 +225,7 @@ fn clients_that_leave_while_held_free_their_places() {
         client.send(request).expect("sent");
         eventually("it is held", || route.stats().held == 1);
         drop(client);
-        eventually("its place is free", || {
-            route.stats().held == 0 && route.stats().connections == 0
-        });
+        eventually("its place is free", || route.stats().held == 0 && route.stats().connections == 0);
     }
 }
 
@@ -269,22 +235,14 @@ fn refusing_answers_the_held_and_the_new() {
     let (_gateway, route) = serving(&site);
     route.hold("reset");
     let mut held = Client::connect(route.local_addr());
-    held.send("GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n")
-        .expect("sent");
+    held.send("GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n").expect("sent");
     eventually("it is held", || route.stats().held == 1);
     route.refuse("quarantined: table <orders> differs", Duration::from_millis(2500));
     let page = held.answer().expect("an answer");
     assert_eq!((page.status(), page.header("retry-after")), (503, Some("3")));
-    assert!(
-        page.text().contains("quarantined: table &lt;orders&gt; differs"),
-        "{}",
-        page.text()
-    );
+    assert!(page.text().contains("quarantined: table &lt;orders&gt; differs"), "{}", page.text());
     let text = held.get("/").expect("the connection is kept");
-    assert_eq!(
-        text.text(),
-        "503 Service Unavailable: site shop: quarantined: table <orders> differs\n"
-    );
+    assert_eq!(text.text(), "503 Service Unavailable: site shop: quarantined: table <orders> differs\n");
     assert_eq!(text.header("cache-control"), Some("no-store"));
     route.serve(target(&site, 2));
     assert_eq!(held.get("/").expect("an answer").status(), 200);
@@ -296,11 +254,7 @@ fn a_target_that_accepts_nothing_does_not_delay_a_switch() {
     let full = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
     full.bind(&loopback().into()).expect("bound");
     full.listen(0).expect("listening");
-    let address = full
-        .local_addr()
-        .expect("an address")
-        .as_socket()
-        .expect("an IP address");
+    let address = full.local_addr().expect("an address").as_socket().expect("an IP address");
     let _fill: Vec<_> = (0..4)
         .map(|_| {
             let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
@@ -311,17 +265,12 @@ fn a_target_that_accepts_nothing_does_not_delay_a_switch() {
         .collect();
     let gateway = gateway_with(|settings| settings.connect_timeout = DEADLINE * 4);
     let route = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
-    let stuck = Site {
-        address,
-        visits: Arc::default(),
-    };
+    let stuck = Site { address, visits: Arc::default() };
     let new = Site::echoing();
     route.serve(target(&stuck, 1));
     let mut client = Client::connect(route.local_addr());
     // Not safe to send twice, but not sent once either.
-    client
-        .send("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi")
-        .expect("sent");
+    client.send("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi").expect("sent");
     eventually("it is on its way", || route.stats().unsafe_requests == 1);
     route.serve(target(&new, 2));
     assert_eq!(client.answer().expect("an answer").text(), "POST /x HTTP/1.1");

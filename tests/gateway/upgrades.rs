@@ -46,10 +46,7 @@ fn bytes_pass_both_ways_and_ends_are_passed_on() {
     client.send(format!("{UPGRADE}early")).expect("sent");
     let head = client.head().expect("an answer");
     assert_eq!(head.status(), 101);
-    assert_eq!(
-        (head.header("upgrade"), head.header("connection")),
-        (Some("websocket"), Some("upgrade"))
-    );
+    assert_eq!((head.header("upgrade"), head.header("connection")), (Some("websocket"), Some("upgrade")));
     assert_eq!(read(&mut client, 8), "hi!early");
     for number in 0..100 {
         let frame = format!("frame {number:04}\0\r\n\r\n");
@@ -61,9 +58,7 @@ fn bytes_pass_both_ways_and_ends_are_passed_on() {
     client.stream().shutdown(Shutdown::Write).expect("half closed");
     assert_eq!(read(&mut client, 3), "bye");
     assert!(client.is_ended());
-    eventually("the tunnel is gone", || {
-        route.stats().in_flight == 0 && route.stats().connections == 0
-    });
+    eventually("the tunnel is gone", || route.stats().in_flight == 0 && route.stats().connections == 0);
 }
 
 #[test]
@@ -108,10 +103,7 @@ fn a_switch_cuts_a_tunnel_on_both_sides() {
     let mut rest = Vec::new();
     let end = client.reader.read_to_end(&mut rest).map_err(in_time);
     assert!(end.is_err(), "the client sees a reset");
-    assert!(
-        !String::from_utf8_lossy(&rest).contains('l'),
-        "a byte of the past after the hold"
-    );
+    assert!(!String::from_utf8_lossy(&rest).contains('l'), "a byte of the past after the hold");
     eventually("the site sees the end", || has_ended.load(Ordering::SeqCst));
     eventually("the tunnel is gone", || route.stats().connections == 0);
 }
@@ -127,31 +119,20 @@ fn an_upgrade_that_the_site_declines_is_an_ordinary_answer() {
     let mut client = Client::connect(route.local_addr());
     client.send(UPGRADE).expect("sent");
     let answer = client.answer().expect("an answer");
-    assert_eq!(
-        (answer.status(), answer.header("upgrade"), answer.text().as_str()),
-        (426, Some("other"), "no")
-    );
+    assert_eq!((answer.status(), answer.header("upgrade"), answer.text().as_str()), (426, Some("other"), "no"));
 }
 
 #[test]
 fn a_request_with_a_body_may_offer_an_upgrade() {
     let site = Site::answering(|request| ok(&request.text()));
     let (_gateway, route) = serving(&site);
-    for body in [
-        "Content-Length: 5\r\n\r\nhello",
-        "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-    ] {
+    for body in ["Content-Length: 5\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"] {
         let mut client = Client::connect(route.local_addr());
         client
-            .send(format!(
-                "POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n{body}"
-            ))
+            .send(format!("POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n{body}"))
             .expect("sent");
         let answer = client.answer().expect("an answer");
-        assert_eq!(
-            (answer.text().as_str(), answer.header("connection")),
-            ("hello", Some("close"))
-        );
+        assert_eq!((answer.text().as_str(), answer.header("connection")), ("hello", Some("close")));
         assert!(client.is_ended());
     }
 }
@@ -161,13 +142,7 @@ fn an_upgrade_that_nobody_asked_for_is_not_passed_on() {
     let site =
         Site::answering(|_| "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n".to_owned());
     let (_gateway, route) = serving(&site);
-    assert_eq!(
-        Client::connect(route.local_addr())
-            .get("/")
-            .expect("an answer")
-            .status(),
-        502
-    );
+    assert_eq!(Client::connect(route.local_addr()).get("/").expect("an answer").status(), 502);
 }
 
 #[test]

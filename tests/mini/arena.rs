@@ -24,19 +24,11 @@ pub struct Arena {
 impl Arena {
     /// Brings the named sites up, all if none is named.
     pub fn up(sites: &[&str]) -> Self {
-        let mut arena = Self {
-            root: copy_definition(),
-            state: folder(),
-            status: Value::Null,
-        };
+        let mut arena = Self { root: copy_definition(), state: folder(), status: Value::Null };
         let mut args = vec!["up", "mini"];
         args.extend(sites);
         let output = arena.arenad(&args);
-        assert!(
-            output.status.success(),
-            "arenad up: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "arenad up: {}", String::from_utf8_lossy(&output.stderr));
         arena.status = arena.json(&["status", "--json"]);
         arena
     }
@@ -55,56 +47,32 @@ impl Arena {
     /// Runs arenad and reads its JSON; it must succeed.
     pub fn json(&self, args: &[&str]) -> Value {
         let output = self.arenad(args);
-        assert!(
-            output.status.success(),
-            "arenad {args:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "arenad {args:?}: {}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
     fn site<'a>(status: &'a Value, site: &str) -> &'a Value {
         let sites = status["environments"][0]["sites"].as_array().expect("sites");
-        sites
-            .iter()
-            .find(|found| found["name"] == site)
-            .expect("the site is up")
+        sites.iter().find(|found| found["name"] == site).expect("the site is up")
     }
 
     /// The site's URL.
     pub fn url(&self, site: &str) -> String {
-        Self::site(&self.status, site)["url"]
-            .as_str()
-            .expect("a URL")
-            .to_owned()
+        Self::site(&self.status, site)["url"].as_str().expect("a URL").to_owned()
     }
 
     /// The image that the site is built from.
     pub fn image(&self, site: &str) -> String {
         let config = self.json(&["config", "mini", "--json"]);
-        config["compose"]["services"][site]["image"]
-            .as_str()
-            .expect("an image")
-            .to_owned()
+        config["compose"]["services"][site]["image"].as_str().expect("an image").to_owned()
     }
 
     /// Runs a command in the site's present container.
     pub fn exec(&self, site: &str, command: &[&str]) -> String {
         let status = self.json(&["status", "--json"]);
-        let container = Self::site(&status, site)["containers"][0]["id"]
-            .as_str()
-            .expect("a container")
-            .to_owned();
-        let output = Command::new("docker")
-            .args(["exec", &container])
-            .args(command)
-            .output()
-            .expect("docker runs");
-        assert!(
-            output.status.success(),
-            "{command:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let container = Self::site(&status, site)["containers"][0]["id"].as_str().expect("a container").to_owned();
+        let output = Command::new("docker").args(["exec", &container]).args(command).output().expect("docker runs");
+        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -116,10 +84,7 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        let installation = self.status["daemon"]["installation"]
-            .as_str()
-            .unwrap_or("none")
-            .to_owned();
+        let installation = self.status["daemon"]["installation"].as_str().unwrap_or("none").to_owned();
         let output = self.arenad(&["down"]);
         if !output.status.success() && !std::thread::panicking() {
             panic!("arenad down: {}", String::from_utf8_lossy(&output.stderr));
@@ -139,22 +104,13 @@ fn folder() -> TempDir {
 fn copy_definition() -> TempDir {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = folder();
-    let copied = Command::new("cp")
-        .arg("-a")
-        .arg(source.join("compose"))
-        .arg(root.path())
-        .status();
+    let copied = Command::new("cp").arg("-a").arg(source.join("compose")).arg(root.path()).status();
     assert!(copied.is_ok_and(|status| status.success()), "the definition is copied");
     std::fs::create_dir(root.path().join("environments")).expect("a folder");
     // Held until all are chosen, so that no port is chosen twice.
-    let listeners: Vec<TcpListener> = PORTS
-        .iter()
-        .map(|_| TcpListener::bind("127.0.0.1:0").expect("a port"))
-        .collect();
-    for (from, to) in [
-        ("environments/mini.yaml", "environments/mini.yaml"),
-        ("compose/mini.yaml", "compose/mini.yaml"),
-    ] {
+    let listeners: Vec<TcpListener> = PORTS.iter().map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+    for (from, to) in [("environments/mini.yaml", "environments/mini.yaml"), ("compose/mini.yaml", "compose/mini.yaml")]
+    {
         let mut text = std::fs::read_to_string(source.join(from)).expect("the definition");
         for (port, listener) in PORTS.iter().zip(&listeners) {
             let free = listener.local_addr().expect("an address").port().to_string();

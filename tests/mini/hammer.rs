@@ -61,11 +61,7 @@ impl Hammer {
 
     /// From `done` on the marker is of the past.
     pub fn forget(&self, marker: &str, done: Instant) {
-        self.shared
-            .gone
-            .lock()
-            .expect("no panic")
-            .push((marker.to_owned(), done));
+        self.shared.gone.lock().expect("no panic").push((marker.to_owned(), done));
     }
 
     /// Ends the clients and says what they saw.
@@ -82,11 +78,7 @@ impl Hammer {
 }
 
 async fn ask(shared: Arc<Shared>, url: String) {
-    let client = reqwest::Client::builder()
-        .no_proxy()
-        .timeout(Duration::from_secs(60))
-        .build()
-        .expect("a client");
+    let client = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build().expect("a client");
     while !shared.stop.load(Ordering::SeqCst) {
         let begun = Instant::now();
         let answer = async {
@@ -99,11 +91,7 @@ async fn ask(shared: Arc<Shared>, url: String) {
             Ok((503, _)) => {}
             Ok((status, page)) => {
                 let excerpt: String = page.chars().take(200).collect();
-                shared
-                    .wrong
-                    .lock()
-                    .expect("no panic")
-                    .push(format!("status {status}: {excerpt}"));
+                shared.wrong.lock().expect("no panic").push(format!("status {status}: {excerpt}"));
             }
             // A connection to the past was cut, as it must be.
             Err(_) => {}
@@ -116,15 +104,8 @@ async fn ask(shared: Arc<Shared>, url: String) {
 fn judge(shared: &Shared, begun: Instant, page: String) {
     shared.pages.fetch_add(1, Ordering::SeqCst);
     let gone = shared.gone.lock().expect("no panic");
-    if let Some((marker, _)) = gone
-        .iter()
-        .find(|(marker, done)| begun > *done && page.contains(marker.as_str()))
-    {
-        shared
-            .wrong
-            .lock()
-            .expect("no panic")
-            .push(format!("an answer of the past: {marker}"));
+    if let Some((marker, _)) = gone.iter().find(|(marker, done)| begun > *done && page.contains(marker.as_str())) {
+        shared.wrong.lock().expect("no panic").push(format!("an answer of the past: {marker}"));
     }
     drop(gone);
     if !page.contains("</html>") {

@@ -22,28 +22,16 @@ async fn fifty_resets_under_load_bring_the_baseline_back() {
     let (shopping, admin) = (arena.url("shopping"), arena.url("shopping_admin"));
     let product = shop::first_product(&shopping).await;
     let baseline = Photo::of(&arena, &product).await;
-    assert!(
-        baseline
-            .databases
-            .iter()
-            .all(|dump| dump.contains("INSERT INTO `order_order`")),
-        "a real dump"
-    );
+    assert!(baseline.databases.iter().all(|dump| dump.contains("INSERT INTO `order_order`")), "a real dump");
 
     let hammer = Hammer::start(format!("{shopping}{product}"));
     for round in 1..=ROUNDS {
         let order = shop::place_order(&shopping, &product).await;
-        assert_eq!(
-            order, "100301",
-            "round {round}: orders are numbered from the baseline's last"
-        );
+        assert_eq!(order, "100301", "round {round}: orders are numbered from the baseline's last");
         shop::post_review(&shopping, &product, &format!("Round {round}")).await;
         shop::change_price(&admin, "123.45").await;
         let marker = format!("{}.77", 500 + round);
-        arena.sql(
-            "shopping",
-            &format!("update partner_stockrecord set price = {marker} where product_id = 1"),
-        );
+        arena.sql("shopping", &format!("update partner_stockrecord set price = {marker} where product_id = 1"));
         hammer.expect_shown(&marker).await;
 
         arena.json(&["reset", "shopping", "shopping_admin", "--json"]);
@@ -66,30 +54,16 @@ impl Photo {
     async fn of(arena: &Arena, product: &str) -> Self {
         let sites = ["shopping", "shopping_admin"];
         let list = "cd /data/media && find . -type f | sort | xargs sha256sum";
-        let databases = sites
-            .iter()
-            .map(|site| arena.exec(site, &["/srv/shop/db-dump"]))
-            .collect();
+        let databases = sites.iter().map(|site| arena.exec(site, &["/srv/shop/db-dump"])).collect();
         let media = sites.iter().map(|site| arena.exec(site, &["sh", "-c", list])).collect();
-        Self {
-            databases,
-            media,
-            page: shop::page(&format!("{}{product}", arena.url("shopping"))).await,
-        }
+        Self { databases, media, page: shop::page(&format!("{}{product}", arena.url("shopping"))).await }
     }
 
     fn assert_equals(&self, baseline: &Self, round: usize) {
         for (before, after) in baseline.databases.iter().zip(&self.databases) {
-            let differing = before
-                .lines()
-                .zip(after.lines())
-                .find(|(before, after)| before != after);
+            let differing = before.lines().zip(after.lines()).find(|(before, after)| before != after);
             assert_eq!(differing, None, "round {round}: the databases differ");
-            assert_eq!(
-                before.len(),
-                after.len(),
-                "round {round}: the databases differ in length"
-            );
+            assert_eq!(before.len(), after.len(), "round {round}: the databases differ in length");
         }
         assert_eq!(self.media, baseline.media, "round {round}: the pictures differ");
         assert_eq!(self.page, baseline.page, "round {round}: the product's page differs");
@@ -105,34 +79,19 @@ fn two_builds_from_nothing_give_the_same_database() {
                   /srv/shop/db-dump > /tmp/second.sql; (cd /data/media && find . -type f | sort | xargs sha256sum) > /tmp/second.media; \
                   cmp /tmp/first.sql /tmp/second.sql; cmp /tmp/first.media /tmp/second.media; wc -l < /tmp/second.sql";
     let output = Command::new("docker")
-        .args([
-            "run",
-            "--rm",
-            "--network",
-            "none",
-            &arena.image("shopping"),
-            "sh",
-            "-c",
-            script,
-        ])
+        .args(["run", "--rm", "--network", "none", &arena.image("shopping"), "sh", "-c", script])
         .output()
         .expect("docker runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    let lines: usize = String::from_utf8_lossy(&output.stdout)
-        .trim()
-        .parse()
-        .unwrap_or_default();
+    let lines: usize = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or_default();
     assert!(lines > 5000, "a real dump: {said}");
 }
 
 #[test]
 fn compose_itself_accepts_the_file() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/compose/mini.yaml");
-    let output = Command::new("docker-compose")
-        .args(["-f", file, "config"])
-        .output()
-        .expect("docker-compose runs");
+    let output = Command::new("docker-compose").args(["-f", file, "config"]).output().expect("docker-compose runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -143,18 +102,8 @@ fn a_browser_shows_all_three_sites() {
     let browse = |url: &str| {
         let profile = tempfile::tempdir().expect("a folder");
         let output = Command::new("chromium")
-            .args([
-                "--headless=new",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-dev-shm-usage",
-                "--no-first-run",
-            ])
-            .args([
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-            ])
+            .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
+            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .args(["--virtual-time-budget=10000", "--dump-dom", url])
             .output()
@@ -164,16 +113,10 @@ fn a_browser_shows_all_three_sites() {
     let shopping = arena.url("shopping");
     assert!(browse(&shopping).contains("One Stop Market"));
     let back_office = browse(&arena.url("shopping_admin"));
-    assert!(
-        back_office.contains("Username") && back_office.contains("Sign in"),
-        "{back_office}"
-    );
+    assert!(back_office.contains("Username") && back_office.contains("Sign in"), "{back_office}");
     let wiki = arena.url("wikipedia");
     assert!(browse(&wiki).contains("Larkmoor County"));
     let origin = wiki.split("/arena_en_all").next().expect("an origin");
     let found = browse(&format!("{origin}/search?content=arena_en_all&pattern=museum"));
-    assert!(
-        found.contains("/arena_en_all/"),
-        "the full-text search finds pages: {found}"
-    );
+    assert!(found.contains("/arena_en_all/"), "the full-text search finds pages: {found}");
 }

@@ -6,31 +6,18 @@ use reqwest::Client;
 use scraper::{Html, Selector};
 
 fn visitor() -> Client {
-    Client::builder()
-        .cookie_store(true)
-        .no_proxy()
-        .build()
-        .expect("a client")
+    Client::builder().cookie_store(true).no_proxy().build().expect("a client")
 }
 
 async fn get(client: &Client, url: &str) -> (String, String) {
-    let answer = client
-        .get(url)
-        .send()
-        .await
-        .unwrap_or_else(|error| panic!("{url}: {error}"));
+    let answer = client.get(url).send().await.unwrap_or_else(|error| panic!("{url}: {error}"));
     assert!(answer.status().is_success(), "{url}: {}", answer.status());
     let at = answer.url().to_string();
     (at, answer.text().await.expect("a page"))
 }
 
 async fn post(client: &Client, url: &str, form: &BTreeMap<String, String>) -> (String, String) {
-    let answer = client
-        .post(url)
-        .form(form)
-        .send()
-        .await
-        .unwrap_or_else(|error| panic!("{url}: {error}"));
+    let answer = client.post(url).form(form).send().await.unwrap_or_else(|error| panic!("{url}: {error}"));
     assert!(answer.status().is_success(), "{url}: {}", answer.status());
     let at = answer.url().to_string();
     (at, answer.text().await.expect("a page"))
@@ -44,9 +31,7 @@ fn selector(text: &str) -> Selector {
 fn form_with(page: &str, field: &str) -> BTreeMap<String, String> {
     let page = Html::parse_document(page);
     let has = selector(&format!("[name='{field}']"));
-    let form = page
-        .select(&selector("form"))
-        .find(|form| form.select(&has).next().is_some());
+    let form = page.select(&selector("form")).find(|form| form.select(&has).next().is_some());
     let form = form.unwrap_or_else(|| panic!("no form has a field {field}"));
     let mut fields = BTreeMap::new();
     for input in form.select(&selector("input[name], textarea[name]")) {
@@ -57,32 +42,19 @@ fn form_with(page: &str, field: &str) -> BTreeMap<String, String> {
         }
         let value = match input.value().name() {
             "textarea" => input.text().collect::<String>().trim_start_matches('\n').to_owned(),
-            _ => input
-                .attr("value")
-                .unwrap_or(if kind == "checkbox" { "on" } else { "" })
-                .to_owned(),
+            _ => input.attr("value").unwrap_or(if kind == "checkbox" { "on" } else { "" }).to_owned(),
         };
         fields.insert(input.attr("name").unwrap_or_default().to_owned(), value);
     }
     for select in form.select(&selector("select[name]")) {
-        let chosen = select
-            .select(&selector("option[selected]"))
-            .next()
-            .and_then(|option| option.attr("value"));
-        fields.insert(
-            select.attr("name").unwrap_or_default().to_owned(),
-            chosen.unwrap_or_default().to_owned(),
-        );
+        let chosen = select.select(&selector("option[selected]")).next().and_then(|option| option.attr("value"));
+        fields.insert(select.attr("name").unwrap_or_default().to_owned(), chosen.unwrap_or_default().to_owned());
     }
     fields
 }
 
 fn filled(mut form: BTreeMap<String, String>, values: &[(&str, &str)]) -> BTreeMap<String, String> {
-    form.extend(
-        values
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
-    );
+    form.extend(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     form
 }
 
@@ -92,11 +64,7 @@ async fn customer(shop: &str) -> Client {
     let form = form_with(&page, "login-username");
     let form = filled(
         form,
-        &[
-            ("login-username", "emma.lopez@gmail.com"),
-            ("login-password", "Password.123"),
-            ("login_submit", "Sign In"),
-        ],
+        &[("login-username", "emma.lopez@gmail.com"), ("login-password", "Password.123"), ("login_submit", "Sign In")],
     );
     let (at, _) = post(&client, &at, &form).await;
     assert!(!at.contains("login"), "signed in: {at}");
@@ -107,10 +75,7 @@ async fn customer(shop: &str) -> Client {
 pub async fn first_product(shop: &str) -> String {
     let (_, page) = get(&visitor(), &format!("{shop}/catalogue/")).await;
     let page = Html::parse_document(&page);
-    let link = page
-        .select(&selector("article.product_pod h3 a"))
-        .next()
-        .expect("a product");
+    let link = page.select(&selector("article.product_pod h3 a")).next().expect("a product");
     link.attr("href").expect("an address").to_owned()
 }
 
@@ -125,18 +90,11 @@ pub async fn place_order(shop: &str, product: &str) -> String {
     let form = filled(form_with(&page, "address_id"), &[("action", "ship_to")]);
     post(&client, &at, &form).await;
     let (at, page) = get(&client, &format!("{shop}/checkout/preview/")).await;
-    let token = form_with(&page, "csrfmiddlewaretoken")
-        .remove("csrfmiddlewaretoken")
-        .expect("a token");
-    let form = filled(
-        BTreeMap::new(),
-        &[("csrfmiddlewaretoken", &token), ("action", "place_order")],
-    );
+    let token = form_with(&page, "csrfmiddlewaretoken").remove("csrfmiddlewaretoken").expect("a token");
+    let form = filled(BTreeMap::new(), &[("csrfmiddlewaretoken", &token), ("action", "place_order")]);
     let (at, page) = post(&client, &at, &form).await;
     assert!(at.ends_with("/checkout/thank-you/"), "the order is placed: {at}");
-    let number = page
-        .split(|c: char| !c.is_ascii_digit())
-        .find(|word| word.len() == 6 && word.starts_with("100"));
+    let number = page.split(|c: char| !c.is_ascii_digit()).find(|word| word.len() == 6 && word.starts_with("100"));
     number.expect("an order number").to_owned()
 }
 
@@ -144,10 +102,7 @@ pub async fn place_order(shop: &str, product: &str) -> String {
 pub async fn post_review(shop: &str, product: &str, title: &str) {
     let client = customer(shop).await;
     let (at, page) = get(&client, &format!("{shop}{product}reviews/add/")).await;
-    let form = filled(
-        form_with(&page, "score"),
-        &[("title", title), ("score", "5"), ("body", "Works well.")],
-    );
+    let form = filled(form_with(&page, "score"), &[("title", title), ("score", "5"), ("body", "Works well.")]);
     let (at, _) = post(&client, &at, &form).await;
     assert!(!at.contains("reviews/add"), "the review is taken: {at}");
 }
@@ -157,29 +112,17 @@ pub async fn change_price(admin: &str, price: &str) {
     let client = visitor();
     let origin = admin.trim_end_matches("/admin");
     let (at, page) = get(&client, admin).await;
-    let form = filled(
-        form_with(&page, "username"),
-        &[("username", "admin"), ("password", "admin1234")],
-    );
+    let form = filled(form_with(&page, "username"), &[("username", "admin"), ("password", "admin1234")]);
     let (at, _) = post(&client, &at, &form).await;
     assert!(at.ends_with("/dashboard/"), "signed in: {at}");
     let (at, page) = get(&client, &format!("{origin}/dashboard/catalogue/products/1/")).await;
     let mut form = form_with(&page, "upc");
-    let field = form
-        .keys()
-        .find(|name| name.ends_with("-price"))
-        .expect("a price")
-        .clone();
+    let field = form.keys().find(|name| name.ends_with("-price")).expect("a price").clone();
     form.insert(field, price.to_owned());
     form.insert("action".to_owned(), "continue".to_owned());
     let (_, page) = post(&client, &at, &form).await;
     let saved = form_with(&page, "upc");
-    assert!(
-        saved
-            .iter()
-            .any(|(name, value)| name.ends_with("-price") && value == price),
-        "the price is saved"
-    );
+    assert!(saved.iter().any(|(name, value)| name.ends_with("-price") && value == price), "the price is saved");
 }
 
 /// A page without the tokens that differ from one request to the next.

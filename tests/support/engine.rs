@@ -18,9 +18,7 @@ impl Engine {
 
     /// An engine behind a socket.
     pub fn at(socket: &std::path::Path) -> Self {
-        Self {
-            host: Some(format!("unix://{}", socket.display())),
-        }
+        Self { host: Some(format!("unix://{}", socket.display())) }
     }
 
     /// The address, as `DOCKER_HOST` has it.
@@ -45,11 +43,7 @@ impl Engine {
         }
         let output = command.output().map_err(|error| format!("run docker: {error}"))?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-        if output.status.success() {
-            Ok(text(&output.stdout))
-        } else {
-            Err(text(&output.stderr))
-        }
+        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }
 
     /// The full ids of containers with a label, running or not.

@@ -54,9 +54,5 @@ fn exchange(mut stream: impl Read + Write, path: &str) -> Option<Answer> {
     let text = String::from_utf8_lossy(&bytes);
     let (head, body) = text.split_once("\r\n\r\n")?;
     let status = head.split_whitespace().nth(1)?.parse().ok()?;
-    Some(Answer {
-        status,
-        head: head.to_owned(),
-        body: body.to_owned(),
-    })
+    Some(Answer { status, head: head.to_owned(), body: body.to_owned() })
 }

@@ -33,20 +33,10 @@ impl OwnEngine {
     pub fn start() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let disk = folder.path().join("disk");
-        File::create(&disk)
-            .and_then(|file| file.set_len(DISK_BYTES))
-            .expect("a disk");
+        File::create(&disk).and_then(|file| file.set_len(DISK_BYTES)).expect("a disk");
         run(Command::new("mkfs.ext4").args(["-q", "-m", "0"]).arg(&disk));
         let mut keeper = Command::new("unshare")
-            .args([
-                "--net",
-                "--mount",
-                "--pid",
-                "--fork",
-                "--kill-child",
-                "--mount-proc",
-                "cat",
-            ])
+            .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "cat"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
@@ -59,12 +49,7 @@ impl OwnEngine {
             let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
             (name == "cat\n").then_some(pid)
         });
-        let mut engine = Self {
-            folder,
-            keeper,
-            first,
-            dockerd: None,
-        };
+        let mut engine = Self { folder, keeper, first, dockerd: None };
         let data = engine.folder.path().join("data");
         std::fs::create_dir(&data).expect("a folder");
         engine.within(&["ip", "link", "set", "lo", "up"]);
@@ -76,15 +61,7 @@ impl OwnEngine {
 
     /// What stands before a command that runs in the engine's namespaces.
     pub fn way_in(&self) -> Vec<String> {
-        let words = [
-            "nsenter",
-            "--target",
-            &self.first.to_string(),
-            "--net",
-            "--mount",
-            "--pid",
-            "--",
-        ];
+        let words = ["nsenter", "--target", &self.first.to_string(), "--net", "--mount", "--pid", "--"];
         words.map(str::to_owned).to_vec()
     }
 
@@ -124,37 +101,14 @@ impl OwnEngine {
         for stale in ["pid", "exec/containerd/containerd.pid"] {
             let _ = std::fs::remove_file(at(stale));
         }
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(self.log())
-            .expect("a log");
+        let log = File::options().create(true).append(true).open(self.log()).expect("a log");
         let namespace = self.cgroup();
         let way_in = self.way_in();
         let child = Command::new(&way_in[0])
             .args(&way_in[1..])
-            .args([
-                "dockerd",
-                "--data-root",
-                &at("data"),
-                "--exec-root",
-                &at("exec"),
-                "--pidfile",
-                &at("pid"),
-            ])
-            .args([
-                "--host",
-                &format!("unix://{}", self.socket().display()),
-                "--storage-driver",
-                "overlay2",
-            ])
-            .args([
-                "--userland-proxy=false",
-                "--shutdown-timeout",
-                "3",
-                "--cgroup-parent",
-                &namespace,
-            ])
+            .args(["dockerd", "--data-root", &at("data"), "--exec-root", &at("exec"), "--pidfile", &at("pid")])
+            .args(["--host", &format!("unix://{}", self.socket().display()), "--storage-driver", "overlay2"])
+            .args(["--userland-proxy=false", "--shutdown-timeout", "3", "--cgroup-parent", &namespace])
             .args([
                 "--containerd-namespace",
                 &namespace,
@@ -169,11 +123,7 @@ impl OwnEngine {
         self.dockerd = Some(child);
         within("dockerd's answer", PATIENCE, || {
             let ended = self.dockerd.as_mut()?.try_wait().expect("look after dockerd");
-            assert!(
-                ended.is_none(),
-                "dockerd ended:\n{}",
-                std::fs::read_to_string(self.log()).unwrap_or_default()
-            );
+            assert!(ended.is_none(), "dockerd ended:\n{}", std::fs::read_to_string(self.log()).unwrap_or_default());
             self.client().try_docker(&["version"]).ok()
         });
     }
@@ -200,9 +150,7 @@ impl OwnEngine {
     pub fn stop_dockerd(&mut self, signal: Signal) {
         self.signal(signal);
         let mut child = self.dockerd.take().expect("dockerd runs");
-        within("dockerd's end", PATIENCE, || {
-            child.try_wait().expect("look after dockerd")
-        });
+        within("dockerd's end", PATIENCE, || child.try_wait().expect("look after dockerd"));
     }
 }
 
@@ -211,10 +159,7 @@ impl Drop for OwnEngine {
         if std::thread::panicking() {
             let log = std::fs::read_to_string(self.log()).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
-            eprintln!(
-                "dockerd's log ends:\n{}",
-                lines[lines.len().saturating_sub(10)..].join("\n")
-            );
+            eprintln!("dockerd's log ends:\n{}", lines[lines.len().saturating_sub(10)..].join("\n"));
         }
         // The way in may be stopped, and then the namespaces would wait for it to look after dockerd.
         if let Some(mut way_in) = self.dockerd.take() {
@@ -252,9 +197,5 @@ impl OwnEngine {
 
 fn run(command: &mut Command) {
     let output = command.output().expect("start a command");
-    assert!(
-        output.status.success(),
-        "{command:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }

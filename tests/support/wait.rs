@@ -26,10 +26,7 @@ pub fn until<T: Debug>(what: &str, limit: Duration, mut look: impl FnMut() -> T,
         if is_it(&seen) {
             return seen;
         }
-        assert!(
-            Instant::now() < deadline,
-            "{what}: not within {limit:?}, last seen: {seen:#?}"
-        );
+        assert!(Instant::now() < deadline, "{what}: not within {limit:?}, last seen: {seen:#?}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

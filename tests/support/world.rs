@@ -160,9 +160,7 @@ impl World {
         std::fs::write(toy_folder.join("root/srv/name"), &world.name).expect("write a file");
         for kind in ["environment", "compose"] {
             let text = std::fs::read_to_string(fixtures.join(format!("{toy}.{kind}.yaml"))).expect("a fixture");
-            let text = text
-                .replace("@NAME@", &world.name)
-                .replace("@PORT@", &world.port.to_string());
+            let text = text.replace("@NAME@", &world.name).replace("@PORT@", &world.port.to_string());
             std::fs::write(world.file(kind), text).expect("write a definition");
         }
         world
@@ -265,11 +263,7 @@ impl World {
         let status = self.api("/v1/status")?;
         let environments = status["environments"].as_array()?;
         let environment = environments.iter().find(|found| found["name"] == self.name.as_str())?;
-        environment["sites"]
-            .as_array()?
-            .iter()
-            .find(|site| site["name"] == "toy")
-            .cloned()
+        environment["sites"].as_array()?.iter().find(|site| site["name"] == "toy").cloned()
     }
 
     /// The site's state; `-` while there is none.
@@ -297,9 +291,7 @@ impl World {
     /// Makes the site remember something.
     #[track_caller]
     pub fn write(&self, word: &str) {
-        let answer = self
-            .get(&format!("/cgi-bin/write?{word}"))
-            .expect("an answer of the gateway");
+        let answer = self.get(&format!("/cgi-bin/write?{word}")).expect("an answer of the gateway");
         assert_eq!(answer.body, "written\n", "{}", answer.head);
         assert!(self.page().contains(word));
     }
@@ -334,16 +326,10 @@ impl World {
         assert_eq!(self.engine.containers(&self.label()), serving, "containers");
         let generation = format!("-g{}", site["generation"]);
         let networks = self.engine.networks(&self.label());
-        assert!(
-            networks.len() == 1 && networks[0].contains(&generation),
-            "networks {networks:?} of {generation}"
-        );
+        assert!(networks.len() == 1 && networks[0].contains(&generation), "networks {networks:?} of {generation}");
         let found = self.engine.volumes(&self.label());
         let are_current = found.iter().all(|name| name.contains(&generation));
-        assert!(
-            found.len() == volumes && are_current,
-            "volumes {found:?} of {generation}"
-        );
+        assert!(found.len() == volumes && are_current, "volumes {found:?} of {generation}");
         self.assert_snapshots_whole();
     }
 
@@ -352,18 +338,12 @@ impl World {
     pub fn assert_snapshots_whole(&self) {
         let snapshots = self.api("/v1/snapshots").expect("the snapshots");
         let snapshots = snapshots["snapshots"].as_array().expect("a list").clone();
-        let images = snapshots
-            .iter()
-            .flat_map(|snapshot| snapshot["images"].as_object().cloned().unwrap_or_default());
+        let images = snapshots.iter().flat_map(|snapshot| snapshot["images"].as_object().cloned().unwrap_or_default());
         let mut named: Vec<String> = images.filter_map(|(_, id)| id.as_str().map(str::to_owned)).collect();
         named.sort_unstable();
         named.dedup();
         assert_eq!(self.engine.images(&self.label()), named, "images of snapshots");
-        let partial: Vec<String> = self
-            .archives()
-            .into_iter()
-            .filter(|name| !name.ends_with(".tar"))
-            .collect();
+        let partial: Vec<String> = self.archives().into_iter().filter(|name| !name.ends_with(".tar")).collect();
         assert!(partial.is_empty(), "half-written archives: {partial:?}");
     }
 
@@ -372,10 +352,7 @@ impl World {
         let Ok(folder) = std::fs::read_dir(self.state_dir().join("volumes")) else {
             return Vec::new();
         };
-        folder
-            .flatten()
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .collect()
+        folder.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
     /// Insists that nothing but snapshots is left: no container, network, volume, port, process or socket.
@@ -385,10 +362,7 @@ impl World {
         assert_eq!(self.engine.networks(&self.label()), [""; 0], "networks");
         assert_eq!(self.engine.volumes(&self.label()), [""; 0], "volumes");
         assert!(self.daemon().is_none(), "the daemon still runs");
-        assert!(
-            !self.state_dir().join("arenad.sock").exists(),
-            "the socket is still there"
-        );
+        assert!(!self.state_dir().join("arenad.sock").exists(), "the socket is still there");
         let listener = std::net::TcpListener::bind(("127.0.0.1", self.port));
         assert!(listener.is_ok(), "port {} is still taken", self.port);
     }
@@ -399,10 +373,7 @@ impl Drop for World {
         if std::thread::panicking() {
             let log = std::fs::read_to_string(self.state_dir().join("arenad.log")).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
-            eprintln!(
-                "the daemon's log ends:\n{}",
-                lines[lines.len().saturating_sub(25)..].join("\n")
-            );
+            eprintln!("the daemon's log ends:\n{}", lines[lines.len().saturating_sub(25)..].join("\n"));
         }
         // In namespaces of its own the pid in the lock means another process; there the engine's end is the daemon's.
         if self.prefix.is_empty()
@@ -417,10 +388,7 @@ impl Drop for World {
 /// The texts under a key of the objects of a list.
 pub fn list(objects: &Value, key: &str) -> Vec<String> {
     let objects = objects.as_array().cloned().unwrap_or_default();
-    objects
-        .iter()
-        .filter_map(|object| object[key].as_str().map(str::to_owned))
-        .collect()
+    objects.iter().filter_map(|object| object[key].as_str().map(str::to_owned)).collect()
 }
 
 /// A port that nobody listens on. Each call looks further on, so that tests of one run never get the same.
@@ -443,15 +411,8 @@ fn install_busybox(folder: &Path) {
     let program = folder.join("busybox");
     std::fs::copy("/bin/busybox", &program).expect("a static busybox; scripts/test-tools.sh installs it");
     // Not the copy: another thread's fork may hold it open for writing still.
-    let names = Command::new("/bin/busybox")
-        .arg("--list")
-        .output()
-        .expect("run busybox")
-        .stdout;
-    for name in String::from_utf8_lossy(&names)
-        .lines()
-        .filter(|name| *name != "busybox")
-    {
+    let names = Command::new("/bin/busybox").arg("--list").output().expect("run busybox").stdout;
+    for name in String::from_utf8_lossy(&names).lines().filter(|name| *name != "busybox") {
         std::os::unix::fs::symlink("busybox", folder.join(name)).expect("a link");
     }
 }

@@ -75,11 +75,7 @@ pub(super) async fn down(
     match api.shared.tasks.spawn(work).await {
         Ok(done) => done?,
         Err(error) => {
-            return Err(ApiError::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "internal",
-                error.to_string(),
-            ));
+            return Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string()));
         }
     }
     Ok(StatusCode::NO_CONTENT)

@@ -23,12 +23,7 @@ pub struct ApiError {
 impl ApiError {
     /// An error of that status and code.
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
-        Self {
-            status,
-            code,
-            detail: detail.into(),
-            hint: None,
-        }
+        Self { status, code, detail: detail.into(), hint: None }
     }
 
     /// The same with a hint.
@@ -56,27 +51,14 @@ impl IntoResponse for ApiError {
         };
         let level_is_error = self.status.is_server_error();
         if level_is_error {
-            tracing::error!(
-                request.id = problem.request_id,
-                code = problem.code,
-                "{}",
-                problem.detail
-            );
+            tracing::error!(request.id = problem.request_id, code = problem.code, "{}", problem.detail);
         } else {
-            tracing::debug!(
-                request.id = problem.request_id,
-                code = problem.code,
-                "{}",
-                problem.detail
-            );
+            tracing::debug!(request.id = problem.request_id, code = problem.code, "{}", problem.detail);
         }
         let body = serde_json::to_vec(&problem).unwrap_or_default();
         let mut response = (self.status, body).into_response();
         let headers = response.headers_mut();
-        headers.insert(
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("application/problem+json"),
-        );
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
         }

@@ -48,10 +48,7 @@ pub(super) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let limit = range.limit.unwrap_or(100).min(PAGE_MAX);
-    let resumed = headers
-        .get("last-event-id")
-        .and_then(|id| id.to_str().ok())
-        .and_then(|id| id.parse().ok());
+    let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse().ok());
     let store = api.shared.store.clone();
     // Listening begins before reading: nothing that happens in between is missed.
     let live = api.shared.events.listen();
@@ -81,28 +78,25 @@ fn following(
     live: broadcast::Receiver<StoredEvent>,
     seen: i64,
 ) -> impl futures_util::Stream<Item = StoredEvent> {
-    stream::unfold(
-        (store, live, seen, Vec::new()),
-        |(store, mut live, mut seen, mut missed)| async move {
-            loop {
-                if let Some(event) = missed.pop() {
-                    let event: StoredEvent = event;
+    stream::unfold((store, live, seen, Vec::new()), |(store, mut live, mut seen, mut missed)| async move {
+        loop {
+            if let Some(event) = missed.pop() {
+                let event: StoredEvent = event;
+                seen = event.seq;
+                return Some((event, (store, live, seen, missed)));
+            }
+            match live.recv().await {
+                Ok(event) if event.seq <= seen => {}
+                Ok(event) => {
                     seen = event.seq;
                     return Some((event, (store, live, seen, missed)));
                 }
-                match live.recv().await {
-                    Ok(event) if event.seq <= seen => {}
-                    Ok(event) => {
-                        seen = event.seq;
-                        return Some((event, (store, live, seen, missed)));
-                    }
-                    Err(broadcast::error::RecvError::Lagged(_)) => {
-                        missed = store.events_after(seen, PAGE_MAX).await.ok()?;
-                        missed.reverse();
-                    }
-                    Err(broadcast::error::RecvError::Closed) => return None,
+                Err(broadcast::error::RecvError::Lagged(_)) => {
+                    missed = store.events_after(seen, PAGE_MAX).await.ok()?;
+                    missed.reverse();
                 }
+                Err(broadcast::error::RecvError::Closed) => return None,
             }
-        },
-    )
+        }
+    })
 }

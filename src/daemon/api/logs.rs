@@ -48,25 +48,12 @@ pub(super) async fn logs(
             ApiError::not_found(&format!("a container of {site}")).hint("`arenad status` says what the site is doing")
         );
     }
-    let range = LogRange {
-        tail: query.tail,
-        since: query.since,
-        follow: query.follow,
-        timestamps: query.timestamps,
-    };
+    let range = LogRange { tail: query.tail, since: query.since, follow: query.follow, timestamps: query.timestamps };
     let is_single = wanted.len() == 1;
     let mut merged = SelectAll::new();
     for (service, handle) in wanted {
-        let prefix = if is_single {
-            String::new()
-        } else {
-            format!("{service} | ")
-        };
-        let chunks = api
-            .shared
-            .engine
-            .logs(&handle, range)
-            .map(|chunk| chunk.map(|chunk| chunk.bytes));
+        let prefix = if is_single { String::new() } else { format!("{service} | ") };
+        let chunks = api.shared.engine.logs(&handle, range).map(|chunk| chunk.map(|chunk| chunk.bytes));
         merged.push(Box::pin(lines(chunks, prefix)));
     }
     let stop = api.stop.clone();
@@ -80,36 +67,30 @@ fn lines<E: std::fmt::Display + Send + 'static>(
     prefix: String,
 ) -> impl Stream<Item = std::io::Result<Bytes>> + Send {
     let chunks = Box::pin(chunks);
-    stream::unfold(
-        (chunks, BytesMut::new(), prefix, false),
-        |(mut chunks, mut rest, prefix, ended)| async move {
-            if ended {
-                return None;
+    stream::unfold((chunks, BytesMut::new(), prefix, false), |(mut chunks, mut rest, prefix, ended)| async move {
+        if ended {
+            return None;
+        }
+        loop {
+            if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                let line = rest.split_to(end + 1);
+                let mut out = BytesMut::from(prefix.as_bytes());
+                out.extend_from_slice(&line);
+                return Some((Ok(out.freeze()), (chunks, rest, prefix, false)));
             }
-            loop {
-                if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-                    let line = rest.split_to(end + 1);
+            match chunks.next().await {
+                Some(Ok(chunk)) => rest.extend_from_slice(&chunk),
+                Some(Err(error)) => {
+                    return Some((Err(std::io::Error::other(error.to_string())), (chunks, rest, prefix, true)));
+                }
+                None if rest.is_empty() => return None,
+                None => {
                     let mut out = BytesMut::from(prefix.as_bytes());
-                    out.extend_from_slice(&line);
-                    return Some((Ok(out.freeze()), (chunks, rest, prefix, false)));
-                }
-                match chunks.next().await {
-                    Some(Ok(chunk)) => rest.extend_from_slice(&chunk),
-                    Some(Err(error)) => {
-                        return Some((
-                            Err(std::io::Error::other(error.to_string())),
-                            (chunks, rest, prefix, true),
-                        ));
-                    }
-                    None if rest.is_empty() => return None,
-                    None => {
-                        let mut out = BytesMut::from(prefix.as_bytes());
-                        out.extend_from_slice(&rest);
-                        out.extend_from_slice(b"\n");
-                        return Some((Ok(out.freeze()), (chunks, BytesMut::new(), prefix, true)));
-                    }
+                    out.extend_from_slice(&rest);
+                    out.extend_from_slice(b"\n");
+                    return Some((Ok(out.freeze()), (chunks, BytesMut::new(), prefix, true)));
                 }
             }
-        },
-    )
+        }
+    })
 }

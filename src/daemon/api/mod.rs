@@ -57,10 +57,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/environments/{environment}/down", post(environments::down))
         .route("/v1/environments/{environment}/resets", post(environments::reset))
         .route("/v1/environments/{environment}/sites/{site}/logs", get(logs::logs))
-        .route(
-            "/v1/environments/{environment}/sites/{site}/snapshots",
-            post(snapshots::take),
-        )
+        .route("/v1/environments/{environment}/sites/{site}/snapshots", post(snapshots::take))
         .route("/v1/operations/{id}", get(operations::operation))
         .route("/v1/resets/{id}", get(operations::reset))
         .route("/v1/snapshots", get(snapshots::list))
@@ -68,11 +65,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/events", get(events::events))
         .fallback(|| async { ApiError::not_found("this address") })
         .method_not_allowed_fallback(|| async {
-            ApiError::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method_not_allowed",
-                "this address has no such method",
-            )
+            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this address has no such method")
         })
         .with_state(api)
 }
@@ -96,12 +89,8 @@ async fn check_token(State(expected): State<Arc<Vec<u8>>>, request: Request, nex
     if given.is_some_and(|given| digest(given) == *expected) {
         next.run(request).await
     } else {
-        ApiError::new(
-            StatusCode::UNAUTHORIZED,
-            "unauthorized",
-            "this address wants a bearer token",
-        )
-        .hint("set ARENAD_TOKEN to the token that the daemon was started with")
-        .into_response()
+        ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "this address wants a bearer token")
+            .hint("set ARENAD_TOKEN to the token that the daemon was started with")
+            .into_response()
     }
 }

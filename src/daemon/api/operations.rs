@@ -30,29 +30,15 @@ pub(super) async fn operation(
     Path(id): Path<String>,
     Query(query): Query<Wait>,
 ) -> Result<Json<wire::Operation>, ApiError> {
-    let entry = api
-        .operations
-        .get(&id)
-        .ok_or_else(|| ApiError::not_found(&format!("operation {id}")))?;
-    let wait = query
-        .wait
-        .filter(|wait| wait.is_finite())
-        .unwrap_or(0.0)
-        .clamp(0.0, WAIT_MAX);
-    let ended = tokio::time::timeout(Duration::from_secs_f64(wait), entry.ticket.clone().wait())
-        .await
-        .ok();
+    let entry = api.operations.get(&id).ok_or_else(|| ApiError::not_found(&format!("operation {id}")))?;
+    let wait = query.wait.filter(|wait| wait.is_finite()).unwrap_or(0.0).clamp(0.0, WAIT_MAX);
+    let ended = tokio::time::timeout(Duration::from_secs_f64(wait), entry.ticket.clone().wait()).await.ok();
     Ok(Json(shown(&api, &entry, ended).await?))
 }
 
 /// `GET /v1/resets/{id}`
 pub(super) async fn reset(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<wire::Reset>, ApiError> {
-    let found = api
-        .shared
-        .store
-        .reset(&id)
-        .await?
-        .ok_or_else(|| ApiError::not_found(&format!("reset {id}")))?;
+    let found = api.shared.store.reset(&id).await?.ok_or_else(|| ApiError::not_found(&format!("reset {id}")))?;
     Ok(Json(shown_reset(found)))
 }
 
@@ -111,10 +97,7 @@ pub(super) fn shown_reset(reset: StoredReset) -> wire::Reset {
         stages: reset
             .stages
             .into_iter()
-            .map(|stage| wire::Stage {
-                stage: stage.stage,
-                duration_ms: stage.duration_ms,
-            })
+            .map(|stage| wire::Stage { stage: stage.stage, duration_ms: stage.duration_ms })
             .collect(),
     }
 }

@@ -20,12 +20,7 @@ pub(super) fn shown(snapshot: StoredSnapshot, used_by: Vec<String>) -> Snapshot 
         id: snapshot.id,
         environment: snapshot.environment,
         site: snapshot.site,
-        kind: if snapshot.baseline_key.is_some() {
-            "baseline"
-        } else {
-            "named"
-        }
-        .to_owned(),
+        kind: if snapshot.baseline_key.is_some() { "baseline" } else { "named" }.to_owned(),
         name: snapshot.name,
         images: snapshot.images,
         size_bytes: snapshot.size_bytes,
@@ -62,9 +57,8 @@ pub(super) async fn take(
     };
     if known.iter().any(|stored| is_same(&stored)) {
         let detail = format!("{environment}/{site} already has a snapshot named {name}");
-        return Err(ApiError::new(StatusCode::CONFLICT, "name_taken", detail).hint(format!(
-            "choose another name, or remove it with `arenad snapshot rm {name}`"
-        )));
+        return Err(ApiError::new(StatusCode::CONFLICT, "name_taken", detail)
+            .hint(format!("choose another name, or remove it with `arenad snapshot rm {name}`")));
     }
     let handles = api.environments.choose(&environment, &[site])?;
     let mut operations = Vec::new();
@@ -79,10 +73,8 @@ pub(super) async fn take(
 /// `DELETE /v1/snapshots/{id}`, by id, by the beginning of an id, or by name.
 pub(super) async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
     let known = api.shared.store.snapshots().await?;
-    let exact: Vec<&StoredSnapshot> = known
-        .iter()
-        .filter(|stored| stored.id == id || stored.name.as_deref() == Some(&id))
-        .collect();
+    let exact: Vec<&StoredSnapshot> =
+        known.iter().filter(|stored| stored.id == id || stored.name.as_deref() == Some(&id)).collect();
     let found = match exact.as_slice() {
         [] if id.len() >= 4 => known.iter().filter(|stored| stored.id.starts_with(&id)).collect(),
         _ => exact,

@@ -16,10 +16,7 @@ use crate::wire;
 
 /// `GET /v1/version`
 pub(super) async fn version() -> Json<wire::Version> {
-    Json(wire::Version {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        api: "v1".to_owned(),
-    })
+    Json(wire::Version { version: env!("CARGO_PKG_VERSION").to_owned(), api: "v1".to_owned() })
 }
 
 /// `POST /v1/shutdown`; the containers go on running.
@@ -148,8 +145,5 @@ fn stranded(stranded: Stranded) -> wire::Environment {
 /// Kubernetes' reasons begin with a capital.
 fn camel(word: &str) -> String {
     let mut letters = word.chars();
-    letters
-        .next()
-        .map(|first| first.to_uppercase().collect::<String>() + letters.as_str())
-        .unwrap_or_default()
+    letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()
 }

@@ -49,9 +49,7 @@ pub fn pack(build: &BuildSpec) -> Result<Context, ContextError> {
     for entry in walk {
         let entry = entry.map_err(|error| ContextError::Read {
             path: error.path().unwrap_or(&build.context).to_owned(),
-            cause: error
-                .into_io_error()
-                .unwrap_or_else(|| std::io::Error::other("a loop of links")),
+            cause: error.into_io_error().unwrap_or_else(|| std::io::Error::other("a loop of links")),
         })?;
         let relative = entry.path().strip_prefix(&build.context).unwrap_or(entry.path());
         let is_folder = entry.file_type().is_dir();
@@ -59,15 +57,10 @@ pub fn pack(build: &BuildSpec) -> Result<Context, ContextError> {
         if !is_dockerfile && ignored.matched_path_or_any_parents(relative, is_folder).is_ignore() {
             continue;
         }
-        append(&mut builder, entry.path(), relative).map_err(|cause| ContextError::Read {
-            path: entry.path().to_owned(),
-            cause,
-        })?;
+        append(&mut builder, entry.path(), relative)
+            .map_err(|cause| ContextError::Read { path: entry.path().to_owned(), cause })?;
     }
-    let archive = builder.into_inner().map_err(|cause| ContextError::Read {
-        path: build.context.clone(),
-        cause,
-    })?;
+    let archive = builder.into_inner().map_err(|cause| ContextError::Read { path: build.context.clone(), cause })?;
     let mut digest = Sha256::new();
     digest.update(&archive);
     digest.update(format!("\0{}\0{:?}\0", build.dockerfile.display(), build.target));
@@ -87,25 +80,15 @@ fn ignored(context: &Path) -> Result<Gitignore, ContextError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(cause) => return Err(ContextError::Read { path, cause }),
     };
-    for line in text
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-    {
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let anchored = match line.strip_prefix('!') {
             Some(pattern) => format!("!/{}", pattern.trim_start_matches('/')),
             None => format!("/{}", line.trim_start_matches('/')),
         };
-        let bad = |error: ignore::Error| ContextError::Ignore {
-            path: path.clone(),
-            message: error.to_string(),
-        };
+        let bad = |error: ignore::Error| ContextError::Ignore { path: path.clone(), message: error.to_string() };
         builder.add_line(None, &anchored).map_err(bad)?;
     }
-    builder.build().map_err(|error| ContextError::Ignore {
-        path,
-        message: error.to_string(),
-    })
+    builder.build().map_err(|error| ContextError::Ignore { path, message: error.to_string() })
 }
 
 fn append(builder: &mut tar::Builder<Vec<u8>>, path: &Path, relative: &Path) -> std::io::Result<()> {
@@ -127,11 +110,7 @@ fn append(builder: &mut tar::Builder<Vec<u8>>, path: &Path, relative: &Path) -> 
     } else {
         let content = std::fs::read(path)?;
         // Only the executable bit: the others follow the umask of whoever cloned the project.
-        header.set_mode(if metadata.permissions().mode() & 0o111 == 0 {
-            0o644
-        } else {
-            0o755
-        });
+        header.set_mode(if metadata.permissions().mode() & 0o111 == 0 { 0o644 } else { 0o755 });
         header.set_size(content.len() as u64);
         builder.append_data(&mut header, relative, content.as_slice())
     }
@@ -143,20 +122,13 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn build(context: &Path) -> BuildSpec {
-        BuildSpec {
-            context: context.to_owned(),
-            dockerfile: "Dockerfile".into(),
-            args: BTreeMap::new(),
-            target: None,
-        }
+        BuildSpec { context: context.to_owned(), dockerfile: "Dockerfile".into(), args: BTreeMap::new(), target: None }
     }
 
     fn names(archive: &[u8]) -> Vec<String> {
         let mut archive = tar::Archive::new(archive);
         let entries = archive.entries().expect("an archive");
-        entries
-            .map(|entry| entry.expect("an entry").path().expect("a path").display().to_string())
-            .collect()
+        entries.map(|entry| entry.expect("an entry").path().expect("a path").display().to_string()).collect()
     }
 
     #[test]
@@ -183,16 +155,6 @@ mod tests {
         std::fs::write(folder.path().join("sub/y.log"), "y").expect("write");
         std::fs::write(folder.path().join(".dockerignore"), "# logs\n*.log\n!important.log\n").expect("write");
         let packed = names(&pack(&build(folder.path())).expect("packs").archive);
-        assert_eq!(
-            packed,
-            [
-                ".dockerignore",
-                "Dockerfile",
-                "important.log",
-                "keep.txt",
-                "sub",
-                "sub/y.log"
-            ]
-        );
+        assert_eq!(packed, [".dockerignore", "Dockerfile", "important.log", "keep.txt", "sub", "sub/y.log"]);
     }
 }

@@ -67,13 +67,8 @@ async fn pulled(
     if let Some(image) = engine.image(reference).await? {
         return Ok(image);
     }
-    engine
-        .pull(reference, &|line| stage(&format!("pulling {reference}: {line}")))
-        .await?;
-    engine
-        .image(reference)
-        .await?
-        .ok_or_else(|| ImageError::Vanished(reference.to_owned()))
+    engine.pull(reference, &|line| stage(&format!("pulling {reference}: {line}"))).await?;
+    engine.image(reference).await?.ok_or_else(|| ImageError::Vanished(reference.to_owned()))
 }
 
 async fn built(
@@ -85,18 +80,12 @@ async fn built(
 ) -> Result<Image, ImageError> {
     let spec = build.clone();
     let packed = tokio::task::spawn_blocking(move || context::pack(&spec)).await;
-    let unreadable = |cause| ImageError::Context {
-        context: build.context.clone(),
-        cause,
-    };
+    let unreadable = |cause| ImageError::Context { context: build.context.clone(), cause };
     let packed = match packed {
         Ok(packed) => packed.map_err(unreadable)?,
         Err(panicked) => {
             let cause = std::io::Error::other(panicked);
-            return Err(unreadable(ContextError::Read {
-                path: build.context.clone(),
-                cause,
-            }));
+            return Err(unreadable(ContextError::Read { path: build.context.clone(), cause }));
         }
     };
     let before = engine.image(tag).await?;
@@ -116,9 +105,7 @@ async fn built(
             (labels::INSTALLATION.to_owned(), installation.to_owned()),
         ]),
     };
-    let built = engine
-        .build(spec, &|line| stage(&format!("building {tag}: {line}")))
-        .await?;
+    let built = engine.build(spec, &|line| stage(&format!("building {tag}: {line}"))).await?;
     // The image that had the tag until now has no name any more, and would lie there for ever.
     if let Some(before) = before.filter(|before| before.id != built.id)
         && let Err(error) = engine.remove_image(&before.id).await

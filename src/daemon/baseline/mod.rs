@@ -103,28 +103,18 @@ pub async fn provide(
             .images
             .provide(shared.engine.as_ref(), &shared.installation, service, stage)
             .await
-            .map_err(|cause| BaselineError::Image {
-                service: service.name.clone(),
-                cause,
-            })?;
+            .map_err(|cause| BaselineError::Image { service: service.name.clone(), cause })?;
         images.insert(service.name.clone(), image);
     }
     let key = key(site, &images);
-    if let Some(found) = shared
-        .store
-        .baseline(id.environment.as_str(), site.name.as_str(), &key)
-        .await?
+    if let Some(found) = shared.store.baseline(id.environment.as_str(), site.name.as_str(), &key).await?
         && snapshot::is_whole(shared, &found).await?
     {
         return Ok(found);
     }
     // What an earlier attempt left would be in the way of this one's names.
-    let remains = Remains {
-        installation: &shared.installation,
-        instance: id,
-        role: labels::ROLE_BUILDER,
-        except: None,
-    };
+    let remains =
+        Remains { installation: &shared.installation, instance: id, role: labels::ROLE_BUILDER, except: None };
     launch::remove(shared.engine.as_ref(), remains).await?;
     let made = make(shared, id, site, &images, key, stage).await;
     let removed = launch::remove(shared.engine.as_ref(), remains).await;
@@ -164,10 +154,7 @@ async fn make(
             role: labels::ROLE_BUILDER,
             snapshot: String::new(),
         },
-        images: images
-            .iter()
-            .map(|(service, image)| (service.clone(), image.id.clone()))
-            .collect(),
+        images: images.iter().map(|(service, image)| (service.clone(), image.id.clone())).collect(),
         volumes: SavedVolumes::new(),
         block: shared.block,
     };
@@ -199,11 +186,7 @@ async fn configure(
         stage(&format!("baseline: configuring {}/{total}: {}", index + 1, step.name));
         if let Err(reason) = steps::configure(engine, &shared.prober, site, incarnation, step).await {
             let log = shared.prober.log_tail(incarnation, 15).await;
-            return Err(BaselineError::Configure {
-                step: step.name.clone(),
-                reason,
-                log,
-            });
+            return Err(BaselineError::Configure { step: step.name.clone(), reason, log });
         }
     }
     stage("baseline: waiting for the site");
@@ -217,10 +200,7 @@ async fn configure(
         stage(&format!("baseline: warming {}/{total}: {}", index + 1, step.path));
         steps::http(&shared.prober, incarnation, step)
             .await
-            .map_err(|reason| BaselineError::Step {
-                doing: "warm the site",
-                reason,
-            })?;
+            .map_err(|reason| BaselineError::Step { doing: "warm the site", reason })?;
     }
     Ok(())
 }

@@ -42,10 +42,7 @@ pub async fn stop_cleanly(shared: &Shared, site: &Site, incarnation: &Incarnatio
     for step in &site.baseline.quiesce {
         steps::exec(engine, incarnation, step)
             .await
-            .map_err(|reason| BaselineError::Step {
-                doing: "bring the writers to rest",
-                reason,
-            })?;
+            .map_err(|reason| BaselineError::Step { doing: "bring the writers to rest", reason })?;
     }
     for service in site.services.iter().rev() {
         let Some(handle) = incarnation.containers.get(&service.name) else {
@@ -55,18 +52,12 @@ pub async fn stop_cleanly(shared: &Shared, site: &Site, incarnation: &Incarnatio
         let status = engine.inspect(handle).await?;
         let what = match status.state {
             ContainerState::Exited(KILLED) => {
-                format!(
-                    "it did not end within its stop_grace_period of {:?} and was killed",
-                    service.stop_grace_period
-                )
+                format!("it did not end within its stop_grace_period of {:?} and was killed", service.stop_grace_period)
             }
             ContainerState::Exited(_) => continue,
             state => format!("it is {state:?}"),
         };
-        return Err(BaselineError::NotClean {
-            service: service.name.clone(),
-            what,
-        });
+        return Err(BaselineError::NotClean { service: service.name.clone(), what });
     }
     Ok(())
 }
@@ -92,12 +83,7 @@ pub async fn store(
     let mut size_bytes = 0;
     for (service, handle) in &incarnation.containers {
         // A tag keeps `docker image prune` away; the name says what it is, the random end keeps two apart.
-        let tag = format!(
-            "{}-{}-{service}-{:08x}",
-            id.environment,
-            site.name,
-            rand::random::<u32>()
-        );
+        let tag = format!("{}-{}-{service}-{:08x}", id.environment, site.name, rand::random::<u32>());
         let image_id = engine.commit(handle, REPOSITORY, &tag, &labels).await?;
         let image = engine.image(&image_id).await?.ok_or_else(|| EngineError::NotFound {
             doing: "look up the committed image".to_owned(),
@@ -112,10 +98,7 @@ pub async fn store(
     let volumes: BTreeMap<String, BTreeMap<String, String>> = volumes
         .into_iter()
         .map(|(service, paths)| {
-            (
-                service.to_string(),
-                paths.into_iter().map(|(path, file)| (path, name(&file))).collect(),
-            )
+            (service.to_string(), paths.into_iter().map(|(path, file)| (path, name(&file))).collect())
         })
         .collect();
     digest.update(format!("\0{volumes:?}"));
@@ -124,12 +107,7 @@ pub async fn store(
         Purpose::Named { name } => (None, Some(name)),
     };
     let snapshot = StoredSnapshot {
-        id: digest
-            .finalize()
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect(),
+        id: digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
         environment: id.environment.to_string(),
         site: site.name.to_string(),
         baseline_key,
@@ -140,16 +118,9 @@ pub async fn store(
         created_at: Timestamp::now(),
     };
     shared.store.save_snapshot(&snapshot).await?;
-    let what = if snapshot.baseline_key.is_some() {
-        "baseline"
-    } else {
-        "snapshot"
-    };
+    let what = if snapshot.baseline_key.is_some() { "baseline" } else { "snapshot" };
     let message = format!("{what} {} of {}/{} is stored", snapshot.id, id.environment, site.name);
-    shared
-        .events
-        .note("snapshot.stored", Some(&id.to_string()), &message)
-        .await;
+    shared.events.note("snapshot.stored", Some(&id.to_string()), &message).await;
     Ok(snapshot)
 }
 
@@ -161,10 +132,7 @@ fn name(file: &std::path::Path) -> String {
 pub fn saved_volumes(shared: &Shared, snapshot: &StoredSnapshot) -> SavedVolumes {
     let folder = shared.state_dir.volumes();
     let files = |paths: &BTreeMap<String, String>| -> BTreeMap<String, PathBuf> {
-        paths
-            .iter()
-            .map(|(path, file)| (path.clone(), folder.join(file)))
-            .collect()
+        paths.iter().map(|(path, file)| (path.clone(), folder.join(file))).collect()
     };
     snapshot
         .volumes
@@ -189,10 +157,7 @@ pub async fn is_whole(shared: &Shared, snapshot: &StoredSnapshot) -> Result<bool
             return Ok(false);
         }
     }
-    Ok(saved_volumes(shared, snapshot)
-        .values()
-        .flat_map(BTreeMap::values)
-        .all(|file| file.is_file()))
+    Ok(saved_volumes(shared, snapshot).values().flat_map(BTreeMap::values).all(|file| file.is_file()))
 }
 
 /// Removes a snapshot's row, then its images and the archives that no other snapshot names. In this order: a row
@@ -201,17 +166,12 @@ pub async fn remove(shared: &Shared, snapshot: &StoredSnapshot) -> Result<(), Ba
     shared.store.forget_snapshot(&snapshot.id).await?;
     let others = shared.store.snapshots().await?;
     for image in snapshot.images.values() {
-        if !others
-            .iter()
-            .any(|other| other.images.values().any(|named| named == image))
-        {
+        if !others.iter().any(|other| other.images.values().any(|named| named == image)) {
             shared.engine.remove_image(image).await?;
         }
     }
-    let named: Vec<&String> = others
-        .iter()
-        .flat_map(|other| other.volumes.values().flat_map(BTreeMap::values))
-        .collect();
+    let named: Vec<&String> =
+        others.iter().flat_map(|other| other.volumes.values().flat_map(BTreeMap::values)).collect();
     for file in snapshot.volumes.values().flat_map(BTreeMap::values) {
         if !named.contains(&file) {
             // Gone already is fine; anything else is found again by `prune`.

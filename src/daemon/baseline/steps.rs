@@ -26,10 +26,9 @@ pub async fn configure(
             ConfigureAction::Exec(step) => exec(engine, incarnation, step).await,
             ConfigureAction::Http(step) => http(prober, incarnation, step).await,
             ConfigureAction::Sql { database, statement } => match site.databases.get(database) {
-                Some(database) => run_statement(database, incarnation, statement)
-                    .await
-                    .map(drop)
-                    .map_err(|error| error.to_string()),
+                Some(database) => {
+                    run_statement(database, incarnation, statement).await.map(drop).map_err(|error| error.to_string())
+                }
                 None => Err(format!("database {database} is not declared")),
             },
         };
@@ -59,18 +58,10 @@ pub async fn exec(engine: &dyn Engine, incarnation: &Incarnation, step: &ExecSte
     if output.code == 0 {
         return Ok(());
     }
-    let said = if output.stderr.trim().is_empty() {
-        &output.stdout
-    } else {
-        &output.stderr
-    };
+    let said = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
     let tail: Vec<&str> = said.trim().lines().rev().take(5).collect();
     let tail = tail.into_iter().rev().collect::<Vec<_>>().join("\n    ");
-    Err(format!(
-        "`{}` ended with code {}:\n    {tail}",
-        step.command.join(" "),
-        output.code
-    ))
+    Err(format!("`{}` ended with code {}:\n    {tail}", step.command.join(" "), output.code))
 }
 
 /// Sends a request that must be answered with one of the step's status codes.
@@ -90,9 +81,6 @@ pub async fn http(prober: &Prober, incarnation: &Incarnation, step: &HttpStep) -
     if step.status.contains(&answer.status) {
         Ok(())
     } else {
-        Err(format!(
-            "{} {}: status {}, expected {:?}",
-            step.method, step.path, answer.status, step.status
-        ))
+        Err(format!("{} {}: status {}, expected {:?}", step.method, step.path, answer.status, step.status))
     }
 }

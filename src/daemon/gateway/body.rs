@@ -23,11 +23,7 @@ pub(super) struct Progress {
 /// The body of a request on its way to a target.
 pub(super) enum RequestBody {
     None,
-    Streamed {
-        incoming: Incoming,
-        progress: Rc<Progress>,
-        route: Rc<LocalRoute>,
-    },
+    Streamed { incoming: Incoming, progress: Rc<Progress>, route: Rc<LocalRoute> },
 }
 
 impl RequestBody {
@@ -44,12 +40,7 @@ impl Body for RequestBody {
     type Error = hyper::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Self::Streamed {
-            incoming,
-            progress,
-            route,
-        } = self.get_mut()
-        else {
+        let Self::Streamed { incoming, progress, route } = self.get_mut() else {
             return Poll::Ready(None);
         };
         let polled = Pin::new(&mut *incoming).poll_frame(cx);
@@ -106,12 +97,7 @@ impl PassedBody {
         client: Rc<Client>,
         visit: InFlight,
     ) -> Self {
-        let mut body = Self {
-            incoming,
-            connection: Some(connection),
-            client,
-            visit: Some(visit),
-        };
+        let mut body = Self { incoming, connection: Some(connection), client, visit: Some(visit) };
         if body.incoming.is_end_stream() {
             body.finish();
         }

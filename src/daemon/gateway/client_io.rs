@@ -137,8 +137,7 @@ impl ClientIo {
             Framing::Length(length) => Expecting::Body(length),
             Framing::Chunked => Expecting::Anything,
         };
-        self.client
-            .deliver(sound.has_upgrade || sound.framing == Framing::Chunked);
+        self.client.deliver(sound.has_upgrade || sound.framing == Framing::Chunked);
         Ok(Some(end))
     }
 

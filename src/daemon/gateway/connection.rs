@@ -26,10 +26,7 @@ pub(super) async fn serve(stream: TcpStream, route: Rc<LocalRoute>, settings: Ar
     let _ = stream.set_nodelay(true);
     let (read, wire) = Wire::split(stream);
     let link = Arc::new(ClientLink::new(wire));
-    let Some(entry) = route
-        .shared
-        .enter_client(Arc::clone(&link), settings.connections_per_route)
-    else {
+    let Some(entry) = route.shared.enter_client(Arc::clone(&link), settings.connections_per_route) else {
         let _ = link.wire.write_now(TOO_MANY_CONNECTIONS);
         return;
     };
@@ -38,9 +35,7 @@ pub(super) async fn serve(stream: TcpStream, route: Rc<LocalRoute>, settings: Ar
     let connect_timeout = settings.connect_timeout;
     let service =
         service_fn(|request| forward::answer(Rc::clone(&client), Rc::clone(&route), connect_timeout, request));
-    let mut connection = http1::Builder::new()
-        .max_buf_size(super::BUFFER_LIMIT)
-        .serve_connection(io, service);
+    let mut connection = http1::Builder::new().max_buf_size(super::BUFFER_LIMIT).serve_connection(io, service);
     let ended = (&mut connection).await;
     let upgraded = client.upgraded.borrow_mut().take();
     match (ended, upgraded) {

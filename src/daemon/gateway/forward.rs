@@ -91,11 +91,7 @@ pub(super) async fn answer(
     } else {
         let progress = Rc::new(Progress::default());
         forwarding.progress = Some(Rc::clone(&progress));
-        RequestBody::Streamed {
-            incoming,
-            progress,
-            route: Rc::clone(&forwarding.route),
-        }
+        RequestBody::Streamed { incoming, progress, route: Rc::clone(&forwarding.route) }
     };
     forwarding.run(Request::from_parts(parts, body)).await
 }
@@ -123,11 +119,7 @@ impl Forwarding {
                 continue;
             }
             if !self.is_safe || self.is_upgrade {
-                self.route
-                    .shared
-                    .counters
-                    .unsafe_requests
-                    .fetch_add(1, Ordering::SeqCst);
+                self.route.shared.counters.unsafe_requests.fetch_add(1, Ordering::SeqCst);
             }
             let spare = self.can_resend().then(|| copy_of(&request));
             let again = match self.attempt(target, epoch, request).await {
@@ -135,11 +127,7 @@ impl Forwarding {
                     Some(answer) => return Ok(answer),
                     None => spare,
                 },
-                Attempt::Failed {
-                    unsent,
-                    is_stale,
-                    refusal,
-                } => {
+                Attempt::Failed { unsent, is_stale, refusal } => {
                     let again = unsent.or(spare);
                     // A switch aborts the connection to the target before it visits the link, so a failure may be its doing
                     // although the link has not heard of it; the epoch was changed before either.
@@ -228,11 +216,7 @@ impl Forwarding {
             Err(mut error) => {
                 let unsent = error.take_message();
                 let refusal = Refusal::bad_gateway(format!("it did not answer ({})", error.error()));
-                Attempt::Failed {
-                    unsent,
-                    is_stale,
-                    refusal,
-                }
+                Attempt::Failed { unsent, is_stale, refusal }
             }
         }
     }
@@ -247,11 +231,7 @@ impl Forwarding {
                 Refusal::bad_gateway(format!("it does not accept connections ({})", error.kind()))
             }
         };
-        Attempt::Failed {
-            unsent: Some(request),
-            is_stale: false,
-            refusal,
-        }
+        Attempt::Failed { unsent: Some(request), is_stale: false, refusal }
     }
 
     /// Waits until the route's state is no longer that of `epoch`.
@@ -260,9 +240,7 @@ impl Forwarding {
         let Some(_place) = shared.enter_held() else {
             return Err(Refusal::queue_is_full(reason));
         };
-        let patience = *self
-            .patience
-            .get_or_insert_with(|| Instant::now() + shared.hold.timeout);
+        let patience = *self.patience.get_or_insert_with(|| Instant::now() + shared.hold.timeout);
         // Subscribed before the epoch is read: a change after the reading wakes the receiver.
         let mut changes = shared.changes();
         while shared.epoch() == epoch {

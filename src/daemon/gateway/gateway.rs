@@ -86,9 +86,7 @@ pub struct Gateway {
 
 impl std::fmt::Debug for Gateway {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gateway")
-            .field("workers", &self.threads.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Gateway").field("workers", &self.threads.len()).finish_non_exhaustive()
     }
 }
 
@@ -98,12 +96,7 @@ impl Gateway {
     /// Errors: a thread or its runtime could not be made.
     pub fn start(settings: GatewaySettings) -> io::Result<Self> {
         let (team, threads) = Team::start(settings)?;
-        Ok(Self {
-            team,
-            threads,
-            routes: Mutex::new(Vec::new()),
-            next_id: AtomicU64::new(0),
-        })
+        Ok(Self { team, threads, routes: Mutex::new(Vec::new()), next_id: AtomicU64::new(0) })
     }
 
     /// Opens a public port. Until it is told what to serve, the route answers 503.
@@ -122,21 +115,12 @@ impl Gateway {
         let shared = SharedRoute::new(id, name, address, hold);
         let (stop, stopped) = oneshot::channel();
         let (done, finished) = oneshot::channel();
-        let order = Order::Listen {
-            route: Arc::clone(&shared),
-            listener,
-            stop: stopped,
-            done,
-        };
+        let order = Order::Listen { route: Arc::clone(&shared), listener, stop: stopped, done };
         if !self.team.order_one(id, order) {
             return Err(OpenError::ShutDown);
         }
         let listening = Arc::new(Mutex::new(Some(Listening { stop, finished })));
-        let route = Route {
-            shared,
-            listening,
-            team: Arc::clone(&self.team),
-        };
+        let route = Route { shared, listening, team: Arc::clone(&self.team) };
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         routes.retain(|route| route.state() != RouteState::Closed);
         routes.push(route.clone());
@@ -206,10 +190,7 @@ pub struct Route {
 
 impl std::fmt::Debug for Route {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Route")
-            .field("name", &self.shared.name)
-            .field("address", &self.shared.address)
-            .finish()
+        f.debug_struct("Route").field("name", &self.shared.name).field("address", &self.shared.address).finish()
     }
 }
 
@@ -227,10 +208,7 @@ impl Route {
 
     /// Answers requests with 503 and `Retry-After` from now on, held ones included.
     pub fn refuse(&self, reason: impl Into<String>, retry_after: Duration) {
-        self.shared.change(Command::Refuse {
-            reason: reason.into(),
-            retry_after,
-        });
+        self.shared.change(Command::Refuse { reason: reason.into(), retry_after });
     }
 
     /// Returns what the route does with requests.

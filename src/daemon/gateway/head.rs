@@ -41,13 +41,11 @@ pub(super) fn leading_empty_lines(bytes: &[u8]) -> usize {
 /// `seen` bytes were searched before.
 pub(super) fn end_of_head(bytes: &[u8], seen: usize) -> Option<usize> {
     let start = seen.saturating_sub(3);
-    memchr_iter(b'\n', &bytes[start..])
-        .map(|found| found + start)
-        .find_map(|feed| match bytes.get(feed + 1..)? {
-            [b'\n', ..] => Some(feed + 2),
-            [b'\r', b'\n', ..] => Some(feed + 3),
-            _ => None,
-        })
+    memchr_iter(b'\n', &bytes[start..]).map(|found| found + start).find_map(|feed| match bytes.get(feed + 1..)? {
+        [b'\n', ..] => Some(feed + 2),
+        [b'\r', b'\n', ..] => Some(feed + 3),
+        _ => None,
+    })
 }
 
 /// Examines a complete head, empty line included.
@@ -118,10 +116,7 @@ fn length(value: &[u8]) -> Result<u64, HeadFault> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return Err(fault);
     }
-    std::str::from_utf8(value)
-        .ok()
-        .and_then(|digits| digits.parse().ok())
-        .ok_or(fault)
+    std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok()).ok_or(fault)
 }
 
 /// Tells whether the first byte of a head can begin a method; TLS and binary junk are not waited on.
@@ -141,14 +136,8 @@ mod tests {
     fn framing_is_read_from_sound_heads() {
         let sound = |head: &str| examine(head.as_bytes()).expect("the head is sound");
         assert_eq!(sound("GET / HTTP/1.1\r\nHost: a\r\n\r\n").framing, Framing::Length(0));
-        assert_eq!(
-            sound("POST / HTTP/1.1\r\nCONTENT-LENGTH:  12 \r\n\r\n").framing,
-            Framing::Length(12)
-        );
-        assert_eq!(
-            sound("POST / HTTP/1.1\r\nTransfer-encoding: Chunked\r\n\r\n").framing,
-            Framing::Chunked
-        );
+        assert_eq!(sound("POST / HTTP/1.1\r\nCONTENT-LENGTH:  12 \r\n\r\n").framing, Framing::Length(12));
+        assert_eq!(sound("POST / HTTP/1.1\r\nTransfer-encoding: Chunked\r\n\r\n").framing, Framing::Chunked);
         assert!(sound("GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n").has_upgrade);
         assert!(!sound("GET / HTTP/1.1\r\nUpgrade-Insecure-Requests: 1\r\n\r\n").has_upgrade);
     }
@@ -171,14 +160,8 @@ mod tests {
         ] {
             assert!(matches!(fault(head), HeadFault::Malformed(_)), "{head:?}");
         }
-        assert_eq!(
-            fault("POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"),
-            HeadFault::UnknownCoding
-        );
-        assert_eq!(
-            fault("POST / HTTP/1.1\r\nTransfer-Encoding: identity\r\n\r\n"),
-            HeadFault::UnknownCoding
-        );
+        assert_eq!(fault("POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"), HeadFault::UnknownCoding);
+        assert_eq!(fault("POST / HTTP/1.1\r\nTransfer-Encoding: identity\r\n\r\n"), HeadFault::UnknownCoding);
     }
 
     #[test]

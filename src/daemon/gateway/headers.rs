@@ -84,9 +84,7 @@ fn ascii(text: String) -> HeaderValue {
 fn port_of(host: &str) -> Option<&str> {
     let (name, port) = host.rsplit_once(':')?;
     // In a bare IPv6 address, the last colon is not a port's.
-    (!name.contains(':') || name.ends_with(']'))
-        .then_some(port)
-        .filter(|port| !port.is_empty())
+    (!name.contains(':') || name.ends_with(']')).then_some(port).filter(|port| !port.is_empty())
 }
 
 /// Tells what is wrong with a request that a site must not see.
@@ -125,10 +123,7 @@ pub(super) fn examine<B>(request: &Request<B>) -> Result<(), Refusal> {
 }
 
 fn is_host(host: &[u8]) -> bool {
-    !host.is_empty()
-        && host
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-._~:[]%".contains(byte))
+    !host.is_empty() && host.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._~:[]%".contains(byte))
 }
 
 fn is_same_host(host: &[u8], authority: &[u8]) -> bool {
@@ -144,29 +139,17 @@ pub(super) fn is_upgrade<B>(request: &Request<B>) -> bool {
 }
 
 fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
-    headers
-        .get_all(name)
-        .iter()
-        .any(|value| tokens(value).any(|found| found.eq_ignore_ascii_case(token)))
+    headers.get_all(name).iter().any(|value| tokens(value).any(|found| found.eq_ignore_ascii_case(token)))
 }
 
 fn tokens(value: &HeaderValue) -> impl Iterator<Item = &str> {
-    value
-        .to_str()
-        .unwrap_or_default()
-        .split(',')
-        .map(str::trim)
-        .filter(|token| !token.is_empty())
+    value.to_str().unwrap_or_default().split(',').map(str::trim).filter(|token| !token.is_empty())
 }
 
 /// Makes a client's request one that the site is sent.
 pub(super) fn to_target(parts: &mut request::Parts, origin: &Origin, is_upgrade: bool) {
     if parts.uri.authority().is_some() {
-        parts.uri = parts
-            .uri
-            .path_and_query()
-            .cloned()
-            .map_or_else(|| Uri::from_static("/"), Uri::from);
+        parts.uri = parts.uri.path_and_query().cloned().map_or_else(|| Uri::from_static("/"), Uri::from);
     }
     parts.version = Version::HTTP_11;
     // Holds hyper's own upgrade handle, which would keep the connection's buffers alive.
@@ -193,10 +176,7 @@ pub(super) fn to_target(parts: &mut request::Parts, origin: &Origin, is_upgrade:
 pub(super) fn to_client(parts: &mut response::Parts) -> bool {
     parts.version = Version::HTTP_11;
     let headers = &mut parts.headers;
-    let names_protocol = matches!(
-        parts.status,
-        StatusCode::SWITCHING_PROTOCOLS | StatusCode::UPGRADE_REQUIRED
-    );
+    let names_protocol = matches!(parts.status, StatusCode::SWITCHING_PROTOCOLS | StatusCode::UPGRADE_REQUIRED);
     let protocol = if names_protocol { headers.remove(UPGRADE) } else { None };
     let is_passable = match headers.remove(TRANSFER_ENCODING) {
         None => true,
@@ -249,10 +229,7 @@ mod tests {
 
     #[test]
     fn what_a_client_claims_about_itself_is_replaced() {
-        let origin = Origin::new(
-            SocketAddr::from(([10, 0, 0, 9], 5)),
-            SocketAddr::from(([10, 0, 0, 1], 7770)),
-        );
+        let origin = Origin::new(SocketAddr::from(([10, 0, 0, 9], 5)), SocketAddr::from(([10, 0, 0, 1], 7770)));
         let (mut parts, ()) = request(|builder| {
             builder
                 .uri("/a?b")
@@ -265,20 +242,12 @@ mod tests {
         })
         .into_parts();
         to_target(&mut parts, &origin, false);
-        let value = |name: &str| {
-            parts
-                .headers
-                .get(name)
-                .map(|value| value.to_str().expect("ASCII").to_owned())
-        };
+        let value = |name: &str| parts.headers.get(name).map(|value| value.to_str().expect("ASCII").to_owned());
         assert_eq!(value("host").as_deref(), Some("shop.test:7770"));
         assert_eq!(value("x-forwarded-for").as_deref(), Some("10.0.0.9"));
         assert_eq!(value("x-forwarded-host").as_deref(), Some("shop.test:7770"));
         assert_eq!(value("x-forwarded-port").as_deref(), Some("7770"));
-        assert_eq!(
-            value("forwarded").as_deref(),
-            Some("for=10.0.0.9;host=\"shop.test:7770\";proto=http")
-        );
+        assert_eq!(value("forwarded").as_deref(), Some("for=10.0.0.9;host=\"shop.test:7770\";proto=http"));
         for gone in ["connection", "x-secret", "keep-alive"] {
             assert_eq!(value(gone), None, "{gone}");
         }

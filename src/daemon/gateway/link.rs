@@ -52,11 +52,7 @@ enum Verdict {
 
 impl Ledger {
     const fn new() -> Self {
-        Self {
-            exchange: Exchange::Idle,
-            unflushed: false,
-            carried: false,
-        }
+        Self { exchange: Exchange::Idle, unflushed: false, carried: false }
     }
 
     fn begin(&mut self, epoch: Epoch) -> bool {
@@ -135,12 +131,7 @@ pub(super) struct ClientLink {
 
 impl ClientLink {
     pub(super) fn new(wire: Wire) -> Self {
-        let link = Self {
-            wire,
-            ledger: Mutex::new(Ledger::new()),
-            born: Instant::now(),
-            owing: AtomicU64::new(0),
-        };
+        let link = Self { wire, ledger: Mutex::new(Ledger::new()), born: Instant::now(), owing: AtomicU64::new(0) };
         link.awaits_head(false);
         link
     }
@@ -206,8 +197,7 @@ impl ClientLink {
 
     pub(super) fn awaits_head(&self, begun: bool) {
         let elapsed = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX >> 2);
-        self.owing
-            .store(((elapsed + 1) << 1) | u64::from(begun), Ordering::Relaxed);
+        self.owing.store(((elapsed + 1) << 1) | u64::from(begun), Ordering::Relaxed);
     }
 
     pub(super) fn has_head(&self) {

@@ -20,11 +20,7 @@ pub(super) struct LocalRoute {
 impl LocalRoute {
     pub(super) fn new(shared: Arc<SharedRoute>) -> Rc<Self> {
         let (epoch, state) = shared.state();
-        Rc::new(Self {
-            shared,
-            pool: Pool::default(),
-            view: RefCell::new((epoch, Rc::new(state))),
-        })
+        Rc::new(Self { shared, pool: Pool::default(), view: RefCell::new((epoch, Rc::new(state))) })
     }
 
     /// Returns the state and its epoch. It may be of the past a moment later: see `forward`.
@@ -41,17 +37,11 @@ impl LocalRoute {
     }
 
     pub(super) fn count_to_site(&self, bytes: usize) {
-        self.shared
-            .counters
-            .bytes_to_site
-            .fetch_add(bytes as u64, Ordering::Relaxed);
+        self.shared.counters.bytes_to_site.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     pub(super) fn count_from_site(&self, bytes: usize) {
-        self.shared
-            .counters
-            .bytes_from_site
-            .fetch_add(bytes as u64, Ordering::Relaxed);
+        self.shared.counters.bytes_from_site.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }
 

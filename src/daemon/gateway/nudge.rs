@@ -53,10 +53,7 @@ impl Nudge {
             is_inside: AtomicBool::new(false),
             is_noted: AtomicBool::new(false),
         });
-        Self {
-            waker: Waker::from(Arc::clone(&state)),
-            state,
-        }
+        Self { waker: Waker::from(Arc::clone(&state)), state }
     }
 
     /// Does something that wakes the connection, which is about to be polled anyway.

@@ -90,33 +90,21 @@ mod tests {
     use super::*;
 
     fn target(generation: u64) -> Target {
-        Target {
-            address: SocketAddr::from(([127, 0, 0, 1], 80)),
-            instance: "shop-1".to_owned(),
-            generation,
-        }
+        Target { address: SocketAddr::from(([127, 0, 0, 1], 80)), instance: "shop-1".to_owned(), generation }
     }
 
     #[test]
     fn serving_the_same_generation_again_changes_nothing() {
         let serving = RouteState::Serving { target: target(1) };
         assert_eq!(serving.after(Command::Serve(target(1))), None);
-        assert_eq!(
-            serving.after(Command::Serve(target(2))),
-            Some(RouteState::Serving { target: target(2) })
-        );
+        assert_eq!(serving.after(Command::Serve(target(2))), Some(RouteState::Serving { target: target(2) }));
     }
 
     #[test]
     fn serving_again_after_a_hold_is_a_change_even_for_the_same_target() {
-        let holding = RouteState::Serving { target: target(1) }.after(Command::Hold {
-            reason: "reset".to_owned(),
-        });
+        let holding = RouteState::Serving { target: target(1) }.after(Command::Hold { reason: "reset".to_owned() });
         let holding = holding.expect("a hold changes a serving route");
-        assert_eq!(
-            holding.after(Command::Serve(target(1))),
-            Some(RouteState::Serving { target: target(1) })
-        );
+        assert_eq!(holding.after(Command::Serve(target(1))), Some(RouteState::Serving { target: target(1) }));
     }
 
     #[test]

@@ -22,27 +22,16 @@ pub(super) struct Refusal {
 
 impl Refusal {
     fn new(status: StatusCode, reason: impl Into<String>) -> Self {
-        Self {
-            status,
-            reason: reason.into(),
-            retry_after: None,
-            ends_connection: false,
-        }
+        Self { status, reason: reason.into(), retry_after: None, ends_connection: false }
     }
 
     pub(super) fn malformed(what: &str) -> Self {
-        Self {
-            ends_connection: true,
-            ..Self::new(StatusCode::BAD_REQUEST, format!("the request has {what}"))
-        }
+        Self { ends_connection: true, ..Self::new(StatusCode::BAD_REQUEST, format!("the request has {what}")) }
     }
 
     pub(super) fn method(method: &Method) -> Self {
         let reason = format!("the gateway does not pass on {method}");
-        Self {
-            ends_connection: true,
-            ..Self::new(StatusCode::METHOD_NOT_ALLOWED, reason)
-        }
+        Self { ends_connection: true, ..Self::new(StatusCode::METHOD_NOT_ALLOWED, reason) }
     }
 
     pub(super) fn head(fault: HeadFault) -> Self {
@@ -50,35 +39,23 @@ impl Refusal {
             HeadFault::Malformed(what) => Self::malformed(what),
             HeadFault::TooLarge => {
                 let reason = "the request's head is too large";
-                Self {
-                    ends_connection: true,
-                    ..Self::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, reason)
-                }
+                Self { ends_connection: true, ..Self::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, reason) }
             }
             HeadFault::UnknownCoding => {
                 let reason = "the request has a transfer coding other than chunked";
-                Self {
-                    ends_connection: true,
-                    ..Self::new(StatusCode::NOT_IMPLEMENTED, reason)
-                }
+                Self { ends_connection: true, ..Self::new(StatusCode::NOT_IMPLEMENTED, reason) }
             }
         }
     }
 
     pub(super) fn refusing(reason: &str, retry_after: Duration) -> Self {
-        Self {
-            retry_after: Some(retry_after),
-            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, reason)
-        }
+        Self { retry_after: Some(retry_after), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, reason) }
     }
 
     /// The request was on its way when the site was switched, and sending it again could do its work twice.
     pub(super) fn overtaken() -> Self {
         let reason = "the site was reset while it worked on this request";
-        Self {
-            ends_connection: true,
-            ..Self::refusing(reason, SHORTLY)
-        }
+        Self { ends_connection: true, ..Self::refusing(reason, SHORTLY) }
     }
 
     pub(super) fn queue_is_full(reason: &str) -> Self {
@@ -90,10 +67,7 @@ impl Refusal {
     }
 
     pub(super) fn closed() -> Self {
-        Self {
-            ends_connection: true,
-            ..Self::refusing("the gateway is shutting down", SHORTLY)
-        }
+        Self { ends_connection: true, ..Self::refusing("the gateway is shutting down", SHORTLY) }
     }
 
     pub(super) fn bad_gateway(reason: impl Into<String>) -> Self {
@@ -121,10 +95,7 @@ impl Refusal {
                 ),
             )
         } else {
-            (
-                "text/plain; charset=utf-8",
-                format!("{} {phrase}: site {site}: {}\n", status.as_u16(), self.reason),
-            )
+            ("text/plain; charset=utf-8", format!("{} {phrase}: site {site}: {}\n", status.as_u16(), self.reason))
         };
         let mut response = Response::new(Bytes::from(text));
         *response.status_mut() = status;
@@ -134,16 +105,10 @@ impl Refusal {
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(after) = self.retry_after {
             // Whole seconds (RFC 9110 section 10.2.3); zero would invite a busy loop.
-            headers.insert(
-                RETRY_AFTER,
-                HeaderValue::from(after.as_millis().div_ceil(1000).clamp(1, 86_400) as u64),
-            );
+            headers.insert(RETRY_AFTER, HeaderValue::from(after.as_millis().div_ceil(1000).clamp(1, 86_400) as u64));
         }
         if status == StatusCode::METHOD_NOT_ALLOWED {
-            headers.insert(
-                ALLOW,
-                HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
-            );
+            headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
         }
         if self.ends_connection {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -108,10 +108,8 @@ pub(super) struct SharedRoute {
 
 impl SharedRoute {
     pub(super) fn new(id: u64, name: &str, address: SocketAddr, hold: HoldLimits) -> Arc<Self> {
-        let state = RouteState::Refusing {
-            reason: "nothing serves it yet".to_owned(),
-            retry_after: Duration::from_secs(1),
-        };
+        let state =
+            RouteState::Refusing { reason: "nothing serves it yet".to_owned(), retry_after: Duration::from_secs(1) };
         Arc::new(Self {
             id,
             name: name.to_owned(),
@@ -120,12 +118,7 @@ impl SharedRoute {
             counters: Counters::default(),
             epoch: AtomicU64::new(1),
             is_draining: AtomicBool::new(false),
-            register: Mutex::new(Register {
-                state,
-                clients: HashMap::new(),
-                targets: HashMap::new(),
-                next_key: 0,
-            }),
+            register: Mutex::new(Register { state, clients: HashMap::new(), targets: HashMap::new(), next_key: 0 }),
             changed: watch::Sender::new(1),
         })
     }
@@ -181,10 +174,7 @@ impl SharedRoute {
         }
         let key = register.key();
         register.clients.insert(key, link);
-        Some(ClientEntry {
-            route: Arc::clone(self),
-            key,
-        })
+        Some(ClientEntry { route: Arc::clone(self), key })
     }
 
     /// Enters a connection to the target of `epoch`, unless that is of the past.
@@ -195,11 +185,7 @@ impl SharedRoute {
         }
         let key = register.key();
         register.targets.insert(key, wire);
-        Some(TargetEntry {
-            route: Arc::clone(self),
-            key,
-            epoch,
-        })
+        Some(TargetEntry { route: Arc::clone(self), key, epoch })
     }
 
     /// Takes a place among the held requests, unless all are taken.
@@ -207,9 +193,7 @@ impl SharedRoute {
         let taken = self
             .counters
             .held
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |held| {
-                (held < self.hold.requests).then_some(held + 1)
-            });
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |held| (held < self.hold.requests).then_some(held + 1));
         taken.ok().map(|_| HeldPlace { route: self })
     }
 

@@ -21,17 +21,11 @@ const BUFFER: usize = 8 * 1024;
 pub(super) async fn run(mut client: ClientIo, ahead: &[u8], target: Upgraded, route: &Rc<LocalRoute>) {
     let mut from_client = ahead.to_vec();
     from_client.extend_from_slice(&client.take_pending());
-    let mut client = ClientEnd {
-        io: client,
-        ahead: Bytes::from(from_client),
-        route: Rc::clone(route),
-    };
+    let mut client = ClientEnd { io: client, ahead: Bytes::from(from_client), route: Rc::clone(route) };
     let Upgraded { mut io, ahead, entry } = target;
     let mut copied = Ok((0, 0));
     if !ahead.is_empty() {
-        copied = tokio::io::AsyncWriteExt::write_all(&mut client, &ahead)
-            .await
-            .map(|()| (0, 0));
+        copied = tokio::io::AsyncWriteExt::write_all(&mut client, &ahead).await.map(|()| (0, 0));
     }
     if copied.is_ok() {
         copied = tokio::io::copy_bidirectional_with_sizes(&mut client, &mut io, BUFFER, BUFFER).await;

@@ -80,12 +80,7 @@ impl Worker {
     async fn run(self: Rc<Self>, mut orders: mpsc::UnboundedReceiver<Order>) {
         while let Some(order) = orders.recv().await {
             match order {
-                Order::Listen {
-                    route,
-                    listener,
-                    stop,
-                    done,
-                } => {
+                Order::Listen { route, listener, stop, done } => {
                     let worker = Rc::clone(&self);
                     tokio::task::spawn_local(async move {
                         listener::accept(worker, route, listener, stop).await;
@@ -107,12 +102,8 @@ impl Worker {
     }
 
     fn serve(&self, stream: TcpStream, route: &Arc<SharedRoute>, share: Share) {
-        let local = Rc::clone(
-            self.routes
-                .borrow_mut()
-                .entry(route.id)
-                .or_insert_with(|| LocalRoute::new(Arc::clone(route))),
-        );
+        let local =
+            Rc::clone(self.routes.borrow_mut().entry(route.id).or_insert_with(|| LocalRoute::new(Arc::clone(route))));
         let settings = Arc::clone(&self.team.settings);
         tokio::task::spawn_local(async move {
             connection::serve(stream, local, settings).await;
@@ -131,11 +122,7 @@ impl Worker {
             self.serve(stream, route, share);
         } else if let Ok(stream) = stream.into_std() {
             // Fails only while the gateway stops.
-            let _ = member.orders.send(Order::Serve {
-                route: Arc::clone(route),
-                stream,
-                share,
-            });
+            let _ = member.orders.send(Order::Serve { route: Arc::clone(route), stream, share });
         }
     }
 }
@@ -146,46 +133,29 @@ impl Team {
         let (members, seats): (Vec<_>, Vec<_>) = (0..settings.workers.max(1))
             .map(|_| {
                 let (orders, received) = mpsc::unbounded_channel();
-                (
-                    Member {
-                        orders,
-                        connections: Arc::new(AtomicUsize::new(0)),
-                    },
-                    received,
-                )
+                (Member { orders, connections: Arc::new(AtomicUsize::new(0)) }, received)
             })
             .unzip();
-        let team = Arc::new(Self {
-            settings: Arc::new(settings),
-            members,
-        });
+        let team = Arc::new(Self { settings: Arc::new(settings), members });
         let mut threads = Vec::new();
         for (index, received) in seats.into_iter().enumerate() {
             let (report, started) = blocking::sync_channel(1);
             let own = Arc::clone(&team);
-            let thread = std::thread::Builder::new()
-                .name(format!("gateway-{index}"))
-                .spawn(move || {
-                    // A local runtime stays on the thread that made it.
-                    let runtime = Builder::new_current_thread()
-                        .enable_io()
-                        .enable_time()
-                        .build_local(LocalOptions::default());
-                    match runtime {
-                        Ok(runtime) => {
-                            let _ = report.send(Ok(()));
-                            let worker = Rc::new(Worker {
-                                team: own,
-                                index,
-                                routes: RefCell::new(HashMap::new()),
-                            });
-                            runtime.block_on(worker.run(received));
-                        }
-                        Err(error) => {
-                            let _ = report.send(Err(error));
-                        }
+            let thread = std::thread::Builder::new().name(format!("gateway-{index}")).spawn(move || {
+                // A local runtime stays on the thread that made it.
+                let runtime =
+                    Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default());
+                match runtime {
+                    Ok(runtime) => {
+                        let _ = report.send(Ok(()));
+                        let worker = Rc::new(Worker { team: own, index, routes: RefCell::new(HashMap::new()) });
+                        runtime.block_on(worker.run(received));
                     }
-                })?;
+                    Err(error) => {
+                        let _ = report.send(Err(error));
+                    }
+                }
+            })?;
             threads.push(thread);
             if let Err(error) = started.recv().map_err(io::Error::other).and_then(|started| started) {
                 team.stop();
@@ -203,9 +173,7 @@ impl Team {
 
     pub(super) fn forget(&self, route: &Arc<SharedRoute>) {
         for member in &self.members {
-            let _ = member.orders.send(Order::Forget {
-                route: Arc::clone(route),
-            });
+            let _ = member.orders.send(Order::Forget { route: Arc::clone(route) });
         }
     }
 

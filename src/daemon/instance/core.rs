@@ -68,17 +68,7 @@ impl Core {
             last_passed: None,
         };
         let report = channel::channel(report).0;
-        Self {
-            shared,
-            id,
-            site,
-            route,
-            report,
-            incarnation: None,
-            snapshot: None,
-            stored,
-            misses: 0,
-        }
+        Self { shared, id, site, route, report, incarnation: None, snapshot: None, stored, misses: 0 }
     }
 
     pub(super) fn subscribe(&self) -> channel::Receiver<Report> {
@@ -95,17 +85,11 @@ impl Core {
         let possible = match request {
             Request::Up | Request::Down => true,
             Request::Reset => {
-                matches!(
-                    state,
-                    InstanceState::Ready | InstanceState::Unhealthy(_) | InstanceState::Failed(_)
-                )
+                matches!(state, InstanceState::Ready | InstanceState::Unhealthy(_) | InstanceState::Failed(_))
             }
             Request::Take => state == InstanceState::Ready,
         };
-        (!possible).then(|| AskError::NotUp {
-            instance: self.id.to_string(),
-            state: state.name(),
-        })
+        (!possible).then(|| AskError::NotUp { instance: self.id.to_string(), state: state.name() })
     }
 
     /// Moves the state by the diagram, and tells store, readers and the event log.
@@ -130,16 +114,10 @@ impl Core {
             report.waiting_for = None;
         });
         if state.name() != next.name() {
-            let because = next
-                .trouble()
-                .map(|trouble| format!(": {}", trouble.reason))
-                .unwrap_or_default();
+            let because = next.trouble().map(|trouble| format!(": {}", trouble.reason)).unwrap_or_default();
             let message = format!("{} is {}{because}", self.id, next.name());
             let kind = format!("instance.{}", next.name());
-            self.shared
-                .events
-                .note(&kind, Some(&self.id.to_string()), &message)
-                .await;
+            self.shared.events.note(&kind, Some(&self.id.to_string()), &message).await;
         }
     }
 
@@ -158,26 +136,17 @@ impl Core {
             Request::Down => self.down().await,
             Request::Take => match self.take(name.unwrap_or_default(), cancel).await {
                 Ok(snapshot) => {
-                    return Outcome::Done {
-                        took: begun.elapsed(),
-                        snapshot: Some(Box::new(snapshot)),
-                    };
+                    return Outcome::Done { took: begun.elapsed(), snapshot: Some(Box::new(snapshot)) };
                 }
                 Err(failure) => Err(failure),
             },
         };
         match result {
-            Ok(()) => Outcome::Done {
-                took: begun.elapsed(),
-                snapshot: None,
-            },
+            Ok(()) => Outcome::Done { took: begun.elapsed(), snapshot: None },
             Err(Failure::Superseded) => Outcome::Superseded,
             Err(failure) => {
                 let trouble = trouble::of(&failure, &self.id);
-                self.route.refuse(
-                    format!("{} has failed: {}", self.site.name, trouble.reason),
-                    RETRY_AFTER,
-                );
+                self.route.refuse(format!("{} has failed: {}", self.site.name, trouble.reason), RETRY_AFTER);
                 self.incarnation = None;
                 self.show_containers();
                 self.enter(InstanceEvent::StepFailed(trouble.clone())).await;
@@ -195,8 +164,7 @@ impl Core {
         let serving = matches!(self.state(), InstanceState::Ready | InstanceState::Unhealthy(_));
         if !serving {
             self.enter(InstanceEvent::UpRequested).await;
-            self.route
-                .refuse(format!("{} is starting", self.site.name), RETRY_AFTER);
+            self.route.refuse(format!("{} is starting", self.site.name), RETRY_AFTER);
         }
         let prepared = unless(cancel, self.prepare()).await??;
         let is_current = self.snapshot.as_ref().is_some_and(|current| current.id == prepared.id);
@@ -204,19 +172,14 @@ impl Core {
             self.report.send_modify(|report| report.stage = None);
             return Ok(());
         }
-        let event = if serving {
-            InstanceEvent::ResetRequested
-        } else {
-            InstanceEvent::BaselineReady
-        };
+        let event = if serving { InstanceEvent::ResetRequested } else { InstanceEvent::BaselineReady };
         self.enter(event).await;
         self.snapshot = Some(prepared);
         if !serving && unless(cancel, self.adopt()).await?? {
             return Ok(());
         }
         if serving {
-            self.route
-                .hold(format!("{} is restarting from a new baseline", self.site.name));
+            self.route.hold(format!("{} is restarting from a new baseline", self.site.name));
         }
         unless(cancel, self.recreate(&Stages::default())).await??;
         Ok(())
@@ -230,10 +193,7 @@ impl Core {
         let stages = Stages::default();
         stages.note("hold", begun.elapsed());
         self.enter(InstanceEvent::ResetRequested).await;
-        self.shared
-            .store
-            .begin_reset(operation, &self.id, strategy.name())
-            .await?;
+        self.shared.store.begin_reset(operation, &self.id, strategy.name()).await?;
         let result = unless(cancel, self.bring_back(&stages)).await.and_then(|result| result);
         let took = begun.elapsed();
         let (outcome, reason) = match &result {
@@ -244,22 +204,13 @@ impl Core {
         let times: Vec<StageTime> = stages
             .list()
             .into_iter()
-            .map(|(stage, took)| StageTime {
-                stage: stage.to_owned(),
-                duration_ms: took.as_secs_f64() * 1e3,
-            })
+            .map(|(stage, took)| StageTime { stage: stage.to_owned(), duration_ms: took.as_secs_f64() * 1e3 })
             .collect();
         let duration_ms = took.as_secs_f64() * 1e3;
-        self.shared
-            .store
-            .end_reset(operation, outcome, reason.as_deref(), duration_ms, &times)
-            .await?;
+        self.shared.store.end_reset(operation, outcome, reason.as_deref(), duration_ms, &times).await?;
         if result.is_ok() {
             let message = format!("{} was reset in {duration_ms:.0} ms by {}", self.id, strategy.name());
-            self.shared
-                .events
-                .note("instance.reset", Some(&self.id.to_string()), &message)
-                .await;
+            self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
         }
         result
     }
@@ -290,12 +241,7 @@ impl Core {
     }
 
     fn remains(&self, except: Option<u64>) -> Remains<'_> {
-        Remains {
-            installation: &self.shared.installation,
-            instance: &self.id,
-            role: labels::ROLE_INSTANCE,
-            except,
-        }
+        Remains { installation: &self.shared.installation, instance: &self.id, role: labels::ROLE_INSTANCE, except }
     }
 
     /// Takes up the containers that an earlier daemon left, if they are of the newest generation, from the snapshot
@@ -316,16 +262,8 @@ impl Core {
         };
         let deadline = Instant::now() + ADOPTION_PATIENCE;
         while let Err(failure) = self.shared.prober.round(&self.site, &incarnation, None).await {
-            self.report
-                .send_modify(|report| report.waiting_for = Some(failure.to_string()));
-            if Instant::now() >= deadline
-                || self
-                    .shared
-                    .prober
-                    .still_running(&self.site, &incarnation)
-                    .await
-                    .is_err()
-            {
+            self.report.send_modify(|report| report.waiting_for = Some(failure.to_string()));
+            if Instant::now() >= deadline || self.shared.prober.still_running(&self.site, &incarnation).await.is_err() {
                 return Ok(false);
             }
             tokio::time::sleep(self.site.readiness.interval).await;
@@ -387,8 +325,7 @@ impl Core {
         self.show_containers();
         self.route_to_current();
         stages.note("switch", begun.elapsed());
-        self.report
-            .send_modify(|report| report.last_passed = Some(Timestamp::now()));
+        self.report.send_modify(|report| report.last_passed = Some(Timestamp::now()));
         self.enter(InstanceEvent::ProbesPassed).await;
     }
 
@@ -397,18 +334,13 @@ impl Core {
         let entry = &self.site.entry;
         let Some(incarnation) = &self.incarnation else { return };
         if let Some(address) = incarnation.socket(&entry.service, entry.port) {
-            self.route.serve(Target {
-                address,
-                instance: self.id.to_string(),
-                generation: incarnation.generation,
-            });
+            self.route.serve(Target { address, instance: self.id.to_string(), generation: incarnation.generation });
         }
     }
 
     /// Answers clients 503 with the reason.
     pub(super) fn refuse_traffic(&self, reason: &str) {
-        self.route
-            .refuse(format!("{} is unhealthy: {reason}", self.site.name), RETRY_AFTER);
+        self.route.refuse(format!("{} is unhealthy: {reason}", self.site.name), RETRY_AFTER);
     }
 
     fn show_containers(&self) {
@@ -430,8 +362,7 @@ impl Core {
 
     /// Removes everything of the instance.
     async fn down(&mut self) -> Result<(), Failure> {
-        self.route
-            .refuse(format!("{} is going down", self.site.name), RETRY_AFTER);
+        self.route.refuse(format!("{} is going down", self.site.name), RETRY_AFTER);
         self.enter(InstanceEvent::DownRequested).await;
         self.incarnation = None;
         self.show_containers();
@@ -443,14 +374,7 @@ impl Core {
 
     async fn clear(&self) -> Result<(), crate::engine::EngineError> {
         let engine = self.shared.engine.as_ref();
-        launch::remove(
-            engine,
-            Remains {
-                role: labels::ROLE_BUILDER,
-                ..self.remains(None)
-            },
-        )
-        .await?;
+        launch::remove(engine, Remains { role: labels::ROLE_BUILDER, ..self.remains(None) }).await?;
         launch::remove(engine, self.remains(None)).await
     }
 
@@ -459,25 +383,19 @@ impl Core {
         let Some(mut incarnation) = self.incarnation.clone() else {
             return Err(Failure::Superseded);
         };
-        self.route
-            .hold(format!("a snapshot of {} is being taken", self.site.name));
+        self.route.hold(format!("a snapshot of {} is being taken", self.site.name));
         self.enter(InstanceEvent::ResetRequested).await;
         let shared = self.shared.clone();
         let work = async {
-            self.report
-                .send_modify(|report| report.stage = Some("stopping cleanly".to_owned()));
+            self.report.send_modify(|report| report.stage = Some("stopping cleanly".to_owned()));
             snapshot::stop_cleanly(&shared, &self.site, &incarnation).await?;
-            self.report
-                .send_modify(|report| report.stage = Some("taking the snapshot".to_owned()));
+            self.report.send_modify(|report| report.stage = Some("taking the snapshot".to_owned()));
             let purpose = snapshot::Purpose::Named { name: name.to_owned() };
             let taken = snapshot::store(&shared, &self.id, &self.site, &incarnation, purpose).await?;
-            self.report
-                .send_modify(|report| report.stage = Some("starting again".to_owned()));
+            self.report.send_modify(|report| report.stage = Some("starting again".to_owned()));
             let deadline = Instant::now() + self.site.readiness.timeout;
             let engine = shared.engine.as_ref();
-            launch::start(engine, &self.site, &mut incarnation, deadline)
-                .await
-                .map_err(ResetError::Launch)?;
+            launch::start(engine, &self.site, &mut incarnation, deadline).await.map_err(ResetError::Launch)?;
             if let Err(cause) = shared.prober.wait_ready(&self.site, &incarnation, &|_| {}).await {
                 let log = shared.prober.log_tail(&incarnation, 15).await;
                 return Err(ResetError::NotReady { cause, log }.into());

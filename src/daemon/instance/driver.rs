@@ -27,19 +27,11 @@ struct Operation {
 
 impl Operation {
     fn new(name: Option<String>) -> Self {
-        Self {
-            id: format!("{:016x}", rand::random::<u64>()),
-            name,
-            done: channel::channel(None).0,
-        }
+        Self { id: format!("{:016x}", rand::random::<u64>()), name, done: channel::channel(None).0 }
     }
 
     fn ticket(&self, joined: bool) -> Ticket {
-        Ticket {
-            operation: self.id.clone(),
-            joined,
-            done: self.done.subscribe(),
-        }
+        Ticket { operation: self.id.clone(), joined, done: self.done.subscribe() }
     }
 }
 
@@ -63,12 +55,7 @@ pub fn spawn(
         next: None,
     };
     shared.tasks.spawn(driver.run());
-    InstanceHandle {
-        id,
-        site,
-        inbox,
-        report,
-    }
+    InstanceHandle { id, site, inbox, report }
 }
 
 struct Driver {
@@ -116,13 +103,7 @@ impl Driver {
     /// Works on one request while taking others in.
     async fn work(&mut self, request: Request, operation: &Operation) -> Outcome {
         let cancel = self.shutdown.child_token();
-        let Self {
-            core,
-            messages,
-            queue,
-            next,
-            ..
-        } = self;
+        let Self { core, messages, queue, next, .. } = self;
         let work = core.perform(request, &operation.id, operation.name.as_deref(), &cancel);
         let mut work = std::pin::pin!(work);
         loop {

@@ -112,11 +112,7 @@ pub enum AskError {
 }
 
 enum Message {
-    Ask {
-        request: Request,
-        name: Option<String>,
-        reply: oneshot::Sender<Result<Ticket, AskError>>,
-    },
+    Ask { request: Request, name: Option<String>, reply: oneshot::Sender<Result<Ticket, AskError>> },
     Engine(EngineEvent),
 }
 
@@ -147,14 +143,10 @@ impl InstanceHandle {
 
     async fn send(&self, request: Request, name: Option<String>) -> Result<Ticket, AskError> {
         let (reply, answer) = oneshot::channel();
-        self.inbox
-            .try_send(Message::Ask { request, name, reply })
-            .map_err(|error| match error {
-                mpsc::error::TrySendError::Full(_) => AskError::Full {
-                    instance: self.id.to_string(),
-                },
-                mpsc::error::TrySendError::Closed(_) => AskError::Stopping,
-            })?;
+        self.inbox.try_send(Message::Ask { request, name, reply }).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => AskError::Full { instance: self.id.to_string() },
+            mpsc::error::TrySendError::Closed(_) => AskError::Stopping,
+        })?;
         answer.await.map_err(|_| AskError::Stopping)?
     }
 

@@ -33,10 +33,7 @@ pub(super) fn of(failure: &Failure, id: &InstanceId) -> Trouble {
     if let Failure::Reset(ResetError::NotReady { log, .. } | ResetError::Start { log, .. }) = failure {
         reason.push_str(log);
     }
-    Trouble {
-        hint: hint(&reason, id),
-        reason,
-    }
+    Trouble { hint: hint(&reason, id), reason }
 }
 
 /// The next step for a person, from what the reason says.
@@ -57,10 +54,7 @@ pub(super) fn hint(reason: &str, id: &InstanceId) -> String {
     } else if has("pull access denied") || has("pull image") || has("manifest unknown") {
         "build the base image with `scripts/base-image.sh`, or load the image with `docker load`".to_owned()
     } else if has("make the baseline") {
-        format!(
-            "correct the definition or the image, then `arenad up {} {site}`",
-            id.environment
-        )
+        format!("correct the definition or the image, then `arenad up {} {site}`", id.environment)
     } else {
         format!("`arenad logs {site}` shows why; `arenad reset {site}` starts it afresh")
     }

@@ -33,11 +33,7 @@ impl Core {
         if !matches!(self.state(), InstanceState::Ready | InstanceState::Unhealthy(_)) {
             return std::future::pending().await;
         }
-        let pause = if self.misses == 0 {
-            self.site.health.interval
-        } else {
-            SECOND_LOOK
-        };
+        let pause = if self.misses == 0 { self.site.health.interval } else { SECOND_LOOK };
         tokio::time::sleep(pause).await;
         self.look().await;
     }
@@ -71,8 +67,7 @@ impl Core {
             }
             Sight::Missed(reason) => {
                 self.misses = self.misses.saturating_add(1);
-                self.report
-                    .send_modify(|report| report.waiting_for = Some(reason.clone()));
+                self.report.send_modify(|report| report.waiting_for = Some(reason.clone()));
                 if self.misses >= self.site.health.failures {
                     self.ail(reason).await;
                 }
@@ -86,10 +81,7 @@ impl Core {
     }
 
     async fn ail(&mut self, reason: String) {
-        let trouble = Trouble {
-            hint: trouble::hint(&reason, &self.id),
-            reason,
-        };
+        let trouble = Trouble { hint: trouble::hint(&reason, &self.id), reason };
         // The same trouble again is no news: `since` keeps the time when it began.
         if self.state().trouble() != Some(&trouble) {
             self.enter(InstanceEvent::ProbesFailed(trouble)).await;
@@ -101,11 +93,7 @@ impl Core {
             return Sight::Gone("it has no containers".to_owned());
         };
         let engine = self.shared.engine.as_ref();
-        let probed = self
-            .shared
-            .prober
-            .round(&self.site, incarnation, Some(self.site.health.timeout))
-            .await;
+        let probed = self.shared.prober.round(&self.site, incarnation, Some(self.site.health.timeout)).await;
         let Err(failure) = probed else { return Sight::Fine };
         for (service, handle) in &incarnation.containers {
             let is_one_shot = !incarnation.addresses.contains_key(service);
@@ -115,11 +103,7 @@ impl Core {
                     ContainerState::Exited(0) if is_one_shot => {}
                     ContainerState::Paused => return Sight::Gone(format!("the container of {service} is paused")),
                     ContainerState::Exited(code) => {
-                        let why = if status.oom_killed {
-                            " (killed for want of memory)"
-                        } else {
-                            ""
-                        };
+                        let why = if status.oom_killed { " (killed for want of memory)" } else { "" };
                         return Sight::Gone(format!("the container of {service} ended with code {code}{why}"));
                     }
                     ContainerState::Created => {

@@ -134,17 +134,11 @@ fn now() -> String {
 }
 
 fn timestamp(text: &str) -> Result<Timestamp, StoreError> {
-    text.parse().map_err(|_| StoreError::Row {
-        what: "a time",
-        text: text.to_owned(),
-    })
+    text.parse().map_err(|_| StoreError::Row { what: "a time", text: text.to_owned() })
 }
 
 fn json<T: serde::de::DeserializeOwned>(what: &'static str, text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|_| StoreError::Row {
-        what,
-        text: text.to_owned(),
-    })
+    serde_json::from_str(text).map_err(|_| StoreError::Row { what, text: text.to_owned() })
 }
 
 fn to_json<T: serde::Serialize>(value: &T) -> String {

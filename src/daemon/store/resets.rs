@@ -46,11 +46,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredReset, StoreError> {
         instance: row.get("instance"),
         strategy: row.get("strategy"),
         requested_at: timestamp(row.get("requested_at"))?,
-        finished_at: row
-            .get::<Option<String>, _>("finished_at")
-            .as_deref()
-            .map(timestamp)
-            .transpose()?,
+        finished_at: row.get::<Option<String>, _>("finished_at").as_deref().map(timestamp).transpose()?,
         outcome: row.get("outcome"),
         reason: row.get("reason"),
         duration_ms: row.get("duration_ms"),

@@ -36,10 +36,7 @@ pub(crate) struct RawNetwork {}
 /// How an image is built.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
-#[schemars(
-    inline,
-    title = "the context folder, or a mapping with `context`, `dockerfile`, `args` and `target`"
-)]
+#[schemars(inline, title = "the context folder, or a mapping with `context`, `dockerfile`, `args` and `target`")]
 pub(crate) enum Build {
     /// The context folder, relative to the Compose file's.
     Context(String),

@@ -226,10 +226,7 @@ pub(crate) struct RawSql {
 /// A warming request: a path, or a request.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
-#[schemars(
-    inline,
-    title = "a path such as `/search?q=lamp`, or a request with `path`, `status` and so on"
-)]
+#[schemars(inline, title = "a path such as `/search?q=lamp`, or a request with `path`, `status` and so on")]
 pub(crate) enum RawWarm {
     /// The path of a `GET` that must answer 200.
     Path(String),

@@ -49,10 +49,7 @@ pub(crate) fn environment(context: Context<'_>, raw: &RawEnvironment, compose: &
 
 fn bad_name(scope: Scope<'_>, name: &str, error: &dyn Display) {
     scope
-        .key_error(
-            "name",
-            format!("`{}` is no usable name", crate::definition::tree::excerpt(name)),
-        )
+        .key_error("name", format!("`{}` is no usable name", crate::definition::tree::excerpt(name)))
         .expected(error.to_string())
         .report();
 }
@@ -60,9 +57,7 @@ fn bad_name(scope: Scope<'_>, name: &str, error: &dyn Display) {
 /// A part that passed its schema and still cannot be read would otherwise vanish without a word.
 fn broken(scope: Scope<'_>, reason: &str) {
     if scope.problems().count() == 0 {
-        scope
-            .key_error("unreadable", format!("this part cannot be read: {reason}"))
-            .report();
+        scope.key_error("unreadable", format!("this part cannot be read: {reason}")).report();
     }
 }
 
@@ -82,20 +77,13 @@ fn head(context: Context<'_>, raw: &RawEnvironment) {
             .expected(format!("`{}`", context.name))
             .report();
     }
-    one_line(
-        scope.key("description"),
-        raw.description.as_deref().unwrap_or_default(),
-        "the description",
-    );
+    one_line(scope.key("description"), raw.description.as_deref().unwrap_or_default(), "the description");
     if let Some(host) = &raw.host {
         let is_fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
         if host.is_empty() || host.len() > 253 || !host.chars().all(is_fine) || host.starts_with(['-', '.']) {
             scope
                 .key("host")
-                .error(
-                    "value",
-                    format!("`{}` is no host name", crate::definition::tree::excerpt(host)),
-                )
+                .error("value", format!("`{}` is no host name", crate::definition::tree::excerpt(host)))
                 .expected("a name or IPv4 address without scheme and port, such as `localhost`")
                 .report();
         }
@@ -104,12 +92,7 @@ fn head(context: Context<'_>, raw: &RawEnvironment) {
 
 fn networks(context: Context<'_>, compose: &RawCompose) {
     let scope = context.compose.key("networks");
-    for name in compose
-        .networks
-        .iter()
-        .flat_map(Entries::keys)
-        .filter(|name| *name != "default")
-    {
+    for name in compose.networks.iter().flat_map(Entries::keys).filter(|name| *name != "default") {
         scope
             .key(name)
             .key_error("refused-key", format!("arenad does not support the network `{name}`"))
@@ -163,21 +146,14 @@ fn owners<'a>(context: Context<'_>, raw: &'a RawEnvironment, compose: &RawCompos
     let mut meant = Vec::new();
     for (site, part) in raw.sites.iter() {
         let scope = sites_scope.key(site);
-        let Some(raw) = part
-            .good()
-            .filter(|raw| raw.services.is_some() || !scope.has("services"))
-        else {
+        let Some(raw) = part.good().filter(|raw| raw.services.is_some() || !scope.has("services")) else {
             broken_sites = true;
             continue;
         };
         let listed: Vec<(Scope<'_>, &str)> = match &raw.services {
             Some(names) => {
                 let scope = scope.key("services");
-                names
-                    .iter()
-                    .enumerate()
-                    .map(|(index, name)| (scope.index(index), name.as_str()))
-                    .collect()
+                names.iter().enumerate().map(|(index, name)| (scope.index(index), name.as_str())).collect()
             }
             None => vec![(scope, site)],
         };
@@ -196,13 +172,10 @@ fn owners<'a>(context: Context<'_>, raw: &'a RawEnvironment, compose: &RawCompos
                 let draft = problem("duplicate-key", format!("`{name}` is named twice"));
                 draft.related(scope.source(), *first, "the first one").report();
             } else if let Some((other, first)) = owners.get(name) {
-                problem(
-                    "shared-service",
-                    format!("the service `{name}` already belongs to the site `{other}`"),
-                )
-                .related(scope.source(), *first, "named first")
-                .help("a service belongs to exactly one site; define a second one for the second site")
-                .report();
+                problem("shared-service", format!("the service `{name}` already belongs to the site `{other}`"))
+                    .related(scope.source(), *first, "named first")
+                    .help("a service belongs to exactly one site; define a second one for the second site")
+                    .report();
             } else {
                 owners.insert(name.to_owned(), (site, span));
             }
@@ -211,10 +184,7 @@ fn owners<'a>(context: Context<'_>, raw: &'a RawEnvironment, compose: &RawCompos
     // A site that cannot be read may well be the one that names a service.
     if !broken_sites {
         let scope = context.compose.key("services");
-        for name in known
-            .iter()
-            .filter(|name| !owners.contains_key(**name) && !meant.contains(name))
-        {
+        for name in known.iter().filter(|name| !owners.contains_key(**name) && !meant.contains(name)) {
             scope
                 .key(name)
                 .key_error("unused-service", format!("the service `{name}` belongs to no site"))
@@ -244,11 +214,7 @@ fn dependencies(services: &Services<'_>, owners: &Owners<'_>) {
         let scope = service.scope.key("depends_on");
         for (index, dependency) in service.spec.depends_on.iter().enumerate() {
             let target = dependency.service.as_str();
-            let scope = if scope.has(target) {
-                scope.key(target)
-            } else {
-                scope.index(index)
-            };
+            let scope = if scope.has(target) { scope.key(target) } else { scope.index(index) };
             let Some(found) = services.get(target) else {
                 let known = || services.keys().map(String::as_str).filter(|known| *known != name);
                 scope
@@ -278,9 +244,7 @@ fn dependencies(services: &Services<'_>, owners: &Owners<'_>) {
                         "conflict",
                         format!("`{name}` waits for `{target}` to be healthy, but `{target}` has no health check"),
                     )
-                    .help(format!(
-                        "give `{target}` a `healthcheck`, or wait for `service_started`"
-                    ))
+                    .help(format!("give `{target}` a `healthcheck`, or wait for `service_started`"))
                     .report();
             }
         }
@@ -304,11 +268,7 @@ fn unique_addresses(context: Context<'_>, sites: &[Site]) {
                         first.name, site.name, site.public.port
                     ),
                 )
-                .related(
-                    first_place.source(),
-                    first_place.span(),
-                    format!("`{}` has it here", first.name),
-                )
+                .related(first_place.source(), first_place.span(), format!("`{}` has it here", first.name))
                 .report();
         } else {
             ports.insert(site.public.port, (site, place));
@@ -321,16 +281,9 @@ fn unique_addresses(context: Context<'_>, sites: &[Site]) {
             place
                 .error(
                     "conflict",
-                    format!(
-                        "the sites `{}` and `{}` have the same variable `{variable}`",
-                        first.name, site.name
-                    ),
+                    format!("the sites `{}` and `{}` have the same variable `{variable}`", first.name, site.name),
                 )
-                .related(
-                    first_place.source(),
-                    first_place.span(),
-                    format!("`{}` has it here", first.name),
-                )
+                .related(first_place.source(), first_place.span(), format!("`{}` has it here", first.name))
                 .report();
         } else {
             variables.insert(variable, (site, place));
@@ -343,12 +296,7 @@ fn port_place<'a>(context: Context<'a>, scope: Scope<'a>, site: &Site) -> Scope<
     if scope.key("public").has("port") {
         return scope.key("public").key("port");
     }
-    context
-        .compose
-        .key("services")
-        .key(site.entry.service.as_str())
-        .key("ports")
-        .index(0)
+    context.compose.key("services").key(site.entry.service.as_str()).key("ports").index(0)
 }
 
 /// Instances are made per site, so a volume that two sites mount would be two volumes; and one that nobody mounts, none.
@@ -382,9 +330,7 @@ fn volumes_of_one_site(context: Context<'_>, declared: &[&str], services: &Servi
     if context.compose.problems().count() == 0 {
         let scope = context.compose.key("volumes");
         for name in declared.iter().filter(|name| !sites.contains_key(**name)) {
-            let draft = scope
-                .key(name)
-                .key_error("unused-volume", format!("no service mounts the volume `{name}`"));
+            let draft = scope.key(name).key_error("unused-volume", format!("no service mounts the volume `{name}`"));
             draft.help("remove it").report();
         }
     }

@@ -48,10 +48,7 @@ mod tests {
     #[test]
     fn dependencies_come_first_and_file_order_decides_the_rest() {
         let depends_on = BTreeMap::from([("web", vec!["db", "cache"]), ("cache", vec!["db"])]);
-        assert_eq!(
-            start_order(&["web", "db", "cache"], &depends_on),
-            Ok(vec!["db", "cache", "web"])
-        );
+        assert_eq!(start_order(&["web", "db", "cache"], &depends_on), Ok(vec!["db", "cache", "web"]));
         assert_eq!(start_order(&["b", "a"], &BTreeMap::new()), Ok(vec!["b", "a"]));
     }
 

@@ -14,10 +14,7 @@ const MEMORY_MIN_BYTES: u64 = 6 << 20;
 const CPUS_MAX: f64 = 4096.0;
 
 pub(super) fn limits(scope: Scope<'_>, raw: &RawService) -> Limits {
-    let deployed = raw
-        .deploy
-        .as_ref()
-        .and_then(|deploy| deploy.resources.as_ref()?.limits.as_ref());
+    let deployed = raw.deploy.as_ref().and_then(|deploy| deploy.resources.as_ref()?.limits.as_ref());
     let deploy_scope = scope.key("deploy").key("resources").key("limits");
 
     let memory_scope = scope.key("mem_limit");
@@ -26,10 +23,7 @@ pub(super) fn limits(scope: Scope<'_>, raw: &RawService) -> Limits {
     let deployed_memory = deployed.and_then(|limits| size(deployed_memory_scope, limits.memory.as_ref()));
     for (scope, bytes) in [(memory_scope, memory), (deployed_memory_scope, deployed_memory)] {
         if bytes.is_some_and(|bytes| bytes < MEMORY_MIN_BYTES) {
-            scope
-                .error("value", "no container runs in so little memory")
-                .expected("at least `6m`")
-                .report();
+            scope.error("value", "no container runs in so little memory").expected("at least `6m`").report();
         }
     }
     let own_cpus = cpus(scope.key("cpus"), raw.cpus.as_ref());
@@ -120,12 +114,7 @@ fn ulimits(scope: Scope<'_>, raw: Option<&Entries<Part<Ulimit>>>) -> Vec<(String
             Some(Ulimit::Spec(spec)) => (spec.soft, spec.hard),
         };
         if hard != -1 && (soft > hard || soft == -1) {
-            scope
-                .error(
-                    "conflict",
-                    format!("the soft limit {soft} is above the hard limit {hard}"),
-                )
-                .report();
+            scope.error("conflict", format!("the soft limit {soft} is above the hard limit {hard}")).report();
         }
         found.push((name.to_owned(), soft, hard));
     }

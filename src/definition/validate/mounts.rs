@@ -27,12 +27,7 @@ pub(super) fn mounts(
     let volumes_scope = scope.key("volumes");
     for (index, entry) in volumes.into_iter().flatten().enumerate() {
         let scope = volumes_scope.index(index);
-        found.extend(
-            entry
-                .good()
-                .and_then(|entry| reader.volume(scope, entry))
-                .map(|mount| (scope, mount)),
-        );
+        found.extend(entry.good().and_then(|entry| reader.volume(scope, entry)).map(|mount| (scope, mount)));
     }
     let tmpfs_scope = scope.key("tmpfs");
     for (index, text) in tmpfs.map(OneOrMany::to_vec).unwrap_or_default().iter().enumerate() {
@@ -67,19 +62,13 @@ impl Reader<'_> {
                 let source_scope = scope.key("source");
                 let read_only = spec.read_only.unwrap_or(false);
                 if spec.kind != RawMountKind::Tmpfs && spec.tmpfs.is_some() {
-                    scope
-                        .key("tmpfs")
-                        .key_error("conflict", "`tmpfs` goes with `type: tmpfs` only")
-                        .report();
+                    scope.key("tmpfs").key_error("conflict", "`tmpfs` goes with `type: tmpfs` only").report();
                 }
                 match (spec.kind, &spec.source) {
                     (RawMountKind::Tmpfs, None) => {
                         let size_scope = scope.key("tmpfs").key("size");
                         let raw = spec.tmpfs.as_ref().and_then(|tmpfs| tmpfs.size.as_ref());
-                        Some(MountSpec::Tmpfs {
-                            target,
-                            size_bytes: size(size_scope, raw),
-                        })
+                        Some(MountSpec::Tmpfs { target, size_bytes: size(size_scope, raw) })
                     }
                     (RawMountKind::Tmpfs, Some(_)) => {
                         source_scope.key_error("conflict", "memory has no `source`").report();
@@ -154,29 +143,16 @@ impl Reader<'_> {
                 .report();
             return None;
         }
-        Some(MountSpec::Volume {
-            name: name.to_owned(),
-            target,
-            read_only,
-        })
+        Some(MountSpec::Volume { name: name.to_owned(), target, read_only })
     }
 
     fn bind(&self, scope: Scope<'_>, source: &str, target: String, read_only: bool, how: &str) -> Option<MountSpec> {
         let context = self.context;
-        let found = inside(
-            scope,
-            context.root,
-            context.compose_folder,
-            source,
-            Kind::Either,
-            "the path",
-        );
+        let found = inside(scope, context.root, context.compose_folder, source, Kind::Either, "the path");
         if !read_only {
             scope
                 .error("writable-bind", format!("`{source}` is mounted writable"))
-                .help(format!(
-                    "instances share it, so none may write to it: add {how}, or use a named volume"
-                ))
+                .help(format!("instances share it, so none may write to it: add {how}, or use a named volume"))
                 .report();
         }
         Some(MountSpec::Bind { source: found?, target })
@@ -209,8 +185,5 @@ fn short_tmpfs(scope: Scope<'_>, text: &str) -> Option<MountSpec> {
                 .report();
         }
     }
-    Some(MountSpec::Tmpfs {
-        target: target(scope, path)?,
-        size_bytes,
-    })
+    Some(MountSpec::Tmpfs { target: target(scope, path)?, size_bytes })
 }

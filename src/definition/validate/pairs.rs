@@ -67,10 +67,7 @@ fn exact_text(scope: Scope<'_>, value: &Scalar) -> String {
     let written = scalar.map_or("", |scalar| scalar.text.as_str());
     if value.0.is_number() && written != text {
         scope
-            .error(
-                "number",
-                format!("the number `{written}` would reach the container as `{text}`"),
-            )
+            .error("number", format!("the number `{written}` would reach the container as `{text}`"))
             .help(format!("put it in quotes: `\"{written}\"`"))
             .report();
     }
@@ -87,10 +84,7 @@ fn absent(scope: Scope<'_>, name: &str, missing: Missing<'_>) -> Option<String> 
     let value = variables.look_up(name);
     if value.is_none() {
         scope
-            .key_error(
-                "unset-variable",
-                format!("`{name}` has no value here and the variable is not set"),
-            )
+            .key_error("unset-variable", format!("`{name}` has no value here and the variable is not set"))
             .help(format!("give it a value, or set `{name}` in the shell or in `.env`"))
             .report();
     }
@@ -100,10 +94,7 @@ fn absent(scope: Scope<'_>, name: &str, missing: Missing<'_>) -> Option<String> 
 fn check_name(scope: Scope<'_>, name: &str) {
     if name.is_empty() || name.contains(['=', '\0']) || name.chars().any(char::is_whitespace) {
         scope
-            .key_error(
-                "name",
-                format!("`{}` is no name", crate::definition::tree::excerpt(name)),
-            )
+            .key_error("name", format!("`{}` is no name", crate::definition::tree::excerpt(name)))
             .expected("a name without white space and `=`")
             .report();
     }
@@ -120,11 +111,9 @@ pub(super) fn env_files(context: Context<'_>, scope: Scope<'_>, raw: Option<&Env
             .enumerate()
             .filter_map(|(index, file)| match file.good()? {
                 EnvFile::Path(path) => Some((scope.index(index), path.as_str(), true)),
-                EnvFile::Spec(spec) => Some((
-                    scope.index(index).key("path"),
-                    spec.path.as_str(),
-                    spec.required.unwrap_or(true),
-                )),
+                EnvFile::Spec(spec) => {
+                    Some((scope.index(index).key("path"), spec.path.as_str(), spec.required.unwrap_or(true)))
+                }
             })
             .collect(),
     };
@@ -132,14 +121,7 @@ pub(super) fn env_files(context: Context<'_>, scope: Scope<'_>, raw: Option<&Env
         if !required && !context.compose_folder.join(text).exists() {
             continue;
         }
-        let Some(path) = inside(
-            scope,
-            context.root,
-            context.compose_folder,
-            text,
-            Kind::File,
-            "the file",
-        ) else {
+        let Some(path) = inside(scope, context.root, context.compose_folder, text, Kind::File, "the file") else {
             continue;
         };
         let is_small = fs::metadata(&path).is_ok_and(|metadata| metadata.len() <= SOURCE_MAX_BYTES as u64);

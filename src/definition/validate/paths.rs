@@ -33,10 +33,7 @@ pub(crate) fn inside(
     };
     if !real.starts_with(root) {
         scope
-            .error(
-                "path",
-                format!("{what} `{text}` leaves the environment's folder through a symbolic link"),
-            )
+            .error("path", format!("{what} `{text}` leaves the environment's folder through a symbolic link"))
             .expected("a path below the folder that holds `environments/` and `compose/`")
             .report();
         return None;
@@ -48,10 +45,7 @@ pub(crate) fn inside(
         _ => None,
     };
     if let Some(expected) = found {
-        scope
-            .error("path", format!("{what} `{text}` is not {expected}"))
-            .expected(expected)
-            .report();
+        scope.error("path", format!("{what} `{text}` is not {expected}")).expected(expected).report();
         return None;
     }
     Some(real)
@@ -61,10 +55,7 @@ pub(crate) fn inside(
 pub(crate) fn inside_by_name(scope: Scope<'_>, root: &Path, base: &Path, text: &str, what: &str) -> Option<PathBuf> {
     let refuse = |why: &str| {
         scope
-            .error(
-                "path",
-                format!("{what} `{}` {why}", crate::definition::tree::excerpt(text)),
-            )
+            .error("path", format!("{what} `{}` {why}", crate::definition::tree::excerpt(text)))
             .expected("a relative path below the folder that holds `environments/` and `compose/`")
             .report();
         None
@@ -103,9 +94,7 @@ pub(crate) fn inside_by_name(scope: Scope<'_>, root: &Path, base: &Path, text: &
 fn similar_file(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let entries = fs::read_dir(path.parent()?).ok()?;
-    let names: Vec<String> = entries
-        .take(1000)
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
+    let names: Vec<String> =
+        entries.take(1000).filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     did_you_mean(name, names.iter().map(String::as_str))
 }

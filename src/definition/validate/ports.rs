@@ -21,9 +21,7 @@ const FORMS: &str = "`published:container` such as `8080:80`, optionally with an
 /// Reads `ports`; container ports without a published one are left out, as they only document.
 pub(super) fn published(scope: Scope<'_>, raw: Option<&Vec<Part<PortEntry>>>) -> Vec<Published> {
     let entries = raw.into_iter().flatten().enumerate();
-    entries
-        .filter_map(|(index, entry)| one(scope.index(index), entry.good()?))
-        .collect()
+    entries.filter_map(|(index, entry)| one(scope.index(index), entry.good()?)).collect()
 }
 
 fn one(scope: Scope<'_>, entry: &PortEntry) -> Option<Published> {
@@ -31,17 +29,9 @@ fn one(scope: Scope<'_>, entry: &PortEntry) -> Option<Published> {
         PortEntry::Number(_) => None,
         PortEntry::Text(text) => parse(scope, text),
         PortEntry::Spec(spec) => {
-            let address = spec
-                .host_ip
-                .as_ref()
-                .and_then(|text| address(scope.key("host_ip"), text));
+            let address = spec.host_ip.as_ref().and_then(|text| address(scope.key("host_ip"), text));
             let port = number(scope.key("published"), &text_of(&spec.published.as_ref()?.0))?;
-            Some(Published {
-                address,
-                port,
-                container: spec.target.number()?,
-                span: scope.span(),
-            })
+            Some(Published { address, port, container: spec.target.number()?, span: scope.span() })
         }
     }
 }
@@ -56,10 +46,7 @@ fn parse(scope: Scope<'_>, text: &str) -> Option<Published> {
         return None;
     }
     if ports.contains('-') {
-        scope
-            .error("refused-value", format!("`{text}` is a range of ports"))
-            .expected(FORMS)
-            .report();
+        scope.error("refused-value", format!("`{text}` is a range of ports")).expected(FORMS).report();
         return None;
     }
     let Some((host, container)) = ports.rsplit_once(':') else {
@@ -68,21 +55,15 @@ fn parse(scope: Scope<'_>, text: &str) -> Option<Published> {
     };
     let container = number(scope, container)?;
     let (host_address, port) = match host.rsplit_once(':') {
-        Some((host_address, port)) => (
-            address(scope, host_address.trim_start_matches('[').trim_end_matches(']')),
-            port,
-        ),
+        Some((host_address, port)) => {
+            (address(scope, host_address.trim_start_matches('[').trim_end_matches(']')), port)
+        }
         None => (None, host),
     };
     if port.is_empty() {
         return None;
     }
-    Some(Published {
-        address: host_address,
-        port: number(scope, port)?,
-        container,
-        span: scope.span(),
-    })
+    Some(Published { address: host_address, port: number(scope, port)?, container, span: scope.span() })
 }
 
 fn number(scope: Scope<'_>, text: &str) -> Option<u16> {
@@ -100,10 +81,7 @@ fn number(scope: Scope<'_>, text: &str) -> Option<u16> {
 fn address(scope: Scope<'_>, text: &str) -> Option<IpAddr> {
     let address = text.parse().ok();
     if address.is_none() {
-        scope
-            .error("value", format!("`{text}` is no IP address"))
-            .expected(FORMS)
-            .report();
+        scope.error("value", format!("`{text}` is no IP address")).expected(FORMS).report();
     }
     address
 }

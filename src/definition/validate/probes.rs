@@ -36,9 +36,7 @@ pub(super) fn readiness(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawReady
     Readiness {
         timeout: positive_period(scope.key("timeout"), raw.timeout.as_ref(), READY_TIMEOUT),
         interval: positive_period(scope.key("interval"), raw.interval.as_ref(), READY_INTERVAL),
-        probes: probes
-            .filter_map(|(index, raw)| probe(site, probes_scope.index(index), raw.good()?))
-            .collect(),
+        probes: probes.filter_map(|(index, raw)| probe(site, probes_scope.index(index), raw.good()?)).collect(),
     }
 }
 
@@ -60,10 +58,7 @@ fn probe(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawProbe) -> Option<Pro
 
 fn kind(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawProbe) -> Option<(String, ProbeKind)> {
     if let Some(raw) = &raw.http {
-        return Some((
-            format!("http {}", raw.path),
-            ProbeKind::Http(http(site, scope.key("http"), raw)?),
-        ));
+        return Some((format!("http {}", raw.path), ProbeKind::Http(http(site, scope.key("http"), raw)?)));
     }
     if let Some(raw) = &raw.tcp {
         let service = site.service(scope.key("tcp").key("service"), raw.service.as_deref())?;
@@ -74,42 +69,22 @@ fn kind(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawProbe) -> Option<(Str
         let scope = scope.key("sql");
         filled(scope.key("query"), &raw.query, "the query");
         let database = site.database(scope, raw.database.as_deref())?;
-        let equals = raw
-            .equals
-            .as_ref()
-            .map(|value| steps::written_text(scope.key("equals"), &text_of(&value.0)));
-        return Some((
-            format!("sql {database}"),
-            ProbeKind::Sql {
-                database,
-                query: raw.query.clone(),
-                equals,
-            },
-        ));
+        let equals = raw.equals.as_ref().map(|value| steps::written_text(scope.key("equals"), &text_of(&value.0)));
+        return Some((format!("sql {database}"), ProbeKind::Sql { database, query: raw.query.clone(), equals }));
     }
     if let Some(raw) = &raw.exec {
         let scope = scope.key("exec");
         command(scope.key("command"), &raw.command);
         let service = site.service(scope.key("service"), raw.service.as_deref())?;
         let name = format!("exec {}", raw.command.first().map_or("", String::as_str));
-        let kind = ProbeKind::Exec {
-            service,
-            command: raw.command.clone(),
-            contains: raw.contains.clone(),
-        };
+        let kind = ProbeKind::Exec { service, command: raw.command.clone(), contains: raw.contains.clone() };
         return Some((name, kind));
     }
     if let Some(raw) = &raw.log {
         let scope = scope.key("log");
         pattern(scope.key("pattern"), &raw.pattern);
         let service = site.service(scope.key("service"), raw.service.as_deref())?;
-        return Some((
-            format!("log {service}"),
-            ProbeKind::Log {
-                service,
-                pattern: raw.pattern.clone(),
-            },
-        ));
+        return Some((format!("log {service}"), ProbeKind::Log { service, pattern: raw.pattern.clone() }));
     }
     let raw = raw.docker_health.as_ref()?;
     let scope = scope.key("docker_health");
@@ -118,10 +93,7 @@ fn kind(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawProbe) -> Option<(Str
     // off does.
     if site.health_check_is_off(&service) {
         scope
-            .error(
-                "conflict",
-                format!("the health check of `{service}` is switched off in the Compose file"),
-            )
+            .error("conflict", format!("the health check of `{service}` is switched off in the Compose file"))
             .report();
     }
     Some((format!("docker_health {service}"), ProbeKind::DockerHealth { service }))
@@ -130,29 +102,18 @@ fn kind(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawProbe) -> Option<(Str
 fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe) -> Option<HttpProbe> {
     let headers = steps::headers(scope.key("headers"), raw.headers.as_ref());
     steps::path(scope.key("path"), &raw.path);
-    let default_status: &[u16] = if raw.redirect.is_some() {
-        &REDIRECT_STATUS
-    } else {
-        &[200]
-    };
+    let default_status: &[u16] = if raw.redirect.is_some() { &REDIRECT_STATUS } else { &[200] };
     let status = steps::statuses(scope.key("status"), raw.status.as_ref(), default_status);
     if raw.redirect.is_some() && !status.iter().any(|code| (300..400).contains(code)) {
         scope
             .key("redirect")
-            .key_error(
-                "conflict",
-                "`redirect` is expected, but no status of 300 to 399 is accepted",
-            )
+            .key_error("conflict", "`redirect` is expected, but no status of 300 to 399 is accepted")
             .help("remove `status`, or add the redirect's")
             .report();
     }
     let contains = raw.contains.as_ref().map(|texts| texts.to_vec()).unwrap_or_default();
     for (index, text) in contains.iter().enumerate() {
-        filled(
-            scope.key("contains").index(index),
-            text,
-            "the text that the body must contain",
-        );
+        filled(scope.key("contains").index(index), text, "the text that the body must contain");
     }
     let method = match raw.method.unwrap_or(RawProbeMethod::Get) {
         RawProbeMethod::Get => "GET",
@@ -167,10 +128,7 @@ fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe) -> Option<
         .filter_map(|(pointer, expectation)| json_expectation(json_scope.key(pointer), pointer, expectation.good()?))
         .collect();
     if method == "HEAD" && (!contains.is_empty() || raw.json.is_some()) {
-        scope
-            .key("method")
-            .error("conflict", "the answer to `HEAD` has no body to look into")
-            .report();
+        scope.key("method").error("conflict", "the answer to `HEAD` has no body to look into").report();
     }
     let (service, port) = site.service_port(scope, raw.service.as_deref(), raw.port.as_ref())?;
     let method = method.to_owned();
@@ -191,10 +149,7 @@ fn json_expectation(scope: Scope<'_>, pointer: &str, raw: &RawJsonExpectation) -
     let escapes_are_fine = pointer.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
     if !(pointer.is_empty() || pointer.starts_with('/')) || !escapes_are_fine {
         scope
-            .key_error(
-                "value",
-                format!("`{}` is no JSON pointer", crate::definition::tree::excerpt(pointer)),
-            )
+            .key_error("value", format!("`{}` is no JSON pointer", crate::definition::tree::excerpt(pointer)))
             .expected("keys that each follow a `/`, such as `/database/ok`; `~0` is a tilde and `~1` a slash in a key")
             .maybe_help(
                 (!pointer.starts_with('/') && !pointer.contains('~'))
@@ -219,20 +174,9 @@ fn pattern(scope: Scope<'_>, text: &str) {
     filled(scope, text, "the pattern");
     if let Err(error) = RegexBuilder::new(text).size_limit(REGEX_MAX_BYTES).build() {
         let reason = error.to_string();
-        let reason = reason
-            .lines()
-            .last()
-            .unwrap_or_default()
-            .trim_start_matches("error: ")
-            .to_owned();
+        let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
         scope
-            .error(
-                "value",
-                format!(
-                    "`{}` is no regular expression: {reason}",
-                    crate::definition::tree::excerpt(text)
-                ),
-            )
+            .error("value", format!("`{}` is no regular expression: {reason}", crate::definition::tree::excerpt(text)))
             .expected("the syntax of Rust's `regex` crate: https://docs.rs/regex/#syntax")
             .report();
     }

@@ -57,10 +57,7 @@ pub(super) fn security_options(scope: Scope<'_>, raw: Option<&Vec<String>>) -> V
             | ("seccomp" | "apparmor" | "systempaths", "unconfined")
             | ("label", "disable") => {
                 scope
-                    .error(
-                        "refused-value",
-                        format!("arenad does not loosen a container with `{text}`"),
-                    )
+                    .error("refused-value", format!("arenad does not loosen a container with `{text}`"))
                     .help("an agent steers what runs in it")
                     .report();
             }
@@ -85,10 +82,7 @@ pub(super) fn sysctls(scope: Scope<'_>, raw: Option<&KeyValues>) -> BTreeMap<Str
         if !of_the_container.iter().any(|prefix| name.starts_with(prefix)) {
             scope
                 .key(name)
-                .key_error(
-                    "refused-value",
-                    format!("`{name}` belongs to the host, not to a container"),
-                )
+                .key_error("refused-value", format!("`{name}` belongs to the host, not to a container"))
                 .expected("`net.*`, `kernel.msg*`, `kernel.sem`, `kernel.shm*` or `fs.mqueue.*`")
                 .report();
         }
@@ -100,10 +94,9 @@ pub(super) fn sysctls(scope: Scope<'_>, raw: Option<&KeyValues>) -> BTreeMap<Str
 pub(super) fn extra_hosts(scope: Scope<'_>, raw: Option<&HostList>) -> Vec<(String, IpAddr)> {
     let lines: Vec<(Scope<'_>, &str, &str)> = match raw {
         None => Vec::new(),
-        Some(HostList::Map(entries)) => entries
-            .iter()
-            .map(|(name, address)| (scope.key(name), name, address.as_str()))
-            .collect(),
+        Some(HostList::Map(entries)) => {
+            entries.iter().map(|(name, address)| (scope.key(name), name, address.as_str())).collect()
+        }
         Some(HostList::List(lines)) => lines
             .iter()
             .enumerate()

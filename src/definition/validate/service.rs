@@ -50,11 +50,7 @@ pub(super) fn service<'a>(
     let image = image(context, scope, &name, raw);
     let mut environment = env_files(context, scope.key("env_file"), raw.env_file.as_ref());
     let from_variables = Missing::Variable(context.variables);
-    environment.extend(pairs(
-        scope.key("environment"),
-        raw.environment.as_ref(),
-        from_variables,
-    ));
+    environment.extend(pairs(scope.key("environment"), raw.environment.as_ref(), from_variables));
     if let Some(restart) = raw.restart.as_deref().filter(|restart| *restart != "no") {
         scope
             .key("restart")
@@ -62,16 +58,9 @@ pub(super) fn service<'a>(
             .help("remove it: arenad itself supervises the containers and replaces an instance that fails")
             .report();
     }
-    if let Some(directory) = raw
-        .working_dir
-        .as_deref()
-        .filter(|directory| !directory.starts_with('/'))
-    {
+    if let Some(directory) = raw.working_dir.as_deref().filter(|directory| !directory.starts_with('/')) {
         let scope = scope.key("working_dir");
-        scope
-            .error("value", format!("`{directory}` is not absolute"))
-            .expected("an absolute path")
-            .report();
+        scope.error("value", format!("`{directory}` is not absolute")).expected("an absolute path").report();
     }
     let spec = ServiceSpec {
         image,
@@ -82,22 +71,9 @@ pub(super) fn service<'a>(
         labels: labels(scope.key("labels"), raw),
         user: raw.user.clone(),
         working_dir: raw.working_dir.clone(),
-        hostname: raw
-            .hostname
-            .as_ref()
-            .inspect(|text| hostname(scope.key("hostname"), text))
-            .cloned(),
-        mounts: mounts(
-            context,
-            scope,
-            raw.volumes.as_ref(),
-            raw.tmpfs.as_ref(),
-            declared_volumes,
-        ),
-        health_check: raw
-            .healthcheck
-            .as_ref()
-            .map(|raw| health_check(scope.key("healthcheck"), raw)),
+        hostname: raw.hostname.as_ref().inspect(|text| hostname(scope.key("hostname"), text)).cloned(),
+        mounts: mounts(context, scope, raw.volumes.as_ref(), raw.tmpfs.as_ref(), declared_volumes),
+        health_check: raw.healthcheck.as_ref().map(|raw| health_check(scope.key("healthcheck"), raw)),
         depends_on: dependencies(scope.key("depends_on"), raw.depends_on.as_ref()),
         limits: limits(scope, raw),
         cap_drop: capabilities(scope.key("cap_drop"), raw.cap_drop.as_ref(), false),
@@ -105,25 +81,13 @@ pub(super) fn service<'a>(
         security_opt: security_options(scope.key("security_opt"), raw.security_opt.as_ref()),
         read_only: raw.read_only.unwrap_or(false),
         init: raw.init.unwrap_or(false),
-        stop_grace_period: period(
-            scope.key("stop_grace_period"),
-            raw.stop_grace_period.as_ref(),
-            STOP_GRACE_PERIOD,
-        ),
-        stop_signal: raw
-            .stop_signal
-            .as_ref()
-            .inspect(|text| signal(scope.key("stop_signal"), text))
-            .cloned(),
+        stop_grace_period: period(scope.key("stop_grace_period"), raw.stop_grace_period.as_ref(), STOP_GRACE_PERIOD),
+        stop_signal: raw.stop_signal.as_ref().inspect(|text| signal(scope.key("stop_signal"), text)).cloned(),
         extra_hosts: extra_hosts(scope.key("extra_hosts"), raw.extra_hosts.as_ref()),
         sysctls: sysctls(scope.key("sysctls"), raw.sysctls.as_ref()),
         name,
     };
-    Service {
-        spec,
-        published: published(scope.key("ports"), raw.ports.as_ref()),
-        scope,
-    }
+    Service { spec, published: published(scope.key("ports"), raw.ports.as_ref()), scope }
 }
 
 fn image(context: Context<'_>, scope: Scope<'_>, name: &ServiceName, raw: &RawService) -> String {
@@ -136,10 +100,7 @@ fn image(context: Context<'_>, scope: Scope<'_>, name: &ServiceName, raw: &RawSe
             if !is_reference {
                 scope
                     .key("image")
-                    .error(
-                        "value",
-                        format!("`{}` is no image", crate::definition::tree::excerpt(image)),
-                    )
+                    .error("value", format!("`{}` is no image", crate::definition::tree::excerpt(image)))
                     .expected("a reference such as `nginx:1.27` or `registry.test/team/site@sha256:...`")
                     .report();
             }
@@ -148,10 +109,7 @@ fn image(context: Context<'_>, scope: Scope<'_>, name: &ServiceName, raw: &RawSe
         None => {
             if raw.build.is_none() && !scope.has("build") && !scope.has("image") {
                 scope
-                    .key_error(
-                        "missing-key",
-                        format!("the service `{name}` has neither `image` nor `build`"),
-                    )
+                    .key_error("missing-key", format!("the service `{name}` has neither `image` nor `build`"))
                     .expected("`image`: a reference such as `nginx:1.27`, or `build`: a folder with a Dockerfile")
                     .report();
             }
@@ -163,61 +121,26 @@ fn image(context: Context<'_>, scope: Scope<'_>, name: &ServiceName, raw: &RawSe
 fn build(context: Context<'_>, scope: Scope<'_>, raw: Option<&Build>) -> Option<BuildSpec> {
     let (folder_scope, spec) = match raw? {
         Build::Context(folder) => {
-            let spec = RawBuild {
-                context: Some(folder.clone()),
-                dockerfile: None,
-                args: None,
-                target: None,
-            };
+            let spec = RawBuild { context: Some(folder.clone()), dockerfile: None, args: None, target: None };
             (scope, spec)
         }
         Build::Spec(spec) => (scope.key("context"), spec.clone()),
     };
-    let args = pairs(
-        scope.key("args"),
-        spec.args.as_ref(),
-        Missing::Variable(context.variables),
-    );
+    let args = pairs(scope.key("args"), spec.args.as_ref(), Missing::Variable(context.variables));
     let text = spec.context.as_deref().unwrap_or(".");
-    let folder = inside(
-        folder_scope,
-        context.root,
-        context.compose_folder,
-        text,
-        Kind::Folder,
-        "the build context",
-    )?;
+    let folder = inside(folder_scope, context.root, context.compose_folder, text, Kind::Folder, "the build context")?;
     let dockerfile = spec.dockerfile.as_deref().unwrap_or("Dockerfile");
-    let dockerfile_scope = if spec.dockerfile.is_some() {
-        scope.key("dockerfile")
-    } else {
-        folder_scope
-    };
-    inside(
-        dockerfile_scope,
-        context.root,
-        &folder,
-        dockerfile,
-        Kind::File,
-        "the Dockerfile",
-    )?;
+    let dockerfile_scope = if spec.dockerfile.is_some() { scope.key("dockerfile") } else { folder_scope };
+    inside(dockerfile_scope, context.root, &folder, dockerfile, Kind::File, "the Dockerfile")?;
     inside_by_name(dockerfile_scope, &folder, &folder, dockerfile, "the Dockerfile")?;
-    Some(BuildSpec {
-        context: folder,
-        dockerfile: PathBuf::from(dockerfile),
-        args,
-        target: spec.target,
-    })
+    Some(BuildSpec { context: folder, dockerfile: PathBuf::from(dockerfile), args, target: spec.target })
 }
 
 fn command_line(scope: Scope<'_>, raw: Option<&CommandLine>) -> Option<Vec<String>> {
     let found = match raw? {
         CommandLine::Words(list) => list.clone(),
         CommandLine::Text(line) => words(line).unwrap_or_else(|why| {
-            scope
-                .error("value", why)
-                .expected("a list of words such as `[sleep, \"60\"]`, or one text")
-                .report();
+            scope.error("value", why).expected("a list of words such as `[sleep, \"60\"]`, or one text").report();
             Vec::new()
         }),
     };
@@ -234,10 +157,7 @@ fn labels(scope: Scope<'_>, raw: &RawService) -> BTreeMap<String, String> {
         if let Some(prefix) = RESERVED_LABELS.iter().find(|prefix| name.starts_with(**prefix)) {
             scope
                 .key(name)
-                .key_error(
-                    "refused-value",
-                    format!("labels that begin with `{prefix}` are reserved"),
-                )
+                .key_error("refused-value", format!("labels that begin with `{prefix}` are reserved"))
                 .report();
         }
     }
@@ -251,10 +171,7 @@ fn hostname(scope: Scope<'_>, text: &str) {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     if text.is_empty() || text.len() > HOSTNAME_MAX || !text.chars().all(is_fine) || text.starts_with(['-', '.']) {
         scope
-            .error(
-                "value",
-                format!("`{}` is no host name", crate::definition::tree::excerpt(text)),
-            )
+            .error("value", format!("`{}` is no host name", crate::definition::tree::excerpt(text)))
             .expected(format!("1 to {HOSTNAME_MAX} letters, digits, `-` and `.`"))
             .report();
     }
@@ -294,15 +211,12 @@ fn dependencies(scope: Scope<'_>, raw: Option<&DependsOn>) -> Vec<Dependency> {
     for (scope, name, condition) in entries {
         match ServiceName::parse(name) {
             Ok(service) if found.iter().any(|known| known.service == service) => {
-                scope
-                    .error("duplicate-key", format!("`{service}` is named twice"))
-                    .report();
+                scope.error("duplicate-key", format!("`{service}` is named twice")).report();
             }
             Ok(service) => found.push(Dependency { service, condition }),
-            Err(error) => scope
-                .key_error("name", format!("`{name}` is no service"))
-                .expected(error.to_string())
-                .report(),
+            Err(error) => {
+                scope.key_error("name", format!("`{name}` is no service")).expected(error.to_string()).report()
+            }
         }
     }
     found

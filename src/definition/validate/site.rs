@@ -55,18 +55,11 @@ pub(super) fn site<'a>(
     let databases = raw.databases.iter().flat_map(|databases| databases.iter());
     let databases = databases
         .filter_map(|(name, raw)| {
-            Some((
-                name.to_owned(),
-                database(&site, databases_scope.key(name), name, raw.good()?)?,
-            ))
+            Some((name.to_owned(), database(&site, databases_scope.key(name), name, raw.good()?)?))
         })
         .collect();
     let readiness = raw.ready.as_ref().map(|raw| readiness(&site, scope.key("ready"), raw));
-    let baseline = raw
-        .baseline
-        .as_ref()
-        .map(|raw| baseline(&site, scope.key("baseline"), raw))
-        .unwrap_or_default();
+    let baseline = raw.baseline.as_ref().map(|raw| baseline(&site, scope.key("baseline"), raw)).unwrap_or_default();
     let title = raw.title.clone().unwrap_or_else(|| name.to_string());
     filled(scope.key("title"), &title, "the title");
     one_line(scope.key("title"), &title, "the title");
@@ -93,20 +86,11 @@ fn in_start_order(site: &SiteContext<'_>) -> Option<Vec<crate::domain::site::Ser
     let depends_on = known()
         .map(|service| {
             let spec = &service.spec;
-            (
-                spec.name.as_str(),
-                spec.depends_on
-                    .iter()
-                    .map(|dependency| dependency.service.as_str())
-                    .collect(),
-            )
+            (spec.name.as_str(), spec.depends_on.iter().map(|dependency| dependency.service.as_str()).collect())
         })
         .collect();
     match start_order(&names, &depends_on) {
-        Ok(order) => order
-            .iter()
-            .map(|name| Some(site.services.get(*name)?.as_ref()?.spec.clone()))
-            .collect(),
+        Ok(order) => order.iter().map(|name| Some(site.services.get(*name)?.as_ref()?.spec.clone())).collect(),
         Err(cycle) => {
             let first = cycle.first().and_then(|name| site.services.get(*name)?.as_ref());
             if let Some(service) = first {
@@ -132,22 +116,13 @@ fn entry(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -> Option<Entr
         (None, []) => return None,
         (None, several) => {
             entry_scope
-                .error(
-                    "missing-key",
-                    format!("`service` is missing, and the site has {}", several.len()),
-                )
-                .expected(format!(
-                    "`service`: one of {}",
-                    quoted_list(several.iter().map(ServiceName::as_str))
-                ))
+                .error("missing-key", format!("`service` is missing, and the site has {}", several.len()))
+                .expected(format!("`service`: one of {}", quoted_list(several.iter().map(ServiceName::as_str))))
                 .report();
             return None;
         }
     };
-    Some(Entry {
-        service,
-        port: raw.port.as_ref()?.number()?,
-    })
+    Some(Entry { service, port: raw.port.as_ref()?.number()? })
 }
 
 fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<PublicAddress> {
@@ -158,10 +133,7 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
         super::steps::path(path_scope, &path);
         if path.ends_with('/') {
             let without = path.trim_end_matches('/');
-            path_scope
-                .error("value", "the path ends with `/`")
-                .help(format!("write `\"{without}\"`"))
-                .report();
+            path_scope.error("value", "the path ends with `/`").help(format!("write `\"{without}\"`")).report();
         }
     }
     if let Some(variable) = &raw.variable {
@@ -169,10 +141,7 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
         if variable.is_empty() || !variable.chars().all(is_name) || variable.starts_with(|c: char| c.is_ascii_digit()) {
             public_scope
                 .key("variable")
-                .error(
-                    "value",
-                    format!("`{}` is no variable's name", crate::definition::tree::excerpt(variable)),
-                )
+                .error("value", format!("`{}` is no variable's name", crate::definition::tree::excerpt(variable)))
                 .expected("capital letters, digits and `_`, such as `SHOPPING_ADMIN`")
                 .report();
         }
@@ -185,10 +154,7 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
         let compose = site.context.compose;
         public_scope
             .key("port")
-            .error(
-                "conflict",
-                format!("the public port {stated} differs from the one in the Compose file"),
-            )
+            .error("conflict", format!("the public port {stated} differs from the one in the Compose file"))
             .related(compose.source(), span, format!("published as {published} there"))
             .help("make them equal, or leave one of the two out")
             .report();
@@ -201,11 +167,7 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
             .expected("`public: { port: 7770 }`, or `ports: [\"7770:80\"]` for the entry's service in the Compose file")
             .report();
     }
-    Some(PublicAddress {
-        port: port?,
-        path,
-        variable: raw.variable.clone(),
-    })
+    Some(PublicAddress { port: port?, path, variable: raw.variable.clone() })
 }
 
 /// The port that the Compose file publishes for the entry. Everything else that it publishes is refused: only the
@@ -220,25 +182,17 @@ fn published_port(site: &SiteContext<'_>) -> Option<(u16, crate::definition::sou
         for published in &service.published {
             let (problems, source) = (service.scope.problems(), service.scope.source());
             if *name != entry.service || published.container != entry.port {
-                let message = format!(
-                    "port {} of `{name}` is published, but it is not the site's entry",
-                    published.container
-                );
+                let message =
+                    format!("port {} of `{name}` is published, but it is not the site's entry", published.container);
                 problems
                     .at(source, published.span, "published-port", message)
-                    .expected(format!(
-                        "only port {} of `{}`, on which the gateway answers",
-                        entry.port, entry.service
-                    ))
+                    .expected(format!("only port {} of `{}`, on which the gateway answers", entry.port, entry.service))
                     .help("remove it, or list it under `expose`: services of a site reach each other without it")
                     .report();
                 continue;
             }
             if let Some(address) = published.address.filter(|address| *address != site.context.listen) {
-                let message = format!(
-                    "the port listens on {address}, the environment on {}",
-                    site.context.listen
-                );
+                let message = format!("the port listens on {address}, the environment on {}", site.context.listen);
                 problems
                     .at(source, published.span, "conflict", message)
                     .help("remove the address here; `listen` in the environment file says where public ports listen")
@@ -286,14 +240,8 @@ fn database(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, raw: &RawDatab
         (None, [only]) => only.clone(),
         (None, several) => {
             scope
-                .error(
-                    "missing-key",
-                    format!("`service` is missing, and the site has {}", several.len()),
-                )
-                .expected(format!(
-                    "`service`: one of {}",
-                    quoted_list(several.iter().map(ServiceName::as_str))
-                ))
+                .error("missing-key", format!("`service` is missing, and the site has {}", several.len()))
+                .expected(format!("`service`: one of {}", quoted_list(several.iter().map(ServiceName::as_str))))
                 .report();
             return None;
         }
@@ -312,9 +260,7 @@ fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {
     ResetSpec {
         // The only way so far; the key is there so that a file can name it.
         strategy: ResetStrategyName::Recreate,
-        hold_requests: raw
-            .and_then(|raw| raw.hold_requests)
-            .map_or(HOLD_REQUESTS, |count| count as usize),
+        hold_requests: raw.and_then(|raw| raw.hold_requests).map_or(HOLD_REQUESTS, |count| count as usize),
         hold_timeout: positive_period(
             scope.key("hold_timeout"),
             raw.and_then(|raw| raw.hold_timeout.as_ref()),
@@ -325,16 +271,8 @@ fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {
 
 fn health(scope: Scope<'_>, raw: Option<&RawHealth>) -> HealthSpec {
     HealthSpec {
-        interval: positive_period(
-            scope.key("interval"),
-            raw.and_then(|raw| raw.interval.as_ref()),
-            HEALTH_INTERVAL,
-        ),
-        timeout: positive_period(
-            scope.key("timeout"),
-            raw.and_then(|raw| raw.timeout.as_ref()),
-            HEALTH_TIMEOUT,
-        ),
+        interval: positive_period(scope.key("interval"), raw.and_then(|raw| raw.interval.as_ref()), HEALTH_INTERVAL),
+        timeout: positive_period(scope.key("timeout"), raw.and_then(|raw| raw.timeout.as_ref()), HEALTH_TIMEOUT),
         failures: raw.and_then(|raw| raw.failures).unwrap_or(HEALTH_FAILURES),
     }
 }

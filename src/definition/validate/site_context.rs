@@ -99,16 +99,9 @@ impl SiteContext<'_> {
         let found = self.names.iter().find(|own| own.as_str() == name);
         if found.is_none() {
             let own = || self.names.iter().map(ServiceName::as_str);
-            let elsewhere = if self.services.contains_key(name) {
-                ", though the Compose file has it"
-            } else {
-                ""
-            };
+            let elsewhere = if self.services.contains_key(name) { ", though the Compose file has it" } else { "" };
             scope
-                .error(
-                    "unknown-service",
-                    format!("the site has no service `{name}`{elsewhere}"),
-                )
+                .error("unknown-service", format!("the site has no service `{name}`{elsewhere}"))
                 .expected(format!("one of {}", quoted_list(own())))
                 .maybe_help(did_you_mean(name, own()))
                 .report();

@@ -26,15 +26,9 @@ pub(super) fn baseline(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawBaseli
     let requests = raw.warm.iter().flatten().enumerate();
     let commands = raw.quiesce.iter().flatten().enumerate();
     BaselineSpec {
-        configure: steps
-            .filter_map(|(index, raw)| step(site, configure.index(index), raw.good()?))
-            .collect(),
-        warm: requests
-            .filter_map(|(index, raw)| warm_up(site, warm.index(index), raw.good()?))
-            .collect(),
-        quiesce: commands
-            .filter_map(|(index, raw)| exec(site, quiesce.index(index), raw.good()?))
-            .collect(),
+        configure: steps.filter_map(|(index, raw)| step(site, configure.index(index), raw.good()?)).collect(),
+        warm: requests.filter_map(|(index, raw)| warm_up(site, warm.index(index), raw.good()?)).collect(),
+        quiesce: commands.filter_map(|(index, raw)| exec(site, quiesce.index(index), raw.good()?)).collect(),
     }
 }
 
@@ -51,13 +45,7 @@ fn step(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawStep) -> Option<Confi
         let scope = scope.key("sql");
         filled(scope.key("statement"), &raw.statement, "the statement");
         let database = site.database(scope, raw.database.as_deref())?;
-        (
-            format!("sql {database}"),
-            ConfigureAction::Sql {
-                database,
-                statement: raw.statement.clone(),
-            },
-        )
+        (format!("sql {database}"), ConfigureAction::Sql { database, statement: raw.statement.clone() })
     };
     if let Some(name) = &raw.name {
         filled(scope.key("name"), name, "the name");
@@ -123,16 +111,7 @@ fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttp) -> Option<HttpS
     }
     let (service, port) = site.service_port(scope, raw.service.as_deref(), raw.port.as_ref())?;
     let method = method.to_owned();
-    Some(HttpStep {
-        service,
-        port,
-        method,
-        path: raw.path.clone(),
-        headers,
-        body: raw.body.clone(),
-        status,
-        timeout,
-    })
+    Some(HttpStep { service, port, method, path: raw.path.clone(), headers, body: raw.body.clone(), status, timeout })
 }
 
 /// The one key out of `kinds` that a mapping has; reports a mapping that has none or several.
@@ -155,10 +134,7 @@ pub(super) fn path(scope: Scope<'_>, text: &str) {
     let is_printable = text.chars().all(|c| c.is_ascii_graphic());
     if !text.starts_with('/') || !is_printable || text.contains('#') {
         scope
-            .error(
-                "value",
-                format!("`{}` is no path", crate::definition::tree::excerpt(text)),
-            )
+            .error("value", format!("`{}` is no path", crate::definition::tree::excerpt(text)))
             .expected("a path with its query, beginning with `/`, other characters than ASCII percent-encoded")
             .maybe_help(
                 (is_printable && !text.contains([':', '#']))
@@ -172,21 +148,13 @@ pub(super) fn path(scope: Scope<'_>, text: &str) {
 pub(super) fn headers(scope: Scope<'_>, raw: Option<&Entries<String>>) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (name, value) in raw.into_iter().flat_map(Entries::iter) {
-        let is_token = !name.is_empty()
-            && name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
+        let is_token =
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
         if !is_token {
-            scope
-                .key(name)
-                .key_error("value", format!("`{name}` is no header's name"))
-                .report();
+            scope.key(name).key_error("value", format!("`{name}` is no header's name")).report();
         }
         if value.chars().any(|c| c.is_control() && c != '\t') {
-            scope
-                .key(name)
-                .error("value", format!("the header `{name}` has control characters"))
-                .report();
+            scope.key(name).error("value", format!("the header `{name}` has control characters")).report();
         }
         found.push((name.to_owned(), value.clone()));
     }
@@ -204,17 +172,12 @@ pub(super) fn statuses(scope: Scope<'_>, raw: Option<&Statuses>, default: &[u16]
     .filter_map(|code| u16::try_from(code.0.as_u64()?).ok())
     .collect();
     if codes.is_empty() {
-        scope
-            .error("value", "no status would ever pass")
-            .expected("at least one status code")
-            .report();
+        scope.error("value", "no status would ever pass").expected("at least one status code").report();
     }
     codes
 }
 
 /// The text of a plain value as the file has it: `1.10` stays `1.10`.
 pub(super) fn written_text(scope: Scope<'_>, otherwise: &str) -> String {
-    scope
-        .scalar()
-        .map_or_else(|| otherwise.to_owned(), |scalar| scalar.text.clone())
+    scope.scalar().map_or_else(|| otherwise.to_owned(), |scalar| scalar.text.clone())
 }

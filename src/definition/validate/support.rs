@@ -70,10 +70,7 @@ pub(super) fn key_name(scope: Scope<'_>, name: &str, what: &str) {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > 40 || !name.chars().all(is_fine) {
         scope
-            .key_error(
-                "name",
-                format!("`{}` is no name for {what}", crate::definition::tree::excerpt(name)),
-            )
+            .key_error("name", format!("`{}` is no name for {what}", crate::definition::tree::excerpt(name)))
             .expected("1 to 40 letters, digits, `-`, `_` and `.`")
             .report();
     }
@@ -86,10 +83,7 @@ pub(super) fn command(scope: Scope<'_>, words: &[String]) {
     }
     for (index, word) in words.iter().enumerate() {
         if word.contains('\0') {
-            scope
-                .index(index)
-                .error("value", "a command cannot carry a NUL character")
-                .report();
+            scope.index(index).error("value", "a command cannot carry a NUL character").report();
         }
     }
 }
