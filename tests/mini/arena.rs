@@ -27,7 +27,10 @@ impl Arena {
         let mut arena = Self { root: copy_definition(), state: folder(), status: Value::Null };
         let mut args = vec!["up", "mini"];
         args.extend(sites);
+        // The first builds the images; the others find them.
+        let turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let output = arena.arenad(&args);
+        drop(turn);
         assert!(output.status.success(), "arenad up: {}", String::from_utf8_lossy(&output.stderr));
         arena.status = arena.json(&["status", "--json"]);
         arena

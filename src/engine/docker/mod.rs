@@ -1,10 +1,13 @@
-//! The Docker engine, through bollard. The only file that names bollard; its types end here.
+//! The Docker engine, through bollard. The only folder that names bollard; its types end here.
 //!
 //! bollard's model types are of a later API than 1.41, and an older engine ignores the fields it does not know, so only
 //! fields that 1.41 has are set.
 
+mod spec;
+mod status;
+mod stream;
+
 use std::collections::{BTreeMap, HashMap};
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -14,22 +17,16 @@ use bollard::Docker;
 use bollard::container::LogOutput;
 use bollard::errors::Error;
 use bollard::exec::{CreateExecOptions, StartExecResults};
-use bollard::models::{
-    ContainerConfig, ContainerCreateBody, ContainerStateStatusEnum, EndpointSettings, HealthConfig, HealthStatusEnum,
-    HostConfig, Ipam, IpamConfig, Mount, MountBindOptions, MountBindOptionsPropagationEnum, MountTmpfsOptions,
-    MountType, MountVolumeOptions, NetworkCreateRequest, NetworkingConfig, ResourcesUlimits, VolumeCreateRequest,
-};
+use bollard::models::{ContainerConfig, Ipam, IpamConfig, NetworkCreateRequest, VolumeCreateRequest};
 use bollard::query_parameters as query;
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+use futures_util::{Stream, StreamExt, TryStreamExt};
 
-use super::{
-    ContainerHealth, ContainerSpec, ContainerState, ContainerStatus, Engine, EngineError, EngineEvent, EngineHandle,
-    EngineStream, EngineVersion, ExecOutput, Found, FoundContainer, Image, ImageBuild, LogChunk, LogRange, OLDEST_API,
-    Progress,
-};
-use crate::domain::site::{HealthCheck, MountSpec, ServiceSpec};
 use crate::domain::subnet::Subnet;
+use crate::engine::{
+    ContainerSpec, ContainerStatus, Engine, EngineError, EngineEvent, EngineHandle, EngineStream, EngineVersion,
+    ExecOutput, Found, FoundContainer, Image, ImageBuild, LogChunk, LogRange, OLDEST_API, Progress,
+};
 
 /// The most that is kept of a command's output, in bytes per stream; the rest is read and dropped.
 pub const EXEC_OUTPUT_MAX: usize = 1 << 20;
@@ -144,144 +141,6 @@ fn label_filter(label: &str, value: Option<&str>) -> HashMap<String, Vec<String>
     HashMap::from([("label".to_owned(), vec![wanted])])
 }
 
-fn to_hash_map(map: &BTreeMap<String, String>) -> HashMap<String, String> {
-    map.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
-}
-
-fn nanos(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
-}
-
-fn health_config(check: &HealthCheck) -> HealthConfig {
-    HealthConfig {
-        test: Some(check.test.clone()),
-        interval: check.interval.map(nanos),
-        timeout: check.timeout.map(nanos),
-        retries: check.retries.map(i64::from),
-        start_period: check.start_period.map(nanos),
-        start_interval: None,
-    }
-}
-
-fn mounts(spec: &ContainerSpec<'_>) -> Vec<Mount> {
-    let volumes = spec.volumes.iter().map(|(target, (volume, read_only))| Mount {
-        target: Some(target.clone()),
-        source: Some(volume.clone()),
-        typ: Some(MountType::VOLUME),
-        read_only: Some(*read_only),
-        // The engine would copy the image's files into a new volume; ours are filled from the snapshot instead,
-        // and a builder's first volume is the only one that wants the image's files.
-        volume_options: Some(MountVolumeOptions { no_copy: Some(!is_builder(spec)), ..Default::default() }),
-        ..Default::default()
-    });
-    let others = spec.service.mounts.iter().filter_map(|mount| match mount {
-        MountSpec::Volume { .. } => None,
-        MountSpec::Bind { source, target } => Some(Mount {
-            target: Some(target.clone()),
-            source: Some(source.display().to_string()),
-            typ: Some(MountType::BIND),
-            read_only: Some(true),
-            bind_options: Some(MountBindOptions {
-                propagation: Some(MountBindOptionsPropagationEnum::RPRIVATE),
-                ..Default::default()
-            }),
-            ..Default::default()
-        }),
-        MountSpec::Tmpfs { target, size_bytes } => Some(Mount {
-            target: Some(target.clone()),
-            typ: Some(MountType::TMPFS),
-            tmpfs_options: Some(MountTmpfsOptions {
-                size_bytes: size_bytes.and_then(|size| i64::try_from(size).ok()),
-                mode: None,
-                options: None,
-            }),
-            ..Default::default()
-        }),
-    });
-    volumes.chain(others).collect()
-}
-
-fn is_builder(spec: &ContainerSpec<'_>) -> bool {
-    spec.labels.get(super::labels::ROLE).is_some_and(|role| role == super::labels::ROLE_BUILDER)
-}
-
-fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
-    let service: &ServiceSpec = spec.service;
-    let limits = &service.limits;
-    let bytes = |value: Option<u64>| value.and_then(|value| i64::try_from(value).ok());
-    let mut security_opt = service.security_opt.clone();
-    if !security_opt.iter().any(|option| option.starts_with("no-new-privileges")) {
-        security_opt.push("no-new-privileges:true".to_owned());
-    }
-    HostConfig {
-        network_mode: Some(spec.network.clone()),
-        mounts: Some(mounts(spec)),
-        memory: bytes(limits.memory_bytes),
-        // Without this the container may use as much swap again.
-        memory_swap: bytes(limits.memory_bytes),
-        nano_cpus: limits.cpus.map(|cpus| (cpus * 1e9) as i64),
-        pids_limit: bytes(limits.pids),
-        shm_size: bytes(limits.shm_bytes),
-        ulimits: Some(
-            limits
-                .ulimits
-                .iter()
-                .map(|(name, soft, hard)| ResourcesUlimits {
-                    name: Some(name.clone()),
-                    soft: Some(*soft),
-                    hard: Some(*hard),
-                })
-                .collect(),
-        ),
-        cap_add: Some(service.cap_add.clone()),
-        cap_drop: Some(service.cap_drop.clone()),
-        security_opt: Some(security_opt),
-        readonly_rootfs: Some(service.read_only),
-        init: Some(service.init),
-        extra_hosts: Some(service.extra_hosts.iter().map(|(host, address)| format!("{host}:{address}")).collect()),
-        sysctls: Some(to_hash_map(&service.sysctls)),
-        // An internal network still forwards name look-ups to the host's resolver, and names can carry data out.
-        // The container's own loopback answers nothing, so only the names of the instance's services resolve.
-        dns: Some(vec![Ipv4Addr::LOCALHOST.to_string()]),
-        ..Default::default()
-    }
-}
-
-fn container_status(handle: &EngineHandle, found: bollard::models::ContainerInspectResponse) -> ContainerStatus {
-    let state = found.state.unwrap_or_default();
-    let health = state.health.as_ref().and_then(|health| health.status);
-    let address = found
-        .network_settings
-        .and_then(|settings| settings.networks)
-        .and_then(|networks| networks.into_values().find_map(|network| network.ip_address))
-        .and_then(|address| address.parse::<IpAddr>().ok());
-    ContainerStatus {
-        handle: EngineHandle(found.id.unwrap_or_else(|| handle.0.clone())),
-        state: match state.status {
-            Some(ContainerStateStatusEnum::RUNNING | ContainerStateStatusEnum::RESTARTING) => ContainerState::Running,
-            Some(ContainerStateStatusEnum::PAUSED) => ContainerState::Paused,
-            Some(ContainerStateStatusEnum::CREATED) => ContainerState::Created,
-            Some(ContainerStateStatusEnum::EXITED) => ContainerState::Exited(state.exit_code.unwrap_or_default()),
-            _ => ContainerState::Dead,
-        },
-        oom_killed: state.oom_killed.unwrap_or_default(),
-        health: match health {
-            None | Some(HealthStatusEnum::EMPTY | HealthStatusEnum::NONE) => ContainerHealth::None,
-            Some(HealthStatusEnum::STARTING) => ContainerHealth::Starting,
-            Some(HealthStatusEnum::HEALTHY) => ContainerHealth::Healthy,
-            Some(HealthStatusEnum::UNHEALTHY) => ContainerHealth::Unhealthy,
-        },
-        address,
-        volumes: found
-            .mounts
-            .unwrap_or_default()
-            .into_iter()
-            .filter(|mount| mount.typ.as_deref() == Some("volume"))
-            .filter_map(|mount| Some((mount.destination?, mount.name?)))
-            .collect(),
-    }
-}
-
 /// Removing what is gone is done; removing what is being removed is as good.
 fn gone_is_done(result: Result<(), EngineError>) -> Result<(), EngineError> {
     match result {
@@ -391,9 +250,9 @@ impl Engine for DockerEngine {
             t: Some(build.tag.to_owned()),
             rm: true,
             forcerm: true,
-            buildargs: Some(to_hash_map(build.args)),
+            buildargs: Some(spec::to_hash_map(build.args)),
             target: build.target.unwrap_or_default().to_owned(),
-            labels: Some(to_hash_map(&build.labels)),
+            labels: Some(spec::to_hash_map(&build.labels)),
             ..Default::default()
         };
         let mut last_lines: Vec<String> = Vec::new();
@@ -458,7 +317,7 @@ impl Engine for DockerEngine {
             pause: true,
             ..Default::default()
         };
-        let config = ContainerConfig { labels: Some(to_hash_map(labels)), ..Default::default() };
+        let config = ContainerConfig { labels: Some(spec::to_hash_map(labels)), ..Default::default() };
         let committed = self.call(doing, TRANSFER_TIMEOUT, self.docker()?.commit_container(options, config)).await?;
         Ok(committed.id)
     }
@@ -477,7 +336,7 @@ impl Engine for DockerEngine {
                 config: Some(vec![IpamConfig { subnet: Some(subnet.to_string()), ..Default::default() }]),
                 ..Default::default()
             }),
-            labels: Some(to_hash_map(labels)),
+            labels: Some(spec::to_hash_map(labels)),
             ..Default::default()
         };
         let doing = format!("create network {name} with {subnet}");
@@ -515,7 +374,7 @@ impl Engine for DockerEngine {
     async fn create_volume(&self, name: &str, labels: &BTreeMap<String, String>) -> Result<(), EngineError> {
         let request = VolumeCreateRequest {
             name: Some(name.to_owned()),
-            labels: Some(to_hash_map(labels)),
+            labels: Some(spec::to_hash_map(labels)),
             ..Default::default()
         };
         let doing = format!("create volume {name}");
@@ -540,29 +399,11 @@ impl Engine for DockerEngine {
     }
 
     async fn create(&self, spec: &ContainerSpec<'_>) -> Result<EngineHandle, EngineError> {
-        let service = spec.service;
-        let endpoint = EndpointSettings { aliases: Some(vec![service.name.to_string()]), ..Default::default() };
-        let body = ContainerCreateBody {
-            image: Some(spec.image.clone()),
-            hostname: Some(service.hostname.clone().unwrap_or_else(|| service.name.to_string())),
-            user: service.user.clone(),
-            cmd: service.command.clone(),
-            entrypoint: service.entrypoint.clone(),
-            env: Some(service.environment.iter().map(|(key, value)| format!("{key}={value}")).collect()),
-            working_dir: service.working_dir.clone(),
-            healthcheck: service.health_check.as_ref().map(health_config),
-            labels: Some(to_hash_map(&spec.labels)),
-            stop_signal: service.stop_signal.clone(),
-            stop_timeout: i64::try_from(service.stop_grace_period.as_secs()).ok(),
-            host_config: Some(host_config(spec)),
-            networking_config: Some(NetworkingConfig {
-                endpoints_config: Some(HashMap::from([(spec.network.clone(), endpoint)])),
-            }),
-            ..Default::default()
-        };
         let options = query::CreateContainerOptions { name: Some(spec.name.clone()), platform: String::new() };
         let doing = format!("create container {}", spec.name);
-        let created = self.call(doing, CALL_TIMEOUT, self.docker()?.create_container(Some(options), body)).await?;
+        let created = self
+            .call(doing, CALL_TIMEOUT, self.docker()?.create_container(Some(options), spec::create_body(spec)))
+            .await?;
         Ok(EngineHandle(created.id))
     }
 
@@ -589,7 +430,7 @@ impl Engine for DockerEngine {
         let doing = format!("inspect container {}", short(&handle.0));
         let call = self.docker()?.inspect_container(&handle.0, None::<query::InspectContainerOptions>);
         let found = self.call(doing, Duration::from_secs(10), call).await?;
-        Ok(container_status(handle, found))
+        Ok(status::read(handle, found))
     }
 
     async fn containers(&self, label: &str, value: &str) -> Result<Vec<FoundContainer>, EngineError> {
@@ -656,7 +497,7 @@ impl Engine for DockerEngine {
         let engine = self.clone();
         let doing = format!("read the log of container {}", short(&handle.0));
         let handle = handle.clone();
-        Box::pin(async_stream(move |sender| async move {
+        Box::pin(stream::owned(move |sender| async move {
             let docker = match engine.docker() {
                 Ok(docker) => docker,
                 Err(error) => return drop(sender.send(Err(error)).await),
@@ -680,7 +521,7 @@ impl Engine for DockerEngine {
         let engine = self.clone();
         let doing = format!("read {path} of container {}", short(&handle.0));
         let (handle, path) = (handle.clone(), path.to_owned());
-        Box::pin(async_stream(move |sender| async move {
+        Box::pin(stream::owned(move |sender| async move {
             let options = query::DownloadFromContainerOptions { path };
             let docker = match engine.docker() {
                 Ok(docker) => docker,
@@ -711,7 +552,7 @@ impl Engine for DockerEngine {
         let engine = self.clone();
         let mut filters = label_filter(label, Some(value));
         filters.insert("type".to_owned(), vec!["container".to_owned()]);
-        Box::pin(async_stream(move |sender| async move {
+        Box::pin(stream::owned(move |sender| async move {
             let options = query::EventsOptions { filters: Some(filters), ..Default::default() };
             let docker = match engine.docker() {
                 Ok(docker) => docker,
@@ -743,26 +584,4 @@ fn with_tail(error: &str, last_lines: &[String]) -> String {
         text.push_str(line);
     }
     text
-}
-
-/// A stream that a task feeds. The task ends with the stream: its next send fails.
-fn async_stream<T, F, Fut>(feed: F) -> impl Stream<Item = T> + Send
-where
-    T: Send + 'static,
-    F: FnOnce(tokio::sync::mpsc::Sender<T>) -> Fut + Send + 'static,
-    Fut: Future<Output = ()> + Send + 'static,
-{
-    let (sender, receiver) = tokio::sync::mpsc::channel(16);
-    let task = tokio::spawn(feed(sender));
-    stream::unfold((receiver, AbortOnDrop(task)), |(mut receiver, task)| async move {
-        receiver.recv().await.map(|item| (item, (receiver, task)))
-    })
-}
-
-struct AbortOnDrop(tokio::task::JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
