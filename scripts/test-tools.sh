@@ -5,6 +5,7 @@
 # iproute2, procps network namespaces and processes of engines that tests start for themselves
 # xfsprogs         file systems with reflinks
 # nginx-light, wrk what the benchmark compares the gateway with
+# chromium         the browser that looks at the sites
 # docker-compose   checks that the Compose files mean to it what they mean to arenad
 set -eu
 
@@ -24,6 +25,7 @@ need nginx nginx-light
 need wrk wrk
 need docker-compose docker-compose
 need mkfs.xfs xfsprogs
+need chromium chromium
 
 # A dynamically linked busybox does not run in an empty image.
 if [ -x /bin/busybox ] && ldd /bin/busybox 2>/dev/null | grep -q '=>'; then
