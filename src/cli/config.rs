@@ -31,8 +31,10 @@ pub fn config(global: &Global, args: &ConfigArgs) -> Result<u8, Failure> {
 pub fn validate(global: &Global, args: &DefinitionArgs) -> Result<u8, Failure> {
     let found = load(args)?;
     let environment = &found.loaded.environment;
-    if !global.json {
-        let sites: Vec<&str> = environment.sites.iter().map(|site| site.name.as_str()).collect();
+    let sites: Vec<&str> = environment.sites.iter().map(|site| site.name.as_str()).collect();
+    if global.json {
+        output::print_json(&serde_json::json!({ "name": environment.name.as_str(), "sites": sites }))?;
+    } else {
         println!("{} is valid: {}", environment.name, sites.join(", "));
     }
     Ok(exit_code::OK)

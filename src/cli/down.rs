@@ -6,8 +6,8 @@ use reqwest::Method;
 
 use super::args::{DownArgs, Global};
 use super::client::Client;
-use super::exit_code;
 use super::failure::Failure;
+use super::{exit_code, output};
 use crate::wire::{DownRequest, Status};
 
 /// Takes sites down. A daemon that `arenad up` started ends with its last environment.
@@ -16,6 +16,9 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
     let was_running = client.is_running().await;
     if !was_running && !client.state_dir().join("arenad.db").exists() {
         say(global, "nothing is up");
+        if global.json {
+            output::print_json(&serde_json::json!({ "environments": [], "purged": false }))?;
+        }
         return Ok(exit_code::OK);
     }
     if args.purge && !args.yes && !confirmed(&client)? {
@@ -25,7 +28,9 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
     client.ensure_daemon(&args.engine).await?;
     let status = client.status().await?;
     let chosen = choose(&status, args)?;
+    let mut taken = Vec::new();
     for (environment, sites) in chosen {
+        taken.push(environment.clone());
         say(global, &format!("taking {environment} down"));
         let request = DownRequest { sites, purge: args.purge };
         let path = format!("/v1/environments/{environment}/down");
@@ -41,7 +46,7 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
     let status = client.status().await?;
     if status.environments.is_empty() {
         if args.purge {
-            purge_snapshots(&client).await?;
+            client.run(Method::POST, "/v1/purge", &serde_json::json!({})).await?;
         }
         if status.daemon.background {
             client.stop_daemon().await?;
@@ -50,6 +55,9 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
             }
         }
         say(global, "nothing is up any more");
+    }
+    if global.json {
+        output::print_json(&serde_json::json!({ "environments": taken, "purged": args.purge }))?;
     }
     Ok(exit_code::OK)
 }
@@ -96,16 +104,6 @@ fn confirmed(client: &Client) -> Result<bool, Failure> {
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
-}
-
-/// Snapshots of environments that are no longer up.
-async fn purge_snapshots(client: &Client) -> Result<(), Failure> {
-    let found: crate::wire::Snapshots = client.json(Method::GET, "/v1/snapshots").await?;
-    for snapshot in found.snapshots {
-        let path = format!("/v1/snapshots/{}", snapshot.id);
-        client.run(Method::DELETE, &path, &serde_json::json!({})).await?;
-    }
-    Ok(())
 }
 
 /// Only what arenad made: a state directory that someone put other things into is kept.

@@ -31,6 +31,18 @@ impl Failure {
         self
     }
 
+    /// Prints it on standard error as one JSON object, for programs that asked for JSON.
+    ///
+    /// Shape: `{"error", "causes": […], "hint", "exit_code"}`.
+    pub fn print_json(&self) {
+        let causes: Vec<String> = self.error.chain().skip(1).map(ToString::to_string).collect();
+        let error = self.error.to_string();
+        eprintln!(
+            "{}",
+            serde_json::json!({ "error": error, "causes": causes, "hint": self.hint, "exit_code": self.code })
+        );
+    }
+
     /// Prints it on standard error. A message that already shows its cause does not show it twice.
     pub fn print(&self) {
         eprintln!("error: {}", self.error);

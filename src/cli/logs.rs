@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::{exit_code, find, output};
 use crate::wire::{Event, Events};
 
-/// Shows the logs of a site's containers.
+/// Shows the logs of a site's containers. `--json` prints one object per line.
 pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let status = client.status().await?;
@@ -30,9 +30,21 @@ pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
     }
     let path = format!("/v1/environments/{}/sites/{}/logs?{query}", site.environment, site.name);
     let mut chunks = client.stream(&path).await?.bytes_stream();
+    let mut rest = Vec::new();
     while let Some(chunk) = until_interrupted(chunks.next()).await.flatten() {
+        let chunk = chunk?;
         let mut out = std::io::stdout().lock();
-        out.write_all(&chunk?)?;
+        if global.json {
+            rest.extend_from_slice(&chunk);
+            while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = rest.drain(..=end).collect();
+                let text = String::from_utf8_lossy(&line);
+                let shown = serde_json::json!({ "site": site.name, "line": text.trim_end_matches('\n') });
+                writeln!(out, "{shown}")?;
+            }
+        } else {
+            out.write_all(&chunk)?;
+        }
         out.flush()?;
     }
     Ok(exit_code::OK)

@@ -31,7 +31,10 @@ pub async fn run() -> u8 {
         Ok(code) => code,
         Err(failure) if is_closed_pipe(&failure) => exit_code::OK,
         Err(failure) => {
-            failure.print();
+            match cli.global.json {
+                true => failure.print_json(),
+                false => failure.print(),
+            }
             failure.code
         }
     }

@@ -71,5 +71,8 @@ async fn remove(client: &Client, global: &Global, args: &RmArgs) -> Result<u8, F
             println!("{id}");
         }
     }
+    if global.json {
+        output::print_json(&serde_json::json!({ "removed": args.snapshots }))?;
+    }
     Ok(exit_code::OK)
 }

@@ -50,6 +50,9 @@ pub enum EnvironmentError {
     /// Public ports are taken.
     #[error("open the public ports: {}", list_taken(.0))]
     PortsTaken(Vec<TakenPort>),
+    /// A purge was asked for while environments are up.
+    #[error("purge: {} is up", .0.join(", "))]
+    StillUp(Vec<String>),
     /// An instance did not take the request.
     #[error(transparent)]
     Ask(#[from] AskError),
@@ -352,19 +355,38 @@ impl Environments {
         let built = sites.iter().flat_map(|site| &site.services).filter(|service| service.build.is_some());
         let mut tags: BTreeSet<String> = built.map(|service| service.image.clone()).collect();
         tags.retain(|tag| !still_needed.contains(tag));
-        let ours = &self.shared.installation;
-        let owner = |image: &Image| image.labels.get(labels::INSTALLATION).cloned();
+        // An installation that has snapshots may come up again and want its images. One that has none is gone.
+        let snapshots = engine.images(labels::ROLE, Some(labels::ROLE_SNAPSHOT)).await?;
+        let others: BTreeSet<String> =
+            snapshots.iter().filter_map(owner).filter(|owner| *owner != self.shared.installation).collect();
         for tag in tags {
             if let Some(image) = engine.image(&tag).await?
-                && owner(&image).is_none_or(|owner| owner == *ours)
+                && owner(&image).is_none_or(|owner| !others.contains(&owner))
             {
                 remove_unused(engine, &image.id).await?;
             }
         }
-        if !still_needed.is_empty() {
-            return Ok(());
+        if still_needed.is_empty() { self.purge_images().await } else { Ok(()) }
+    }
+
+    /// Removes all snapshots and all images that were built here; refused while anything is up.
+    pub async fn purge_all(&self) -> Result<(), EnvironmentError> {
+        let _turn = self.change.lock().await;
+        let up: Vec<String> = self.read(|running| running.keys().cloned().collect());
+        if !up.is_empty() {
+            return Err(EnvironmentError::StillUp(up));
         }
-        // Earlier builds, whose tags went to later ones. Snapshots inherit their labels, but have rows of their own.
+        for stored in self.shared.store.snapshots().await? {
+            snapshot::remove(&self.shared, &stored).await?;
+        }
+        self.purge_images().await
+    }
+
+    /// Removes the images that this installation built, once nothing is up that needs them.
+    async fn purge_images(&self) -> Result<(), EnvironmentError> {
+        let engine = self.shared.engine.as_ref();
+        let ours = &self.shared.installation;
+        // Snapshots inherit the labels of what they were taken from, but have rows of their own.
         for image in engine.images(labels::INSTALLATION, Some(ours)).await? {
             let is_built = image.labels.contains_key(labels::BUILD_INPUTS) && !image.labels.contains_key(labels::ROLE);
             if is_built {
@@ -373,8 +395,8 @@ impl Environments {
         }
         // Stages of multi-stage builds and the base that all stood on belong to nobody: they stay for as long as another
         // installation may build on them.
-        let mut all = engine.images(labels::INSTALLATION, None).await?.into_iter();
-        if all.any(|image| owner(&image).is_some_and(|owner| owner != *ours)) {
+        let all = engine.images(labels::INSTALLATION, None).await?;
+        if all.iter().filter_map(owner).any(|owner| owner != *ours) {
             return Ok(());
         }
         for label in [labels::BUILD_STAGE, labels::BASE] {
@@ -461,6 +483,11 @@ impl Environments {
             }
         });
     }
+}
+
+/// The installation that an image belongs to.
+fn owner(image: &Image) -> Option<String> {
+    image.labels.get(labels::INSTALLATION).cloned()
 }
 
 async fn remove_unused(engine: &dyn crate::engine::Engine, id: &str) -> Result<(), crate::engine::EngineError> {

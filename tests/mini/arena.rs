@@ -94,7 +94,9 @@ impl Drop for Arena {
         }
         // The snapshots: `down --purge` would remove the built images too, which others share.
         let label = format!("label=dev.arenad.installation={installation}");
-        let script = format!("docker images -q --filter {label} | sort -u | xargs -r docker rmi -f >/dev/null 2>&1");
+        let script = format!(
+            "docker images -q --filter {label} --filter label=dev.arenad.role=snapshot | sort -u | xargs -r docker rmi -f >/dev/null 2>&1"
+        );
         let _ = Command::new("sh").args(["-c", &script]).status();
     }
 }

@@ -80,3 +80,9 @@ pub(super) async fn down(
     }
     Ok(StatusCode::NO_CONTENT)
 }
+
+/// `POST /v1/purge`; snapshots and built images go, once nothing is up.
+pub(super) async fn purge(State(api): State<Arc<Api>>) -> Result<StatusCode, ApiError> {
+    api.environments.purge_all().await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -133,6 +133,9 @@ impl From<EnvironmentError> for ApiError {
             EnvironmentError::UnknownSite { .. } => Self::new(StatusCode::NOT_FOUND, "unknown_site", detail),
             EnvironmentError::PortsTaken(_) => Self::new(StatusCode::CONFLICT, "ports_taken", detail)
                 .hint("stop what holds them, or change `public.port` of the sites"),
+            EnvironmentError::StillUp(_) => {
+                Self::new(StatusCode::CONFLICT, "still_up", detail).hint("take it down first with `arenad down`")
+            }
             EnvironmentError::Ask(error) => error.into(),
             EnvironmentError::Store(error) => error.into(),
             EnvironmentError::Baseline(error) => error.into(),

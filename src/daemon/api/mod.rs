@@ -58,6 +58,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/environments/{environment}/resets", post(environments::reset))
         .route("/v1/environments/{environment}/sites/{site}/logs", get(logs::logs))
         .route("/v1/environments/{environment}/sites/{site}/snapshots", post(snapshots::take))
+        .route("/v1/purge", post(environments::purge))
         .route("/v1/operations/{id}", get(operations::operation))
         .route("/v1/resets/{id}", get(operations::reset))
         .route("/v1/snapshots", get(snapshots::list))
