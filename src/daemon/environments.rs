@@ -106,6 +106,7 @@ pub struct Environments {
     running: RwLock<BTreeMap<String, Running>>,
     stranded: AllStranded,
     change: tokio::sync::Mutex<()>,
+    suspects: tokio::sync::Mutex<reconcile::Suspects>,
 }
 
 impl Environments {
@@ -116,6 +117,7 @@ impl Environments {
             running: RwLock::default(),
             stranded: AllStranded::default(),
             change: tokio::sync::Mutex::default(),
+            suspects: tokio::sync::Mutex::default(),
         }
     }
 
@@ -182,10 +184,12 @@ impl Environments {
         handles.filter(works).map(|handle| handle.id.to_string()).collect()
     }
 
-    /// Removes what is left over in the engine.
-    pub async fn reconcile(&self) {
+    /// Removes what is left over in the engine: at a daemon's start at once, later after a grace period.
+    pub async fn reconcile(&self, at_start: bool) {
         let _turn = self.change.lock().await;
-        if let Err(error) = reconcile::pass(&self.shared, || self.busy()).await {
+        let mut suspects = self.suspects.lock().await;
+        let suspects = (!at_start).then_some(&mut *suspects);
+        if let Err(error) = reconcile::pass(&self.shared, || self.busy(), suspects).await {
             tracing::warn!(error = describe(&error), "reconciliation did not come to its end");
         }
     }

@@ -151,7 +151,7 @@ impl Daemon {
             started_at: Timestamp::now(),
             stop: stop.clone(),
         });
-        environments.reconcile().await;
+        environments.reconcile(true).await;
         environments.restore().await?;
         tasks::spawn(&shared, &environments, host, folders);
         let socket = server::listen_unix(&shared.state_dir.socket(), settings.socket_group)?;

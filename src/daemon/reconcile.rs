@@ -39,34 +39,55 @@ fn labelled(name: &str, labels: &std::collections::BTreeMap<String, String>) -> 
     })
 }
 
-/// Removes what is left over; returns how many things went. `busy` names the instances that operations work on.
-pub async fn pass(shared: &Shared, busy: impl Fn() -> BTreeSet<String> + Send) -> Result<usize, ReconcileError> {
+/// What the last pass found left over. A thing goes when two passes in a row find it so: that is its grace period.
+pub type Suspects = BTreeSet<String>;
+
+/// Removes what is left over; returns how many things went. `busy` names the instances that operations work on. Without
+/// `suspects` there is no grace: right at a daemon's start, when its lock proves that nobody is at work.
+pub async fn pass(
+    shared: &Shared,
+    busy: impl Fn() -> BTreeSet<String> + Send,
+    suspects: Option<&mut Suspects>,
+) -> Result<usize, ReconcileError> {
     let engine = shared.engine.as_ref();
     let ours = &shared.installation;
-    let mut removed = Vec::new();
     // Listed before the rows are read: a generation has its row before its first container, so that whatever is made in
     // between is on neither list, and what was being made is that of an operation that is busy or has ended.
     let containers = engine.containers(labels::INSTALLATION, ours).await?;
     let networks = engine.networks(labels::INSTALLATION, ours).await?;
     let volumes = engine.volumes(labels::INSTALLATION, ours).await?;
     let known = known(shared, busy()).await?;
-    for container in containers {
-        if labelled(&container.name, &container.labels).is_some_and(|thing| known.is_orphan(&thing)) {
+    let is_left_over = |name: &str, labels| labelled(name, labels).is_some_and(|thing| known.is_orphan(&thing));
+    let mut found = Suspects::new();
+    let mut due = |name: String| -> bool {
+        let is_due = suspects.as_ref().is_none_or(|before| before.contains(&name));
+        found.insert(name);
+        is_due
+    };
+    let mut removed = Vec::new();
+    for container in containers.iter().filter(|found| is_left_over(&found.name, &found.labels)) {
+        let name = format!("container {}", container.name);
+        if due(name.clone()) {
             engine.remove(&container.handle).await?;
-            removed.push(format!("container {}", container.name));
+            removed.push(name);
         }
     }
-    for network in networks {
-        if labelled(&network.name, &network.labels).is_some_and(|thing| known.is_orphan(&thing)) {
+    for network in networks.iter().filter(|found| is_left_over(&found.name, &found.labels)) {
+        let name = format!("network {}", network.name);
+        if due(name.clone()) {
             engine.remove_network(&network.name).await?;
-            removed.push(format!("network {}", network.name));
+            removed.push(name);
         }
     }
-    for volume in volumes {
-        if labelled(&volume.name, &volume.labels).is_some_and(|thing| known.is_orphan(&thing)) {
+    for volume in volumes.iter().filter(|found| is_left_over(&found.name, &found.labels)) {
+        let name = format!("volume {}", volume.name);
+        if due(name.clone()) {
             engine.remove_volume(&volume.name).await?;
-            removed.push(format!("volume {}", volume.name));
+            removed.push(name);
         }
+    }
+    if let Some(suspects) = suspects {
+        *suspects = found;
     }
     if known.busy.is_empty() {
         removed.extend(images(shared).await?);

@@ -45,7 +45,7 @@ pub fn spawn(
     shared.tasks.spawn(on_schedule(shared.clone(), RECONCILE, move || {
         let environments = reconciled.clone();
         async move {
-            environments.reconcile().await;
+            environments.reconcile(false).await;
             if let Err(error) = environments.restore().await {
                 tracing::warn!(error = describe(&error), "environments could not be taken up again");
             }
