@@ -24,17 +24,35 @@ answers() {
         curl -fsS --max-time 5 --unix-socket "$socket" http://localhost/_ping >/dev/null 2>&1
 }
 
+# Whether the process that a pid file names lives and is the one meant. One that was killed and not yet reaped does not
+# live, and neither does an engine that someone runs beside the machine's count.
+lives() { # file, process name
+    pid=$(tr -cd 0-9 <"$1" 2>/dev/null) || return 1
+    [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null || true)" = "$2" ] || return 1
+    state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$pid/status" 2>/dev/null || true)
+    [ -n "$state" ] && [ "$state" != Z ] && [ "$state" != X ]
+}
+
 # A pid file outlives a machine that was switched off hard. dockerd then refuses to start if the
 # number belongs to any living process, so only a file that names a living engine may stay.
 drop_stale_pid() { # file, process name
     [ -f "$1" ] || return 0
-    pid=$(tr -cd 0-9 <"$1")
-    if [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null || true)" = "$2" ]; then
-        return 0
-    fi
+    ! lives "$1" "$2" || return 0
     say "removing $1, left behind by a $2 that is gone"
     rm -f "$1"
 }
+
+start_dockerd() {
+    drop_stale_pid /var/run/docker.pid dockerd
+    drop_stale_pid /var/run/docker/containerd/containerd.pid containerd
+    say "starting dockerd in the background, log in $log"
+    # Its own session, so that it survives the terminal that started it.
+    setsid dockerd >>"$log" 2>&1 </dev/null &
+    started=$((started + 1))
+    begun=$(date +%s)
+}
+started=0
+begun=0
 
 answers && exit 0
 
@@ -55,14 +73,10 @@ if [ -d /run/systemd/system ]; then
     say "starting the engine through systemd"
     systemctl start docker || fail "systemctl could not start docker; see: journalctl -u docker"
     log=
-elif pgrep -x dockerd >/dev/null 2>&1; then
+elif lives /var/run/docker.pid dockerd; then
     say "dockerd runs but does not answer yet, waiting for it"
 else
-    drop_stale_pid /var/run/docker.pid dockerd
-    drop_stale_pid /var/run/docker/containerd/containerd.pid containerd
-    say "starting dockerd in the background, log in $log"
-    # Its own session, so that it survives the terminal that started it.
-    setsid dockerd >>"$log" 2>&1 </dev/null &
+    start_dockerd
 fi
 
 deadline=$(($(date +%s) + timeout))
@@ -76,6 +90,10 @@ until answers; do
             say "see: journalctl -u docker"
         fi
         exit 1
+    fi
+    # The one that was waited for may have been on its way out. A new one gets some seconds to write its pid file.
+    if [ -n "$log" ] && [ "$started" -lt 3 ] && [ "$(date +%s)" -ge $((begun + 5)) ] && ! lives /var/run/docker.pid dockerd; then
+        start_dockerd
     fi
     sleep 0.2
 done
