@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::scope::Scope;
 use super::values::period_text;
+use crate::domain::hex::hex;
 use crate::domain::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
 use crate::domain::site::{
     BaselineSpec, ConfigureAction, Database, DatabaseEngine, DependencyCondition, Environment, ExecStep, HttpStep,
@@ -32,7 +33,7 @@ pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
     });
     inputs.sort_all_objects();
     let digest = Sha256::digest(inputs.to_string().as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&digest)
 }
 
 /// Both files in their own forms; passwords as the environment file writes them.

@@ -13,6 +13,7 @@ use tokio::io::AsyncWriteExt;
 use tokio_util::io::ReaderStream;
 
 use super::{Blueprint, LaunchError};
+use crate::domain::hex::hex;
 use crate::domain::ids::ServiceName;
 use crate::domain::site::{MountSpec, Site};
 use crate::engine::{Engine, EngineHandle, labels};
@@ -140,7 +141,7 @@ async fn save(engine: &dyn Engine, handle: &EngineHandle, path: &str, folder: &P
         file.write_all(&chunk).await.map_err(at("write the volume archive")(partial.clone()))?;
     }
     file.sync_all().await.map_err(at("write the volume archive")(partial.clone()))?;
-    let name = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let name = hex(&digest.finalize());
     let file = folder.join(format!("{name}.tar"));
     tokio::fs::rename(&partial, &file).await.map_err(at("name the volume archive")(file.clone()))?;
     Ok(file)

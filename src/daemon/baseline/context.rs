@@ -8,6 +8,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use sha2::{Digest, Sha256};
 use walkdir::WalkDir;
 
+use crate::domain::hex::hex;
 use crate::domain::site::BuildSpec;
 
 /// Why a context could not be packed.
@@ -67,7 +68,7 @@ pub fn pack(build: &BuildSpec) -> Result<Context, ContextError> {
     for (key, value) in &build.args {
         digest.update(format!("{key}={value}\0"));
     }
-    let inputs = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let inputs = hex(&digest.finalize());
     Ok(Context { archive, inputs })
 }
 

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use self::images::ImageError;
 use super::shared::Shared;
 use super::store::{StoreError, StoredSnapshot};
+use crate::domain::hex::hex;
 use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
 use crate::domain::site::Site;
@@ -130,7 +131,7 @@ fn key(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String {
     for (service, image) in images {
         digest.update(format!("\0{service}={}", image.id));
     }
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&digest.finalize())
 }
 
 async fn make(

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::{BaselineError, steps};
 use crate::daemon::shared::Shared;
 use crate::daemon::store::StoredSnapshot;
+use crate::domain::hex::hex;
 use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
 use crate::domain::site::Site;
@@ -107,7 +108,7 @@ pub async fn store(
         Purpose::Named { name } => (None, Some(name)),
     };
     let snapshot = StoredSnapshot {
-        id: digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect(),
+        id: hex(&digest.finalize()[..8]),
         environment: id.environment.to_string(),
         site: site.name.to_string(),
         baseline_key,
