@@ -17,6 +17,7 @@ use super::stranded::{AllStranded, Stranded};
 use crate::definition::{self, Diagnostics, SourceFile, Sources};
 use crate::domain::ids::{EnvironmentName, SiteName};
 use crate::domain::instance::{InstanceId, Trouble};
+use crate::domain::reconcile::Suspects;
 use crate::domain::request_queue::Request;
 use crate::domain::site::{Environment, Site};
 use crate::engine::{EngineEvent, Image, labels};
@@ -106,7 +107,7 @@ pub struct Environments {
     running: RwLock<BTreeMap<String, Running>>,
     stranded: AllStranded,
     change: tokio::sync::Mutex<()>,
-    suspects: tokio::sync::Mutex<reconcile::Suspects>,
+    suspects: tokio::sync::Mutex<Suspects>,
 }
 
 impl Environments {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::baseline::{BaselineError, snapshot};
 use super::shared::Shared;
 use super::store::StoreError;
-use crate::domain::reconcile::{Known, Labelled};
+use crate::domain::reconcile::{Known, Labelled, Suspects};
 use crate::engine::{EngineError, labels};
 use crate::probes::describe;
 
@@ -39,15 +39,12 @@ fn labelled(name: &str, labels: &std::collections::BTreeMap<String, String>) -> 
     })
 }
 
-/// What the last pass found left over. A thing goes when two passes in a row find it so: that is its grace period.
-pub type Suspects = BTreeSet<String>;
-
 /// Removes what is left over; returns how many things went. `busy` names the instances that operations work on. Without
 /// `suspects` there is no grace: right at a daemon's start, when its lock proves that nobody is at work.
 pub async fn pass(
     shared: &Shared,
     busy: impl Fn() -> BTreeSet<String> + Send,
-    suspects: Option<&mut Suspects>,
+    mut suspects: Option<&mut Suspects>,
 ) -> Result<usize, ReconcileError> {
     let engine = shared.engine.as_ref();
     let ours = &shared.installation;
@@ -58,36 +55,31 @@ pub async fn pass(
     let volumes = engine.volumes(labels::INSTALLATION, ours).await?;
     let known = known(shared, busy()).await?;
     let is_left_over = |name: &str, labels| labelled(name, labels).is_some_and(|thing| known.is_orphan(&thing));
-    let mut found = Suspects::new();
-    let mut due = |name: String| -> bool {
-        let is_due = suspects.as_ref().is_none_or(|before| before.contains(&name));
-        found.insert(name);
-        is_due
-    };
+    let mut is_due = |name: &str| suspects.as_mut().is_none_or(|suspects| suspects.note(name));
     let mut removed = Vec::new();
     for container in containers.iter().filter(|found| is_left_over(&found.name, &found.labels)) {
         let name = format!("container {}", container.name);
-        if due(name.clone()) {
+        if is_due(&name) {
             engine.remove(&container.handle).await?;
             removed.push(name);
         }
     }
     for network in networks.iter().filter(|found| is_left_over(&found.name, &found.labels)) {
         let name = format!("network {}", network.name);
-        if due(name.clone()) {
+        if is_due(&name) {
             engine.remove_network(&network.name).await?;
             removed.push(name);
         }
     }
     for volume in volumes.iter().filter(|found| is_left_over(&found.name, &found.labels)) {
         let name = format!("volume {}", volume.name);
-        if due(name.clone()) {
+        if is_due(&name) {
             engine.remove_volume(&volume.name).await?;
             removed.push(name);
         }
     }
     if let Some(suspects) = suspects {
-        *suspects = found;
+        suspects.end_pass();
     }
     if known.busy.is_empty() {
         removed.extend(images(shared).await?);

@@ -37,9 +37,41 @@ impl Known {
     }
 }
 
+/// The grace period of left-over things: one goes when two passes in a row find it so.
+#[derive(Debug, Default)]
+pub struct Suspects {
+    before: BTreeSet<String>,
+    now: BTreeSet<String>,
+}
+
+impl Suspects {
+    /// Notes that this pass finds a thing left over; says whether the last one did too.
+    pub fn note(&mut self, name: &str) -> bool {
+        self.now.insert(name.to_owned());
+        self.before.contains(name)
+    }
+
+    /// Ends a pass: what it found is what the next one compares with.
+    pub fn end_pass(&mut self) {
+        self.before = std::mem::take(&mut self.now);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thing_goes_when_two_passes_in_a_row_find_it() {
+        let mut suspects = Suspects::default();
+        assert!(!suspects.note("container a"));
+        suspects.end_pass();
+        assert!(suspects.note("container a"));
+        assert!(!suspects.note("network b"));
+        suspects.end_pass();
+        suspects.end_pass();
+        assert!(!suspects.note("network b"), "a pass in between did not find it");
+    }
 
     fn thing(instance: &str, generation: u64, is_builder: bool) -> Labelled {
         Labelled { name: "x".into(), instance: instance.into(), generation, is_builder }
