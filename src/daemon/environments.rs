@@ -398,16 +398,14 @@ impl Environments {
                 remove_unused(engine, &image.id).await?;
             }
         }
-        // Stages of multi-stage builds and the base that all stood on belong to nobody: they stay for as long as another
-        // installation may build on them.
+        // Stages of multi-stage builds belong to nobody: they stay for as long as another installation may build on them.
+        // The base that all stand on is not ours: scripts/base-image.sh made it.
         let all = engine.images(labels::INSTALLATION, None).await?;
         if all.iter().filter_map(owner).any(|owner| owner != *ours) {
             return Ok(());
         }
-        for label in [labels::BUILD_STAGE, labels::BASE] {
-            for image in engine.images(label, None).await? {
-                remove_unused(engine, &image.id).await?;
-            }
+        for image in engine.images(labels::BUILD_STAGE, None).await? {
+            remove_unused(engine, &image.id).await?;
         }
         Ok(())
     }

@@ -25,8 +25,6 @@ pub const BUILD_INPUTS: &str = "dev.arenad.build-inputs";
 pub const BUILD_STAGE: &str = "dev.arenad.build-stage";
 /// On volumes: the path at which the volume is mounted.
 pub const MOUNT_TARGET: &str = "dev.arenad.mount-target";
-/// On base images that `scripts/base-image.sh` makes.
-pub const BASE: &str = "dev.arenad.base";
 
 /// The role of a serving or standby instance's containers.
 pub const ROLE_INSTANCE: &str = "instance";

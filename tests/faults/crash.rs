@@ -190,7 +190,8 @@ fn down_removes_what_a_new_daemon_cannot_serve_any_more() {
     let world = World::single("strand");
     world.up();
     world.signal_daemon(Signal::KILL);
-    let thief = std::net::TcpListener::bind(("127.0.0.1", world.port)).unwrap();
+    // A process that was killed frees its lock before its sockets.
+    let thief = within("the port", PATIENCE, || std::net::TcpListener::bind(("127.0.0.1", world.port)).ok());
     world.run(&["up", &world.name]).code(1).says("is held by");
     assert_eq!(world.engine.containers(&world.label()).len(), 1, "it waits for its port");
     let status = world.run(&["status"]).code(3);
