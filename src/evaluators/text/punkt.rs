@@ -1,0 +1,181 @@
+//! Where sentences end: the Punkt algorithm as NLTK runs it, for text that is in lower case already.
+//!
+//! Evaluators tokenise answers only after they have been lower-cased, so the parts of the algorithm that look at capital
+//! letters can never decide anything and are left out.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use fancy_regex::Regex;
+
+use super::punkt_english::{ABBREVIATIONS, COLLOCATIONS, SENTENCE_STARTERS};
+
+/// Characters that end a word wherever they stand.
+const NON_WORD: &str = r#"[)";}\]*:@'({\[?!]"#;
+/// Dashes and ellipses, which are one token each.
+const MULTI_CHAR: &str = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)";
+
+static WORD: LazyLock<Regex> = LazyLock::new(|| {
+    let word_start = r#"[^("`{\[:;&#*@)}\]\-,]"#;
+    pattern(&format!(
+        r"{MULTI_CHAR}|(?={word_start})\S+?(?=\s|$|{NON_WORD}|{MULTI_CHAR}|,(?=$|\s|{NON_WORD}|{MULTI_CHAR}))|\S"
+    ))
+});
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^-?[.,]?\d[\d,.\-]*\.?$"));
+static INITIAL: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[^\W\d]\.$"));
+static CLOSING: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^["')\]}]+?(?:\s+|(?=--)|(?m:$))"#));
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("a pattern of ours")
+}
+
+/// The sentences of a text in lower case, without the white space between them.
+pub(super) fn sentences(text: &str) -> Vec<&str> {
+    let slices = slices(text);
+    let mut sentences = Vec::new();
+    // Closing quotes and brackets after a full stop belong to the sentence that they end.
+    let mut taken = 0;
+    for (index, slice) in slices.iter().enumerate() {
+        let start = slice.start + taken;
+        taken = 0;
+        let mut end = slice.end;
+        if let Some(next) = slices.get(index + 1)
+            && let Ok(Some(found)) = CLOSING.find(text.get(next.clone()).unwrap_or_default())
+        {
+            end = next.start + found.as_str().trim_end().len();
+            taken = found.end();
+        }
+        sentences.extend(text.get(start..end).filter(|sentence| !sentence.is_empty()));
+    }
+    sentences
+}
+
+fn slices(text: &str) -> Vec<Range<usize>> {
+    let mut slices = Vec::new();
+    let mut last_break = 0;
+    for end in candidates(text) {
+        let context = &text[end.context.clone()];
+        if ends_sentence(context) {
+            slices.push(last_break..end.at + 1);
+            last_break = end.next.unwrap_or(end.at + 1);
+        }
+    }
+    slices.push(last_break..text.trim_end().len());
+    slices
+}
+
+/// A full stop, question mark or exclamation mark that may end a sentence.
+struct Candidate {
+    /// Where it stands.
+    at: usize,
+    /// The word before it up to the word after it.
+    context: Range<usize>,
+    /// Where the next word begins, if white space lies between.
+    next: Option<usize>,
+}
+
+/// Several marks in a row after one word are one candidate: the last of them.
+fn candidates(text: &str) -> Vec<Candidate> {
+    let mut found: Vec<Candidate> = Vec::new();
+    let mut previous = 0..0;
+    for (at, _) in text.match_indices(['.', '?', '!']) {
+        let Some((after, next)) = following(text, at + 1) else { continue };
+        // The word before: back to the last white space, but not beyond the word before the previous mark.
+        let space = text[previous.end..at].rfind([' ', '\t', '\n', '\r', '\x0b', '\x0c']).filter(|index| *index > 0);
+        let start = space.map_or(previous.start, |index| previous.end + index + 1);
+        if start < previous.end {
+            found.pop();
+        }
+        previous = start..at;
+        found.push(Candidate { at, context: start..after, next });
+    }
+    found
+}
+
+/// Where what follows a mark ends, and where its word begins if white space comes first; nothing if the text goes on
+/// without a break, or ends.
+fn following(text: &str, from: usize) -> Option<(usize, Option<usize>)> {
+    let rest = &text[from..];
+    let first = rest.chars().next()?;
+    if r#")";}]*:@'({[?!"#.contains(first) {
+        return Some((from + first.len_utf8(), None));
+    }
+    let word = rest.trim_start();
+    let begin = from + (rest.len() - word.len());
+    if begin == from || word.is_empty() {
+        return None;
+    }
+    let length = word.find(char::is_whitespace).unwrap_or(word.len());
+    Some((begin + length, Some(begin)))
+}
+
+/// Whether a sentence ends somewhere before the last token.
+fn ends_sentence(context: &str) -> bool {
+    let tokens: Vec<&str> = context.split('\n').flat_map(words).collect();
+    tokens.windows(2).any(|pair| is_break(pair[0], pair[1]))
+}
+
+fn words(line: &str) -> Vec<&str> {
+    WORD.find_iter(line).filter_map(Result::ok).map(|found| found.as_str()).collect()
+}
+
+/// Whether a sentence ends with a token, by what it is, and then by what follows.
+fn is_break(token: &str, next: &str) -> bool {
+    if !is_break_alone(token) {
+        // An abbreviation or an ellipsis ends a sentence only before a capital letter.
+        return false;
+    }
+    if !token.ends_with('.') {
+        return true;
+    }
+    let without_stop = kind(token).trim_end_matches_once('.');
+    let next_kind = kind(next);
+    let next_kind = if is_break_alone(next) { next_kind.trim_end_matches_once('.') } else { next_kind };
+    if COLLOCATIONS.contains(&(without_stop, next_kind)) {
+        return false;
+    }
+    let is_initial = INITIAL.is_match(token).unwrap_or_default();
+    let may_be_abbreviation = is_initial || without_stop == "##number##";
+    !(may_be_abbreviation && cannot_start(next, next_kind))
+}
+
+/// What the token alone says.
+fn is_break_alone(token: &str) -> bool {
+    if [".", "?", "!"].contains(&token) {
+        return true;
+    }
+    if !token.ends_with('.') || token.ends_with("..") {
+        return false;
+    }
+    let word = &token[..token.len() - 1];
+    let tail = word.rsplit('-').next().unwrap_or(word);
+    !ABBREVIATIONS.contains(word) && !ABBREVIATIONS.contains(tail)
+}
+
+/// The token as the model knows it: all numbers are one.
+fn kind(token: &str) -> &str {
+    if NUMBER.is_match(token).unwrap_or_default() { "##number##" } else { token }
+}
+
+/// Whether a sentence cannot begin with a token.
+fn cannot_start(token: &str, kind: &str) -> bool {
+    if [";", ":", ",", ".", "!", "?"].contains(&token) {
+        return true;
+    }
+    let is_lower = token.chars().next().is_some_and(char::is_lowercase);
+    is_lower && !SENTENCE_STARTERS.contains(&kind)
+}
+
+trait TrimOnce {
+    fn trim_end_matches_once(&self, end: char) -> &Self;
+}
+
+impl TrimOnce for str {
+    /// Without one final character, if it is that and not the only one.
+    fn trim_end_matches_once(&self, end: char) -> &Self {
+        match self.strip_suffix(end) {
+            Some(rest) if !rest.is_empty() => rest,
+            _ => self,
+        }
+    }
+}

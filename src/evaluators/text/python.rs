@@ -1,0 +1,136 @@
+//! Python's string methods and `str()`, where the benchmarks' verdicts hang on their details.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+/// What `str.strip()` takes away: Unicode's white space and the four information separators.
+fn is_space(c: char) -> bool {
+    c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
+}
+
+/// `str.strip()`.
+#[must_use]
+pub fn strip(text: &str) -> &str {
+    text.trim_matches(is_space)
+}
+
+/// `str(value)` of what a page's script returned: `None`, `True`, `['a', 'b']`, `{'a': 1}`, and texts as they are.
+#[must_use]
+pub fn to_str(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => repr(other),
+    }
+}
+
+/// `repr(value)`.
+#[must_use]
+pub fn repr(value: &Value) -> String {
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Number(number) => number_repr(number),
+        Value::String(text) => text_repr(text),
+        Value::Array(items) => format!("[{}]", items.iter().map(repr).collect::<Vec<_>>().join(", ")),
+        Value::Object(entries) => {
+            let entries: Vec<String> =
+                entries.iter().map(|(key, value)| format!("{}: {}", text_repr(key), repr(value))).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+    }
+}
+
+/// A browser's number that is whole arrives as a Python integer; `1e21` and larger as a float.
+fn number_repr(number: &serde_json::Number) -> String {
+    match number.as_f64() {
+        Some(float) if !number.is_i64() && !number.is_u64() => float_repr(float),
+        _ => number.to_string(),
+    }
+}
+
+/// `repr(float)`: the shortest digits that give the same number back, an exponent below 1e-4 and from 1e16 on.
+fn float_repr(float: f64) -> String {
+    let magnitude = float.abs();
+    if magnitude != 0.0 && !(1e-4..1e16).contains(&magnitude) {
+        let text = format!("{float:e}");
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let exponent: i32 = exponent.parse().unwrap_or_default();
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{digits}e{sign}{:02}", exponent.abs());
+    }
+    let text = float.to_string();
+    if text.contains('.') { text } else { text + ".0" }
+}
+
+/// A text in quotes: single ones, unless it has single and no double quotes in it.
+fn text_repr(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let mut out = String::from(quote);
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c == quote => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if is_printable(c) => out.push(c),
+            c => {
+                let code = u32::from(c);
+                let _ = match code {
+                    0..=0xff => write!(out, "\\x{code:02x}"),
+                    0x100..=0xffff => write!(out, "\\u{code:04x}"),
+                    _ => write!(out, "\\U{code:08x}"),
+                };
+            }
+        }
+    }
+    out.push(quote);
+    out
+}
+
+/// `str.isprintable()` of one character, as far as pages have such: controls, separators other than the blank, format
+/// characters and private use are not.
+fn is_printable(c: char) -> bool {
+    if c == ' ' {
+        return true;
+    }
+    let is_format = matches!(c, '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{180e}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{e000}'..='\u{f8ff}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{f0000}'..='\u{10ffff}');
+    !c.is_control() && !c.is_whitespace() && !is_format
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Expected values as CPython 3.11 prints them.
+    #[test]
+    fn values_print_as_in_python() {
+        let cases = [
+            (json!(null), "None"),
+            (json!(true), "True"),
+            (json!(5), "5"),
+            (json!(5.5), "5.5"),
+            (json!(1e22), "1e+22"),
+            (json!(1e-7), "1e-07"),
+            (json!(0.1), "0.1"),
+            (json!("a'b"), "a'b"),
+            (json!(["a", 'b']), "['a', 'b']"),
+            (json!(["it's"]), "[\"it's\"]"),
+            (json!(["it's \"x\""]), "['it\\'s \"x\"']"),
+            (json!(["a\n\u{a0}\u{200b}é"]), "['a\\n\\xa0\\u200bé']"),
+            (json!({"a": [1, null]}), "{'a': [1, None]}"),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(to_str(&value), expected);
+        }
+    }
+}

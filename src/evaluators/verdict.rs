@@ -1,0 +1,76 @@
+//! What evaluators say.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Whose rules are applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// Those of the benchmark's published code, quirks included.
+    Compat,
+    /// The same without the holes that let wrong answers pass or fail right ones.
+    Strict,
+}
+
+/// How an episode, or one check of it, is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The agent did it.
+    Passed,
+    /// Someone has to judge who is not there.
+    NeedsJudge,
+    /// It could not be found out: the environment was at fault, not the agent.
+    Inconclusive,
+    /// The profile cannot do this check; the reason says why.
+    Unsupported,
+    /// The agent did not do it.
+    Failed,
+}
+
+/// One thing that was checked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Check {
+    /// The benchmark's evaluator, such as `string_match`.
+    pub evaluator: &'static str,
+    /// The rule that was applied, such as `must_include`.
+    pub rule: String,
+    /// Where the value was found: a URL, a locator, or `answer`.
+    pub place: String,
+    /// What was expected.
+    pub expected: Value,
+    /// What was found; nothing if nobody could look.
+    pub found: Option<Value>,
+    /// Whether it fits.
+    pub verdict: Verdict,
+    /// Why it is neither passed nor failed.
+    pub reason: Option<String>,
+}
+
+/// A task's result under one profile.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// Whose rules.
+    pub profile: Profile,
+    /// The whole.
+    pub verdict: Verdict,
+    /// 1 if passed, 0 if failed; nothing if that is open.
+    pub score: Option<f64>,
+    /// The parts, in the order of the task.
+    pub checks: Vec<Check>,
+}
+
+impl Report {
+    /// A task passes when all of its checks do. One failed check settles it, whatever is open beside it.
+    #[must_use]
+    pub fn of(profile: Profile, checks: Vec<Check>) -> Self {
+        let verdict = checks.iter().map(|check| check.verdict).max().unwrap_or(Verdict::Passed);
+        let score = match verdict {
+            Verdict::Passed => Some(1.0),
+            Verdict::Failed => Some(0.0),
+            Verdict::NeedsJudge | Verdict::Inconclusive | Verdict::Unsupported => None,
+        };
+        Self { profile, verdict, score, checks }
+    }
+}
