@@ -48,6 +48,23 @@ pub struct Check {
     pub reason: Option<String>,
 }
 
+impl Check {
+    /// A check that could be made.
+    #[must_use]
+    pub fn of(evaluator: &'static str, rule: &str, place: &str, expected: Value, found: Value, fits: bool) -> Self {
+        let verdict = if fits { Verdict::Passed } else { Verdict::Failed };
+        Self {
+            evaluator,
+            rule: rule.to_owned(),
+            place: place.to_owned(),
+            expected,
+            found: Some(found),
+            verdict,
+            reason: None,
+        }
+    }
+}
+
 /// A task's result under one profile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {

@@ -2,7 +2,13 @@
 //!
 //! Source: web-arena-x/webarena `evaluation_harness/evaluators.py`, class `StringEvaluator`.
 
+use serde_json::Value;
+
+use super::task::{Eval, TaskError, text_of};
+use super::{Context, Told};
+use crate::evaluators::question::{Answer, Comparison, Question, Sameness};
 use crate::evaluators::text::{python, word_tokenize};
+use crate::evaluators::verdict::{Check, Verdict};
 
 /// Without white space around it and one pair of quotes, in lower case.
 #[must_use]
@@ -37,6 +43,25 @@ pub fn must_include(reference: &str, answer: &str, tokenize: bool) -> bool {
     if is_one_word { word_tokenize(&answer).contains(&reference) } else { answer.contains(&reference) }
 }
 
+/// What a judge has to be asked.
+pub(super) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
+    match eval.reference_answers.get("fuzzy_match") {
+        Some(Value::String(reference)) if reference == "N/A" => {
+            let is_settled = exact_match("N/A", &context.answer);
+            let question = Question::Judge(comparison(context, Sameness::Reason, &eval.string_note));
+            Ok(if is_settled { Vec::new() } else { vec![question] })
+        }
+        Some(Value::Array(references)) => references
+            .iter()
+            .map(|reference| {
+                let text = text_of("reference_answers.fuzzy_match", reference)?;
+                Ok(Question::Judge(comparison(context, Sameness::Answer, text)))
+            })
+            .collect(),
+        _ => Ok(Vec::new()),
+    }
+}
+
 /// Judges an answer. The entries of `reference_answers` all have to hold; unknown ones do not count.
 ///
 /// # Errors
@@ -64,7 +89,7 @@ pub fn string_match(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<C
                 for reference in references {
                     let text = text_of("reference_answers.fuzzy_match", reference)?;
                     let comparison = comparison(context, Sameness::Answer, text);
-                    checks.push(judged(context, rule, reference, told.ask(&Question::Judge(comparison))));
+                    checks.push(judged(context, rule, reference, &told.ask(&Question::Judge(comparison))));
                 }
             }
             ("exact_match" | "must_include" | "fuzzy_match", other) => {
@@ -83,7 +108,7 @@ fn not_achievable(context: &Context, eval: &Eval, told: &Told) -> Check {
         return check(context, "fuzzy_match", &expected, true);
     }
     let comparison = comparison(context, Sameness::Reason, &eval.string_note);
-    judged(context, "fuzzy_match", &expected, told.ask(&Question::Judge(comparison)))
+    judged(context, "fuzzy_match", &expected, &told.ask(&Question::Judge(comparison)))
 }
 
 fn comparison(context: &Context, kind: Sameness, reference: &str) -> Comparison {

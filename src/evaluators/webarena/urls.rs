@@ -4,8 +4,28 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
+use super::Context;
+use super::task::{Eval, TaskError};
+use crate::evaluators::verdict::Check;
+
 /// What separates alternatives.
 const OR: &str = " |OR| ";
+
+/// Judges where the agent ended.
+///
+/// # Errors
+///
+/// When the task names a rule that the benchmark does not have.
+pub fn url_match(context: &Context, eval: &Eval) -> Result<Vec<Check>, TaskError> {
+    let rule = eval.url_note.as_deref().unwrap_or("GOLD in PRED");
+    if rule != "GOLD in PRED" {
+        return Err(TaskError::new("url_note", "\"GOLD in PRED\"", &Value::from(rule)));
+    }
+    let (expected, found) = (Value::from(eval.reference_url.as_str()), Value::from(context.url.as_str()));
+    Ok(vec![Check::of("url_match", rule, "url", expected, found, gold_in_pred(&eval.reference_url, &context.url))])
+}
 
 /// Rule "GOLD in PRED": host and path of some alternative lie within those of the URL, and for every parameter of any
 /// alternative the URL has one of the alternatives' values. Scheme, `;parameters` and fragment do not count.
@@ -19,9 +39,8 @@ pub fn gold_in_pred(reference: &str, url: &str) -> bool {
     for (name, values) in references.iter().flat_map(|reference| &reference.query) {
         wanted.entry(name).or_default().extend(values.iter().map(String::as_str));
     }
-    let has = |name: &str, value: &str| {
-        found.query.get(name).is_some_and(|values| values.iter().any(|found| found == value))
-    };
+    let has =
+        |name: &str, value: &str| found.query.get(name).is_some_and(|values| values.iter().any(|found| found == value));
     is_base_found && wanted.iter().all(|(name, values)| values.iter().any(|value| has(name, value)))
 }
 

@@ -1,0 +1,69 @@
+//! Cases with what a benchmark's own code answered. `tests/vectors/README.md` says what they are and where they come from.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One case.
+#[derive(Deserialize)]
+struct Case {
+    id: String,
+    function: String,
+    input: Value,
+    expected: Value,
+}
+
+/// What a function of ours answered: a value, or the error that it could not.
+pub type Answer = Result<Value, String>;
+
+/// Runs all cases of a file; fails with one line per mismatch and a summary per function.
+pub fn run(file: &str, ours: impl Fn(&str, &Value) -> Answer) {
+    let folder = std::env::var_os("ARENAD_VECTORS_DIR")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors")), PathBuf::from);
+    let path = folder.join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut summary: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let case: Case =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{}: {error}: {line}", path.display()));
+        let answer = ours(&case.function, &case.input);
+        let fits = match (&answer, case.expected.get("error")) {
+            (Err(_), expected) => expected.is_some(),
+            (Ok(_), Some(_)) => false,
+            (Ok(value), None) => is_equal(value, &case.expected),
+        };
+        let (equal, all) = summary.entry(case.function.clone()).or_default();
+        *all += 1;
+        if fits {
+            *equal += 1;
+        } else {
+            println!("{} {} {}: expected {}, got {answer:?}", case.id, case.function, case.input, case.expected);
+        }
+    }
+    for (function, (equal, all)) in &summary {
+        println!("{file} {function}: {equal} of {all}");
+    }
+    let (equal, all) = summary.values().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    assert!(all > 0, "{} has cases", path.display());
+    assert_eq!(equal, all, "{file}: every case is answered as the benchmark does");
+}
+
+/// Numbers are equal within 1e-9; objects whatever the order of their keys.
+fn is_equal(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            let (one, other) = (one.as_f64().unwrap_or(f64::NAN), other.as_f64().unwrap_or(f64::NAN));
+            (one - other).abs() <= 1e-9
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_equal(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(key, value)| other.get(key).is_some_and(|other| is_equal(value, other)))
+        }
+        _ => one == other,
+    }
+}

@@ -1,0 +1,71 @@
+//! WebArena's evaluators against WebArena's own answers.
+
+use arenad::evaluators::question::{Answer as Seen, Place, Question};
+use arenad::evaluators::webarena::{Context, Eval, Told, evaluate, questions, reddit_get_post_url, strings};
+use serde_json::{Value, json};
+
+use crate::vectors::{Answer, run};
+
+#[test]
+fn webarena_answers_as_the_benchmark_does() {
+    run("webarena.jsonl", ours);
+}
+
+fn ours(function: &str, input: &Value) -> Answer {
+    let text = |key: &str| input[key].as_str().unwrap_or_default();
+    match function {
+        "clean_answer" => Ok(json!(strings::clean_answer(text("answer")))),
+        "exact_match" => Ok(score(strings::exact_match(text("ref"), text("pred")))),
+        "must_include" => {
+            let tokenize = input["tokenize"].as_bool().unwrap_or_default();
+            Ok(score(strings::must_include(text("ref"), text("pred"), tokenize)))
+        }
+        "reddit_get_post_url" => Ok(json!(reddit_get_post_url(text("url")))),
+        "string_evaluator" => {
+            judge(&json!({ "eval_types": ["string_match"], "reference_answers": input["reference_answers"] }), input)
+        }
+        "url_evaluator" => {
+            let eval = json!({ "eval_types": ["url_match"], "reference_url": input["reference_url"], "url_note": input["url_note"] });
+            judge(&eval, input)
+        }
+        "html_content_evaluator" => {
+            judge(&json!({ "eval_types": ["program_html"], "program_html": input["program_html"] }), input)
+        }
+        "evaluator_comb" => {
+            let mut eval = input["eval"].clone();
+            eval["eval_types"] = input["eval_types"].clone();
+            judge(&eval, input)
+        }
+        other => Err(format!("no function {other}")),
+    }
+}
+
+fn score(fits: bool) -> Value {
+    json!(if fits { 1.0 } else { 0.0 })
+}
+
+fn judge(eval: &Value, input: &Value) -> Answer {
+    let eval: Eval = serde_json::from_value(eval.clone()).map_err(|error| error.to_string())?;
+    let text = |key: &str| input[key].as_str().unwrap_or_default().to_owned();
+    let context = Context { intent: String::new(), answer: text("answer"), url: text("url") };
+    let mut told = Told::default();
+    for question in questions(&context, &eval).map_err(|error| error.to_string())? {
+        let seen = look(&question, input);
+        told.tell(question, seen);
+    }
+    let report = evaluate(&context, &eval, &told).map_err(|error| error.to_string())?;
+    report.score.map(|score| json!(score)).ok_or_else(|| format!("{report:?}"))
+}
+
+/// The pages that the case describes.
+fn look(question: &Question, input: &Value) -> Seen {
+    match question {
+        Question::Content { place: Place::Last } => Seen::Value(input["content"].clone()),
+        Question::Content { place: Place::Url(url) } => Seen::Value(input["pages"][url].clone()),
+        Question::Script { expression, .. } => match input["evaluate"].get(expression) {
+            Some(value) => Seen::Value(value.clone()),
+            None => Seen::Threw("not listed".to_owned()),
+        },
+        other => panic!("nobody asks {other:?}"),
+    }
+}
