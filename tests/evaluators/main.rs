@@ -1,4 +1,5 @@
 //! What the benchmarks' own code answered, and what arenad answers.
 
+mod benchmark;
 mod vectors;
 mod webarena;

@@ -1,14 +1,43 @@
 //! WebArena's evaluators against WebArena's own answers.
 
 use arenad::evaluators::question::{Answer as Seen, Place, Question};
-use arenad::evaluators::webarena::{Context, Eval, Told, evaluate, questions, reddit_get_post_url, strings};
+use arenad::evaluators::webarena::{
+    Context, Eval, HELPERS, Told, evaluate, questions, read, reddit_get_post_url, strings,
+};
 use serde_json::{Value, json};
 
+use crate::benchmark;
 use crate::vectors::{Answer, run};
 
 #[test]
 fn webarena_answers_as_the_benchmark_does() {
     run("webarena.jsonl", ours);
+}
+
+/// Every task of the benchmark loads, and every locator, helper and placeholder in it is understood.
+#[test]
+fn all_tasks_are_understood() {
+    let Some(text) = benchmark::file("webarena/test.raw.json") else { return };
+    let names = ["SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "MAP", "WIKIPEDIA", "HOMEPAGE"];
+    let urls = names.map(|name| (format!("__{name}__"), format!("http://{}.test", name.to_lowercase())));
+    let tasks = read(&text, &urls.into()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(tasks.len(), 812);
+    let mut asked = 0;
+    for task in tasks {
+        let context = Context { intent: task.intent, answer: "x".into(), url: "http://reddit.test/f/books/1/x".into() };
+        let questions =
+            questions(&context, &task.eval).unwrap_or_else(|error| panic!("task {}: {error}", task.task_id));
+        for question in &questions {
+            if let Question::Helper { call, .. } | Question::Content { place: Place::Found(call) } = question {
+                assert!(HELPERS.contains(&call.name.as_str()), "task {}: {}", task.task_id, call.name);
+            }
+        }
+        asked += questions.len();
+        evaluate(&context, &task.eval, &Told::default())
+            .unwrap_or_else(|error| panic!("task {}: {error}", task.task_id));
+    }
+    // 651 targets, some of them the same page twice, and 181 questions for a judge.
+    assert!(asked > 700, "{asked} questions");
 }
 
 fn ours(function: &str, input: &Value) -> Answer {

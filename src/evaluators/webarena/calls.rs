@@ -4,6 +4,17 @@ use super::task::TaskError;
 use super::urls;
 use crate::evaluators::question::Call;
 
+/// The helpers that the tasks call, spelt as there.
+pub const HELPERS: [&str; 7] = [
+    "gitlab_get_project_memeber_role",
+    "reddit_get_post_url",
+    "shopping_get_latest_order_url",
+    "shopping_get_sku_latest_review_author",
+    "shopping_get_sku_latest_review_rating",
+    "shopping_get_sku_latest_review_text",
+    "shopping_get_sku_latest_review_title",
+];
+
 /// Reads `name('text', "text", __page__)`. `__last_url__` in a text becomes the URL; `__page__` is left out.
 ///
 /// # Errors

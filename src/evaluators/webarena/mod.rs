@@ -6,12 +6,14 @@ mod calls;
 mod pages;
 pub mod strings;
 mod task;
+mod tasks;
 pub mod urls;
 
 use std::collections::{HashMap, HashSet};
 
-pub use calls::reddit_get_post_url;
+pub use calls::{HELPERS, reddit_get_post_url};
 pub use task::{Eval, Target, TaskError};
+pub use tasks::{Task, TaskFileError, read};
 
 use super::question::{Answer, Question};
 use super::verdict::{Profile, Report};
