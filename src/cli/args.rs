@@ -18,7 +18,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or definition, 3 not ready (status), \
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or definition, 3 not ready (status, health), \
                           4 busy, 124 --wait-timeout ran out, 130 interrupted";
 
 /// Options of every command.
@@ -48,6 +48,8 @@ pub enum Command {
     Reset(ResetArgs),
     /// Say what is up, how it is, and what to do about it
     Status(StatusArgs),
+    /// Show what the health probes of sites have seen
+    Health(HealthArgs),
     /// List the containers of sites
     Ps,
     /// Show the logs of a site's containers
@@ -156,6 +158,16 @@ pub struct StatusArgs {
     /// Show it again and again
     #[arg(short, long)]
     pub watch: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct HealthArgs {
+    /// The environment (default: all), then the site (default: all)
+    #[arg(value_name = "ENVIRONMENT] [SITE", num_args = 0..=2)]
+    pub names: Vec<String>,
+    /// How many rounds of each kind are counted
+    #[arg(short = 'n', long, default_value_t = 100, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
 }
 
 #[derive(Debug, Args)]

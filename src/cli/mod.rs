@@ -9,6 +9,7 @@ mod env;
 pub mod exit_code;
 mod failure;
 mod find;
+mod health;
 mod logs;
 mod open;
 mod output;
@@ -47,6 +48,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Down(args) => down::run(global, args).await,
         Command::Reset(args) => reset::run(global, args).await,
         Command::Status(args) => status::run(global, args).await,
+        Command::Health(args) => health::run(global, args).await,
         Command::Ps => status::ps(global).await,
         Command::Logs(args) => logs::logs(global, args).await,
         Command::Events(args) => logs::events(global, args).await,

@@ -78,6 +78,15 @@ impl CronSchedule {
     }
 }
 
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Every(period) => write!(f, "every {period:?}"),
+            Self::Cron(cron) => cron.fmt(f),
+        }
+    }
+}
+
 impl fmt::Display for CronSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.expression, self.time_zone)

@@ -5,6 +5,7 @@
 mod environments;
 mod error;
 mod events;
+mod health;
 mod logs;
 mod operations;
 mod snapshots;
@@ -52,6 +53,7 @@ pub fn router(api: Arc<Api>) -> Router {
     Router::new()
         .route("/v1/version", get(status::version))
         .route("/v1/status", get(status::status))
+        .route("/v1/health", get(health::health))
         .route("/v1/shutdown", post(status::shutdown))
         .route("/v1/environments/{environment}", put(environments::up))
         .route("/v1/environments/{environment}/down", post(environments::down))
