@@ -65,6 +65,8 @@ pub enum Command {
     /// List, take and remove snapshots
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
+    /// Sign in to a site and print the session
+    Login(LoginArgs),
     /// Open a site in the browser
     Open(OpenArgs),
     /// Run the daemon in the foreground
@@ -279,6 +281,39 @@ pub struct RmArgs {
     /// Ids, beginnings of ids, or names
     #[arg(value_name = "SNAPSHOT", required = true)]
     pub snapshots: Vec<String>,
+}
+
+/// The forms of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SessionFormat {
+    /// A storage state, for Playwright and BrowserGym
+    Playwright,
+    /// A cookie file, for curl and wget
+    Netscape,
+    /// Request headers, one on a line
+    Header,
+}
+
+#[derive(Debug, Args)]
+pub struct LoginArgs {
+    /// The site; with --check, all sites if none is named
+    #[arg(value_name = "SITE", required_unless_present = "check")]
+    pub site: Option<String>,
+    /// The account: its name in the definition [default: the only one that can sign in]
+    #[arg(short, long, value_name = "NAME")]
+    pub account: Option<String>,
+    /// The environment, where several have a site of that name
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+    /// The form [default: playwright]
+    #[arg(long, value_enum, conflicts_with_all = ["check", "json"])]
+    pub format: Option<SessionFormat>,
+    /// Write to a file, which nobody else may read
+    #[arg(short, long, value_name = "FILE", conflicts_with = "check")]
+    pub output: Option<PathBuf>,
+    /// Sign in with every account and say whether it works
+    #[arg(long)]
+    pub check: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! `arenad health`
 
 use comfy_table::Cell;
+use jiff::Timestamp;
 use reqwest::Method;
 
 use super::args::{Global, HealthArgs};
@@ -93,13 +94,18 @@ fn row(site: &SiteHealth, probes: &HealthProbes) -> Vec<Cell> {
     ]
 }
 
+/// A time without its fractions of a second.
+fn seconds(at: &str) -> String {
+    at.parse::<Timestamp>().map_or_else(|_| at.to_owned(), |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+}
+
 fn print_rounds(site: &SiteHealth) {
     for probes in site.probes.iter().filter(|probes| !probes.rounds.is_empty()) {
         println!("\nlast {} rounds: {}", probes.kind, probes.names.join(", "));
         let mut table = output::table(&["AT", "GENERATION", "OUTCOME", "TOOK", "REASON"]);
         for round in probes.rounds.iter().take(LISTED) {
             table.add_row([
-                round.at.as_str().into(),
+                seconds(&round.at).into(),
                 round.generation.into(),
                 output::outcome_cell(round.ok),
                 milliseconds(round.duration_ms).into(),

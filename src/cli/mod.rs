@@ -10,12 +10,14 @@ pub mod exit_code;
 mod failure;
 mod find;
 mod health;
+mod login;
 mod logs;
 mod open;
 mod output;
 mod progress;
 mod reset;
 mod serve;
+mod session;
 mod snapshot;
 mod status;
 mod up;
@@ -56,6 +58,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Config(args) => config::config(global, args),
         Command::Validate(args) => config::validate(global, args),
         Command::Snapshot(command) => snapshot::run(global, command).await,
+        Command::Login(args) => login::run(global, args).await,
         Command::Open(args) => open::run(global, args).await,
         Command::Serve(args) => serve::run(global, args).await,
         Command::Schema(args) => config::schema(args),

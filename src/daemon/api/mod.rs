@@ -2,6 +2,7 @@
 //!
 //! The Unix socket is open to whoever may open the file; TCP, where it was asked for, wants a bearer token.
 
+mod accounts;
 mod environments;
 mod error;
 mod events;
@@ -58,6 +59,8 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/environments/{environment}", put(environments::up))
         .route("/v1/environments/{environment}/down", post(environments::down))
         .route("/v1/environments/{environment}/resets", post(environments::reset))
+        .route("/v1/environments/{environment}/sites/{site}/accounts", get(accounts::list))
+        .route("/v1/environments/{environment}/sites/{site}/accounts/{account}/login", post(accounts::log_in))
         .route("/v1/environments/{environment}/sites/{site}/logs", get(logs::logs))
         .route("/v1/environments/{environment}/sites/{site}/snapshots", post(snapshots::take))
         .route("/v1/purge", post(environments::purge))
