@@ -174,7 +174,7 @@ impl Works {
         let chunks = futures_util::stream::unfold(receiver, |mut receiver| async move {
             receiver.recv().await.map(|chunk| (chunk, receiver))
         });
-        let progress = |line: &str| watch.begin(format!("loading {reference}: {line}"), None);
+        let progress = |line: &str| watch.begin(format!("unpacking {reference}: {line}"), None);
         let loaded = tokio::select! {
             loaded = self.engine.load(Box::pin(chunks), &progress) => loaded.map_err(ImagesError::Engine),
             () = watch.cancelled() => Err(ImagesError::Cancelled),

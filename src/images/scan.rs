@@ -102,6 +102,8 @@ pub fn scan(path: &Path, kind: Kind, watch: &Watch) -> Result<Scanned, ScanError
 enum Stop {
     /// The reader failed, there.
     Io(io::Error, String),
+    /// The first header makes no sense.
+    First(io::Error, &'static str),
     /// An entry is shorter than it says.
     Short(String),
     /// It is known what is wrong.
@@ -122,11 +124,7 @@ fn walk(meter: &mut Meter<'_>, kind: Kind) -> Result<Walk, Stop> {
     for entry in archive.entries().map_err(start)? {
         let mut entry = match entry {
             Ok(entry) => entry,
-            // A first header that makes no sense means that it never was an archive.
-            Err(error) if walk.is_empty() && error.kind() == io::ErrorKind::Other => {
-                let found = format!("something else ({error})");
-                return Err(Stop::Known(ScanError::Other { wanted, found }));
-            }
+            Err(error) if walk.is_empty() => return Err(Stop::First(error, wanted)),
             Err(error) => return Err(Stop::Io(error, place)),
         };
         let path = entry.path().map_err(|error| Stop::Io(error, place.clone()))?.to_string_lossy().into_owned();
@@ -199,15 +197,20 @@ impl Meter<'_> {
         match stop {
             Stop::Known(error) => error,
             Stop::Short(place) => ScanError::Truncated { size_bytes: self.size_bytes, place },
-            Stop::Io(error, place) => {
-                let is_at_end = matches!(self.file.read(&mut [0]), Ok(0));
-                let says_so = error.kind() == io::ErrorKind::UnexpectedEof;
-                if is_at_end && (says_so || error.to_string().contains("entire block")) {
-                    ScanError::Truncated { size_bytes: self.size_bytes, place }
-                } else {
-                    ScanError::Damaged(format!("{error}, {place}"))
-                }
+            Stop::First(error, _) if self.is_cut(&error) => {
+                ScanError::Truncated { size_bytes: self.size_bytes, place: "at its beginning".to_owned() }
             }
+            Stop::First(error, wanted) => ScanError::Other { wanted, found: format!("something else ({error})") },
+            Stop::Io(error, place) if self.is_cut(&error) => {
+                ScanError::Truncated { size_bytes: self.size_bytes, place }
+            }
+            Stop::Io(error, place) => ScanError::Damaged(format!("{error}, {place}")),
         }
+    }
+
+    /// Whether an error is about the file's end, and the end has been reached.
+    fn is_cut(&mut self, error: &io::Error) -> bool {
+        let is_at_end = matches!(self.file.read(&mut [0]), Ok(0));
+        is_at_end && (error.kind() == io::ErrorKind::UnexpectedEof || error.to_string().contains("entire block"))
     }
 }

@@ -155,7 +155,8 @@ impl Session {
                     self.room(&place, total, here, unpacked)
                 };
                 self.fetch(fetcher, archive, &place, wanted, &room, watch).await?;
-                self.works.place(data, None, watch).await?
+                self.works.place(data, None, watch).await?;
+                Done::Loaded
             }
         };
         if matches!(data.placement, Placement::Unpacked(_)) {
