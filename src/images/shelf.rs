@@ -11,7 +11,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -158,8 +158,11 @@ impl Place {
 
     /// Takes the right to work on the archive, and makes the folders for it.
     pub fn take_turn(&self) -> Result<Turn, ImagesError> {
-        for folder in [self.lock.parent(), self.file.parent()].into_iter().flatten() {
-            fs::create_dir_all(folder).map_err(file("make the folder", folder))?;
+        for (folder, mode) in [(self.lock.parent(), 0o700), (self.file.parent(), 0o755)] {
+            // The state directory may come into being here, and is closed to others like a daemon's.
+            let folder = folder.unwrap_or(Path::new("/"));
+            let made = fs::DirBuilder::new().recursive(true).mode(mode).create(folder);
+            made.map_err(file("make the folder", folder))?;
         }
         let lock = File::options().create(true).truncate(false).write(true).open(&self.lock);
         let lock = lock.map_err(file("open", &self.lock))?;

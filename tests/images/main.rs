@@ -15,3 +15,6 @@ mod loading;
 mod mirror;
 mod project;
 mod pulling;
+mod registry;
+mod trust;
+mod up;

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
+
 /// What a client asks for.
 #[derive(Debug, Clone)]
 pub struct Asked {
@@ -88,6 +90,15 @@ pub struct Mirror {
 impl Mirror {
     /// Starts one that answers by a script.
     pub fn start(script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+        Self::behind(None, script)
+    }
+
+    /// The same behind TLS.
+    pub fn secure(tls: Arc<ServerConfig>, script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+        Self::behind(Some(tls), script)
+    }
+
+    fn behind(tls: Option<Arc<ServerConfig>>, script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let mirror = Self {
             port: listener.local_addr().unwrap().port(),
@@ -103,7 +114,14 @@ impl Mirror {
                     return;
                 }
                 let (script, asked, sent, stop) = (script.clone(), asked.clone(), sent.clone(), stop.clone());
-                std::thread::spawn(move || serve(stream, &*script, &asked, &sent, &stop));
+                let tls = tls.clone();
+                std::thread::spawn(move || match tls {
+                    None => serve(stream, &*script, &asked, &sent, &stop),
+                    Some(tls) => {
+                        let connection = ServerConnection::new(tls).unwrap();
+                        serve(StreamOwned::new(connection, stream), &*script, &asked, &sent, &stop);
+                    }
+                });
             }
         });
         mirror
@@ -142,9 +160,8 @@ impl Drop for Mirror {
     }
 }
 
-fn serve(stream: TcpStream, script: &Script, log: &Mutex<Vec<Asked>>, sent: &AtomicU64, stop: &AtomicBool) {
-    let Some(reply) = answer(&stream, script, log) else { return };
-    let mut stream = stream;
+fn serve(mut stream: impl Read + Write, script: &Script, log: &Mutex<Vec<Asked>>, sent: &AtomicU64, stop: &AtomicBool) {
+    let Some(reply) = answer(&mut stream, script, log) else { return };
     if write!(stream, "{}Connection: close\r\n\r\n", reply.head).is_err() {
         return;
     }
@@ -154,12 +171,13 @@ fn serve(stream: TcpStream, script: &Script, log: &Mutex<Vec<Asked>>, sent: &Ato
         }
         sent.fetch_add(piece.len() as u64, Ordering::Relaxed);
     }
+    let _ = stream.flush();
     while reply.end == End::Stall && !stop.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-fn answer(stream: &TcpStream, script: &Script, log: &Mutex<Vec<Asked>>) -> Option<Reply> {
+fn answer(stream: impl Read, script: &Script, log: &Mutex<Vec<Asked>>) -> Option<Reply> {
     let mut lines = BufReader::new(stream.take(16 << 10)).lines();
     let target = lines.next()?.ok()?.split_whitespace().nth(1)?.to_owned();
     let mut asked = Asked { number: 0, target, range: None, if_range: None };

@@ -443,6 +443,7 @@ fn usable_body(answer: &Answer, archive: &Archive) -> Result<(), FetchError> {
 /// Sizes are said roughly, in units of a thousand or 1024; a file of another order is another file.
 fn plausible(archive: &Archive, total: u64) -> Result<(), FetchError> {
     match archive.size_bytes {
+        _ if total == 0 => Err(FetchError::Refused("its file is empty".to_owned())),
         Some(size) if total < size / 2 || total / 2 > size => {
             let (total, size) = (shown(total), shown(size));
             Err(FetchError::Refused(format!("its file has {total}, where about {size} are expected")))
