@@ -10,6 +10,7 @@ pub mod exit_code;
 mod failure;
 mod find;
 mod health;
+mod images;
 mod login;
 mod logs;
 mod open;
@@ -59,6 +60,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Validate(args) => config::validate(global, args),
         Command::Snapshot(command) => snapshot::run(global, command).await,
         Command::Login(args) => login::run(global, args).await,
+        Command::Images(command) => images::run(global, command).await,
         Command::Open(args) => open::run(global, args).await,
         Command::Serve(args) => serve::run(global, args).await,
         Command::Schema(args) => config::schema(args),
