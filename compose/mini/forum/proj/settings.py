@@ -53,6 +53,7 @@ ROOT_URLCONF = "urls"
 # Misago's list without its tracker of who is online, which writes a row for every page that a member opens, and with one
 # address for all visitors.
 MIDDLEWARE = [
+    "probe.first",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "quiet.one_address",
     "misago.core.middleware.FrontendContextMiddleware",

@@ -12,7 +12,7 @@ class LogInForm(AuthenticationForm):
     """Misago's own, under the words that the log-in code of WebArena and BrowserGym looks for."""
 
     def __init__(self, request=None, *args, **kwargs):
-        super().__init__(*args, request=request, **kwargs)
+        super().__init__(request, *args, **kwargs)
         self.fields["username"].label = "Username"
         for field in self.fields.values():
             field.widget.attrs["class"] = "form-control"

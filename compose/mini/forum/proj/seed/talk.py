@@ -16,7 +16,7 @@ from seed.forums import FORUMS
 from seed.words import REPLIES, RULES, THANKS, TOPICS
 
 THREADS, POSTS = 1000, 5000
-DAYS, LONGEST = 700, 16
+DAYS, LONGEST = 700, 14
 # Nothing is younger than this, so that no clock that is a little off shows a post of the future.
 LATEST = NOW - dt.timedelta(minutes=30)
 

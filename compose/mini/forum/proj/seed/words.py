@@ -390,7 +390,7 @@ Train the young ones and the rest follows.
 """),
 ],
 "gardening": [
-(things("""tomatoes, an old apple tree, roses in salt wind, a hedge for birds, slugs, a bee meadow, potatoes, lavender, a fern bed, leeks, compost,
+(things("""tomatoes, an old apple tree, roses in salt wind, a hedge for birds, rhubarb, a bee meadow, potatoes, lavender, a fern bed, leeks, runner beans,
 a walled garden, pears on a wall""".replace("\n", " ")), """Help with {thing}
 {Thing} near {town}: too late to plant?
 What eats {thing}?
