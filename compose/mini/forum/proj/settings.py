@@ -73,7 +73,7 @@ MIDDLEWARE = [
     "misago.threads.middleware.UnreadThreadsCountMiddleware",
 ]
 INSTALLED_PLUGINS = []
-INSTALLED_APPS = ["quiet.QuietConfig"] + [app for app in MISAGO_APPS if app not in ("debug_toolbar", "misago.faker")]
+INSTALLED_APPS = ["quiet.QuietConfig", "fontawesomefree"] + [app for app in MISAGO_APPS if app not in ("debug_toolbar", "misago.faker")]
 TEMPLATES = [{
     "BACKEND": "django.template.backends.django.DjangoTemplates", "DIRS": [BASE + "/templates"], "APP_DIRS": True,
     # Before the last one, which gathers what the others have left for the scripts.
