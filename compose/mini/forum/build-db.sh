@@ -28,6 +28,8 @@ CREATE ROLE reader LOGIN PASSWORD 'reader';
 GRANT pg_read_all_data TO reader;
 ALTER ROLE reader SET default_transaction_read_only = on;
 REVOKE TEMPORARY ON DATABASE forum FROM PUBLIC;
+\connect forum
+REVOKE EXECUTE ON FUNCTION lo_create(oid), lo_creat(integer), lo_from_bytea(oid, bytea) FROM PUBLIC;
 SQL
 
 cd /srv/forum

@@ -1,3 +1,4 @@
+import gc
 import os
 
 bind = "0.0.0.0:80"
@@ -22,3 +23,6 @@ def when_ready(server):
     import warm
 
     warm.templates()
+    # What is there now stays for ever: collections must not touch it, or each worker gets a copy of its own.
+    gc.collect()
+    gc.freeze()
