@@ -12,6 +12,8 @@ X_FRAME_OPTIONS = "SAMEORIGIN"
 
 # A cached login must outlive every benchmark.
 SESSION_COOKIE_AGE = CSRF_COOKIE_AGE = 10 * 365 * 24 * 3600
+# Browsers do not tell the ports of a host apart: under Django's own names, a login here would end that in the shop.
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "turkle_sessionid", "turkle_csrftoken"
 PASSWORD_HASHERS = ["hashers.CheapHasher"]
 AUTH_PASSWORD_VALIDATORS = []
 AUTHENTICATION_BACKENDS = ("django.contrib.auth.backends.ModelBackend", "guardian.backends.ObjectPermissionBackend")
