@@ -7,8 +7,10 @@ mod arena;
 #[path = "../support/browser.rs"]
 mod browser;
 mod hammer;
+mod homepage;
 mod shop;
 mod shop_browsed;
+mod turkle;
 mod wiki;
 
 use std::process::Command;

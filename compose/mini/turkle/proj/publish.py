@@ -61,10 +61,10 @@ class Publisher:
         template = folder / "template.html"
         if Project.objects.filter(name=folder.name).exists():
             return f"{folder.name}: exists already, left as it is"
-        html = template.read_text(encoding="utf-8")
+        html = text_of(template)
         project = self.create("projects", template, name=folder.name, filename=template.name, html_template=html)
         counts = [self.batch(project, table, html) for table in tables(folder)]
-        return f"{folder.name}: {len(counts)} batches, {sum(counts)} tasks{warning(html)}"
+        return f"{folder.name}: {counted(len(counts), 'batch', 'batches')}, {counted(sum(counts), 'task', 'tasks')}{warning(html)}"
 
     def batch(self, project, table, html):
         inputs, responses = read(table, html)
@@ -83,6 +83,14 @@ class Publisher:
         return len(tasks)
 
 
+def text_of(file):
+    try:
+        # TurkingBench writes some of its files with a byte order mark.
+        return file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Refused(f"{file}: byte {error.start} is not UTF-8") from None
+
+
 def tables(folder):
     found = [folder / "batch.csv"] if (folder / "batch.csv").is_file() else sorted(folder.glob("*.csv"))
     if not found:
@@ -92,12 +100,12 @@ def tables(folder):
 
 def read(table, html):
     """The input columns, and the rows of the table by the values of these columns, in the order of the file."""
-    # TurkingBench writes some of its files with a byte order mark.
-    with open(table, encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file, restkey="", restval=None)
-        rows = list(reader)
+    reader = csv.DictReader(io.StringIO(text_of(table), newline=""), restkey="", restval=None)
+    rows = list(reader)
+    if not rows:
+        raise Refused(f"{table}: there are no rows")
     wanted = set(re.findall(r"\${(\w+)}", html))
-    inputs = [name for name in reader.fieldnames or [] if not name.startswith(ANSWER) and (name != WORKER or name in wanted)]
+    inputs = [name for name in reader.fieldnames if not name.startswith(ANSWER) and (name != WORKER or name in wanted)]
     responses = {}
     for number, row in enumerate(rows, 1):
         if "" in row or None in row.values():
@@ -110,6 +118,10 @@ def answers(row):
     """What a form would have sent: several values as a list, nothing for what was left open in a group of boxes."""
     given = {name.removeprefix(ANSWER): value.split("|") for name, value in row.items() if name.startswith(ANSWER)}
     return {name: values if len(values) > 1 else values[0] for name, values in given.items()}
+
+
+def counted(number, one, several):
+    return f"{number} {one if number == 1 else several}"
 
 
 def warning(html):

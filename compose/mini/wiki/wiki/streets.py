@@ -3,7 +3,6 @@
 from wiki.page import Dice, bullets, infobox, joined, section, table
 
 SERVICES = "Public services of Larkmoor County"
-LISTS = ["List of places to eat, sleep and shop in Larkmoor", "List of public services of Larkmoor"]
 KINDS = {  # kind of place: its category, how it is described
     "cafe": ("Cafes in Larkmoor County", "a cafe"), "restaurant": ("Restaurants in Larkmoor County", "a restaurant"),
     "hotel": ("Hotels in Larkmoor County", "a hotel"), "pharmacy": ("Shops in Larkmoor County", "a pharmacy"),
@@ -75,5 +74,5 @@ def write_place(wiki, town, place):
                                   ("Rating", f"{place['stars']} of 5") if kind in ("cafe", "restaurant", "hotel") else ("", "")])
     body = (f"{box}<p><b>{place['name']}</b> is {described} {'of' if described.startswith('the ') else 'in'} {link(name)}. It is at {address} and open from "
             f"{place['opens']} to {place['closes']}; the telephone number is {place['phone']}. {dice.pick(REMARKS[kind])}</p>"
-            + section("See also", bullets([link(LISTS[category == SERVICES])])))
+            + section("See also", bullets([link("List of public services of Larkmoor" if category == SERVICES else "List of places to eat, sleep and shop in Larkmoor")])))
     wiki.add(title, body, [category, f"Buildings in {name}"])
