@@ -66,5 +66,5 @@ async fn page(arena: &Arena, path: &str) -> String {
 fn two_builds_from_nothing_are_equal() {
     let arena = Arena::up(&["homepage"]);
     let second = arena.run("homepage", "/srv/homepage/build-db.sh && /srv/homepage/dump");
-    assert_eq!(arena.exec("homepage", &[DUMP]), second);
+    assert_eq!(arena.run("homepage", DUMP), second);
 }
