@@ -32,9 +32,8 @@ async fn a_note_that_was_written_is_undone() {
     assert!(!page.text().await.contains("403.47"), "the note is gone");
 
     page.open(&format!("{home}/static/input_images/")).await;
-    let shown: u32 =
-        page.eval("[...document.images].filter(image => image.complete && image.naturalWidth).length").await;
-    assert_eq!(shown, 12, "every picture is shown");
+    let shown = "[...document.images].filter(image => image.complete && image.naturalWidth).length === 12";
+    page.wait_until("page with all twelve pictures", shown).await;
 }
 
 /// Ports, paths and passwords are in the definition and once more in the page's own files.

@@ -83,8 +83,6 @@ impl Page {
             Ok(Err(error)) => panic!("{url}: {error}"),
             Err(_) => panic!("{url} has not loaded within {PATIENCE:?}"),
         }
-        // On a busy machine style sheets and pictures may still be on their way, and what is clicked on moves.
-        self.wait_until("loaded page", "document.readyState === 'complete'").await;
     }
 
     /// Where the page is.
