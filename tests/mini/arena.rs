@@ -78,6 +78,17 @@ impl Arena {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// Runs a script in a fresh container of the site's image, which has no network.
+    pub fn run(&self, site: &str, script: &str) -> String {
+        let image = self.image(site);
+        let output = Command::new("docker")
+            .args(["run", "--rm", "--network", "none", &image, "sh", "-c", script])
+            .output()
+            .expect("docker runs");
+        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
     /// Runs a statement behind the site's back.
     pub fn sql(&self, site: &str, statement: &str) {
         self.exec(site, &["mariadb", "shop", "-e", statement]);

@@ -8,8 +8,10 @@ mod arena;
 mod browser;
 mod forum;
 mod hammer;
+mod homepage;
 mod shop;
 mod shop_browsed;
+mod turkle;
 mod wiki;
 
 use std::process::Command;
