@@ -7,6 +7,7 @@ mod arena;
 #[path = "../support/browser.rs"]
 mod browser;
 mod hammer;
+mod map;
 mod shop;
 mod shop_browsed;
 mod wiki;

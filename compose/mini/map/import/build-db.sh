@@ -10,8 +10,7 @@ rm -rf /data/postgres
 initdb --pgdata=/data/postgres --username=map --auth=trust --encoding=UTF8 --locale=C.UTF-8 --wal-segsize=1 >/dev/null
 # The data directory's own copies of these are never read.
 rm /data/postgres/postgresql.conf /data/postgres/pg_hba.conf /data/postgres/pg_ident.conf
-postgres -c config_file=/srv/map-db/postgresql.conf -c listen_addresses= -c fsync=off -c full_page_writes=off -c synchronous_commit=off \
-    -c max_wal_size=1GB -c wal_recycle=off -c track_counts=on >/tmp/postgres.log 2>&1 &
+postgres -c config_file=/srv/map-db/postgresql.conf -c listen_addresses= -c max_wal_size=1GB -c track_counts=on >/tmp/postgres.log 2>&1 &
 server=$!
 trap 'kill -INT $server 2>/dev/null || true' EXIT
 tries=200
@@ -33,10 +32,14 @@ echo "build-db: search"
 rm -rf /tmp/nominatim && mkdir /tmp/nominatim
 nominatim() {
     (cd /tmp/nominatim && NOMINATIM_DATABASE_DSN="pgsql:dbname=nominatim;host=/tmp;user=map" NOMINATIM_DATABASE_WEBUSER=reader \
-        NOMINATIM_IMPORT_STYLE=full NOMINATIM_LANGUAGES=en PYTHONHASHSEED=0 PYTHONPATH=/opt/import \
+        NOMINATIM_IMPORT_STYLE=extratags NOMINATIM_LANGUAGES=en PYTHONHASHSEED=0 PYTHONPATH=/opt/import \
         /opt/map/bin/python -c "from nominatim_db.cli import nominatim; exit(nominatim())" "$@")
 }
-nominatim import --quiet --osm-file "$extract" --threads 1 --no-updates --offline
+nominatim import --quiet --osm-file "$extract" --threads 1 --offline
+# Postcodes need the countries of their places, which only the import has found out.
+nominatim refresh --quiet --postcodes
+nominatim index --quiet --threads 1
+nominatim freeze --quiet
 awk -f "$here/phrases.awk" "$here/phrases.txt" >/tmp/nominatim/phrases.csv
 nominatim special-phrases --quiet --import-from-csv /tmp/nominatim/phrases.csv
 psql -q -v ON_ERROR_STOP=1 -d nominatim -f "$here/search.sql"

@@ -26,16 +26,19 @@ local points = osm2pgsql.define_table({ name = 'points', ids = { type = 'any', i
 -- Higher ranks are drawn over lower ones.
 local ROADS = { motorway = 12, trunk = 11, primary = 10, secondary = 9, tertiary = 8, unclassified = 7, residential = 6, living_street = 5,
     pedestrian = 5, service = 4, track = 3, cycleway = 2, path = 1, footway = 1, bridleway = 1, steps = 1 }
-local LINKS = { motorway_link = 'motorway', trunk_link = 'trunk', primary_link = 'primary', secondary_link = 'secondary', tertiary_link = 'tertiary', road = 'unclassified' }
+local LINKS = { motorway_link = 'motorway', trunk_link = 'trunk', primary_link = 'primary', secondary_link = 'secondary',
+    tertiary_link = 'tertiary', road = 'unclassified' }
 local PLACES = { city = 9, town = 8, village = 6, suburb = 5, hamlet = 4, neighbourhood = 3, sea = 2, isolated_dwelling = 1, locality = 1 }
 local AREAS = {
-    natural = { water = 'water', wood = 'wood', heath = 'heath', grassland = 'grass', scrub = 'heath', wetland = 'wetland', beach = 'beach', bare_rock = 'rock', glacier = 'rock' },
-    landuse = { forest = 'wood', residential = 'residential', farmland = 'farmland', meadow = 'meadow', grass = 'grass', orchard = 'orchard', vineyard = 'orchard',
-        quarry = 'rock', salt_pond = 'salt', farmyard = 'farmyard', reservoir = 'water', basin = 'water', industrial = 'industrial', commercial = 'industrial',
-        retail = 'industrial', cemetery = 'grass', allotments = 'farmland' },
+    natural = { water = 'water', wood = 'wood', heath = 'heath', grassland = 'grass', scrub = 'heath', wetland = 'wetland', beach = 'beach',
+        bare_rock = 'rock', glacier = 'rock' },
+    landuse = { forest = 'wood', residential = 'residential', farmland = 'farmland', meadow = 'meadow', grass = 'grass', orchard = 'orchard',
+        vineyard = 'orchard', quarry = 'rock', salt_pond = 'salt', farmyard = 'farmyard', reservoir = 'water', basin = 'water', industrial = 'industrial',
+        commercial = 'industrial', retail = 'industrial', cemetery = 'grass', allotments = 'farmland' },
     leisure = { park = 'park', garden = 'park', pitch = 'pitch', nature_reserve = 'reserve', marina = 'water', golf_course = 'park', playground = 'pitch' },
     waterway = { riverbank = 'water' },
 }
+local AREA_KEYS = { 'natural', 'landuse', 'leisure', 'waterway' }
 -- Which symbol a thing gets: class decides the colour, kind the letter or shape.
 local CLASSES = { tourism = 'sight', historic = 'sight', man_made = 'sight', shop = 'shop', amenity = 'service', office = 'office', craft = 'office',
     leisure = 'sight', railway = 'transport', highway = 'transport', natural = 'nature' }
@@ -67,8 +70,8 @@ end
 
 local function add_area(object)
     local tags = object.tags
-    for key, kinds in pairs(AREAS) do
-        local kind = kinds[tags[key]]
+    for _, key in ipairs(AREA_KEYS) do
+        local kind = AREAS[key][tags[key]]
         if kind then areas:add_row({ kind = kind, name = tags.name, geom = { create = 'area' } }) end
     end
     if tags.building and tags.building ~= 'no' then

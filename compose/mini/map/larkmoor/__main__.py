@@ -8,7 +8,7 @@ from shapely.ops import unary_union
 from shapely.prepared import prep
 
 from larkmoor import land, places, roads
-from larkmoor.geometry import Dice, blob, length, metres
+from larkmoor.geometry import length
 from larkmoor.network import Network
 from larkmoor.osm import Map
 
@@ -70,8 +70,7 @@ def main(source, target):
 
     houses, stations, crowded = places.Houses(map, network), {}, 0
     for town in world["towns"]:
-        found, without = places.settle(houses, world, town, unfit)
-        stations.update(found)
+        stations[town["name"]], without = places.settle(houses, world, town, unfit)
         crowded += without
     print(f"larkmoor: {crowded} addresses are doors without a house", file=sys.stderr)
     for name, middle, town in hamlets:

@@ -190,12 +190,17 @@ def draw_country(map, world, island, lake, built_up):
             pieces = [piece for piece in polygons(shape) if piece.area > 20000]
             if pieces:
                 map.area(ring(pieces[0]), dict(tags))
-                taken, drawn = taken.union(pieces[0].buffer(25)) if tags.get("landuse") == "farmland" else taken, drawn + 1
-    for town, tags, radius in (("Wexcombe", {"landuse": "orchard", "trees": "apple_trees"}, 420), ("Fernhollow", {"landuse": "quarry", "resource": "slate"}, 380),
-                               ("Ashby Cross", {"landuse": "farmyard"}, 160), ("Kestrel Bay", {"leisure": "marina"}, 110)):
-        centre = next(metres(t["lat"], t["lon"]) for t in world["towns"] if t["name"] == town)
-        for at in range(4 if town == "Wexcombe" else 1):
+                drawn += 1
+                # Fields lie side by side; a wood may reach into a meadow.
+                if tags.get("landuse") == "farmland":
+                    taken = taken.union(pieces[0].buffer(25))
+    specialities = [("Wexcombe", {"landuse": "orchard", "trees": "apple_trees"}, 420, 4), ("Fernhollow", {"landuse": "quarry", "resource": "slate",
+                     "name": "Fernhollow Slate Quarry"}, 380, 1), ("Ashby Cross", {"landuse": "farmyard"}, 160, 1),
+                    ("Kestrel Bay", {"leisure": "marina", "name": "Kestrel Bay Marina"}, 110, 1)]
+    for town, tags, radius, count in specialities:
+        centre = next(metres(known["lat"], known["lon"]) for known in world["towns"] if known["name"] == town)
+        for _ in range(count):
             angle = dice.real(0, 2 * math.pi)
             shape = Polygon(blob(dice, moved(centre, (math.cos(angle), math.sin(angle)), 2900), radius, 20)).intersection(inner)
             for piece in polygons(shape)[:1]:
-                map.area(ring(piece), {**tags, "name": {"Fernhollow": "Fernhollow Slate Quarry", "Kestrel Bay": "Kestrel Bay Marina"}.get(town)} if town in ("Fernhollow", "Kestrel Bay") else dict(tags))
+                map.area(ring(piece), dict(tags))

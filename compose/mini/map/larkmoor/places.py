@@ -35,7 +35,11 @@ EVERYDAY = [({"amenity": "pub"}, 5200, "The Red Grouse, The Ship Prudence, The S
 
 
 def entries(world, town):
-    """Everything of this town that has an address: (street, number, tags or none, how it is drawn)."""
+    """Everything of this town that has an address: (street, number, tags or none, how it is drawn).
+
+    Drawn as: `grounds` (the building is the thing), `large` (a point in a large building), `inside` (a point in a house), `house`.
+    A search "near" something looks into its outline, hence points for what people ask for the neighbourhood of.
+    """
     out = []
 
     def add(address, tags, drawn):
@@ -50,16 +54,14 @@ def entries(world, town):
         add(x["address"], {"tourism": "museum", "name": x["name"], "start_date": str(x["opened"]), "subject": x["subject"], **fee,
                            "opening_hours": f"Mo-Su 10:00-17:00; {x['closed_on'][:2]} off"}, "large")
     for x in town["schools"]:
-        add(x["address"], {**SCHOOLS.get(x["kind"], {"amenity": "school"}), "name": x["name"], "start_date": str(x["opened"]), "capacity": str(x["students"])}, "large")
+        add(x["address"], {**SCHOOLS.get(x["kind"], {"amenity": "school"}), "name": x["name"], "start_date": str(x["opened"]), "capacity": str(x["students"])}, "grounds")
     for x in town["pois"]:
-        tags = {**POIS[x["kind"]], "name": x["name"], "phone": x["phone"]}
-        if x["kind"] not in ("hospital", "station"):
-            tags["opening_hours"] = f"Mo-Su {x['opens']}-{x['closes']}"
+        tags = {**POIS[x["kind"]], "name": x["name"], "phone": x["phone"], "opening_hours": f"Mo-Su {x['opens']}-{x['closes']}"}
         if x["kind"] == "hotel":
-            tags = {key: value for key, value in tags.items() if key != "opening_hours"} | {"stars": str(round(x["stars"]))}
+            tags["stars"] = str(round(x["stars"]))
         if x["kind"] == "station":
             tags["operator"] = "Larkmoor Railway"
-        add(x["address"], tags, "large" if x["kind"] in ("hospital", "station", "library", "hotel", "supermarket") else "inside")
+        add(x["address"], tags, "grounds" if x["kind"] in ("hospital", "station") else "large" if x["kind"] in ("library", "hotel", "supermarket") else "inside")
     for x in world["companies"]:
         if x["town"] == town["name"]:
             add(x["address"], {**INDUSTRY.get(x["industry"], {"office": "company"}), "name": x["name"], "start_date": str(x["founded"]),
@@ -97,73 +99,76 @@ class Houses:
 
 
 def settle(houses, world, town, keep_off):
-    """All houses of a town. Returns the places of the stations and how many addresses had no room for a house."""
-    dice = Dice("houses " + town["id"])
-    lines = {}
+    """All houses of a town. Returns where its station is, and how many addresses had no room for a house."""
+    streets = {}
     for line in houses.network.lines:
         if line.town == town["name"] and "name" in line.tags and line.tags["highway"] not in ("cycleway", "path", "footway", "track"):
-            lines.setdefault(line.tags["name"], []).append(line)
-    wanted = {}
+            streets.setdefault(line.tags["name"], []).append(line)
+    tenants = {}
     for street, number, tags, drawn in entries(world, town):
-        wanted.setdefault((street, number), []).append((tags, drawn))
-    stations, crowded = {}, 0
-    base = {"addr:city": town["name"], "addr:postcode": town["postcode"]}
+        tenants.setdefault((street, number), []).append((tags, drawn))
     # The addresses that the world knows come first, so that nothing else takes their place.
-    for (street, number), tenants in sorted(wanted.items(), key=lambda entry: entry[0]):
-        own = lines[street]
-        points, total = own[0].points, length(own[0].points)
-        address = {"addr:housenumber": str(number), "addr:street": street, **base}
-        large = [tags for tags, drawn in tenants if drawn == "large"]
-        wide, deep = (26, 18) if large else (11, 10)
-        side, ideal = (1 if number % 2 else -1), house_at(number, total)
-        spot = None
-        for shift in (0, 4, -4, 8, -8, 12, -12, 18, -18, 26, -26):
-            for size in (1.0, 0.6):
-                spot = spot or houses.stand(points, min(max(ideal + shift, 6), total - 6), side, deep * size, wide * size, own)
-                if spot:
-                    deep, wide = deep * size, wide * size
-                    break
-            if spot:
-                break
-        tags = {**(large[0] if large else {}), **address}
-        if "railway" not in tags:
-            tags["building"] = "yes"
-        if spot:
-            houses.build(spot, deep, wide, tags)
-        else:
-            # Between two houses there is still a door.
-            crowded += 1
-            place, d = along(points, ideal)
-            spot = (moved(place, (d[1] * side, -d[0] * side), 9), d, None)
-            houses.map.node(spot[0], tags | ({} if large else {"entrance": "yes"}))
-        if any(tags.get("railway") == "station" for tags in large):
-            stations[town["name"]] = spot[0]
-        others = large[1:] + [tags for tags, drawn in tenants if drawn == "inside"]
-        for at, tags in enumerate(others):
-            houses.map.node(moved(spot[0], spot[1], 2.0 * at + 0.7), {**tags, **address})
-    taken_numbers = {key for key in wanted}
-    free = []
-    for street, own in lines.items():
-        for line in own[:1]:
-            total = length(line.points)
-            known = street in {street["name"] for street in town["streets"]}
-            last, sparse = (180, 1.0) if known else (max(4, int(total / 9)), 1.7)
-            for side in (1, -1):
-                reach, gap = -99.0, 0.0
-                for number in range(1 if side == 1 else 2, last + 1, 2):
-                    at = house_at(number, total, last)
-                    if (street, number) in taken_numbers or at < 12 or at > total - 12 or at - reach < gap:
-                        continue
-                    wide, deep = dice.real(11, 19), dice.real(9, 14)
-                    spot = houses.stand(line.points, at, side, deep, wide, own)
-                    if spot is None or keep_off(spot[0]):
-                        continue
-                    reach, gap = at, sparse * dice.real(24, 52)
-                    address = {"addr:housenumber": str(number), "addr:street": street, **base}
-                    houses.build(spot, deep, wide, {"building": "house", **address})
-                    free.append((spot, address))
+    station, crowded = None, 0
+    for (street, number), those in sorted(tenants.items(), key=lambda entry: entry[0]):
+        spot, housed = move_in(houses, town, streets[street], street, number, those)
+        crowded += not housed
+        if any(tags and tags.get("railway") == "station" for tags, _ in those):
+            station = spot[0]
+    free = fill(houses, town, streets, tenants, keep_off)
     furnish(houses, town, free)
-    return stations, crowded
+    return station, crowded
+
+
+def postal(town, street, number):
+    return {"addr:housenumber": str(number), "addr:street": street, "addr:city": town["name"], "addr:postcode": town["postcode"]}
+
+
+def move_in(houses, town, own, street, number, tenants):
+    """A house at an address of world.json, and what is in it. Where no house fits, a door between two others."""
+    points, total = own[0].points, length(own[0].points)
+    address = postal(town, street, number)
+    grounds = [tags for tags, drawn in tenants if drawn == "grounds"]
+    wide, deep = (28, 19) if grounds else (22, 15) if any(drawn == "large" for _, drawn in tenants) else (12, 10)
+    side, ideal = (1 if number % 2 else -1), house_at(number, total)
+    housed = False
+    for shift, size in ((shift, size) for shift in (0, 4, -4, 8, -8, 12, -12, 18, -18, 26, -26) for size in (1.0, 0.6)):
+        spot = houses.stand(points, min(max(ideal + shift, 6), total - 6), side, deep * size, wide * size, own)
+        if spot:
+            houses.build(spot, deep * size, wide * size, {"building": "yes", **(grounds[0] if grounds else {}), **address})
+            housed = True
+            break
+    if not housed:
+        place, d = along(points, ideal)
+        out = (d[1] * side, -d[0] * side)
+        spot = (moved(place, out, 9), d, out)
+        houses.map.node(spot[0], {"entrance": "yes", **address})
+    inside = grounds[1 if housed else 0:] + [tags for tags, drawn in tenants if drawn == "inside" or drawn == "large"]
+    for at, tags in enumerate(inside):
+        houses.map.node(moved(spot[0], spot[1], 2.0 * at + 0.7), {**tags, **address})
+    return spot, housed
+
+
+def fill(houses, town, streets, taken, keep_off):
+    """Houses at the numbers that are left, closer together in the streets that everybody knows."""
+    dice, known, free = Dice("houses " + town["id"]), {street["name"] for street in town["streets"]}, []
+    for street, own in streets.items():
+        line, total = own[0], length(own[0].points)
+        last, sparse = (180, 1.0) if street in known else (max(4, int(total / 9)), 1.7)
+        for side in (1, -1):
+            reach, gap = -99.0, 0.0
+            for number in range(1 if side == 1 else 2, last + 1, 2):
+                at = house_at(number, total, last)
+                if (street, number) in taken or at < 12 or at > total - 12 or at - reach < gap:
+                    continue
+                wide, deep = dice.real(11, 19), dice.real(9, 14)
+                spot = houses.stand(line.points, at, side, deep, wide, own)
+                if spot is None or keep_off(spot[0]):
+                    continue
+                reach, gap = at, sparse * dice.real(24, 52)
+                address = postal(town, street, number)
+                houses.build(spot, deep, wide, {"building": "house", **address})
+                free.append((spot, address))
+    return free
 
 
 def house_at(number, total, last=180):

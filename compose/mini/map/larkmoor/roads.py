@@ -63,7 +63,6 @@ def connect(network, lines, names, town):
     """Joins what does not hang together by the shortest new street."""
     while len(parts := network.parts([line for line in network.lines if line.town == town["name"]])) > 1:
         best = None
-        rest = set(map(id, parts[0]))
         for line in parts[1]:
             for point in line.points:
                 for other in parts[0]:
@@ -73,7 +72,6 @@ def connect(network, lines, names, town):
                             best = (distance(there, point), point, other, there)
         _, point, other, there = best
         vertex = other.insert(there)
-        assert id(other) in rest
         network.add([point, vertex], {"highway": "residential", "name": next(names), "maxspeed": "30", "surface": "asphalt", "lit": "yes"}, town["name"])
 
 

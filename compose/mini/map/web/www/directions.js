@@ -3,7 +3,8 @@ import { closeLink, element, hours, metres } from "./parts.js";
 import { find, nameOf, place } from "./search.js";
 
 const SERVERS = { bicycle: "routed-bike", bike: "routed-bike", car: "routed-car", foot: "routed-foot" };
-const ARROWS = { "left": "←", "right": "→", "slight left": "↖", "slight right": "↗", "sharp left": "↙", "sharp right": "↘", "straight": "↑", "uturn": "↶" };
+const ARROWS = { "left": "←", "right": "→", "slight left": "↖", "slight right": "↗", "sharp left": "↙", "sharp right": "↘", "straight": "↑",
+  "uturn": "↶" };
 
 const select = () => document.querySelector("select.routing_engines");
 export const chosenEngine = () => select().value;
@@ -16,7 +17,8 @@ function choose(engine) {
 }
 
 function marker(at, letter, kind) {
-  return L.marker(at, { title: letter === "A" ? "Start" : "Destination", icon: L.divIcon({ className: "", iconSize: [22, 22], html: `<span class="mark ${kind}">${letter}</span>` }) });
+  const icon = L.divIcon({ className: "", iconSize: [22, 22], html: `<span class="mark ${kind}">${letter}</span>` });
+  return L.marker(at, { icon, title: letter === "A" ? "Start" : "Destination" });
 }
 
 // A place from coordinates or from words; with the name that the form then shows.

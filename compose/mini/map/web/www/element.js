@@ -18,10 +18,14 @@ export async function showElement(view, type, id) {
   view.content.append(element("h2", name ? `${capital(type)}: ${name} (${id})` : `${capital(type)}: ${id}`));
   const address = found.address?.filter((part) => part.isaddress && part.localname && part.type !== "country_code").map((part) => part.localname);
   if (address?.length) view.content.append(element("p", { className: "address" }, [...new Set(address)].join(", ")));
-  view.content.append(element("p", { className: "location" }, "Location: ", link(`/search?query=${lat.toFixed(7)}%2C%20${lon.toFixed(7)}`, `${lat.toFixed(7)}, ${lon.toFixed(7)}`)),
-    element("p", { className: "directions" }, link(`/directions?engine=fossgis_osrm_car&to=${lat.toFixed(5)}%2C${lon.toFixed(5)}`, "Directions to here")),
+  const [north, east] = [lat.toFixed(7), lon.toFixed(7)];
+  view.content.append(element("p", { className: "location" }, "Location: ", link(`/search?query=${north}%2C%20${east}`, `${north}, ${east}`)),
+    element("p", { className: "directions" }, link(`/directions?engine=fossgis_osrm_car&to=${north}%2C${east}`, "Directions to here")),
     element("h4", "Tags"), tags(found));
-  const shape = L.geoJSON(found.geometry, { style: { color: "#f60", weight: 4, fillOpacity: 0.2 }, pointToLayer: (_, at) => L.circleMarker(at, { radius: 12, color: "#f60" }) });
+  const shape = L.geoJSON(found.geometry, {
+    style: { color: "#f60", weight: 4, fillOpacity: 0.2 },
+    pointToLayer: (_, at) => L.circleMarker(at, { radius: 12, color: "#f60" }),
+  });
   view.overlay.addLayer(shape);
   if (view.fit) view.map.fitBounds(shape.getBounds(), { maxZoom: 17 });
 }

@@ -39,7 +39,7 @@ let ticket = 0;
 
 function show(first = false) {
   const mine = ++ticket;
-  const view = { ...page, fit: !(first && position()), current: () => mine === ticket };
+  const view = { ...page, fit: !(first && start), current: () => mine === ticket };
   const parameters = new URLSearchParams(location.search);
   const element = /^\/(node|way|relation)\/(\d+)/.exec(location.pathname);
   const directions = location.pathname === "/directions";
