@@ -24,6 +24,7 @@ TARGETS = [
     "compose/mini/wiki/world.json",
     "compose/mini/forum/world.json",
     "compose/mini/turkle/world.json",
+    "compose/mini/map/world.json",
 ]
 
 # Far out in the Atlantic: no real place shares these coordinates.

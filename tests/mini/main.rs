@@ -9,6 +9,7 @@ mod browser;
 mod forum;
 mod hammer;
 mod homepage;
+mod map;
 mod shop;
 mod shop_browsed;
 mod turkle;
