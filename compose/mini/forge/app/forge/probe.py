@@ -1,0 +1,8 @@
+import flask
+
+probe = flask.Blueprint("probe", __name__)
+
+
+@probe.route("/healthz")
+def healthz():
+    return {"ok": True}
