@@ -21,6 +21,7 @@ done
     -c "CREATE DATABASE forge OWNER forge" -c "GRANT pg_read_all_data TO reader" -c "ALTER ROLE reader SET default_transaction_read_only = on"
 cd /srv/forge/app
 python3 -m seed
+rm -f /tmp/marks
 
 "$bin/psql" -q -h /run/forge -U postgres -d forge -c "VACUUM (FREEZE, ANALYZE)"
 kill -INT $server

@@ -1,10 +1,14 @@
-"""What Pagure 5.14 gets wrong with the Python and the libraries of its Debian release."""
+"""What Pagure 5.14 gets wrong with the Python and the libraries of its Debian release, and what it does too often."""
 
 import ast
 
+import pagure.lib.git
 import pagure.ui.clone
+import pagure.utils
+import pygit2
 
 _proxy_raw_git = pagure.ui.clone.proxy_raw_git
+_update_pull_ref = pagure.lib.git.update_pull_ref
 
 
 def _with_headers_as_text(project):
@@ -16,4 +20,14 @@ def _with_headers_as_text(project):
     return response
 
 
+def _unless_it_is_right(request, repository):
+    """Every look at an open request pushes its branch to the project again, with new files for old contents."""
+    project = pygit2.Repository(pagure.utils.get_repo_path(request.project))
+    known = project.references.get(f"refs/pull/{request.id}/head")
+    branch = repository.branches.local.get(request.branch_from)
+    if not (known and branch and known.target == branch.target):
+        _update_pull_ref(request, repository)
+
+
 pagure.ui.clone.proxy_raw_git = _with_headers_as_text
+pagure.lib.git.update_pull_ref = _unless_it_is_right

@@ -6,6 +6,9 @@ import subprocess
 from seed.common import EPOCH
 from seed.languages import FUNCTIONS, GUARD, LANGUAGES, MANIFESTS
 
+# The last ones come with requests alone, so that no commit anticipates a request.
+USUAL = FUNCTIONS[:-2]
+
 
 class Tree:
     """What a commit contains, as facts from which the files follow."""
@@ -14,6 +17,12 @@ class Tree:
         self.project, self.path, self.language = project, path, LANGUAGES[project["language"]]
         self.waiting, self.functions, self.version = list(modules), {}, "0.0.1"
         self.guarded, self.sections, self.changes, self.extra, self.jobs = set(), [], [], {}, ["build"]
+
+    def copy(self):
+        """The same for a branch: its changes do not reach this one."""
+        other = copy.copy(self)
+        other.__dict__.update(copy.deepcopy({name: value for name, value in vars(self).items() if name not in ("project", "language")}))
+        return other
 
     def files(self):
         facts = {"project": self.project["name"], "path": self.path, "version": self.version, "licence": self.project["licence"]}
@@ -51,10 +60,10 @@ def next_change(tree, dice, release):
         return f"Release {release}"
     if tree.waiting and (len(tree.functions) < 2 or dice.chance(0.25)):
         module = tree.waiting.pop(0)
-        tree.functions[module] = [dice.pick(FUNCTIONS)[0]]
+        tree.functions[module] = [dice.pick(USUAL)[0]]
         return f"Add the {module} module\n\nIt can {tree.functions[module][0].replace('_', ' ')} for now, the rest follows."
     module = dice.pick(list(tree.functions))
-    missing = [entry[0] for entry in FUNCTIONS if entry[0] not in tree.functions[module]]
+    missing = [entry[0] for entry in USUAL if entry[0] not in tree.functions[module]]
     unguarded = [(verb, name) for name, verbs in tree.functions.items() for verb in verbs if verb in ("mean", "share") and (verb, name) not in tree.guarded]
     fate = dice.number(1, 10)
     if unguarded and fate <= 3:

@@ -24,6 +24,9 @@ FUNCTIONS = [
      [("let", "above", "0.0"), ("each", "value", "values", [("if", "value > limit", [("set", "above", "above + 1.0")])]), ("return", "above / len(values)")]),
     ("excess", "by how much the {noun} values exceed the limit altogether", ["values[]", "limit"],
      [("let", "sum", "0.0"), ("each", "value", "values", [("if", "value > limit", [("set", "sum", "sum + value - limit")])]), ("return", "sum")]),
+    ("middle", "the {noun} value half way between low and high", ["low", "high"], [("return", "low + (high - low) / 2.0")]),
+    ("distance", "how far the {noun} value is from the target", ["value", "target"],
+     [("if", "value < target", [("return", "target - value")]), ("return", "value - target")]),
 ]
 GUARD = ("if", "len(values) == 0.0", [("return", "0.0")])
 

@@ -6,7 +6,7 @@ from pagure.config import config
 from pagure.lib import model
 
 from seed import tracker
-from seed.common import NOW, WORLD, Dice, slug
+from seed.common import NOW, WORLD, Dice
 from seed.history import History, Tree, next_change
 from seed.people import key
 from seed.words import LABELS, MODULES
@@ -41,7 +41,7 @@ def _create_one(session, project):
     project["start"] = start = max(start, dt.datetime(2020, 6, 1))
     row = model.Project(name=project["name"], namespace=project["namespace"], user_id=people[project["members"][0][0]]["id"],
                         description=project["description"][0].upper() + project["description"][1:] + ".", hook_token=key("hook", project["path"])[:40],
-                        read_only=False, date_created=start, date_modified=NOW, url=f"https://{project['name']}.{slug(project['owner'])}.test")
+                        read_only=False, date_created=start, date_modified=NOW)
     major, minor, _ = (int(part) for part in project["version"].split("."))
     following = [f"{major}.{minor + 1}", f"{major + 1}.0"]
     row.milestones = {following[0]: {"date": "2023-07-15", "active": True}, following[1]: {"date": "2023-12-01", "active": True}}
@@ -120,6 +120,7 @@ def _write_history(project, requests):
             what["change"](tree)
             head = history.commit("refs/heads/main", people[what["closer"]], time, f"Merge #{what['id']} `{what['title']}`", tree.files(), [head, branch])
     history.point("refs/heads/main", head)
+    _next(history, people[dice.pick(writers)], dice, tree.copy(), head)
     for request in requests:
         # What a request from a fork brings is known to the project by the number of the request alone.
         history.point(f"refs/pull/{request['id']}/head", branches[request["branch"]])
@@ -128,13 +129,16 @@ def _write_history(project, requests):
     return history, requests
 
 
+def _next(history, author, dice, tree, head):
+    """A branch with what is to come, which nobody has asked to merge yet."""
+    for days in (2, 1):
+        head = history.commit("refs/heads/next", author, NOW - dt.timedelta(days=days, minutes=dice.number(1, 300)), next_change(tree, dice, None), tree.files(), [head])
+
+
 def _open(history, project, request, tree, head, branches):
     """The request's commits, on top of what main was then."""
     author, time, request["marks"] = project["people"][request["author"]], request["created"], []
-    draft = Tree(project, project["path"], [])
-    draft.__dict__.update({name: (list(value) if isinstance(value, list) else dict(value) if isinstance(value, dict) else value) for name, value in tree.__dict__.items()})
-    draft.functions = {module: list(verbs) for module, verbs in tree.functions.items()}
-    draft.guarded = set(tree.guarded)
+    draft = tree.copy()
     for part, message in enumerate(request["messages"]):
         request["change"](draft, part + 1)
         head = history.commit(f"refs/pull/{request['id']}/head", author, time - dt.timedelta(minutes=40 * (len(request["messages"]) - part)), message, draft.files(), [head])

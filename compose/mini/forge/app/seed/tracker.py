@@ -4,7 +4,7 @@ import datetime as dt
 
 from pagure.lib import model
 
-from seed.common import NOW, WORLD
+from seed.common import NOW, WORLD, slug
 from seed.languages import FUNCTIONS
 from seed.people import key
 from seed.words import CLOSING, COMMENTS, ISSUES, REJECTIONS, REVIEWS
@@ -28,7 +28,7 @@ def _words(project):
     module = dice.pick(project["modules"])
     museums = [museum["name"] for each in WORLD["towns"] for museum in each["museums"]]
     return {"project": project["name"], "version": project["version"], "module": module, "Module": module.title(), "town": town["name"],
-            "function": f"{dice.pick(FUNCTIONS)[0]}_{module}", "museum": dice.pick(museums), "landmark": dice.pick(town["landmarks"])["name"],
+            "function": f"{dice.pick(FUNCTIONS[:-2])[0]}_{module}", "museum": dice.pick(museums), "landmark": dice.pick(town["landmarks"])["name"],
             "someone": dice.pick(project["members"])[0]}
 
 
@@ -59,22 +59,21 @@ def _request(project, start, number):
         (f"Examples for the {module}", f"Three examples from {town}, with the numbers that come out.", f"examples-{module}",
          lambda tree, part=2: tree.extra.update({f"examples/{module}.md": f"# Examples\n\n1. {town}, January\n2. {town}, July\n" + ("3. A whole year\n" if part > 1 else "")}),
          [f"examples: two for the {module}", f"examples: a whole year in {town}"]),
-        (f"Settings for {town}", f"What we use in {town} every day. Others may find it a good start.", f"settings-{slug_of(town)}",
-         lambda tree, part=1: tree.extra.update({f"contrib/{slug_of(town)}.conf": f"# {town}\n[{module}]\nenabled = yes\ninterval = 60\n"}),
+        (f"Settings for {town}", f"What we use in {town} every day. Others may find it a good start.", f"settings-{slug(town)}",
+         lambda tree, part=1: tree.extra.update({f"contrib/{slug(town)}.conf": f"# {town}\n[{module}]\nenabled = yes\ninterval = 60\n"}),
          [f"contrib: settings of {town}"]),
         (f"Say how to report problems of the {module}", "So that we do not have to ask for the same things every time.", f"reporting-{module}",
          lambda tree, part=1: tree.extra.update({"docs/reporting.md": f"# Reporting\n\nVersion, system, and what the {module} says at debug level.\n"}),
          ["docs: how to report a problem"]),
     ]
+    verb = dice.pick(FUNCTIONS[-2:])[0]
+    kinds += 3 * [(f"Add {verb} to the {module}", f"We need the {verb} of the {module} in {town}, and others may, too.\n\n- [x] works here\n- [ ] tests", f"{verb}-{module}",
+                   lambda tree, part=1: verb in tree.functions.setdefault(module, []) or tree.functions[module].append(verb), [f"{module}: add {verb}_{module}"])]
     title, text, branch, change, messages = dice.pick(kinds)
     comments = [(dice.moment(created, closed or NOW), dice.pick(team), dice.pick(REVIEWS).format(**words)) for _ in range(dice.number(0, 3))]
     return {"kind": "request", "created": created, "closed": closed, "status": status, "forked": forked, "author": author, "title": title, "text": text,
             "branch": branch, "change": change, "messages": messages, "closer": dice.pick(team), "assignee": dice.pick(team) if dice.chance(0.4) else None,
             "comments": comments, "label": dice.pick(project["labels"])}
-
-
-def slug_of(town):
-    return town.lower().replace(" ", "-")
 
 
 def create(session, project, tickets):
