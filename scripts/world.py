@@ -25,6 +25,7 @@ TARGETS = [
     "compose/mini/forum/world.json",
     "compose/mini/turkle/world.json",
     "compose/mini/map/world.json",
+    "compose/mini/forge/world.json",
 ]
 
 # Far out in the Atlantic: no real place shares these coordinates.
