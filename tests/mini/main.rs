@@ -6,6 +6,7 @@
 mod arena;
 #[path = "../support/browser.rs"]
 mod browser;
+mod forge;
 mod hammer;
 mod shop;
 mod shop_browsed;
