@@ -7,6 +7,7 @@ mod arena;
 #[path = "../support/browser.rs"]
 mod browser;
 mod forum;
+mod forge;
 mod hammer;
 mod homepage;
 mod map;
