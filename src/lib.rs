@@ -3,6 +3,7 @@
 //! Dependencies point downward only: `domain` ← `definition`, `engine` ← `reset` ← `daemon`; `cli` sees `domain`,
 //! `definition` and `wire`, and reaches the daemon by HTTP alone; only `arenad images` needs none and works by itself. ARCHITECTURE.md says why.
 
+pub mod accounts;
 pub mod cli;
 pub mod daemon;
 pub mod definition;

@@ -18,7 +18,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or definition, 3 not ready (status), \
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or definition, 3 not ready (status, health), \
                           4 busy, 124 --wait-timeout ran out, 130 interrupted";
 
 /// Options of every command.
@@ -48,6 +48,8 @@ pub enum Command {
     Reset(ResetArgs),
     /// Say what is up, how it is, and what to do about it
     Status(StatusArgs),
+    /// Show what the health probes of sites have seen
+    Health(HealthArgs),
     /// List the containers of sites
     Ps,
     /// Show the logs of a site's containers
@@ -63,6 +65,8 @@ pub enum Command {
     /// List, take and remove snapshots
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
+    /// Sign in to a site and print the session
+    Login(LoginArgs),
     /// List, fetch, load and verify images and data that no build makes
     #[command(subcommand)]
     Images(ImagesCommand),
@@ -159,6 +163,16 @@ pub struct StatusArgs {
     /// Show it again and again
     #[arg(short, long)]
     pub watch: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct HealthArgs {
+    /// The environment (default: all), then the site (default: all)
+    #[arg(value_name = "ENVIRONMENT] [SITE", num_args = 0..=2)]
+    pub names: Vec<String>,
+    /// How many rounds of each kind are counted
+    #[arg(short = 'n', long, default_value_t = 100, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
 }
 
 #[derive(Debug, Args)]
@@ -270,6 +284,39 @@ pub struct RmArgs {
     /// Ids, beginnings of ids, or names
     #[arg(value_name = "SNAPSHOT", required = true)]
     pub snapshots: Vec<String>,
+}
+
+/// The forms of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SessionFormat {
+    /// A storage state, for Playwright and BrowserGym
+    Playwright,
+    /// A cookie file, for curl and wget
+    Netscape,
+    /// Request headers, one on a line
+    Header,
+}
+
+#[derive(Debug, Args)]
+pub struct LoginArgs {
+    /// The site; with --check, all sites if none is named
+    #[arg(value_name = "SITE", required_unless_present = "check")]
+    pub site: Option<String>,
+    /// The account: its name in the definition [default: the only one that can sign in]
+    #[arg(short, long, value_name = "NAME")]
+    pub account: Option<String>,
+    /// The environment, where several have a site of that name
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+    /// The form [default: playwright]
+    #[arg(long, value_enum, conflicts_with_all = ["check", "json"])]
+    pub format: Option<SessionFormat>,
+    /// Write to a file, which nobody else may read
+    #[arg(short, long, value_name = "FILE", conflicts_with = "check")]
+    pub output: Option<PathBuf>,
+    /// Sign in with every account and say whether it works
+    #[arg(long)]
+    pub check: bool,
 }
 
 #[derive(Debug, Subcommand)]

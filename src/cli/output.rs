@@ -51,6 +51,11 @@ pub fn state_cell(state: &str) -> Cell {
     }
 }
 
+/// Whether something passed, as a cell, in the colour of its gravity.
+pub fn outcome_cell(ok: bool) -> Cell {
+    if ok { Cell::new("passed").fg(Color::Green) } else { Cell::new("failed").fg(Color::Red) }
+}
+
 /// How long ago a time was, in one unit: `12s`, `5m`, `3h`, `4d`.
 pub fn age(timestamp: &str) -> String {
     let Ok(then) = timestamp.parse::<Timestamp>() else {

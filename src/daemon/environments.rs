@@ -142,6 +142,11 @@ impl Environments {
         })
     }
 
+    /// The host name in an environment's public URLs.
+    pub fn host(&self, name: &str) -> Option<String> {
+        self.read(|running| running.get(name).map(|running| running.definition.host.clone()))
+    }
+
     /// The environments that could not be taken up again.
     pub fn stranded(&self) -> Vec<Stranded> {
         self.stranded.list()

@@ -13,6 +13,7 @@ pub mod baseline;
 pub mod environments;
 pub mod events;
 pub mod gateway;
+pub mod health_log;
 pub mod host;
 pub mod instance;
 pub mod operations;
@@ -41,6 +42,7 @@ use self::api::Api;
 use self::environments::Environments;
 use self::events::EventLog;
 use self::gateway::{Gateway, GatewaySettings};
+use self::health_log::HealthLog;
 use self::operations::Operations;
 use self::server::ListenError;
 use self::shared::{Shared, StateDir};
@@ -48,7 +50,7 @@ use self::store::{Store, StoreError};
 use crate::domain::site::Secret;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
-use crate::probes::Prober;
+use crate::probes::{Prober, describe};
 
 /// How long the drivers and the API's requests get to come to their end.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
@@ -126,6 +128,7 @@ impl Daemon {
             prober: Prober::new(settings.engine.clone()).map_err(StartError::Http)?,
             gateway: Gateway::start(GatewaySettings::default()).map_err(StartError::Gateway)?,
             events: EventLog::new(store.clone()),
+            health: HealthLog::new(store.clone()),
             images: Default::default(),
             boots: Semaphore::new(std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2))),
             shutdown: CancellationToken::new(),
@@ -185,6 +188,9 @@ impl Daemon {
             tracing::debug!(%error, "the socket was gone already");
         }
         self.shared.events.note("daemon.stopped", None, "arenad has stopped").await;
+        if let Err(error) = self.shared.health.flush().await {
+            tracing::warn!(error = describe(&error), "the last health rounds could not be stored");
+        }
         self.shared.store.close().await;
     }
 }

@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 use super::baseline::images::Images;
 use super::events::EventLog;
 use super::gateway::Gateway;
+use super::health_log::HealthLog;
 use super::store::Store;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
@@ -64,6 +65,8 @@ pub struct Shared {
     pub store: Store,
     /// Tells what happens.
     pub events: EventLog,
+    /// Remembers what watching has seen.
+    pub health: HealthLog,
     /// Owns the public ports.
     pub gateway: Gateway,
     /// Looks at sites.

@@ -2,11 +2,14 @@
 //! time is an argument, and every decision is a function that a unit test can call.
 
 pub mod archive;
+pub mod health;
 pub mod hex;
 pub mod ids;
 pub mod instance;
+pub mod login;
 pub mod probe;
 pub mod reconcile;
 pub mod request_queue;
+pub mod schedule;
 pub mod site;
 pub mod subnet;

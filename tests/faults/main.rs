@@ -10,6 +10,7 @@ mod baselines;
 mod containers;
 mod crash;
 mod engines;
+mod health;
 mod isolation;
 mod lifecycle;
 mod mistakes;

@@ -23,7 +23,15 @@ pub struct Arena {
 impl Arena {
     /// Brings the named sites up, all if none is named.
     pub fn up(sites: &[&str]) -> Self {
+        Self::up_edited(sites, |definition| definition)
+    }
+
+    /// The same by an environment file that the test has changed.
+    pub fn up_edited(sites: &[&str], edit: impl FnOnce(String) -> String) -> Self {
         let mut arena = Self { root: copy_definition(), state: folder(), status: Value::Null };
+        let file = arena.root.path().join("environments/mini.yaml");
+        let definition = std::fs::read_to_string(&file).expect("the definition");
+        std::fs::write(&file, edit(definition)).expect("the definition");
         let mut args = vec!["up", "mini"];
         args.extend(sites);
         // The first builds the images; the others find them.

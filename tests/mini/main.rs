@@ -3,6 +3,7 @@
 //! The tests work on a copy of the definition with ports of its own, so a mini environment that is up goes on undisturbed;
 //! the images are shared with it.
 
+mod accounts;
 mod arena;
 #[path = "../support/browser.rs"]
 mod browser;

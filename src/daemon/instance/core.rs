@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::trouble::{self, Failure};
+use super::watch::Watch;
 use super::{AskError, Outcome, Report};
 use crate::daemon::baseline::{self, snapshot};
 use crate::daemon::gateway::{Route, Target};
@@ -39,8 +40,7 @@ pub(super) struct Core {
     pub(super) incarnation: Option<Incarnation>,
     pub(super) snapshot: Option<StoredSnapshot>,
     stored: Option<StoredInstance>,
-    /// Rounds of probes failed in a row since the last that passed.
-    pub(super) misses: u32,
+    pub(super) watch: Watch,
 }
 
 /// Ends an operation that was superseded, between two awaits.
@@ -68,7 +68,7 @@ impl Core {
             last_passed: None,
         };
         let report = channel::channel(report).0;
-        Self { shared, id, site, route, report, incarnation: None, snapshot: None, stored, misses: 0 }
+        Self { shared, id, site, route, report, incarnation: None, snapshot: None, stored, watch: Watch::new() }
     }
 
     pub(super) fn subscribe(&self) -> channel::Receiver<Report> {
@@ -103,16 +103,21 @@ impl Core {
                 return;
             }
         };
+        // Another reason for the same state does not make it begin anew.
+        let since = if state.name() == next.name() { self.report.borrow().since } else { Timestamp::now() };
         // The row first: whoever has seen a reset begin finds it completed after a crash.
-        if let Err(error) = self.shared.store.save_state(&self.id, &next).await {
+        if let Err(error) = self.shared.store.save_state(&self.id, &next, since).await {
             tracing::error!(instance.id = %self.id, error = crate::probes::describe(&error), "state not stored");
         }
         self.report.send_modify(|report| {
             report.state = next.clone();
-            report.since = Timestamp::now();
+            report.since = since;
             report.stage = None;
             report.waiting_for = None;
         });
+        if !next.serves() {
+            self.watch.end();
+        }
         if state.name() != next.name() {
             let because = next.trouble().map(|trouble| format!(": {}", trouble.reason)).unwrap_or_default();
             let message = format!("{} is {}{because}", self.id, next.name());
@@ -130,6 +135,8 @@ impl Core {
         cancel: &CancellationToken,
     ) -> Outcome {
         let begun = Instant::now();
+        // Nobody would hear them end before the operation does, and then they would be of the past.
+        self.watch.drop_rounds();
         let result = match request {
             Request::Up => self.up(cancel).await,
             Request::Reset => self.reset(operation, begun, cancel).await,
@@ -161,7 +168,7 @@ impl Core {
 
     /// Makes the instance ready, from its baseline, unless it already is.
     async fn up(&mut self, cancel: &CancellationToken) -> Result<(), Failure> {
-        let serving = matches!(self.state(), InstanceState::Ready | InstanceState::Unhealthy(_));
+        let serving = self.state().serves();
         if !serving {
             self.enter(InstanceEvent::UpRequested).await;
             self.route.refuse(format!("{} is starting", self.site.name), RETRY_AFTER);
@@ -261,7 +268,8 @@ impl Core {
             return Ok(false);
         };
         let deadline = Instant::now() + ADOPTION_PATIENCE;
-        while let Err(failure) = self.shared.prober.round(&self.site, &incarnation, None).await {
+        let probes = &self.site.readiness.probes;
+        while let Err(failure) = self.shared.prober.round(probes, &self.site, &incarnation, None).await {
             self.report.send_modify(|report| report.waiting_for = Some(failure.to_string()));
             if Instant::now() >= deadline || self.shared.prober.still_running(&self.site, &incarnation).await.is_err() {
                 return Ok(false);
@@ -320,13 +328,13 @@ impl Core {
     /// Lets traffic in. Everything before this line was invisible to clients.
     async fn serve(&mut self, incarnation: Incarnation, stages: &Stages) {
         let begun = Instant::now();
-        self.misses = 0;
         self.incarnation = Some(incarnation);
         self.show_containers();
         self.route_to_current();
         stages.note("switch", begun.elapsed());
         self.report.send_modify(|report| report.last_passed = Some(Timestamp::now()));
         self.enter(InstanceEvent::ProbesPassed).await;
+        self.begin_watch();
     }
 
     /// Points the gateway at the present containers.

@@ -5,6 +5,7 @@ mod graph;
 mod health;
 mod images;
 mod limits;
+mod login;
 mod mounts;
 mod pairs;
 mod paths;
@@ -16,6 +17,7 @@ mod site;
 mod site_context;
 mod steps;
 mod support;
+mod watch;
 
 use std::net::IpAddr;
 use std::path::Path;
