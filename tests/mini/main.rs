@@ -7,9 +7,14 @@ mod accounts;
 mod arena;
 #[path = "../support/browser.rs"]
 mod browser;
+mod forum;
+mod forge;
 mod hammer;
+mod homepage;
+mod map;
 mod shop;
 mod shop_browsed;
+mod turkle;
 mod wiki;
 
 use std::process::Command;
