@@ -55,7 +55,8 @@ async fn a_session_is_the_customers() {
     let arena = Arena::up(&["shopping"]);
     let state = arena.json(&["login", "shopping", "--account", "customer", "--format", "playwright"]);
     let cookies = state["cookies"].as_array().expect("cookies");
-    let pair = |cookie: &Value| format!("{}={}", cookie["name"].as_str().unwrap(), cookie["value"].as_str().unwrap());
+    let text = |cookie: &Value, key: &str| cookie[key].as_str().expect("a text").to_owned();
+    let pair = |cookie: &Value| format!("{}={}", text(cookie, "name"), text(cookie, "value"));
     let header = cookies.iter().map(pair).collect::<Vec<_>>().join("; ");
     let profile = format!("{}/accounts/profile/", arena.url("shopping"));
     let client = reqwest::Client::builder().no_proxy().build().expect("a client");
