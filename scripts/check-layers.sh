@@ -23,6 +23,9 @@ forbid engine 'crate::(definition|launch|probes|reset|daemon|cli|wire)' 'engine 
 forbid launch 'crate::(definition|probes|reset|daemon|cli|wire)' 'launch knows domain and engine'
 forbid probes 'crate::(definition|reset|daemon|cli|wire)' 'probes know domain, engine and launch'
 forbid reset 'crate::(definition|daemon|cli|wire)' 'reset knows domain, engine, launch and probes'
+forbid doctor 'crate::(definition|launch|reset|daemon|cli|wire)' 'the doctor knows domain, engine and how probes describe errors'
+forbid doctor/judge '\b(tokio|async |procfs|rustix)\b|SystemTime|Instant::now|Timestamp::now|std::(fs|env|net::Tcp|process)|doctor::gather' \
+    'judge decides on facts; it looks at nothing'
 forbid daemon 'crate::cli' 'the daemon does not know the command line'
 forbid daemon/gateway 'crate::(domain|definition|engine|launch|probes|reset|wire|cli|daemon::[a-fh-z])' 'the gateway stands alone'
 

@@ -6,6 +6,7 @@
 pub mod cli;
 pub mod daemon;
 pub mod definition;
+pub mod doctor;
 pub mod domain;
 pub mod engine;
 pub mod launch;

@@ -18,7 +18,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or definition, 3 not ready (status), \
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, or `doctor` found a problem, 2 wrong usage or definition, 3 not ready (status), \
                           4 busy, 124 --wait-timeout ran out, 130 interrupted";
 
 /// Options of every command.
@@ -48,6 +48,8 @@ pub enum Command {
     Reset(ResetArgs),
     /// Say what is up, how it is, and what to do about it
     Status(StatusArgs),
+    /// Say what is in the way of sites on this host, and what to do about it; needs neither daemon nor engine
+    Doctor(DoctorArgs),
     /// List the containers of sites
     Ps,
     /// Show the logs of a site's containers
@@ -111,8 +113,19 @@ pub struct UpArgs {
     /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
     pub root: Option<PathBuf>,
+    /// Start them even where memory, space or processors do not suffice
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub wait: WaitArgs,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    pub definition: DefinitionArgs,
     #[command(flatten)]
     pub engine: EngineArgs,
 }

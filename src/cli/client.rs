@@ -221,7 +221,8 @@ impl Client {
         Ok(())
     }
 
-    fn is_locked(&self) -> bool {
+    /// Whether a daemon holds the state directory, answering or not.
+    pub fn is_locked(&self) -> bool {
         let Ok(file) = File::open(self.state_dir.join("lock")) else {
             return false;
         };

@@ -16,7 +16,6 @@ pub mod gateway;
 pub mod host;
 pub mod instance;
 pub mod operations;
-pub mod ports;
 pub mod reconcile;
 pub mod server;
 pub mod shared;
