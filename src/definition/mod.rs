@@ -155,6 +155,7 @@ fn build(
         let draft = environment.key("listen").error("value", "`listen` is no IP address");
         draft.expected("an IP address such as `127.0.0.1`, or `0.0.0.0` for all").report();
     }
+    let data = validate::data(environment, &root, &compose_folder, raw.data.as_ref());
     let context = validate::Context {
         root: &root,
         compose_folder: &compose_folder,
@@ -162,9 +163,10 @@ fn build(
         listen: listen.unwrap_or(LISTEN),
         environment,
         compose,
+        data: &data,
         variables,
     };
-    let sites = validate::environment(context, raw, raw_compose);
+    let (sites, images) = validate::environment(context, raw, raw_compose);
     if environment.problems().count() > 0 {
         return None;
     }
@@ -175,6 +177,8 @@ fn build(
         host: raw.host.clone().unwrap_or_else(|| HOST.to_owned()),
         listen: context.listen,
         sites,
+        images,
+        data: data.clone(),
     };
     for site in &mut built.sites {
         site.baseline_inputs = resolve::baseline_inputs(site, &built.root);

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::archive::{DataSource, ImageSource};
 use super::ids::{EnvironmentName, ServiceName, SiteName};
 use super::probe::Probe;
 
@@ -27,6 +28,10 @@ pub struct Environment {
     pub listen: IpAddr,
     /// The sites, in file order.
     pub sites: Vec<Site>,
+    /// What is said about images, in file order.
+    pub images: Vec<ImageSource>,
+    /// The data that services mount, in file order.
+    pub data: Vec<DataSource>,
 }
 
 /// One web application: its services, its public address, its readiness and its baseline.

@@ -3,6 +3,7 @@
 mod environment;
 mod graph;
 mod health;
+mod images;
 mod limits;
 mod mounts;
 mod pairs;
@@ -21,8 +22,10 @@ use std::path::Path;
 
 use super::scope::Scope;
 use super::variables::Variables;
+use crate::domain::archive::DataSource;
 
 pub(crate) use environment::environment;
+pub(crate) use images::data;
 
 /// What all checks of an environment share.
 #[derive(Clone, Copy)]
@@ -39,6 +42,8 @@ pub(crate) struct Context<'a> {
     pub(crate) environment: Scope<'a>,
     /// The Compose file.
     pub(crate) compose: Scope<'a>,
+    /// The data that services mount, whether it is there yet or not.
+    pub(crate) data: &'a [DataSource],
     /// What variables may be taken from.
     pub(crate) variables: &'a Variables<'a>,
 }
