@@ -245,8 +245,8 @@ impl Environments {
         let engine = self.shared.engine.as_ref();
         // An engine that does not answer is the drivers' to report.
         let Ok(version) = engine.version().await else { return Vec::new() };
-        let needs = gather::needs(engine, &new).await;
-        let resources = gather::resources(&version.root, self.shared.state_dir.path());
+        let needs = gather::needs(Some(engine), definition, &new).await;
+        let resources = gather::resources(&version.root, self.shared.state_dir.path(), definition);
         let findings = capacity::judge(&needs, &resources);
         findings.into_iter().filter(|finding| finding.level >= Level::Warning).collect()
     }

@@ -228,6 +228,10 @@ pub struct Environment {
     pub ports: Vec<PublicPort>,
     /// What those of its sites want that are not up yet.
     pub needs: Needs,
+    /// Where its data goes.
+    pub root: PathBuf,
+    /// The room there; `None` where it cannot be looked at.
+    pub root_room: Option<Room>,
     /// The base images of builds that are still to be made: whether each is there.
     pub bases: BTreeMap<String, bool>,
     /// Whether a base image can be made from Debian packages: mmdebstrap is there or can be installed.
@@ -270,6 +274,8 @@ pub struct Needs {
     pub sites: Vec<SiteNeeds>,
     /// The images that are not there yet.
     pub missing_images: Vec<MissingImage>,
+    /// The data files and folders that are not there yet.
+    pub missing_data: Vec<MissingData>,
 }
 
 /// What one site wants.
@@ -290,6 +296,28 @@ pub struct SiteNeeds {
 pub struct MissingImage {
     /// Its reference.
     pub reference: String,
-    /// Whether it is built here; otherwise it is pulled or loaded.
-    pub is_built: bool,
+    /// Where it comes from.
+    pub from: ImageOrigin,
+    /// About how large it is in the engine, in bytes, where the definition says so.
+    pub size_bytes: Option<u64>,
+}
+
+/// Where an image comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ImageOrigin {
+    /// It is built here.
+    Build,
+    /// A registry has it.
+    Registry,
+    /// It is loaded from an archive.
+    Archive,
+}
+
+/// Data that services mount and that is still to be fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingData {
+    /// Its name in the environment file.
+    pub name: String,
+    /// About how large its archive is, in bytes, where the definition says so.
+    pub size_bytes: Option<u64>,
 }

@@ -43,3 +43,16 @@ fn more_processors_than_there_are_are_refused() {
     examine(&world).found("processors").is("problem", "a service of toy says `cpus: 999`", "lower `cpus`");
     world.run(&["up", &world.name]).code(1).says("`cpus: 999`").says("hint: lower `cpus`");
 }
+
+#[test]
+fn images_whose_declared_size_does_not_fit_are_a_problem() {
+    let world = World::single("space");
+    world.without_build();
+    let reference = format!("arenad-toy/{}:1", world.name);
+    let sizes = format!("images: {{ \"{reference}\": {{ archive: toy.tar, loaded_size: 60t }} }}\nsites:\n");
+    world.edit("environment", "sites:\n", &sizes);
+    let examined = examine(&world);
+    examined.found("disk").is("problem", "61440.0 GiB are still to be fetched", "docker system df");
+    examined.found("images").is("warning", "is not here", &format!("arenad images pull {} {reference}", world.name));
+    world.run(&["up", &world.name]).code(1).says("still to be fetched").says("--force");
+}

@@ -62,10 +62,7 @@ fn a_daemon_that_holds_the_lock_and_does_not_answer_is_warned_of() {
 #[test]
 fn an_image_that_is_neither_here_nor_built_is_warned_of() {
     let world = World::single("image");
-    let text = std::fs::read_to_string(world.file("compose")).unwrap();
-    let (before, rest) = text.split_once("    build:\n").unwrap();
-    let (_, after) = rest.split_once("    ports:\n").unwrap();
-    std::fs::write(world.file("compose"), format!("{before}    ports:\n{after}")).unwrap();
+    world.without_build();
     let reference = format!("arenad-toy/{}:1", world.name);
     examine(&world).found("images").is(
         "warning",

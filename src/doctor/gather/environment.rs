@@ -6,9 +6,13 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
 use super::{folder, program, system};
-use crate::doctor::facts::{Environment, MissingImage, Needs, PortState, PublicPort, SiteNeeds};
-use crate::doctor::judge::capacity::{Disk, Resources};
+use crate::doctor::facts::{
+    Environment, ImageOrigin, MissingData, MissingImage, Needs, PortState, PublicPort, SiteNeeds,
+};
+use crate::doctor::judge::capacity::{Disk, Holds, Resources};
 use crate::doctor::ports::{self, Owner};
+use crate::domain::archive::{DataSource, Origin};
+use crate::domain::ids::SiteName;
 use crate::domain::site::{self, ServiceSpec, Site};
 use crate::engine::Engine;
 
@@ -29,16 +33,15 @@ pub(super) async fn look(
         public.push(PublicPort { site: site.name.to_string(), address, state });
     }
     let new: Vec<&Site> = wanted.sites.iter().filter(|site| !running.contains(site.name.as_str())).collect();
-    let needs = match engine {
-        Some(engine) => needs(engine, &new).await,
-        None => Needs { sites: new.iter().map(|site| site_needs(site)).collect(), ..Needs::default() },
-    };
+    let needs = needs(engine, wanted, &new).await;
     let bases = bases(engine, &new, &needs).await;
     let has_tools = program("mmdebstrap").is_some() || program("apt-get").is_some();
     Environment {
         name: wanted.name.to_string(),
         ports: public,
         needs,
+        root: wanted.root.clone(),
+        root_room: folder::room(&wanted.root),
         bases,
         can_make_base: rustix::process::geteuid().is_root() && has_tools,
     }
@@ -60,18 +63,35 @@ async fn port(engine: Option<&dyn Engine>, address: SocketAddr, daemon: Option<u
     }
 }
 
-/// What these sites want of a host on which they are to be started.
-pub async fn needs(engine: &dyn Engine, sites: &[&Site]) -> Needs {
-    let mut seen = BTreeSet::new();
+/// What these sites of an environment want of a host on which they are to be started. Without an engine, nothing is said
+/// of images.
+pub async fn needs(engine: Option<&dyn Engine>, environment: &site::Environment, sites: &[&Site]) -> Needs {
+    let is_wanted = |name: &SiteName| sites.iter().any(|site| site.name == *name);
     let mut missing_images = Vec::new();
-    for service in sites.iter().flat_map(|site| &site.services) {
+    for image in environment.needed_images().into_iter().filter(|image| image.sites.iter().any(is_wanted)) {
+        let Some(engine) = engine else { break };
         // An engine that fails here has nothing to say of images; whoever starts the sites will hear why.
-        if seen.insert(&service.image) && matches!(engine.image(&service.image).await, Ok(None)) {
-            let reference = service.image.clone();
-            missing_images.push(MissingImage { reference, is_built: service.build.is_some() });
+        if matches!(engine.image(&image.reference).await, Ok(None)) {
+            let from = match image.origin {
+                Origin::Built => ImageOrigin::Build,
+                Origin::Registry => ImageOrigin::Registry,
+                Origin::Archive(_) => ImageOrigin::Archive,
+            };
+            missing_images.push(MissingImage { reference: image.reference, from, size_bytes: image.loaded_bytes });
         }
     }
-    Needs { sites: sites.iter().map(|site| site_needs(site)).collect(), missing_images }
+    let is_missing = |data: &&DataSource| {
+        let is_used = environment.users_of(data).iter().any(|(site, _)| is_wanted(site));
+        is_used && !data.results().iter().all(|result| result.exists())
+    };
+    let missing_data = environment.data.iter().filter(is_missing);
+    Needs {
+        sites: sites.iter().map(|site| site_needs(site)).collect(),
+        missing_images,
+        missing_data: missing_data
+            .map(|data| MissingData { name: data.name.clone(), size_bytes: data.archive.size_bytes })
+            .collect(),
+    }
 }
 
 fn site_needs(site: &Site) -> SiteNeeds {
@@ -101,10 +121,10 @@ async fn bases(engine: Option<&dyn Engine>, sites: &[&Site], needs: &Needs) -> B
     found
 }
 
-/// What there is for sites: asked before they are started, so it measures nothing that takes time. A folder that cannot
-/// be looked at says nothing.
-pub fn resources(engine_root: &Path, state_dir: &Path) -> Resources {
-    let disk = |path: &Path, has_images| Some(Disk { path: path.to_owned(), room: folder::room(path)?, has_images });
-    let disks = [disk(engine_root, true), disk(state_dir, false)].into_iter().flatten().collect();
-    Resources { machine: system::machine(), disks }
+/// What there is for sites of an environment: asked before they are started, so it measures nothing that takes time. A
+/// folder that cannot be looked at says nothing.
+pub fn resources(engine_root: &Path, state_dir: &Path, environment: &site::Environment) -> Resources {
+    let folders = [(engine_root, Holds::Images), (&environment.root, Holds::Data), (state_dir, Holds::State)];
+    let disk = |(path, holds): (&Path, Holds)| Some(Disk { path: path.to_owned(), room: folder::room(path)?, holds });
+    Resources { machine: system::machine(), disks: folders.into_iter().filter_map(disk).collect() }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::size;
-use crate::doctor::facts::{Engine, Facts, Machine, Needs, Room, SiteNeeds};
+use crate::doctor::facts::{Engine, Facts, ImageOrigin, Machine, Needs, Room, SiteNeeds};
 use crate::doctor::finding::{Area, Finding, Level};
 
 /// Below this much free space databases begin to fail in strange ways.
@@ -35,21 +35,35 @@ pub struct Disk {
     pub path: PathBuf,
     /// Its room.
     pub room: Room,
-    /// Whether the engine keeps images there.
-    pub has_images: bool,
+    /// What is written there.
+    pub holds: Holds,
+}
+
+/// What is written to a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// The engine's images.
+    Images,
+    /// The data that sites mount.
+    Data,
+    /// The daemon's own files.
+    State,
 }
 
 impl Resources {
     pub(super) fn of(facts: &Facts) -> Self {
-        let state = Disk { path: facts.state_dir.path.clone(), room: facts.state_dir.room, has_images: false };
         let engine = match &facts.engine {
             Engine::Answers(engine) => {
                 let root = &engine.data_root;
-                Some(Disk { path: root.path.clone(), room: root.room, has_images: true })
+                Some(Disk { path: root.path.clone(), room: root.room, holds: Holds::Images })
             }
             Engine::TooOld { .. } | Engine::Away { .. } => None,
         };
-        Self { machine: facts.machine, disks: engine.into_iter().chain([state]).collect() }
+        let data = facts.environment.as_ref().and_then(|environment| {
+            Some(Disk { path: environment.root.clone(), room: environment.root_room?, holds: Holds::Data })
+        });
+        let state = Disk { path: facts.state_dir.path.clone(), room: facts.state_dir.room, holds: Holds::State };
+        Self { machine: facts.machine, disks: engine.into_iter().chain(data).chain([state]).collect() }
     }
 }
 
@@ -66,26 +80,31 @@ pub fn judge(needs: &Needs, resources: &Resources) -> Vec<Finding> {
 }
 
 fn disks(needs: &Needs, disks: &[Disk]) -> Vec<Finding> {
+    // Where data goes matters while some is still to come; nothing else is written there.
+    let disks: Vec<&Disk> =
+        disks.iter().filter(|disk| disk.holds != Holds::Data || !needs.missing_data.is_empty()).collect();
     let mut findings: Vec<Finding> = Vec::new();
     let mut seen: Vec<u64> = Vec::new();
-    for disk in disks {
+    for disk in &disks {
         // Two folders on one file system share its room: it is told once.
         if seen.contains(&disk.room.device) {
             continue;
         }
         seen.push(disk.room.device);
-        let same: Vec<&Disk> = disks.iter().filter(|other| other.room.device == disk.room.device).collect();
+        let same: Vec<&&Disk> = disks.iter().filter(|other| other.room.device == disk.room.device).collect();
         let places: Vec<String> = same.iter().map(|disk| disk.path.display().to_string()).collect();
-        let has_images = same.iter().any(|disk| disk.has_images);
-        findings.push(space(needs, &disk.room, has_images, &places.join(" and ")).about(disk.path.display()));
+        let holds: Vec<Holds> = same.iter().map(|disk| disk.holds).collect();
+        findings.push(space(needs, &disk.room, &holds, &places.join(" and ")).about(disk.path.display()));
     }
     findings
 }
 
-fn space(needs: &Needs, room: &Room, has_images: bool, places: &str) -> Finding {
+fn space(needs: &Needs, room: &Room, holds: &[Holds], places: &str) -> Finding {
     let seen = format!("{} of {} are free below {places}", size(room.free_bytes), size(room.total_bytes));
-    let cure = if has_images {
+    let cure = if holds.contains(&Holds::Images) {
         "free some: `docker system df` shows what Docker holds, `docker image prune` removes images without a name"
+    } else if holds.contains(&Holds::Data) {
+        "free some, or mount a larger file system there"
     } else {
         "free some, or name another folder with --state-dir or ARENAD_STATE_DIR"
     };
@@ -99,13 +118,27 @@ fn space(needs: &Needs, room: &Room, has_images: bool, places: &str) -> Finding 
             .so("no space is left on it for new files, however many bytes are free")
             .cure("remove folders with many small files, or use a file system with more inodes");
     }
-    let builds = needs.missing_images.iter().filter(|image| image.is_built).count() as u64;
-    if has_images && room.free_bytes < builds * BUILD_BYTES + LEAST_FREE_BYTES {
+    let declared = declared(needs, holds);
+    if room.free_bytes < declared + LEAST_FREE_BYTES {
+        return finding("disk", Level::Problem, format!("{seen}, and {} are still to be fetched", size(declared)))
+            .so("fetching them would fill the disk")
+            .cure(format!("{cure}; or name fewer sites"));
+    }
+    let builds = needs.missing_images.iter().filter(|image| image.from == ImageOrigin::Build).count() as u64;
+    if holds.contains(&Holds::Images) && room.free_bytes < declared + builds * BUILD_BYTES + LEAST_FREE_BYTES {
         return finding("disk", Level::Warning, format!("{seen}, and {builds} images are still to be built"))
             .so(format!("an image takes some {}: the space may not suffice", size(BUILD_BYTES)))
             .cure(cure);
     }
     finding("disk", Level::Ok, seen)
+}
+
+/// The sizes that the definition says of what is still to come to a file system.
+fn declared(needs: &Needs, holds: &[Holds]) -> u64 {
+    let images = needs.missing_images.iter().filter_map(|image| image.size_bytes);
+    let data = needs.missing_data.iter().filter_map(|data| data.size_bytes);
+    let of = |what: Holds, sum: u64| if holds.contains(&what) { sum } else { 0 };
+    of(Holds::Images, images.sum()) + of(Holds::Data, data.sum())
 }
 
 fn memory(needs: &Needs, machine: &Machine) -> Finding {
@@ -172,7 +205,7 @@ fn processors(needs: &Needs, machine: &Machine) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::facts::MissingImage;
+    use crate::doctor::facts::{MissingData, MissingImage};
 
     const GIB: u64 = 1 << 30;
 
@@ -180,13 +213,14 @@ mod tests {
         Room { free_bytes, total_bytes: 100 * GIB, free_files: Some(1_000_000), device }
     }
 
-    fn disk(path: &str, room: Room, has_images: bool) -> Disk {
-        Disk { path: path.into(), room, has_images }
+    fn disk(path: &str, room: Room, holds: Holds) -> Disk {
+        Disk { path: path.into(), room, holds }
     }
 
     fn resources(available_bytes: u64) -> Resources {
         let machine = Machine { memory_bytes: 8 * GIB, available_bytes, processors: 2 };
-        let disks = vec![disk("/engine", room(50 * GIB, 1), true), disk("/state", room(50 * GIB, 1), false)];
+        let disks =
+            vec![disk("/engine", room(50 * GIB, 1), Holds::Images), disk("/state", room(50 * GIB, 1), Holds::State)];
         Resources { machine, disks }
     }
 
@@ -209,24 +243,46 @@ mod tests {
 
     #[test]
     fn a_full_disk_and_one_without_inodes_are_problems() {
-        let full = disk("/state", room(LEAST_FREE_BYTES - 1, 2), false);
+        let full = disk("/state", room(LEAST_FREE_BYTES - 1, 2), Holds::State);
         let finding = &disks(&Needs::default(), &[full])[0];
         assert_eq!((finding.level, finding.subject.as_deref()), (Level::Problem, Some("/state")));
         assert!(finding.cure.as_ref().is_some_and(|cure| cure.contains("ARENAD_STATE_DIR")));
-        let crowded = disk("/state", Room { free_files: Some(17), ..room(50 * GIB, 2) }, false);
+        let crowded = disk("/state", Room { free_files: Some(17), ..room(50 * GIB, 2) }, Holds::State);
         let finding = &disks(&Needs::default(), &[crowded])[0];
         assert_eq!((finding.level, finding.seen.contains("only 17 more files")), (Level::Problem, true));
-        let btrfs = disk("/state", Room { free_files: None, ..room(50 * GIB, 2) }, false);
+        let btrfs = disk("/state", Room { free_files: None, ..room(50 * GIB, 2) }, Holds::State);
         assert_eq!(disks(&Needs::default(), &[btrfs])[0].level, Level::Ok, "btrfs has no such limit");
     }
 
     #[test]
     fn images_still_to_be_built_want_space_where_images_are() {
-        let image = |n: u32| MissingImage { reference: format!("image:{n}"), is_built: true };
+        let image =
+            |n: u32| MissingImage { reference: format!("image:{n}"), from: ImageOrigin::Build, size_bytes: None };
         let needs = Needs { missing_images: (0..5).map(image).collect(), ..Default::default() };
-        let tight = [disk("/engine", room(4 * GIB, 1), true), disk("/state", room(4 * GIB, 2), false)];
+        let tight = [disk("/engine", room(4 * GIB, 1), Holds::Images), disk("/state", room(4 * GIB, 2), Holds::State)];
         let levels: Vec<Level> = disks(&needs, &tight).iter().map(|finding| finding.level).collect();
         assert_eq!(levels, [Level::Warning, Level::Ok]);
+    }
+
+    #[test]
+    fn what_is_declared_must_fit_where_it_goes() {
+        let gitlab =
+            MissingImage { reference: "gitlab".to_owned(), from: ImageOrigin::Archive, size_bytes: Some(60 * GIB) };
+        let maps = MissingData { name: "maps".to_owned(), size_bytes: Some(30 * GIB) };
+        let needs = Needs { missing_images: vec![gitlab], missing_data: vec![maps], ..Default::default() };
+        let levels = |free: [u64; 3]| -> Vec<Level> {
+            let kinds = [("/engine", Holds::Images), ("/data", Holds::Data), ("/state", Holds::State)];
+            let apart = kinds.iter().zip(free).enumerate();
+            let apart: Vec<Disk> =
+                apart.map(|(n, ((path, holds), free))| disk(path, room(free, n as u64), *holds)).collect();
+            disks(&needs, &apart).iter().map(|finding| finding.level).collect()
+        };
+        assert_eq!(levels([61 * GIB, 31 * GIB, GIB]), [Level::Ok; 3]);
+        assert_eq!(levels([60 * GIB, 30 * GIB, GIB]), [Level::Problem, Level::Problem, Level::Ok]);
+        let same = [disk("/engine", room(70 * GIB, 1), Holds::Images), disk("/data", room(70 * GIB, 1), Holds::Data)];
+        let finding = &disks(&needs, &same)[0];
+        assert_eq!(finding.level, Level::Problem, "both go to the same file system");
+        assert!(finding.seen.ends_with("below /engine and /data, and 90.0 GiB are still to be fetched"));
     }
 
     #[test]

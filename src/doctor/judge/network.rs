@@ -1,7 +1,7 @@
 //! Addresses and ports: whether instance networks can be made, and whether the public ports can be had.
 
 use super::answering;
-use crate::doctor::facts::{AnsweringEngine, Facts, Network, PortState, PublicPort};
+use crate::doctor::facts::{AnsweringEngine, Facts, ImageOrigin, Network, PortState, PublicPort};
 use crate::doctor::finding::{Area, Finding, Level};
 use crate::domain::subnet::Subnet;
 
@@ -131,8 +131,10 @@ fn filters(facts: &Facts, engine: Option<&AnsweringEngine>) -> Vec<Finding> {
         }
         (None, None) => {}
     }
-    let builds =
-        facts.environment.iter().any(|environment| environment.needs.missing_images.iter().any(|image| image.is_built));
+    let builds = facts
+        .environment
+        .iter()
+        .any(|environment| environment.needs.missing_images.iter().any(|image| image.from == ImageOrigin::Build));
     if builds && !engine.details.forwards {
         findings.push(
             finding(

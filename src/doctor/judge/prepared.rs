@@ -62,6 +62,8 @@ pub(crate) fn environment() -> Environment {
         name: "mini".to_owned(),
         ports: Vec::new(),
         needs: Needs::default(),
+        root: "/srv/arenad".into(),
+        root_room: None,
         bases: BTreeMap::new(),
         can_make_base: true,
     }
