@@ -1,6 +1,7 @@
 //! The command line. Its doc comments are the help texts.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -304,6 +305,9 @@ pub struct EngineArgs {
     /// The block of addresses that instance networks are cut from
     #[arg(long, env = "ARENAD_SUBNETS", value_name = "CIDR", default_value_t = Subnet::DEFAULT_BLOCK)]
     pub subnets: Subnet,
+    /// How many images are built, and how many sites boot, at once [default: the number of processors, at least 2]
+    #[arg(long, env = "ARENAD_PARALLEL", value_name = "NUMBER")]
+    pub parallel: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Args)]

@@ -196,6 +196,7 @@ impl Client {
         std::process::Command::new(program)
             .args(["serve", "--background", "--engine", &engine.engine])
             .args(["--subnets", &engine.subnets.to_string()])
+            .args(engine.parallel.iter().flat_map(|number| ["--parallel".to_owned(), number.to_string()]))
             .arg("--state-dir")
             .arg(&self.state_dir)
             .current_dir("/")

@@ -1,6 +1,6 @@
 //! Definitions that ask for more than there is: the doctor says so, and `up` refuses before it starts anything.
 
-use crate::examined::examine;
+use crate::examined::{examine, without_build};
 use crate::support::World;
 
 #[test]
@@ -47,7 +47,7 @@ fn more_processors_than_there_are_are_refused() {
 #[test]
 fn images_whose_declared_size_does_not_fit_are_a_problem() {
     let world = World::single("space");
-    world.without_build();
+    without_build(&world);
     let reference = format!("arenad-toy/{}:1", world.name);
     let sizes = format!("images: {{ \"{reference}\": {{ archive: toy.tar, loaded_size: 60t }} }}\nsites:\n");
     world.edit("environment", "sites:\n", &sizes);

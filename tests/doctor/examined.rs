@@ -112,3 +112,11 @@ pub fn take_over(outer: &mut Command, inner: &Command) {
         outer.current_dir(folder);
     }
 }
+
+/// Lets the site's image be one that somebody else makes.
+pub fn without_build(world: &World) {
+    let text = std::fs::read_to_string(world.file("compose")).expect("a definition");
+    let (before, rest) = text.split_once("    build:\n").expect("a build");
+    let (_, after) = rest.split_once("    ports:\n").expect("ports after it");
+    std::fs::write(world.file("compose"), format!("{before}    ports:\n{after}")).expect("write a definition");
+}

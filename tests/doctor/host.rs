@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
-use crate::examined::{command, examine, examine_by, examine_within};
+use crate::examined::{command, examine, examine_by, examine_within, without_build};
 use crate::support::World;
 
 #[test]
@@ -62,7 +62,7 @@ fn a_daemon_that_holds_the_lock_and_does_not_answer_is_warned_of() {
 #[test]
 fn an_image_that_is_neither_here_nor_built_is_warned_of() {
     let world = World::single("image");
-    world.without_build();
+    without_build(&world);
     let reference = format!("arenad-toy/{}:1", world.name);
     examine(&world).found("images").is(
         "warning",

@@ -14,3 +14,4 @@ mod isolation;
 mod lifecycle;
 mod mistakes;
 mod services;
+mod turns;

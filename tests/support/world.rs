@@ -190,14 +190,6 @@ impl World {
         std::fs::write(self.file(kind), text.replace(from, to)).expect("write a definition");
     }
 
-    /// Lets the site's image be one that somebody else makes.
-    pub fn without_build(&self) {
-        let text = std::fs::read_to_string(self.file("compose")).expect("a definition");
-        let (before, rest) = text.split_once("    build:\n").expect("a build");
-        let (_, after) = rest.split_once("    ports:\n").expect("ports after it");
-        std::fs::write(self.file("compose"), format!("{before}    ports:\n{after}")).expect("write a definition");
-    }
-
     /// The label that everything of this world bears.
     pub fn label(&self) -> String {
         format!("dev.arenad.environment={}", self.name)

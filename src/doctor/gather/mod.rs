@@ -46,6 +46,7 @@ pub async fn facts(subject: Subject<'_>) -> Facts {
         Daemon::Answers { pid, .. } => Some(*pid),
         Daemon::None | Daemon::Silent { .. } => None,
     };
+    let routes_before = system::routes();
     let (engine, state_dir, filters, clock, browser) = tokio::join!(
         engine::look(subject.engine),
         folder::look(subject.state_dir.to_owned()),
@@ -53,6 +54,8 @@ pub async fn facts(subject: Subject<'_>) -> Facts {
         clock::look(subject.state_dir),
         browser::look(),
     );
+    // Networks come and go while the engine lists them: what stands is what was there before and after.
+    let routes = system::routes().into_iter().filter(|route| routes_before.contains(route)).collect();
     let answering = matches!(engine, facts::Engine::Answers(_)).then_some(subject.engine);
     let environment = match subject.environment {
         Some(wanted) => Some(environment::look(answering, wanted, &subject.running, daemon_pid).await),
@@ -64,7 +67,7 @@ pub async fn facts(subject: Subject<'_>) -> Facts {
         state_dir,
         machine: system::machine(),
         system: system::look(),
-        network: Network { block: subject.block, routes: system::routes(), filters },
+        network: Network { block: subject.block, routes, filters },
         clock,
         browser,
         environment,

@@ -31,7 +31,7 @@ fn finding(id: &'static str, level: Level, seen: impl Into<String>) -> Finding {
 
 pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     let engine = answering(&facts.engine);
-    let subnets = engine.map(|engine| engine.subnets.as_slice()).unwrap_or_default();
+    let subnets = engine.map(|engine| engine.subnets.as_slice());
     let wanted = facts.environment.as_ref().map_or(1, |environment| environment.needs.sites.len());
     let mut findings = block(&facts.network, subnets, wanted);
     findings.extend(engine.map(pools));
@@ -42,14 +42,21 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// The host's routes into a block that are not those of the engine's own networks: addresses that are someone else's.
-fn foreign<'a>(network: &'a Network, block: Subnet, subnets: &[Subnet]) -> Vec<&'a (Subnet, String)> {
-    let is_foreign = |route: &&(Subnet, String)| route.0.overlaps(block) && !subnets.contains(&route.0);
-    network.routes.iter().filter(is_foreign).collect()
+/// The host's routes into a block that are not those of the engine's own networks: addresses that are someone else's. Of
+/// an engine that does not answer, the networks are known by how it names their bridges.
+fn foreign<'a>(network: &'a Network, block: Subnet, subnets: Option<&[Subnet]>) -> Vec<&'a (Subnet, String)> {
+    let is_engines = |(range, interface): &(Subnet, String)| match subnets {
+        Some(subnets) => subnets.contains(range),
+        None => {
+            interface.strip_prefix("br-").is_some_and(|id| id.len() == 12 && id.chars().all(|c| c.is_ascii_hexdigit()))
+        }
+    };
+    network.routes.iter().filter(|route| route.0.overlaps(block) && !is_engines(route)).collect()
 }
 
-fn block(network: &Network, subnets: &[Subnet], wanted: usize) -> Vec<Finding> {
+fn block(network: &Network, subnets: Option<&[Subnet]>, wanted: usize) -> Vec<Finding> {
     let block = network.block;
+    let taken = subnets.unwrap_or_default();
     let mut findings: Vec<Finding> = foreign(network, block, subnets)
         .into_iter()
         .map(|(range, interface)| {
@@ -67,16 +74,16 @@ fn block(network: &Network, subnets: &[Subnet], wanted: usize) -> Vec<Finding> {
                     "instance networks may get addresses of that route, and are then not reached".to_owned(),
                 )
             };
-            finding("address-block", level, seen).about(range).so(so).cure(another_block(network, subnets))
+            finding("address-block", level, seen).about(range).so(so).cure(another_block(network, taken))
         })
         .collect();
-    let free = Subnet::count_free(block, Subnet::INSTANCE_PREFIX, subnets);
+    let free = Subnet::count_free(block, Subnet::INSTANCE_PREFIX, taken);
     // While a site is reset, its old network and its new one exist side by side.
     if free < 2 * wanted {
         let level = if free < wanted { Level::Problem } else { Level::Warning };
         let seen = format!("{block} has room for {free} more instance networks, and {wanted} sites are to be started");
         let so = "a site needs one, and two while it is reset: the rest cannot come up";
-        findings.push(finding("address-block", level, seen).so(so).cure(another_block(network, subnets)));
+        findings.push(finding("address-block", level, seen).so(so).cure(another_block(network, taken)));
     }
     if findings.is_empty() {
         findings.push(finding("address-block", Level::Ok, format!("{block} has room for {free} instance networks")));
@@ -178,18 +185,27 @@ mod tests {
     #[test]
     fn a_route_into_our_block_is_a_problem_unless_it_is_a_network_of_the_engine() {
         let network = network(&[("10.231.4.0/24", "vpn0"), ("10.232.0.0/16", "vpn0")]);
-        let findings = block(&network, &[], 1);
+        let findings = block(&network, Some(&[]), 1);
         let problem = found(&findings, "address-block");
         assert_eq!((problem.level, problem.subject.as_deref()), (Level::Problem, Some("10.231.4.0/24")));
         let cure = problem.cure.clone().unwrap_or_default();
         assert!(cure.contains("ARENAD_SUBNETS=10.77.0.0/16"), "the next free block is named: {cure}");
-        let findings = block(&network, &[subnet("10.231.4.0/24")], 1);
+        let findings = block(&network, Some(&[subnet("10.231.4.0/24")]), 1);
         assert_eq!(found(&findings, "address-block").level, Level::Ok);
     }
 
     #[test]
+    fn networks_of_an_engine_that_does_not_answer_are_known_by_their_bridges() {
+        let network = network(&[("10.231.4.0/28", "br-73e9cb8b67dd"), ("10.231.5.0/28", "br-lan")]);
+        let findings = block(&network, None, 1);
+        let subjects: Vec<&str> = findings.iter().filter_map(|finding| finding.subject.as_deref()).collect();
+        assert_eq!(subjects, ["10.231.5.0/28"]);
+        assert_eq!(block(&network, Some(&[]), 1).len(), 2, "nobody answers for them");
+    }
+
+    #[test]
     fn a_route_around_our_block_hides_hosts_and_is_warned_of() {
-        let findings = block(&network(&[("10.0.0.0/8", "vpn0")]), &[], 1);
+        let findings = block(&network(&[("10.0.0.0/8", "vpn0")]), Some(&[]), 1);
         let warning = found(&findings, "address-block");
         assert_eq!(warning.level, Level::Warning);
         assert!(warning.cure.as_ref().is_some_and(|cure| cure.contains("172.30.0.0/16")));
@@ -198,7 +214,7 @@ mod tests {
     #[test]
     fn a_block_is_too_small_for_sites_that_reset() {
         let small = Network { block: subnet("10.9.0.0/26"), ..network(&[]) };
-        let level = |sites| found(&block(&small, &[], sites), "address-block").level;
+        let level = |sites| found(&block(&small, Some(&[]), sites), "address-block").level;
         assert_eq!([level(2), level(3), level(5)], [Level::Ok, Level::Warning, Level::Problem]);
     }
 
