@@ -62,6 +62,8 @@ pub struct AnsweringEngine {
     pub details: EngineDetails,
     /// The folder of its data, as it is seen from here.
     pub data_root: Folder,
+    /// How fast a file is copied there and written down, in bytes per second, where it must be copied to be shared.
+    pub copy_speed: Option<u64>,
     /// The ranges of all its networks.
     pub subnets: Vec<Subnet>,
 }
@@ -116,8 +118,6 @@ pub struct Folder {
     pub room: Room,
     /// Whether files can share their blocks; `None` where that could not be tried.
     pub reflinks: Option<bool>,
-    /// How fast a file is copied and written down, in bytes per second, where that was measured.
-    pub copy_speed: Option<u64>,
 }
 
 /// Whether a folder can be written to.
@@ -160,8 +160,6 @@ pub struct Machine {
 /// The kernel and what it allows this user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct System {
-    /// Whether this user is root.
-    pub is_root: bool,
     /// How many files a process may have open: the soft and the hard limit; `None` is any number.
     pub open_files: (Option<u64>, Option<u64>),
     /// `fs.inotify.max_user_instances`.

@@ -144,8 +144,6 @@ pub struct EngineDetails {
     pub is_rootless: bool,
     /// The time on its host.
     pub time: Option<Timestamp>,
-    /// 1 or 2, where it says so.
-    pub cgroup_version: Option<u8>,
     /// Which limits of containers its kernel enforces.
     pub enforces: EnforcedLimits,
     /// The ranges that it takes networks from when nobody names one, each with the size (prefix) of a network. Empty:

@@ -1,5 +1,5 @@
-//! `arenad doctor` on hosts with one real fault each: it finds the fault, names the cure, and where the cure is a setting,
-//! the setting cures it.
+//! `arenad doctor` on hosts with one real fault each: it finds the fault, names the cure, and where the cure is a
+//! setting, the setting cures it.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

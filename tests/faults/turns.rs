@@ -48,7 +48,7 @@ fn sites(world: &World) -> Vec<Value> {
 
 /// How many sites wait for their turn, and how many have running containers without being ready.
 fn waiting_and_booting(world: &World) -> (usize, usize) {
-    // The containers first: a site that gets ready between the two looks is not counted with the next, which starts then.
+    // The containers first: a site that gets ready between the two looks is not counted with the one that starts then.
     let label = format!("label={}", world.label());
     let running = world.engine.docker(&["ps", "--filter", &label, "--format", "{{.Label \"dev.arenad.site\"}}"]);
     let running: BTreeSet<&str> = running.lines().collect();

@@ -15,8 +15,13 @@ pub(super) async fn look(engine: &dyn Engine) -> Found {
     match engine.details().await {
         Ok(details) => {
             let data_root = folder::look(details.version.root.clone()).await;
+            // Where files share their blocks a copy costs nothing, and there is nothing to measure.
+            let copy_speed = match data_root.reflinks {
+                Some(false) => folder::copy_speed(data_root.path.clone()).await,
+                Some(true) | None => None,
+            };
             let subnets = engine.subnets().await.unwrap_or_default();
-            Found::Answers(Box::new(AnsweringEngine { endpoint, details, data_root, subnets }))
+            Found::Answers(Box::new(AnsweringEngine { endpoint, details, data_root, copy_speed, subnets }))
         }
         Err(EngineError::TooOld { endpoint, found }) => Found::TooOld { endpoint, api: found },
         Err(error) => Found::Away { why: absence(&endpoint, &error), endpoint },

@@ -49,7 +49,7 @@ pub(super) async fn look(
 
 /// Listens for an instant, as the gateway would.
 async fn port(engine: Option<&dyn Engine>, address: SocketAddr, daemon: Option<u32>) -> PortState {
-    let kind = match TcpListener::bind(address) {
+    let error = match TcpListener::bind(address) {
         Ok(_) => return PortState::Free,
         Err(error) if error.kind() == ErrorKind::AddrInUse => match ports::owner(engine, address).await {
             Owner::Process { pid, .. } if daemon == u32::try_from(pid).ok() => return PortState::Ours,
@@ -57,14 +57,14 @@ async fn port(engine: Option<&dyn Engine>, address: SocketAddr, daemon: Option<u
         },
         Err(error) => error,
     };
-    match kind.kind() {
+    match error.kind() {
         ErrorKind::PermissionDenied => PortState::Denied,
-        _ => PortState::Failed(kind.to_string()),
+        _ => PortState::Failed(error.to_string()),
     }
 }
 
-/// What these sites of an environment want of a host on which they are to be started. Without an engine, nothing is said
-/// of images.
+/// What these sites of an environment want of a host on which they are to be started. Without an engine, nothing is
+/// said of images.
 pub async fn needs(engine: Option<&dyn Engine>, environment: &site::Environment, sites: &[&Site]) -> Needs {
     let is_wanted = |name: &SiteName| sites.iter().any(|site| site.name == *name);
     let mut missing_images = Vec::new();

@@ -1,5 +1,5 @@
-//! A folder: whether it can be written, how much room is left, what a copy costs. What is written for trying has no name
-//! and is gone with its handle, however this process ends.
+//! A folder: whether it can be written, how much room is left, what a copy costs. What is written for trying has no
+//! name and is gone with its handle, however this process ends.
 
 use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
@@ -25,7 +25,6 @@ pub(super) async fn look(path: PathBuf) -> Folder {
         kind: "an unknown file system".to_owned(),
         room: Room { free_bytes: 0, total_bytes: 0, free_files: None, device: 0 },
         reflinks: None,
-        copy_speed: None,
     })
 }
 
@@ -44,9 +43,7 @@ fn look_at(path: PathBuf) -> Folder {
         Err(error) => Access::Failed(error.to_string()),
     };
     let reflinks = tried.ok().and_then(|file| reflinks(there, file));
-    // Where files share their blocks a copy costs nothing, and there is nothing to measure.
-    let copy_speed = if reflinks == Some(false) { copy_speed(there) } else { None };
-    Folder { path, exists, access, kind, room, reflinks, copy_speed }
+    Folder { path, exists, access, kind, room, reflinks }
 }
 
 /// The nearest folder that is there, and whether one on the way down from it may not be looked into.
@@ -121,16 +118,20 @@ fn reflinks(folder: &Path, mut source: File) -> Option<bool> {
     }
 }
 
-/// Copies a file and writes it down, as the kernel does at the first write to a file of an image.
-fn copy_speed(folder: &Path) -> Option<u64> {
-    let mut source = nameless_file(folder).ok()?;
-    let mut target = nameless_file(folder).ok()?;
-    source.write_all(&vec![1; SAMPLE_BYTES]).ok()?;
-    source.seek(SeekFrom::Start(0)).ok()?;
-    let begun = Instant::now();
-    let copied = std::io::copy(&mut source, &mut target).ok()?;
-    target.sync_all().ok()?;
-    Some((copied as f64 / begun.elapsed().as_secs_f64()) as u64)
+/// Copies a file and writes it down, as the kernel does at the first write to a file of an image; bytes per second.
+pub(super) async fn copy_speed(folder: PathBuf) -> Option<u64> {
+    tokio::task::spawn_blocking(move || {
+        let mut source = nameless_file(&folder).ok()?;
+        let mut target = nameless_file(&folder).ok()?;
+        source.write_all(&vec![1; SAMPLE_BYTES]).ok()?;
+        source.seek(SeekFrom::Start(0)).ok()?;
+        let begun = Instant::now();
+        let copied = std::io::copy(&mut source, &mut target).ok()?;
+        target.sync_all().ok()?;
+        Some((copied as f64 / begun.elapsed().as_secs_f64()) as u64)
+    })
+    .await
+    .ok()?
 }
 
 #[cfg(test)]

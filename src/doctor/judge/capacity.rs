@@ -149,7 +149,10 @@ fn memory(needs: &Needs, machine: &Machine) -> Finding {
         let seen = format!("{have}, and {} is needed at least: {}", size(reserved), largest(&needs.sites));
         return finding("memory", Level::Problem, seen)
             .so("the sites would not come up, or the kernel would end processes for want of memory")
-            .cure("name fewer sites (`arenad up ENVIRONMENT SITE…`), stop what else takes memory, or lower `mem_reservation` where the site runs with less");
+            .cure(
+                "name fewer sites (`arenad up ENVIRONMENT SITE…`), stop what else takes memory, or lower \
+                   `mem_reservation` where the site runs with less",
+            );
     }
     if machine.available_bytes < LEAST_MEMORY_BYTES {
         return finding("memory", Level::Warning, have)

@@ -46,7 +46,10 @@ fn cgroups(system: &System) -> Finding {
     }
     finding("cgroups", Level::Warning, format!("cgroups version {version} without a freezer"))
         .so("containers cannot be frozen (`docker pause` fails)")
-        .cure("`mkdir -p /sys/fs/cgroup/freezer && mount -t cgroup -o freezer freezer /sys/fs/cgroup/freezer`, then restart Docker")
+        .cure(
+            "`mkdir -p /sys/fs/cgroup/freezer && mount -t cgroup -o freezer freezer /sys/fs/cgroup/freezer`, then \
+               restart Docker",
+        )
 }
 
 fn open_files(system: &System) -> Finding {
@@ -72,7 +75,8 @@ fn inotify(system: &System) -> Option<Finding> {
     }
     Some(
         finding("inotify", Level::Warning, seen)
-            .so("applications of many sites run as the same user number, and fail with `too many open files` when it runs out")
+            .so("applications of many sites run as the same user number, and fail with `too many open files` when it \
+                 runs out")
             .cure("`sysctl -w fs.inotify.max_user_instances=1024 fs.inotify.max_user_watches=524288`"),
     )
 }

@@ -67,7 +67,10 @@ fn base(environment: &Environment, reference: &str, is_here: bool) -> Finding {
     if environment.can_make_base {
         finding.cure("`scripts/base-image.sh` pulls it, or makes one from Debian packages")
     } else {
-        finding.cure(format!("`docker pull {reference}`; making one without a registry takes root and mmdebstrap (`apt-get install mmdebstrap`)"))
+        finding.cure(format!(
+            "`docker pull {reference}`; making one without a registry takes root and mmdebstrap (`apt-get install \
+             mmdebstrap`)"
+        ))
     }
 }
 

@@ -25,6 +25,10 @@ const BUILT_IN_POOLS: [(&str, u8); 6] = [
 /// Networks left in the engine's pools below which others' work on the host may fail.
 const FEW_NETWORKS: usize = 8;
 
+/// A setting with room for four thousand networks.
+const POOLS_SETTING: &str = "`docker network prune`, or `\"default-address-pools\": [{\"base\": \"172.16.0.0/12\", \
+                             \"size\": 24}]` in /etc/docker/daemon.json and a restart of Docker";
+
 fn finding(id: &'static str, level: Level, seen: impl Into<String>) -> Finding {
     Finding::new(Area::Network, id, level, seen)
 }
@@ -117,7 +121,7 @@ fn pools(engine: &AnsweringEngine) -> Finding {
     }
     finding("address-pools", Level::Warning, seen)
         .so("arenad takes its networks from its own block, but `docker-compose` and `docker network create` will fail")
-        .cure("`docker network prune`, or `\"default-address-pools\": [{\"base\": \"172.16.0.0/12\", \"size\": 24}]` in /etc/docker/daemon.json and a restart of Docker")
+        .cure(POOLS_SETTING)
 }
 
 fn free_in(pools: impl Iterator<Item = (Subnet, u8)>, taken: &[Subnet]) -> usize {
@@ -164,8 +168,10 @@ fn port(port: &PublicPort) -> Finding {
         PortState::Ours => finding("port", Level::Ok, format!("{address} (for {site}) is served by arenad's daemon")),
         PortState::Held { owner } => problem(format!("{address} (for {site}) is held by {owner}"))
             .cure("stop what holds it, or change `public.port` of the site in the environment file"),
-        PortState::Denied => problem(format!("this user may not listen on {address} (for {site})"))
-            .cure("choose a `public.port` from 1024 up, run arenad as root, or `sysctl -w net.ipv4.ip_unprivileged_port_start=0`"),
+        PortState::Denied => problem(format!("this user may not listen on {address} (for {site})")).cure(
+            "choose a `public.port` from 1024 up, run arenad as root, or \
+             `sysctl -w net.ipv4.ip_unprivileged_port_start=0`",
+        ),
         PortState::Failed(said) => problem(format!("nobody can listen on {address} (for {site}): {said}"))
             .cure("correct `listen` of the environment file: it is an address of this host"),
     };

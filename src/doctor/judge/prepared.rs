@@ -29,7 +29,6 @@ fn folder(path: &str, device: u64) -> Folder {
         kind: "xfs".to_owned(),
         room: Room { free_bytes: 50 * GIB, total_bytes: 100 * GIB, free_files: Some(1_000_000), device },
         reflinks: Some(true),
-        copy_speed: None,
     }
 }
 
@@ -46,13 +45,13 @@ pub(crate) fn engine() -> AnsweringEngine {
             operating_system: "Debian GNU/Linux 12 (bookworm)".to_owned(),
             is_rootless: false,
             time: None,
-            cgroup_version: Some(2),
             enforces: EnforcedLimits { memory: true, cpus: true, pids: true },
             address_pools: Vec::new(),
             forwards: true,
             firewall: None,
         },
         data_root: folder("/var/lib/docker", 1),
+        copy_speed: None,
         subnets: Vec::new(),
     }
 }
@@ -76,7 +75,6 @@ pub(crate) fn facts() -> Facts {
         state_dir: folder("/var/lib/arenad", 2),
         machine: Machine { memory_bytes: 16 * GIB, available_bytes: 12 * GIB, processors: 4 },
         system: System {
-            is_root: true,
             open_files: (Some(65_536), Some(65_536)),
             inotify_instances: Some(1024),
             inotify_watches: Some(524_288),

@@ -11,8 +11,8 @@ const EXAMPLE_BYTES: u64 = 1 << 30;
 
 /// A state directory on a file system with reflinks, beside the one that is there and may have files in it.
 const LOOP_MOUNT: &str = "put it on XFS or btrfs; without a partition to spare: `truncate -s 50G /var/lib/arenad.xfs && \
-                          mkfs.xfs -m reflink=1 /var/lib/arenad.xfs && mkdir -p /var/lib/arenad-xfs && \
-                          mount -o loop /var/lib/arenad.xfs /var/lib/arenad-xfs`, and ARENAD_STATE_DIR=/var/lib/arenad-xfs";
+     mkfs.xfs -m reflink=1 /var/lib/arenad.xfs && mkdir -p /var/lib/arenad-xfs && \
+     mount -o loop /var/lib/arenad.xfs /var/lib/arenad-xfs`, and ARENAD_STATE_DIR=/var/lib/arenad-xfs";
 
 fn finding(id: &'static str, level: Level, seen: impl Into<String>) -> Finding {
     Finding::new(Area::Storage, id, level, seen)
@@ -36,13 +36,18 @@ fn driver(engine: &AnsweringEngine) -> Vec<Finding> {
     let seen = format!("storage driver {driver} on {} ({})", root.kind, root.path.display());
     match driver {
         "overlay2" | "overlayfs" | "fuse-overlayfs" => {
-            vec![finding("storage-driver", Level::Ok, seen), copy_up(driver, root)]
+            vec![finding("storage-driver", Level::Ok, seen), copy_up(driver, engine)]
         }
-        "btrfs" | "zfs" => vec![finding("storage-driver", Level::Ok, format!("{seen}: containers are its own snapshots"))],
+        "btrfs" | "zfs" => {
+            vec![finding("storage-driver", Level::Ok, format!("{seen}: containers are its own snapshots"))]
+        }
         "vfs" => vec![
             finding("storage-driver", Level::Warning, seen)
                 .so("every container is a full copy of its image: minutes and gigabytes for each reset of a large site")
-                .cure("set `\"storage-driver\": \"overlay2\"` in /etc/docker/daemon.json and restart Docker; images must be made anew"),
+                .cure(
+                    "set `\"storage-driver\": \"overlay2\"` in /etc/docker/daemon.json and restart Docker; images must \
+                     be made anew",
+                ),
         ],
         _ => vec![
             finding("storage-driver", Level::Note, seen)
@@ -53,7 +58,8 @@ fn driver(engine: &AnsweringEngine) -> Vec<Finding> {
 }
 
 /// The first write to a file of an image copies it as a whole, unless the file system lets both share their blocks.
-fn copy_up(driver: &str, root: &Folder) -> Finding {
+fn copy_up(driver: &str, engine: &AnsweringEngine) -> Finding {
+    let root = &engine.data_root;
     match root.reflinks {
         Some(true) => {
             let seen =
@@ -61,16 +67,17 @@ fn copy_up(driver: &str, root: &Folder) -> Finding {
             finding("copy-up", Level::Ok, seen)
         }
         Some(false) => {
-            let cost = root
+            let cost = engine
                 .copy_speed
                 .map(|speed| format!("; {} takes {} or more here", size(EXAMPLE_BYTES), took(EXAMPLE_BYTES, speed)));
             let cost = cost.unwrap_or_default();
             let seen =
                 format!("the first write to a file of an image copies all of it ({} has no reflinks{cost})", root.kind);
             finding("copy-up", Level::Warning, seen)
-                .so("after each reset, sites that keep a large database in their image pay this once for each of its files")
+                .so("after each reset, sites that keep a large database in their image pay this for each of its files")
                 .cure(format!(
-                    "put the engine's data on XFS with reflinks (`mkfs.xfs -m reflink=1 DEVICE`, mounted at {}) or on btrfs; images must then be made or loaded anew",
+                    "put the engine's data on XFS with reflinks (`mkfs.xfs -m reflink=1 DEVICE`, mounted at {}) or on \
+                     btrfs; images must then be made or loaded anew",
                     root.path.display()
                 ))
         }
@@ -140,7 +147,7 @@ mod tests {
         facts.state_dir.reflinks = Some(false);
         let mut engine = prepared::engine();
         engine.data_root.reflinks = Some(false);
-        engine.data_root.copy_speed = Some(200 << 20);
+        engine.copy_speed = Some(200 << 20);
         facts.engine = crate::doctor::facts::Engine::Answers(Box::new(engine));
         let findings = judge(&facts);
         let copy_up = found(&findings, "copy-up");

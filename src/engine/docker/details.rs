@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bollard::models::{SystemInfo, SystemInfoCgroupVersionEnum};
+use bollard::models::SystemInfo;
 
 use crate::engine::{EnforcedLimits, EngineDetails, EngineVersion};
 
@@ -20,11 +20,6 @@ pub(super) fn read(version: String, api: String, info: SystemInfo) -> EngineDeta
         operating_system: info.operating_system.unwrap_or_default(),
         is_rootless: info.security_options.iter().flatten().any(|option| option == "name=rootless"),
         time: info.system_time.and_then(|time| time.parse().ok()),
-        cgroup_version: match info.cgroup_version {
-            Some(SystemInfoCgroupVersionEnum::_1) => Some(1),
-            Some(SystemInfoCgroupVersionEnum::_2) => Some(2),
-            Some(SystemInfoCgroupVersionEnum::EMPTY) | None => None,
-        },
         enforces: EnforcedLimits {
             memory: is(info.memory_limit),
             cpus: is(info.cpu_cfs_quota),
