@@ -9,6 +9,7 @@ pub mod definition;
 pub mod doctor;
 pub mod domain;
 pub mod engine;
+pub mod images;
 pub mod launch;
 pub mod probes;
 pub mod reset;
