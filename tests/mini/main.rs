@@ -6,9 +6,13 @@
 mod arena;
 #[path = "../support/browser.rs"]
 mod browser;
+mod forum;
 mod hammer;
+mod homepage;
+mod map;
 mod shop;
 mod shop_browsed;
+mod turkle;
 mod wiki;
 
 use std::process::Command;
