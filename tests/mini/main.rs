@@ -7,8 +7,8 @@ mod accounts;
 mod arena;
 #[path = "../support/browser.rs"]
 mod browser;
-mod forum;
 mod forge;
+mod forum;
 mod hammer;
 mod homepage;
 mod map;
