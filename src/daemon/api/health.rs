@@ -43,6 +43,9 @@ pub(super) async fn health(
             all.filter(|handle| chosen.iter().all(|name| handle.site.name.as_str() == name)).collect()
         }
     };
+    if let ([], Some(name)) = (handles.as_slice(), chosen.first()) {
+        return Err(ApiError::not_found(&format!("site {name}")));
+    }
     let mut sites = Vec::new();
     for handle in handles {
         sites.push(site(&api, &handle, limit).await?);
