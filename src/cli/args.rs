@@ -1,6 +1,7 @@
 //! The command line. Its doc comments are the help texts.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or definition, 3 not ready (status, health), \
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, or `doctor` found a problem, 2 wrong usage or definition, 3 not ready (status, health), \
                           4 busy, 124 --wait-timeout ran out, 130 interrupted";
 
 /// Options of every command.
@@ -50,6 +51,8 @@ pub enum Command {
     Status(StatusArgs),
     /// Show what the health probes of sites have seen
     Health(HealthArgs),
+    /// Say what is in the way of sites on this host, and what to do about it; needs neither daemon nor engine
+    Doctor(DoctorArgs),
     /// List the containers of sites
     Ps,
     /// Show the logs of a site's containers
@@ -118,8 +121,19 @@ pub struct UpArgs {
     /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
     pub root: Option<PathBuf>,
+    /// Start them even where memory, space or processors do not suffice
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub wait: WaitArgs,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    pub definition: DefinitionArgs,
     #[command(flatten)]
     pub engine: EngineArgs,
 }
@@ -425,6 +439,9 @@ pub struct EngineArgs {
     /// The block of addresses that instance networks are cut from
     #[arg(long, env = "ARENAD_SUBNETS", value_name = "CIDR", default_value_t = Subnet::DEFAULT_BLOCK)]
     pub subnets: Subnet,
+    /// How many images are built, and how many sites boot, at once [default: the number of processors, at least 2]
+    #[arg(long, env = "ARENAD_PARALLEL", value_name = "NUMBER")]
+    pub parallel: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Args)]

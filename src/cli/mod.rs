@@ -4,6 +4,7 @@ mod args;
 mod client;
 mod config;
 mod definition;
+mod doctor;
 mod down;
 mod env;
 pub mod exit_code;
@@ -52,6 +53,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Reset(args) => reset::run(global, args).await,
         Command::Status(args) => status::run(global, args).await,
         Command::Health(args) => health::run(global, args).await,
+        Command::Doctor(args) => doctor::run(global, args).await,
         Command::Ps => status::ps(global).await,
         Command::Logs(args) => logs::logs(global, args).await,
         Command::Events(args) => logs::events(global, args).await,

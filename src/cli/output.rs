@@ -84,6 +84,14 @@ pub fn bytes(bytes: u64) -> String {
     indicatif::DecimalBytes(bytes).to_string()
 }
 
+/// A finding in one line: what was seen, what follows from it.
+pub fn advice(finding: &crate::wire::Finding) -> String {
+    match &finding.consequence {
+        Some(consequence) => format!("{}: {consequence}", finding.seen),
+        None => finding.seen.clone(),
+    }
+}
+
 /// The first line of a text that may have several.
 pub fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()

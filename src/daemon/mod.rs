@@ -17,16 +17,17 @@ pub mod health_log;
 pub mod host;
 pub mod instance;
 pub mod operations;
-pub mod ports;
 pub mod reconcile;
 pub mod server;
 pub mod shared;
 pub mod store;
 pub mod stranded;
 pub mod tasks;
+pub mod turns;
 
 use std::fs::{DirBuilder, File};
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rustix::fs::{FlockOperation, flock};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -47,6 +48,7 @@ use self::operations::Operations;
 use self::server::ListenError;
 use self::shared::{Shared, StateDir};
 use self::store::{Store, StoreError};
+use self::turns::Turns;
 use crate::domain::site::Secret;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
@@ -63,6 +65,8 @@ pub struct Settings {
     pub engine: Arc<dyn Engine>,
     /// Where instance networks take their addresses from.
     pub block: Subnet,
+    /// How many images are built, and how many sites boot, at once; `None`: as many as the host has processors.
+    pub parallel: Option<NonZeroUsize>,
     /// The TCP address of the API, with the token that it wants.
     pub tcp: Option<(SocketAddr, Secret)>,
     /// The group that may use the socket.
@@ -130,7 +134,7 @@ impl Daemon {
             events: EventLog::new(store.clone()),
             health: HealthLog::new(store.clone()),
             images: Default::default(),
-            boots: Semaphore::new(std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2))),
+            turns: Turns::new(settings.parallel),
             shutdown: CancellationToken::new(),
             tasks: TaskTracker::new(),
             engine: settings.engine,

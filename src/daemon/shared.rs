@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -12,6 +11,7 @@ use super::events::EventLog;
 use super::gateway::Gateway;
 use super::health_log::HealthLog;
 use super::store::Store;
+use super::turns::Turns;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
 use crate::probes::Prober;
@@ -79,8 +79,8 @@ pub struct Shared {
     pub state_dir: StateDir,
     /// Where address ranges are taken from.
     pub block: Subnet,
-    /// Bounds how many sites boot at once: more only make all of them later.
-    pub boots: Semaphore,
+    /// Bounds what goes on at once.
+    pub turns: Turns,
     /// Ends everything.
     pub shutdown: CancellationToken,
     /// Owns every task.

@@ -15,3 +15,4 @@ mod isolation;
 mod lifecycle;
 mod mistakes;
 mod services;
+mod turns;

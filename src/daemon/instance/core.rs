@@ -48,6 +48,11 @@ async fn unless<T>(cancel: &CancellationToken, work: impl Future<Output = T>) ->
     cancel.run_until_cancelled(work).await.ok_or(Failure::Superseded)
 }
 
+/// Tells readers of the report what is being done.
+fn tell(report: &channel::Sender<Report>, stage: &str) {
+    report.send_modify(|report| report.stage = Some(stage.to_owned()));
+}
+
 impl Core {
     pub(super) fn new(
         shared: Arc<Shared>,
@@ -238,13 +243,7 @@ impl Core {
 
     /// Provides images and baseline.
     async fn prepare(&self) -> Result<StoredSnapshot, Failure> {
-        let report = &self.report;
-        let stage = |text: &str| {
-            report.send_modify(|report| report.stage = Some(text.to_owned()));
-        };
-        stage("waiting for its turn");
-        let _turn = self.shared.boots.acquire().await.map_err(|_| Failure::Superseded)?;
-        Ok(baseline::provide(&self.shared, &self.id, &self.site, &stage).await?)
+        Ok(baseline::provide(&self.shared, &self.id, &self.site, &|text: &str| tell(&self.report, text)).await?)
     }
 
     fn remains(&self, except: Option<u64>) -> Remains<'_> {
@@ -286,14 +285,14 @@ impl Core {
             return Err(Failure::Superseded);
         };
         let shared = self.shared.clone();
-        let _turn = shared.boots.acquire().await.map_err(|_| Failure::Superseded)?;
+        let report = &self.report;
+        let stage = |text: &str| tell(report, text);
+        let _turn = stages.time("wait", shared.turns.boots.turn(&stage)).await;
         let generation = self.shared.store.next_generation(&self.id, &snapshot.id).await?;
         self.report.send_modify(|report| {
             report.generation = generation;
             report.snapshot = Some(snapshot.id.clone());
         });
-        let report = &self.report;
-        let stage = |text: &str| report.send_modify(|report| report.stage = Some(text.to_owned()));
         let waiting = |failure: &ProbeFailure| {
             report.send_modify(|report| report.waiting_for = Some(failure.to_string()));
         };
@@ -391,16 +390,18 @@ impl Core {
         let Some(mut incarnation) = self.incarnation.clone() else {
             return Err(Failure::Superseded);
         };
+        let shared = self.shared.clone();
+        // It boots again afterwards. Traffic is held from when the turn has come, not while others boot.
+        let _turn = unless(cancel, shared.turns.boots.turn(&|text: &str| tell(&self.report, text))).await?;
         self.route.hold(format!("a snapshot of {} is being taken", self.site.name));
         self.enter(InstanceEvent::ResetRequested).await;
-        let shared = self.shared.clone();
         let work = async {
-            self.report.send_modify(|report| report.stage = Some("stopping cleanly".to_owned()));
+            tell(&self.report, "stopping cleanly");
             snapshot::stop_cleanly(&shared, &self.site, &incarnation).await?;
-            self.report.send_modify(|report| report.stage = Some("taking the snapshot".to_owned()));
+            tell(&self.report, "taking the snapshot");
             let purpose = snapshot::Purpose::Named { name: name.to_owned() };
             let taken = snapshot::store(&shared, &self.id, &self.site, &incarnation, purpose).await?;
-            self.report.send_modify(|report| report.stage = Some("starting again".to_owned()));
+            tell(&self.report, "starting again");
             let deadline = Instant::now() + self.site.readiness.timeout;
             let engine = shared.engine.as_ref();
             launch::start(engine, &self.site, &mut incarnation, deadline).await.map_err(ResetError::Launch)?;
