@@ -48,7 +48,7 @@ async fn site(State(seen): State<Seen>, request: Request) -> Response {
     seen.lock().unwrap().push(format!("{} {} [{cookies}] {body}", head.method, head.uri));
     let host = given(headers, "host");
     assert_eq!(host, "shop.test:7770", "the site sees its public address");
-    let filled = format!("csrf=c5rf&user=emma%40example.com&pass=Pass%26word%3D1%2B2&do=in");
+    let filled = "csrf=c5rf&user=emma%40example.com&pass=Pass%26word%3D1%2B2&do=in";
     match (head.method.as_str(), head.uri.path()) {
         ("GET", "/login") => text(200, &[("set-cookie", "pre=1; Path=/"), ("set-cookie", "old=x; Max-Age=0")], FORM),
         ("POST", "/login") => {
