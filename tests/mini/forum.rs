@@ -1,12 +1,14 @@
 //! The forum in a browser: a thread, a reply and a like, as a person does them, and undone by a reset.
 
-use std::process::Command;
-
 use crate::arena::Arena;
 use crate::browser::{Browser, Page};
 
 const MEMBER: (&str, &str) = ("MarvelsGrantMan136", "test1234");
 const TITLE: &str = "Harrowgate Mills Museum of Weaving: is the lift broken?";
+
+/// The editor shows itself before it may be used.
+const EDITOR: &str = "#posting-mount textarea:not([disabled])";
+const POST: &str = "#posting-mount .btn-primary:not([disabled])";
 
 #[tokio::test]
 async fn a_thread_a_reply_and_a_like_are_undone() {
@@ -44,13 +46,8 @@ fn two_builds_from_nothing_give_the_same_forum() {
     let arena = Arena::up(&["reddit"]);
     let script = "set -e; /srv/forum/dump > /tmp/first; /srv/forum/build-db.sh >/dev/null 2>&1; /srv/forum/dump > /tmp/second; \
                   cmp /tmp/first /tmp/second; wc -l < /tmp/second";
-    let output = Command::new("docker")
-        .args(["run", "--rm", "--network", "none", &arena.image("reddit"), "sh", "-c", script])
-        .output()
-        .expect("docker runs");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let lines: usize = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or_default();
+    let said = arena.run("reddit", script);
+    let lines: usize = said.trim().parse().unwrap_or_default();
     assert!(lines > 10_000, "a real dump: {said}");
 }
 
@@ -93,9 +90,10 @@ async fn log_in(page: &Page) {
 async fn start_thread(page: &Page) {
     page.open(&format!("{}/f/museums", origin(page).await)).await;
     page.click(".toolbar .btn-primary").await;
+    page.wait_for(EDITOR).await;
     page.fill("#posting-mount input[placeholder='Thread title']", TITLE).await;
-    page.fill("#posting-mount textarea", "We stood before it with a pram.").await;
-    page.click("#posting-mount .btn-primary").await;
+    page.fill(EDITOR, "We stood before it with a pram.").await;
+    page.click(POST).await;
     page.wait_until("new thread", "location.pathname.startsWith('/t/')").await;
     page.wait_for_text("We stood before it with a pram.").await;
 }
@@ -103,8 +101,8 @@ async fn start_thread(page: &Page) {
 /// At once after the thread: nothing makes a member wait between two posts.
 async fn reply(page: &Page) {
     page.click(".toolbar .btn-primary").await;
-    page.fill("#posting-mount textarea", "It works again.").await;
-    page.click("#posting-mount .btn-primary").await;
+    page.fill(EDITOR, "It works again.").await;
+    page.click(POST).await;
     page.wait_until("reply", "document.querySelectorAll('.post-body').length === 2").await;
     page.wait_for_text("It works again.").await;
 }
