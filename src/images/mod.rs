@@ -146,6 +146,11 @@ pub enum ImagesError {
 }
 
 impl ImagesError {
+    /// Whether a file's content is to blame, rather than the disk, the engine or the user.
+    pub fn is_about_content(&self) -> bool {
+        matches!(self, Self::Unsound { .. } | Self::OtherContent { .. } | Self::OtherImage { .. })
+    }
+
     /// What to do next, where something can be said.
     pub fn hint(&self) -> Option<String> {
         Some(match self {

@@ -36,6 +36,7 @@ pub struct Part {
     file: tokio::fs::File,
     state: PathBuf,
     length: u64,
+    restarts: u32,
     /// What is known of where it came from; nothing before the first byte.
     pub origin: Option<Origin>,
 }
@@ -54,7 +55,7 @@ impl Part {
             // Nobody knows what these bytes are the beginning of.
             None => 0,
         };
-        let mut part = Self { file, state, length, origin };
+        let mut part = Self { file, state, length, restarts: 0, origin };
         part.cut(length).await?;
         Ok(part)
     }
@@ -109,7 +110,7 @@ impl Part {
     }
 
     /// Gives up everything from an offset on.
-    pub async fn cut(&mut self, length: u64) -> io::Result<()> {
+    async fn cut(&mut self, length: u64) -> io::Result<()> {
         self.file.flush().await?;
         self.file.set_len(length).await?;
         self.file.seek(SeekFrom::Start(length)).await?;
@@ -120,8 +121,20 @@ impl Part {
         Ok(())
     }
 
+    /// How often it turned out that what was there belongs to another file.
+    pub fn restarts(&self) -> u32 {
+        self.restarts
+    }
+
+    /// Gives up everything from an offset on, where the file has changed.
+    pub async fn change_from(&mut self, offset: u64) -> io::Result<()> {
+        self.restarts += 1;
+        self.cut(offset).await
+    }
+
     /// Begins anew.
     pub async fn restart(&mut self) -> io::Result<()> {
+        self.restarts += 1;
         self.origin = None;
         match fs::remove_file(&self.state) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
