@@ -64,8 +64,9 @@ impl Works {
         if self.engine.image(reference).await?.is_some() {
             return Ok(Done::Present);
         }
-        watch.begin(format!("pulling {reference}"), None);
-        let progress = |line: &str| watch.begin(format!("pulling {reference}: {line}"), None);
+        let stage = format!("pulling {reference}");
+        watch.begin(&stage, None);
+        let progress = |line: &str| watch.tell(&stage, line);
         tokio::select! {
             pulled = self.engine.pull(reference, &progress) => pulled?,
             // The engine gives up a pull that nobody listens to; what it has of it, it keeps.
@@ -174,7 +175,8 @@ impl Works {
         let chunks = futures_util::stream::unfold(receiver, |mut receiver| async move {
             receiver.recv().await.map(|chunk| (chunk, receiver))
         });
-        let progress = |line: &str| watch.begin(format!("unpacking {reference}: {line}"), None);
+        let stage = format!("unpacking {reference}");
+        let progress = |line: &str| watch.tell(&stage, line);
         let loaded = tokio::select! {
             loaded = self.engine.load(Box::pin(chunks), &progress) => loaded.map_err(ImagesError::Engine),
             () = watch.cancelled() => Err(ImagesError::Cancelled),

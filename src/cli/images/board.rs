@@ -20,6 +20,7 @@ pub async fn follow<T>(name: &str, is_silent: bool, watch: &Arc<Watch>, work: im
     loop {
         tokio::select! {
             done = &mut work => {
+                board.show(name, &watch.look());
                 board.bar.finish_and_clear();
                 return done;
             }
@@ -68,10 +69,11 @@ impl Board {
                 None => "{spinner} {wide_msg} {bytes:>10}",
             };
             self.bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
-            self.bar.set_message(look.stage.clone());
             self.bar.reset_eta();
             self.said.0.clone_from(&look.stage);
         }
+        let colon = if look.detail.is_empty() { "" } else { ": " };
+        self.bar.set_message(format!("{}{colon}{}", look.stage, look.detail));
         match look.total_bytes {
             Some(total) => self.bar.set_length(total),
             None => self.bar.unset_length(),
@@ -81,16 +83,14 @@ impl Board {
     }
 
     fn say(&mut self, name: &str, look: &Look) {
-        // What follows the colon changes all the time.
-        let stage = look.stage.split(": ").next().unwrap_or_default();
+        for stage in &look.begun {
+            eprintln!("{name}: {stage}");
+            self.said = (stage.clone(), 0);
+        }
         let tenths = look.total_bytes.map_or(0, |total| look.done_bytes.min(total) * 10 / total.max(1));
-        let is_news = self.said.0 != stage || tenths > self.said.1;
-        if is_news {
-            match tenths {
-                0 => eprintln!("{name}: {stage}"),
-                tenths => eprintln!("{name}: {stage} {} %", tenths * 10),
-            }
-            self.said = (stage.to_owned(), tenths);
+        if tenths > self.said.1 {
+            eprintln!("{name}: {} {} %", look.stage, tenths * 10);
+            self.said.1 = tenths;
         }
     }
 }
