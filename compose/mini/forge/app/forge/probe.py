@@ -56,8 +56,10 @@ def disk_write(session):
 
 def worker(session):
     """The worker answers; while it does a task another of its processes does."""
-    if not conn.control.broadcast("ping", reply=True, limit=1, timeout=2):
-        raise RuntimeError("the worker does not answer")
+    # A connection of its own: a rewind restarts the queue, and what is kept of the old one is found broken only in use.
+    with conn.connection_for_write() as connection:
+        if not conn.control.broadcast("ping", reply=True, limit=1, timeout=2, connection=connection):
+            raise RuntimeError("the worker does not answer")
     return True
 
 

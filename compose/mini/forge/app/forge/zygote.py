@@ -4,9 +4,11 @@ Importing it takes a second of processor time and eighty megabytes. So one proce
 web server, the worker, and one process for each hook that git runs. Who needs one runs `/srv/forge/pagure ROLE`, which connects
 to the socket, sends its arguments, environment, folder and standard streams, passes signals on and waits for the exit code.
 
-A child lives no longer than its client, such that killing the client, as a supervisor does, kills the child and its children.
+A child lives no longer than its client, such that killing the client, as a supervisor does, kills the child and its children;
+nor does it outlive this process.
 """
 
+import ctypes
 import gc
 import json
 import os
@@ -25,6 +27,7 @@ import forge.wsgi  # noqa: F401
 from pagure.hooks import run_hook_file
 
 SOCKET = "/run/forge/pagure.sock"
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG in <linux/prctl.h>
 HOOKS = ("pre-receive", "update", "post-receive")
 
 
@@ -45,6 +48,7 @@ def play(request, streams):
         os.dup2(stream, number)
         os.close(stream)
     os.setsid()
+    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
