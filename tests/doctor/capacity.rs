@@ -52,7 +52,7 @@ fn images_whose_declared_size_does_not_fit_are_a_problem() {
     let sizes = format!("images: {{ \"{reference}\": {{ archive: toy.tar, loaded_size: 60t }} }}\nsites:\n");
     world.edit("environment", "sites:\n", &sizes);
     let examined = examine(&world);
-    examined.found("disk").is("problem", "61440.0 GiB are still to be fetched", "docker system df");
+    examined.found("disk").is("problem", "what is still to be fetched takes 122880.0 GiB", "docker system df");
     examined.found("images").is("warning", "is not here", &format!("arenad images pull {} {reference}", world.name));
-    world.run(&["up", &world.name]).code(1).says("still to be fetched").says("--force");
+    world.run(&["up", &world.name]).code(1).says("what is still to be fetched takes").says("--force");
 }

@@ -120,9 +120,13 @@ fn space(needs: &Needs, room: &Room, holds: &[Holds], places: &str) -> Finding {
     }
     let declared = declared(needs, holds);
     if room.free_bytes < declared + LEAST_FREE_BYTES {
-        return finding("disk", Level::Problem, format!("{seen}, and {} are still to be fetched", size(declared)))
-            .so("fetching them would fill the disk")
-            .cure(format!("{cure}; or name fewer sites"));
+        return finding(
+            "disk",
+            Level::Problem,
+            format!("{seen}, and what is still to be fetched takes {}", size(declared)),
+        )
+        .so("fetching it would fill the disk")
+        .cure(format!("{cure}; or name fewer sites"));
     }
     let builds = needs.missing_images.iter().filter(|image| image.from == ImageOrigin::Build).count() as u64;
     if holds.contains(&Holds::Images) && room.free_bytes < declared + builds * BUILD_BYTES + LEAST_FREE_BYTES {
@@ -133,12 +137,15 @@ fn space(needs: &Needs, room: &Room, holds: &[Holds], places: &str) -> Finding {
     finding("disk", Level::Ok, seen)
 }
 
-/// The sizes that the definition says of what is still to come to a file system.
+/// The sizes that the definition says of what is still to come to a file system, at its height: while an archive is
+/// loaded, the engine has its content twice.
 fn declared(needs: &Needs, holds: &[Holds]) -> u64 {
-    let images = needs.missing_images.iter().filter_map(|image| image.size_bytes);
-    let data = needs.missing_data.iter().filter_map(|data| data.size_bytes);
+    let sizes = needs.missing_images.iter().filter_map(|image| Some((image.from, image.size_bytes?)));
+    let images: u64 = sizes.clone().map(|(_, bytes)| bytes).sum();
+    let loaded = sizes.filter(|(from, _)| *from == ImageOrigin::Archive).map(|(_, bytes)| bytes).max();
+    let data = needs.missing_data.iter().filter_map(|data| data.size_bytes).sum();
     let of = |what: Holds, sum: u64| if holds.contains(&what) { sum } else { 0 };
-    of(Holds::Images, images.sum()) + of(Holds::Data, data.sum())
+    of(Holds::Images, images + loaded.unwrap_or(0)) + of(Holds::Data, data)
 }
 
 fn memory(needs: &Needs, machine: &Machine) -> Finding {
@@ -285,7 +292,7 @@ mod tests {
         let same = [disk("/engine", room(70 * GIB, 1), Holds::Images), disk("/data", room(70 * GIB, 1), Holds::Data)];
         let finding = &disks(&needs, &same)[0];
         assert_eq!(finding.level, Level::Problem, "both go to the same file system");
-        assert!(finding.seen.ends_with("below /engine and /data, and 90.0 GiB are still to be fetched"));
+        assert!(finding.seen.ends_with("below /engine and /data, and what is still to be fetched takes 90.0 GiB"));
     }
 
     #[test]
