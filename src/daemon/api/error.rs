@@ -117,6 +117,7 @@ impl From<BaselineError> for ApiError {
             | BaselineError::Start { .. }
             | BaselineError::NotReady { .. }
             | BaselineError::Step { .. }
+            | BaselineError::NoData { .. }
             | BaselineError::NotClean { .. } => Self::new(StatusCode::BAD_GATEWAY, "baseline", detail),
         }
     }

@@ -10,6 +10,7 @@ pub mod snapshot;
 pub mod steps;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
@@ -37,6 +38,14 @@ pub enum BaselineError {
         /// Why.
         #[source]
         cause: ImageError,
+    },
+    /// A folder of the host that the site mounts is not there.
+    #[error("find the data folder {} that {service} mounts: it does not exist", folder.display())]
+    NoData {
+        /// The service.
+        service: ServiceName,
+        /// The folder.
+        folder: PathBuf,
     },
     /// The containers could not be made or started.
     #[error("start the site from its images")]
@@ -98,6 +107,10 @@ pub async fn provide(
     site: &Site,
     stage: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<StoredSnapshot, BaselineError> {
+    // Before any image is pulled: what is missing here takes people longer than anything below.
+    if let Some((service, folder, _)) = site.host_data().find(|(_, folder, _)| !folder.exists()) {
+        return Err(BaselineError::NoData { service: service.clone(), folder: folder.to_owned() });
+    }
     let mut images = BTreeMap::new();
     for service in &site.services {
         let image = shared

@@ -53,6 +53,9 @@ pub(super) fn hint(reason: &str, id: &InstanceId) -> String {
         format!("raise `mem_limit` of the service in the Compose file or free memory, then `arenad reset {site}`")
     } else if has("pull access denied") || has("pull image") || has("manifest unknown") {
         "build the base image with `scripts/base-image.sh`, or load the image with `docker load`".to_owned()
+    } else if has("find the data folder") {
+        "fetch the data into it, or let the environment's data folder be where the data is (environments/README.md says how)"
+            .to_owned()
     } else if has("make the baseline") {
         format!("correct the definition or the image, then `arenad up {} {site}`", id.environment)
     } else {

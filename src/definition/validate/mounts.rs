@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Context;
-use super::paths::{Kind, inside};
+use super::paths::{Kind, inside, normal};
 use super::support::size;
 use crate::definition::problems::did_you_mean;
 use crate::definition::raw::compose_parts::{RawMountKind, VolumeEntry};
@@ -35,8 +35,10 @@ pub(super) fn mounts(
         found.extend(short_tmpfs(scope, text).map(|mount| (scope, mount)));
     }
     for (scope, mount) in &found {
-        let (MountSpec::Volume { target, .. } | MountSpec::Bind { target, .. } | MountSpec::Tmpfs { target, .. }) =
-            mount;
+        let (MountSpec::Volume { target, .. }
+        | MountSpec::Bind { target, .. }
+        | MountSpec::Data { target, .. }
+        | MountSpec::Tmpfs { target, .. }) = mount;
         let target = target.trim_end_matches('/').to_owned();
         if let Some(first) = targets.insert(target.clone(), scope.span()) {
             scope
@@ -148,6 +150,10 @@ impl Reader<'_> {
 
     fn bind(&self, scope: Scope<'_>, source: &str, target: String, read_only: bool, how: &str) -> Option<MountSpec> {
         let context = self.context;
+        let below_data = normal(context.compose_folder, source);
+        if context.data.is_some_and(|data| below_data.starts_with(data)) {
+            return Some(MountSpec::Data { source: below_data, target, read_only });
+        }
         let found = inside(scope, context.root, context.compose_folder, source, Kind::Either, "the path");
         if !read_only {
             scope

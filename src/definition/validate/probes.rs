@@ -42,7 +42,7 @@ pub(super) fn readiness(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawReady
 
 const KINDS: [&str; 6] = ["http", "tcp", "sql", "exec", "log", "docker_health"];
 
-fn probe(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawProbe) -> Option<Probe> {
+pub(super) fn probe(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawProbe) -> Option<Probe> {
     steps::exactly_one(scope, &KINDS, "the probe")?;
     let (default_name, kind) = kind(site, scope, raw)?;
     if let Some(name) = &raw.name {
@@ -127,7 +127,8 @@ fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe) -> Option<
         .flat_map(|entries| entries.iter())
         .filter_map(|(pointer, expectation)| json_expectation(json_scope.key(pointer), pointer, expectation.good()?))
         .collect();
-    if method == "HEAD" && (!contains.is_empty() || raw.json.is_some()) {
+    let looks_inside = !contains.is_empty() || raw.json.is_some() || raw.bytes_at_least.is_some();
+    if method == "HEAD" && looks_inside {
         scope.key("method").error("conflict", "the answer to `HEAD` has no body to look into").report();
     }
     let (service, port) = site.service_port(scope, raw.service.as_deref(), raw.port.as_ref())?;
@@ -141,6 +142,7 @@ fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe) -> Option<
         status,
         redirect: raw.redirect.clone(),
         contains,
+        bytes_at_least: raw.bytes_at_least.map(u64::from),
         json,
     })
 }
@@ -161,13 +163,26 @@ fn json_expectation(scope: Scope<'_>, pointer: &str, raw: &RawJsonExpectation) -
     let expectation = match raw {
         RawJsonExpectation::Plain(value) => compact(&value.0),
         RawJsonExpectation::Comparison(comparison) => {
-            match steps::exactly_one(scope, &["at_least", "equals"], "the comparison")? {
+            match steps::exactly_one(scope, &["at_least", "between", "equals"], "the comparison")? {
                 "at_least" => JsonExpectation::AtLeast(comparison.at_least?),
+                "between" => between(scope.key("between"), comparison.between.as_deref()?)?,
                 _ => compact(&comparison.equals.clone().unwrap_or(Json::Null)),
             }
         }
     };
     Some((pointer.to_owned(), expectation))
+}
+
+fn between(scope: Scope<'_>, bounds: &[f64]) -> Option<JsonExpectation> {
+    let [lower, upper] = bounds else {
+        let draft = scope.key_error("value", format!("`between` has {} numbers", bounds.len()));
+        draft.expected("two numbers, the lower one first").report();
+        return None;
+    };
+    if lower > upper {
+        scope.key_error("value", format!("no number lies between {lower} and {upper}")).report();
+    }
+    Some(JsonExpectation::Between(*lower, *upper))
 }
 
 fn pattern(scope: Scope<'_>, text: &str) {
