@@ -170,7 +170,8 @@ fn build(
         let draft = environment.key("listen").error("value", "`listen` is no IP address");
         draft.expected("an IP address such as `127.0.0.1`, or `0.0.0.0` for all").report();
     }
-    let data = validate::data_folder(environment.key("data"), &root, &compose_folder, raw.data.as_deref());
+    let data =
+        validate::data_folder(environment.key("data_folder"), &root, &compose_folder, raw.data_folder.as_deref());
     let context = validate::Context {
         root: &root,
         data: data.as_deref(),

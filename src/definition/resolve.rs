@@ -83,8 +83,8 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
     });
     escape_dollars(&mut resolved);
     // As the file writes it: a folder outside of the root can only come from a variable.
-    if let Some(scalar) = scope.has("data").then(|| scope.key("data").scalar()).flatten() {
-        resolved["environment"]["data"] = Json::from(scalar.written.as_deref().unwrap_or(&scalar.text));
+    if let Some(scalar) = scope.has("data_folder").then(|| scope.key("data_folder").scalar()).flatten() {
+        resolved["environment"]["data_folder"] = Json::from(scalar.written.as_deref().unwrap_or(&scalar.text));
     }
     for site in &environment.sites {
         let name = site.name.as_str();

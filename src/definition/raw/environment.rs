@@ -34,7 +34,7 @@ pub(crate) struct RawEnvironment {
     pub(crate) only: Option<OneOrMany>,
     /// The folder of the host that holds what is too large for snapshots, relative to the Compose file's folder. It may
     /// lie elsewhere if a variable from outside says so. What services mount from it need not exist before `up`.
-    pub(crate) data: Option<String>,
+    pub(crate) data_folder: Option<String>,
     /// The benchmark whose names `arenad env` prints. Default: `webarena`, also for WebArena-Verified.
     pub(crate) benchmark: Option<RawBenchmark>,
     /// The port on which harnesses are told to ask for resets. Default: 7565.
