@@ -7,8 +7,11 @@ use sha2::{Digest, Sha256};
 
 use super::scope::Scope;
 use super::values::period_text;
+use crate::domain::health::HealthProbes;
 use crate::domain::hex::hex;
+use crate::domain::login::{Login, LoginRecipe, Template};
 use crate::domain::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
+use crate::domain::schedule::{CronSchedule, Schedule};
 use crate::domain::site::{
     BaselineSpec, Benchmark, ConfigureAction, Database, DatabaseAccess, DatabaseEngine, DependencyCondition,
     Environment, ExecStep, HttpStep, MountSpec, Readiness, ResetStrategyName, ServiceSpec, Site,
@@ -115,7 +118,10 @@ fn bracketed(environment: &Environment) -> String {
 
 /// A site without its passwords, which are put in as the file writes them.
 fn site(site: &Site) -> Json {
-    let accounts = site.accounts.iter().map(|account| (account.name.clone(), json!({ "username": account.username })));
+    let accounts = site.accounts.iter().map(|account| {
+        let login = account.login.as_ref().map(login);
+        (account.name.clone(), filled(json!({ "username": account.username, "login": login })))
+    });
     let databases = site.databases.iter().map(|(name, raw)| (name.clone(), database(raw, "")));
     let strategy = match site.reset.strategy {
         ResetStrategyName::Recreate => "recreate",
@@ -135,11 +141,10 @@ fn site(site: &Site) -> Json {
             "hold_requests": site.reset.hold_requests,
             "hold_timeout": period_text(site.reset.hold_timeout),
         },
-        "health": {
-            "interval": period_text(site.health.interval),
-            "timeout": period_text(site.health.timeout),
-            "failures": site.health.failures,
-        },
+        "health": filled(json!({
+            "shallow": health_probes(&site.health.shallow),
+            "deep": site.health.deep.as_ref().map(health_probes),
+        })),
     });
     if !site.exports.is_empty() {
         found["exports"] = Json::Object(texts(&site.exports));
@@ -148,6 +153,47 @@ fn site(site: &Site) -> Json {
         found["egress"] = Json::Bool(true);
     }
     found
+}
+
+fn health_probes(health: &HealthProbes) -> Json {
+    let (every, cron) = match &health.schedule {
+        Schedule::Every(period) => (Some(period_text(*period)), None),
+        Schedule::Cron(cron) => (None, Some(cron)),
+    };
+    filled(json!({
+        "every": every,
+        "cron": cron.map(CronSchedule::expression),
+        "time_zone": cron.map(CronSchedule::time_zone),
+        "timeout": period_text(health.timeout),
+        "failures": health.failures,
+        "probes": health.probes.iter().map(probe).collect::<Vec<_>>(),
+    }))
+}
+
+fn login(login: &Login) -> Json {
+    let templates = |pairs: &[(String, Template)]| -> Map<String, Json> {
+        pairs.iter().map(|(name, text)| (name.clone(), Json::from(text.as_str()))).collect()
+    };
+    let recipe = match &login.recipe {
+        LoginRecipe::Form(form) => filled(json!({
+            "page": form.page,
+            "form": form.form,
+            "fields": templates(&form.fields),
+            "action": form.action,
+        })),
+        LoginRecipe::Header(headers) => Json::Object(templates(headers)),
+        LoginRecipe::Token(token) => json!({
+            "path": token.path,
+            "json": serde_json::from_str::<Json>(&token.json).unwrap_or_default(),
+            "pointer": token.pointer,
+            "header": templates(&token.headers),
+        }),
+    };
+    json!({
+        login.recipe.name(): recipe,
+        "proof": http_probe(&login.proof),
+        "timeout": period_text(login.timeout),
+    })
 }
 
 /// A mapping without the keys that say nothing.

@@ -9,7 +9,9 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::health::HealthSpec;
 use super::ids::{EnvironmentName, ServiceName, SiteName};
+use super::login::Login;
 use super::probe::Probe;
 
 /// A named set of sites that an episode needs together.
@@ -146,7 +148,7 @@ impl fmt::Debug for Secret {
 }
 
 /// A user of the site that exists in the baseline.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Account {
     /// The account's name within the site, such as `customer`.
     pub name: String,
@@ -154,6 +156,8 @@ pub struct Account {
     pub username: String,
     /// What is typed as password. Benchmarks publish it, logs still do not carry it.
     pub password: Secret,
+    /// How it signs in; `None`: nobody has said.
+    pub login: Option<Login>,
 }
 
 /// A database of the site that arenad may query.
@@ -308,17 +312,6 @@ pub enum ResetStrategyName {
     Recreate,
     /// None while the site passes its probes: no client can write to it, so there is nothing to bring back.
     Keep,
-}
-
-/// How a ready instance is watched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HealthSpec {
-    /// The pause between two rounds of the readiness probes.
-    pub interval: Duration,
-    /// The longest one probe may take while watching.
-    pub timeout: Duration,
-    /// How many rounds must fail in a row before the instance counts as unhealthy.
-    pub failures: u32,
 }
 
 /// One container of a site, as the Compose file describes it.

@@ -93,14 +93,15 @@ impl Prober {
         }
     }
 
-    /// Runs all start-up probes of a site at once; the first failure in definition order is reported.
+    /// Runs probes of a site all at once; the first failure in definition order is reported.
     pub async fn round(
         &self,
+        probes: &[Probe],
         site: &Site,
         incarnation: &Incarnation,
         limit: Option<Duration>,
     ) -> Result<(), ProbeFailure> {
-        let probes = site.readiness.probes.iter().map(|probe| self.run(probe, site, incarnation, limit));
+        let probes = probes.iter().map(|probe| self.run(probe, site, incarnation, limit));
         futures_util::future::join_all(probes).await.into_iter().collect()
     }
 
@@ -118,7 +119,7 @@ impl Prober {
         loop {
             // A round is cut short by the deadline, never by less than a probe's own time-out before it.
             let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(10));
-            let Err(failure) = self.round(site, incarnation, Some(left)).await else {
+            let Err(failure) = self.round(&site.readiness.probes, site, incarnation, Some(left)).await else {
                 return Ok(());
             };
             waiting(&failure);

@@ -191,7 +191,7 @@ impl Core {
             return false;
         };
         self.site.reset.strategy == ResetStrategyName::Keep
-            && self.shared.prober.round(&self.site, incarnation, None).await.is_ok()
+            && self.shared.prober.round(&self.site.readiness.probes, &self.site, incarnation, None).await.is_ok()
     }
 
     /// Brings the instance back to its snapshot.
@@ -278,7 +278,8 @@ impl Core {
             return Ok(false);
         };
         let deadline = Instant::now() + ADOPTION_PATIENCE;
-        while let Err(failure) = self.shared.prober.round(&self.site, &incarnation, None).await {
+        let probes = &self.site.readiness.probes;
+        while let Err(failure) = self.shared.prober.round(probes, &self.site, &incarnation, None).await {
             self.report.send_modify(|report| report.waiting_for = Some(failure.to_string()));
             if Instant::now() >= deadline || self.shared.prober.still_running(&self.site, &incarnation).await.is_err() {
                 return Ok(false);

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use super::core::Core;
 use super::trouble;
 use crate::domain::instance::{InstanceEvent, InstanceState, Trouble};
+use crate::domain::schedule::Schedule;
 use crate::engine::{ContainerState, EngineEvent};
 use crate::probes::describe;
 
@@ -33,7 +34,7 @@ impl Core {
         if !matches!(self.state(), InstanceState::Ready | InstanceState::Unhealthy(_)) {
             return std::future::pending().await;
         }
-        let pause = if self.misses == 0 { self.site.health.interval } else { SECOND_LOOK };
+        let pause = if self.misses == 0 { self.every() } else { SECOND_LOOK };
         tokio::time::sleep(pause).await;
         self.look().await;
     }
@@ -48,6 +49,13 @@ impl Core {
         let matters = ["die", "oom", "pause", "unpause", "destroy", "kill", "stop", "start"];
         if serves && ours && matters.contains(&event.action.as_str()) {
             self.look().await;
+        }
+    }
+
+    fn every(&self) -> Duration {
+        match &self.site.health.shallow.schedule {
+            Schedule::Every(period) => *period,
+            Schedule::Cron(_) => Duration::from_secs(60),
         }
     }
 
@@ -68,7 +76,7 @@ impl Core {
             Sight::Missed(reason) => {
                 self.misses = self.misses.saturating_add(1);
                 self.report.send_modify(|report| report.waiting_for = Some(reason.clone()));
-                if self.misses >= self.site.health.failures {
+                if self.misses >= self.site.health.shallow.failures {
                     self.ail(reason).await;
                 }
             }
@@ -93,7 +101,8 @@ impl Core {
             return Sight::Gone("it has no containers".to_owned());
         };
         let engine = self.shared.engine.as_ref();
-        let probed = self.shared.prober.round(&self.site, incarnation, Some(self.site.health.timeout)).await;
+        let shallow = &self.site.health.shallow;
+        let probed = self.shared.prober.round(&shallow.probes, &self.site, incarnation, Some(shallow.timeout)).await;
         let Err(failure) = probed else { return Sight::Fine };
         for (service, handle) in &incarnation.containers {
             let is_one_shot = !incarnation.addresses.contains_key(service);

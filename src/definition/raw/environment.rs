@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::login::RawLogin;
 use super::steps::{RawExec, RawProbe, RawStep, RawWarm};
 use super::values::{Entries, OneOrMany, Part, Period, Port, Scalar};
 
@@ -135,6 +136,8 @@ pub(crate) struct RawAccount {
     pub(crate) username: String,
     /// What is typed as password.
     pub(crate) password: String,
+    /// How the account signs in.
+    pub(crate) login: Option<RawLogin>,
 }
 
 /// A database of the site that arenad may query.
@@ -234,15 +237,48 @@ pub(crate) enum RawStrategy {
     Keep,
 }
 
-/// How a ready instance is watched.
+/// How a ready instance is watched. Nothing is probed while an instance starts, resets or is down.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawHealth {
-    /// The pause between two rounds of the readiness probes. Default: `3s`.
-    pub(crate) interval: Option<Period>,
-    /// The longest one probe may take while watching. Default: `2s`.
+    /// Cheap probes that say often whether the site answers.
+    pub(crate) shallow: Option<RawShallow>,
+    /// Thorough probes that say now and then whether the site does its work.
+    pub(crate) deep: Option<RawDeep>,
+}
+
+/// Cheap probes that say often whether the site answers.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawShallow {
+    /// The pause between two rounds. Default: `3s`.
+    pub(crate) every: Option<Period>,
+    /// The longest one probe may take. Default: `2s`.
     pub(crate) timeout: Option<Period>,
     /// How many rounds must fail in a row before the instance counts as unhealthy. Default: 2.
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) failures: Option<u32>,
+    /// The probes of a round. Default: the readiness probes.
+    #[schemars(length(min = 1))]
+    pub(crate) probes: Option<Vec<Part<RawProbe>>>,
+}
+
+/// Thorough probes that say now and then whether the site does its work. Exactly one of `every` and `cron` is given.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawDeep {
+    /// The pause between two rounds.
+    pub(crate) every: Option<Period>,
+    /// When a round begins: minute, hour, day of month, month and day of week, such as `*/5 * * * *`.
+    pub(crate) cron: Option<String>,
+    /// The time zone that `cron` is meant in, such as `Europe/Berlin`. Default: `UTC`.
+    pub(crate) time_zone: Option<String>,
+    /// The longest one probe may take. Default: `10s`.
+    pub(crate) timeout: Option<Period>,
+    /// How many rounds must fail in a row before the instance counts as unhealthy. Default: 1.
+    #[schemars(range(min = 1, max = 1000))]
+    pub(crate) failures: Option<u32>,
+    /// The probes of a round.
+    #[schemars(required, length(min = 1))]
+    pub(crate) probes: Option<Vec<Part<RawProbe>>>,
 }

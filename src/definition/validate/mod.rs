@@ -4,6 +4,7 @@ mod environment;
 mod graph;
 mod health;
 mod limits;
+mod login;
 mod mounts;
 mod pairs;
 mod paths;
@@ -15,6 +16,7 @@ mod site;
 mod site_context;
 mod steps;
 mod support;
+mod watch;
 
 use std::net::IpAddr;
 use std::path::Path;

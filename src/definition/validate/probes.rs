@@ -8,9 +8,10 @@ use serde_json::Value as Json;
 use super::site_context::SiteContext;
 use super::steps;
 use super::support::{command, filled, one_line, positive_period};
+use crate::definition::problems::Draft;
 use crate::definition::raw::environment::RawReady;
 use crate::definition::raw::steps::{RawHttpProbe, RawJsonExpectation, RawProbe, RawProbeMethod};
-use crate::definition::raw::values::text_of;
+use crate::definition::raw::values::{Part, text_of};
 use crate::definition::scope::Scope;
 use crate::domain::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
 use crate::domain::site::Readiness;
@@ -31,13 +32,16 @@ const REDIRECT_STATUS: [u16; 5] = [301, 302, 303, 307, 308];
 const REGEX_MAX_BYTES: usize = 1 << 20;
 
 pub(super) fn readiness(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawReady) -> Readiness {
-    let probes_scope = scope.key("probes");
-    let probes = raw.probes.iter().flatten().enumerate();
     Readiness {
         timeout: positive_period(scope.key("timeout"), raw.timeout.as_ref(), READY_TIMEOUT),
         interval: positive_period(scope.key("interval"), raw.interval.as_ref(), READY_INTERVAL),
-        probes: probes.filter_map(|(index, raw)| probe(site, probes_scope.index(index), raw.good()?)).collect(),
+        probes: raw.probes.as_ref().map(|probes| probe_list(site, scope.key("probes"), probes)).unwrap_or_default(),
     }
+}
+
+/// The probes of a list, without those that have been refused.
+pub(super) fn probe_list(site: &SiteContext<'_>, scope: Scope<'_>, raw: &[Part<RawProbe>]) -> Vec<Probe> {
+    raw.iter().enumerate().filter_map(|(index, raw)| probe(site, scope.index(index), raw.good()?)).collect()
 }
 
 const KINDS: [&str; 6] = ["http", "tcp", "sql", "exec", "log", "docker_health"];
@@ -99,7 +103,7 @@ fn kind(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawProbe) -> Option<(Str
     Some((format!("docker_health {service}"), ProbeKind::DockerHealth { service }))
 }
 
-fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe) -> Option<HttpProbe> {
+pub(super) fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe) -> Option<HttpProbe> {
     let headers = steps::headers(scope.key("headers"), raw.headers.as_ref());
     steps::path(scope.key("path"), &raw.path);
     let default_status: &[u16] = if raw.redirect.is_some() { &REDIRECT_STATUS } else { &[200] };
@@ -147,18 +151,22 @@ fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe) -> Option<
     })
 }
 
-fn json_expectation(scope: Scope<'_>, pointer: &str, raw: &RawJsonExpectation) -> Option<(String, JsonExpectation)> {
-    let escapes_are_fine = pointer.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
-    if !(pointer.is_empty() || pointer.starts_with('/')) || !escapes_are_fine {
-        scope
-            .key_error("value", format!("`{}` is no JSON pointer", crate::definition::tree::excerpt(pointer)))
-            .expected("keys that each follow a `/`, such as `/database/ok`; `~0` is a tilde and `~1` a slash in a key")
-            .maybe_help(
-                (!pointer.starts_with('/') && !pointer.contains('~'))
-                    .then(|| format!("write `/{}`", pointer.replace('.', "/"))),
-            )
-            .report();
+/// A JSON pointer; `begin` begins the problem where it is written.
+pub(super) fn pointer<'a>(text: &str, begin: impl FnOnce(String) -> Draft<'a>) {
+    let escapes_are_fine = text.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
+    if (text.is_empty() || text.starts_with('/')) && escapes_are_fine {
+        return;
     }
+    begin(format!("`{}` is no JSON pointer", crate::definition::tree::excerpt(text)))
+        .expected("keys that each follow a `/`, such as `/database/ok`; `~0` is a tilde and `~1` a slash in a key")
+        .maybe_help(
+            (!text.starts_with('/') && !text.contains('~')).then(|| format!("write `/{}`", text.replace('.', "/"))),
+        )
+        .report();
+}
+
+fn json_expectation(scope: Scope<'_>, pointer: &str, raw: &RawJsonExpectation) -> Option<(String, JsonExpectation)> {
+    self::pointer(pointer, |message| scope.key_error("value", message));
     let compact = |value: &Json| JsonExpectation::Equals(value.to_string());
     let expectation = match raw {
         RawJsonExpectation::Plain(value) => compact(&value.0),

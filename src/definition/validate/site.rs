@@ -4,21 +4,22 @@ use std::time::Duration;
 
 use super::Context;
 use super::graph::start_order;
+use super::login::accounts;
 use super::probes::readiness;
 use super::site_context::{Services, SiteContext};
 use super::steps::baseline;
 use super::support::{filled, key_name, one_line, positive_period};
+use super::watch::health;
 use crate::definition::problems::{Draft, quoted_list};
 use crate::definition::raw::environment::{
-    RawDatabase, RawEngine, RawHealth, RawPublic, RawReset, RawSite, RawStrategy, RawThrough,
+    RawDatabase, RawEngine, RawPublic, RawReset, RawSite, RawStrategy, RawThrough,
 };
 use crate::definition::raw::values::Port;
 use crate::definition::scope::Scope;
 use crate::definition::tree::excerpt;
 use crate::domain::ids::{ServiceName, SiteName};
 use crate::domain::site::{
-    Account, Database, DatabaseAccess, DatabaseEngine, Entry, HealthSpec, PublicAddress, ResetSpec, ResetStrategyName,
-    Secret, Site,
+    Database, DatabaseAccess, DatabaseEngine, Entry, PublicAddress, ResetSpec, ResetStrategyName, Secret, Site,
 };
 
 /// How many requests the gateway holds during a reset: a browser opens six connections per site, so this is enough for
@@ -27,15 +28,6 @@ const HOLD_REQUESTS: usize = 1024;
 
 /// How long the gateway holds a request: what browsers and harnesses wait for a page by default.
 const HOLD_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The pause between rounds of watching: short enough to notice a failure within an episode's step or two.
-const HEALTH_INTERVAL: Duration = Duration::from_secs(3);
-
-/// The longest a probe may take while watching.
-const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How many rounds must fail in a row: one failure is a hiccup.
-const HEALTH_FAILURES: u32 = 2;
 
 /// Reads a site whose services have been found: `names` are those that exist and belong to it alone.
 pub(super) fn site<'a>(
@@ -63,6 +55,9 @@ pub(super) fn site<'a>(
         })
         .collect();
     let readiness = raw.ready.as_ref().map(|raw| readiness(&site, scope.key("ready"), raw));
+    let ready_probes = readiness.as_ref().map_or(&[][..], |readiness| &readiness.probes);
+    let health = health(&site, scope.key("health"), raw.health.as_ref(), ready_probes);
+    let accounts = accounts(&site, scope.key("accounts"), raw.accounts.as_ref());
     let baseline = raw.baseline.as_ref().map(|raw| baseline(&site, scope.key("baseline"), raw)).unwrap_or_default();
     let title = raw.title.clone().unwrap_or_else(|| name.to_string());
     filled(scope.key("title"), &title, "the title");
@@ -76,12 +71,12 @@ pub(super) fn site<'a>(
         public: public?,
         exports: exports(scope.key("exports"), raw),
         egress: raw.egress.unwrap_or(false),
-        accounts: accounts(scope.key("accounts"), raw),
+        accounts,
         databases,
         readiness: readiness?,
         baseline,
         reset: reset(scope.key("reset"), raw.reset.as_ref()),
-        health: health(scope.key("health"), raw.health.as_ref()),
+        health,
         baseline_inputs: String::new(),
     })
 }
@@ -231,23 +226,6 @@ fn exports(scope: Scope<'_>, raw: &RawSite) -> Vec<(String, String)> {
     exports.into_iter().map(|(name, value)| (name.to_owned(), value.clone())).collect()
 }
 
-fn accounts(scope: Scope<'_>, raw: &RawSite) -> Vec<Account> {
-    let accounts = raw.accounts.iter().flat_map(|accounts| accounts.iter());
-    accounts
-        .filter_map(|(name, raw)| {
-            let scope = scope.key(name);
-            key_name(scope, name, "an account");
-            let raw = raw.good()?;
-            filled(scope.key("username"), &raw.username, "the user name");
-            Some(Account {
-                name: name.to_owned(),
-                username: raw.username.clone(),
-                password: Secret::new(raw.password.clone()),
-            })
-        })
-        .collect()
-}
-
 fn database(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, raw: &RawDatabase) -> Option<Database> {
     key_name(scope, name, "a database");
     filled(scope.key("user"), &raw.user, "the user");
@@ -308,13 +286,5 @@ fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {
             raw.and_then(|raw| raw.hold_timeout.as_ref()),
             HOLD_TIMEOUT,
         ),
-    }
-}
-
-fn health(scope: Scope<'_>, raw: Option<&RawHealth>) -> HealthSpec {
-    HealthSpec {
-        interval: positive_period(scope.key("interval"), raw.and_then(|raw| raw.interval.as_ref()), HEALTH_INTERVAL),
-        timeout: positive_period(scope.key("timeout"), raw.and_then(|raw| raw.timeout.as_ref()), HEALTH_TIMEOUT),
-        failures: raw.and_then(|raw| raw.failures).unwrap_or(HEALTH_FAILURES),
     }
 }
