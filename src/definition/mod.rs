@@ -170,20 +170,22 @@ fn build(
         let draft = environment.key("listen").error("value", "`listen` is no IP address");
         draft.expected("an IP address such as `127.0.0.1`, or `0.0.0.0` for all").report();
     }
-    let data =
+    let data_folder =
         validate::data_folder(environment.key("data_folder"), &root, &compose_folder, raw.data_folder.as_deref());
+    let data = validate::data(environment, &root, &compose_folder, data_folder.as_deref(), raw.data.as_ref());
     let context = validate::Context {
         root: &root,
-        data: data.as_deref(),
+        data_folder: data_folder.as_deref(),
         profiles: raw.profiles.as_deref().unwrap_or_default(),
         compose_folder: &compose_folder,
         name,
         listen: listen.unwrap_or(LISTEN),
         environment,
         compose,
+        data: &data,
         variables,
     };
-    let sites = validate::environment(context, raw, raw_compose);
+    let (sites, images) = validate::environment(context, raw, raw_compose);
     if environment.problems().count() > 0 {
         return None;
     }
@@ -199,6 +201,8 @@ fn build(
         },
         reset_port: raw.reset_port.as_ref().and_then(Port::number).unwrap_or(RESET_PORT),
         sites,
+        images,
+        data: data.clone(),
     };
     for site in &mut built.sites {
         site.baseline_inputs = resolve::baseline_inputs(site, &built.root);

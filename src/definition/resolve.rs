@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::scope::Scope;
 use super::values::period_text;
+use crate::domain::archive::{Archive, DataSource, ImageSource, Placement};
 use crate::domain::health::HealthProbes;
 use crate::domain::hex::hex;
 use crate::domain::login::{Login, LoginRecipe, Template};
@@ -68,8 +69,9 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
         compose.insert("volumes".to_owned(), Json::Object(volumes));
     }
     let compose_file = compose_path.strip_prefix("compose").unwrap_or(compose_path);
+    let sources = Sources { environment, up: &up };
     let mut resolved = json!({
-        "environment": {
+        "environment": filled(json!({
             "name": environment.name.as_str(),
             "description": environment.description,
             "compose": compose_file.to_string_lossy(),
@@ -81,7 +83,9 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
             },
             "reset_port": environment.reset_port,
             "sites": sites.collect::<Map<_, _>>(),
-        },
+            "images": sources.images(),
+            "data": sources.data(),
+        })),
         "compose": compose,
     });
     escape_dollars(&mut resolved);
@@ -100,6 +104,48 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
         }
     }
     resolved
+}
+
+/// The sections `images` and `data`.
+struct Sources<'a> {
+    environment: &'a Environment,
+    /// The way from the Compose file's folder to the root folder.
+    up: &'a str,
+}
+
+impl Sources<'_> {
+    fn images(&self) -> Map<String, Json> {
+        let entry = |image: &ImageSource| {
+            let mut entry =
+                image.archive.as_ref().map(|archive| Self::archive("archive", archive)).unwrap_or(json!({}));
+            entry["loaded_size"] = json!(image.loaded_bytes);
+            (image.reference.clone(), filled(entry))
+        };
+        self.environment.images.iter().map(entry).collect()
+    }
+
+    fn data(&self) -> Map<String, Json> {
+        let entry = |data: &DataSource| {
+            let mut entry = Self::archive("file", &data.archive);
+            match &data.placement {
+                Placement::Folder(folder) => entry["target"] = json!(self.folder(folder)),
+                Placement::Unpacked(parts) => {
+                    let parts = parts.iter().map(|part| json!({ "from": part.from, "to": self.folder(&part.to) }));
+                    entry["unpack"] = parts.collect();
+                }
+            }
+            (data.name.clone(), filled(entry))
+        };
+        self.environment.data.iter().map(entry).collect()
+    }
+
+    fn archive(key: &str, archive: &Archive) -> Json {
+        json!({ key: archive.file, "size": archive.size_bytes, "sha256": archive.sha256, "mirrors": archive.mirrors })
+    }
+
+    fn folder(&self, path: &Path) -> String {
+        format!("{}{}", self.up, path.strip_prefix(&self.environment.root).unwrap_or(path).display())
+    }
 }
 
 /// Writes dollar signs as a file would, so that what is shown could be loaded again.

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::archive::{DataSource, ImageSource};
 use super::health::HealthSpec;
 use super::ids::{EnvironmentName, ServiceName, SiteName};
 use super::login::Login;
@@ -33,6 +34,10 @@ pub struct Environment {
     pub reset_port: u16,
     /// The sites, in file order.
     pub sites: Vec<Site>,
+    /// What is said about images, in file order.
+    pub images: Vec<ImageSource>,
+    /// The data that services mount, in file order.
+    pub data: Vec<DataSource>,
 }
 
 /// The benchmarks that have names of their own for the sites' addresses.

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::images::{RawData, RawImage};
 use super::login::RawLogin;
 use super::steps::{RawExec, RawProbe, RawStep, RawWarm};
 use super::values::{Entries, OneOrMany, Part, Period, Port, Scalar};
@@ -43,6 +44,10 @@ pub(crate) struct RawEnvironment {
     /// The sites by name. Every service of the Compose file belongs to exactly one of them.
     #[schemars(extend("minProperties" = 1))]
     pub(crate) sites: Entries<Part<RawSite>>,
+    /// The images that no registry has, or whose size is worth knowing, by the reference that the Compose file gives.
+    pub(crate) images: Option<Entries<Part<RawImage>>>,
+    /// The files that services mount and that are fetched like images, by a name such as `encyclopaedia`.
+    pub(crate) data: Option<Entries<Part<RawData>>>,
 }
 
 /// A variable by which a user picks a set of others.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use super::Context;
+use super::images::{images, unique_files};
 use super::service::service;
 use super::site::site;
 use super::site_context::Services;
@@ -14,11 +15,16 @@ use crate::definition::raw::environment::{RawEnvironment, RawSite};
 use crate::definition::raw::values::{Entries, OneOrMany, Part};
 use crate::definition::scope::Scope;
 use crate::definition::source::Span;
+use crate::domain::archive::ImageSource;
 use crate::domain::ids::{ServiceName, SiteName};
 use crate::domain::site::{DependencyCondition, MountSpec, ResetStrategyName, Site};
 
-/// What the checks of an environment leave: its sites, as far as they are sound.
-pub(crate) fn environment(context: Context<'_>, raw: &RawEnvironment, compose: &RawCompose) -> Vec<Site> {
+/// What the checks of an environment leave: its sites and what is said about images, as far as they are sound.
+pub(crate) fn environment(
+    context: Context<'_>,
+    raw: &RawEnvironment,
+    compose: &RawCompose,
+) -> (Vec<Site>, Vec<ImageSource>) {
     head(context, raw);
     networks(context, compose);
     let declared = volumes(context, compose);
@@ -45,7 +51,9 @@ pub(crate) fn environment(context: Context<'_>, raw: &RawEnvironment, compose: &
     unique_addresses(context, &sites);
     volumes_of_one_site(context, &declared, &services, &owners);
     written_data(&services, &sites);
-    selected(context, raw, sites)
+    let images = images(context, raw.images.as_ref(), compose);
+    unique_files(context.environment, &images, context.data);
+    (selected(context, raw, sites), images)
 }
 
 /// Only one generation may write to a folder of the host, and a reset has two for a moment.

@@ -3,6 +3,7 @@
 mod environment;
 mod graph;
 mod health;
+mod images;
 mod limits;
 mod login;
 mod mounts;
@@ -23,8 +24,10 @@ use std::path::Path;
 
 use super::scope::Scope;
 use super::variables::Variables;
+use crate::domain::archive::DataSource;
 
 pub(crate) use environment::environment;
+pub(crate) use images::data;
 pub(crate) use paths::data_folder;
 
 /// What all checks of an environment share.
@@ -35,7 +38,7 @@ pub(crate) struct Context<'a> {
     /// The folder of the Compose file, against which its paths are resolved.
     pub(crate) compose_folder: &'a Path,
     /// The folder of the host that holds what is too large for snapshots.
-    pub(crate) data: Option<&'a Path>,
+    pub(crate) data_folder: Option<&'a Path>,
     /// The profiles whose services are started.
     pub(crate) profiles: &'a [String],
     /// The environment's name.
@@ -46,6 +49,8 @@ pub(crate) struct Context<'a> {
     pub(crate) environment: Scope<'a>,
     /// The Compose file.
     pub(crate) compose: Scope<'a>,
+    /// The data that services mount, whether it is there yet or not.
+    pub(crate) data: &'a [DataSource],
     /// What variables may be taken from.
     pub(crate) variables: &'a Variables<'a>,
 }

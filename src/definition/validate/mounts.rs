@@ -1,9 +1,10 @@
 //! What is mounted into a container: volumes of the instance's own, read-only files of the environment, memory.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use super::Context;
-use super::paths::{Kind, inside, normal};
+use super::paths::{Kind, inside, inside_by_name, normal};
 use super::support::size;
 use crate::definition::problems::did_you_mean;
 use crate::definition::raw::compose_parts::{RawMountKind, VolumeEntry};
@@ -11,6 +12,7 @@ use crate::definition::raw::values::{OneOrMany, Part};
 use crate::definition::scope::Scope;
 use crate::definition::source::Span;
 use crate::definition::values;
+use crate::domain::archive::DataSource;
 use crate::domain::site::MountSpec;
 
 /// Reads `volumes` and `tmpfs` of a service.
@@ -151,10 +153,13 @@ impl Reader<'_> {
     fn bind(&self, scope: Scope<'_>, source: &str, target: String, read_only: bool, how: &str) -> Option<MountSpec> {
         let context = self.context;
         let below_data = normal(context.compose_folder, source);
-        if context.data.is_some_and(|data| below_data.starts_with(data)) {
+        if context.data_folder.is_some_and(|folder| below_data.starts_with(folder)) {
             return Some(MountSpec::Data { source: below_data, target, read_only });
         }
-        let found = inside(scope, context.root, context.compose_folder, source, Kind::Either, "the path");
+        let found = match self.to_be_fetched(scope, source) {
+            Some(path) => Some(path),
+            None => inside(scope, context.root, context.compose_folder, source, Kind::Either, "the path"),
+        };
         if !read_only {
             scope
                 .error("writable-bind", format!("`{source}` is mounted writable"))
@@ -162,6 +167,18 @@ impl Reader<'_> {
                 .report();
         }
         Some(MountSpec::Bind { source: found?, target })
+    }
+
+    /// What is, or lies in, data that the environment declares and that is not there yet.
+    fn to_be_fetched(&self, scope: Scope<'_>, source: &str) -> Option<PathBuf> {
+        let context = self.context;
+        let results: Vec<PathBuf> = context.data.iter().flat_map(DataSource::results).collect();
+        if results.is_empty() {
+            return None;
+        }
+        let path = inside_by_name(scope, context.root, context.compose_folder, source, "the path")?;
+        let is_part = |result: &PathBuf| path.starts_with(result) || result.starts_with(&path);
+        (!path.exists() && results.iter().any(is_part)).then_some(path)
     }
 }
 
