@@ -5,6 +5,7 @@ mod client;
 mod config;
 mod definition;
 mod down;
+mod dry_run;
 mod env;
 pub mod exit_code;
 mod failure;
