@@ -182,7 +182,7 @@ impl Reader<'_> {
     }
 }
 
-/// The path inside of the container.
+/// The path inside of the container, without a slash at its end: the engine would take `/data/` for another than `/data`.
 fn target(scope: Scope<'_>, text: &str) -> Option<String> {
     let is_clean =
         text.starts_with('/') && !text.contains([':', '\0', ',']) && !text.split('/').any(|part| part == "..");
@@ -193,7 +193,7 @@ fn target(scope: Scope<'_>, text: &str) -> Option<String> {
             .report();
         return None;
     }
-    Some(text.to_owned())
+    Some(text.trim_end_matches('/').to_owned())
 }
 
 fn short_tmpfs(scope: Scope<'_>, text: &str) -> Option<MountSpec> {
