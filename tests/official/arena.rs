@@ -91,7 +91,7 @@ impl Arena {
         let mut compose = read(format!("compose/{environment}.yaml"));
         definition = definition.replacen(&format!("name: {environment}\n"), &format!("name: {}\n", world.name), 1);
         let images = Images(format!("arenad-toy/{}", world.name));
-        let arena = Self { world, address, ports: ports.to_vec(), images: images };
+        let arena = Self { world, address, ports: ports.to_vec(), images };
         let stand_in = arena.build_stand_in();
         for (number, image) in named_images(&compose).into_iter().enumerate() {
             let name = arena.image(&format!("image{number}"));
@@ -159,7 +159,10 @@ impl Arena {
         for path in ["tmp", "etc"] {
             std::fs::create_dir_all(root.join(path)).expect("a folder");
         }
-        std::fs::write(folder.path().join("srv/state/name"), &self.world.name).expect("write a file");
+        // No layer is shared with another world: the builder would stumble over one that another removes meanwhile.
+        for path in ["root/name", "srv/name"] {
+            std::fs::write(folder.path().join(path), &self.world.name).expect("write a file");
+        }
         self.build("stand-in", folder.path())
     }
 
@@ -181,7 +184,7 @@ impl Arena {
     /// Puts what services mount into the data folder.
     fn bring_data(&self) {
         let data = self.data();
-        for folder in ["classifieds/mysql", "homepage/inputimages", "map/dump", "wikipedia"] {
+        for folder in ["classifieds/mysql", "homepage/input_images", "map/dump", "wikipedia"] {
             std::fs::create_dir_all(data.join(folder)).expect("a folder");
         }
         for folder in ["tile", "search", "flatnode", "car", "bike", "foot"] {
@@ -214,7 +217,7 @@ impl Arena {
         for file in [
             "wikipedia/wikipedia_en_all_maxi_2022-05.zim",
             "classifieds/mysql/osclass_craigslist.sql",
-            "homepage/inputimages/task.png",
+            "homepage/input_images/task.png",
         ] {
             std::fs::write(data.join(file), "").expect("write a file");
         }
