@@ -8,6 +8,7 @@ pub mod daemon;
 pub mod definition;
 pub mod domain;
 pub mod engine;
+pub mod images;
 pub mod launch;
 pub mod probes;
 pub mod reset;

@@ -12,5 +12,5 @@ pub const NOT_READY: u8 = 3;
 pub const BUSY: u8 = 4;
 /// `--wait-timeout` ran out; the work goes on in the background.
 pub const TIMED_OUT: u8 = 124;
-/// Ctrl-C; the work goes on in the background.
+/// Ctrl-C; the work goes on in the background. `images`: it has stopped, and goes on with the next call.
 pub const INTERRUPTED: u8 = 130;

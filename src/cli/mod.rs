@@ -10,6 +10,7 @@ mod env;
 pub mod exit_code;
 mod failure;
 mod find;
+mod images;
 mod logs;
 mod open;
 mod output;
@@ -55,6 +56,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Config(args) => config::config(global, args),
         Command::Validate(args) => config::validate(global, args),
         Command::Snapshot(command) => snapshot::run(global, command).await,
+        Command::Images(command) => images::run(global, command).await,
         Command::Open(args) => open::run(global, args).await,
         Command::Serve(args) => serve::run(global, args).await,
         Command::Schema(args) => config::schema(args),

@@ -328,6 +328,8 @@ pub struct ServiceSpec {
     pub image: String,
     /// How to build the image, where it is not pulled.
     pub build: Option<BuildSpec>,
+    /// The archive that the image is loaded from, where no registry has it.
+    pub archive: Option<String>,
     /// Replaces the image's command.
     pub command: Option<Vec<String>>,
     /// Replaces the image's entry point.

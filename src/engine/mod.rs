@@ -151,6 +151,8 @@ pub struct Image {
     pub layers: Vec<String>,
     /// The paths that it declares as volumes.
     pub volumes: Vec<String>,
+    /// Whether the id is that of its manifest, as where the engine keeps images in containerd.
+    pub is_named_by_manifest: bool,
 }
 
 /// What to create one container from.
@@ -324,6 +326,12 @@ pub trait Engine: Send + Sync + 'static {
     async fn images(&self, label: &str, value: Option<&str>) -> Result<Vec<Image>, EngineError>;
     /// Fetches an image.
     async fn pull(&self, reference: &str, progress: Progress<'_>) -> Result<(), EngineError>;
+    /// Loads the images of an archive in the form of `docker save`, uncompressed. They get their names when all is there.
+    async fn load(
+        &self,
+        archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
+        progress: Progress<'_>,
+    ) -> Result<(), EngineError>;
     /// Builds an image; intermediate containers are removed whatever happens.
     async fn build(&self, build: ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError>;
     /// Removes an image and its names. `Conflict` while a container or another image needs it.

@@ -1,15 +1,14 @@
 //! A mini environment of the test's own: a copy of the definition with free ports, a state directory, the binary.
 
+use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Mutex;
 
+use regex::Regex;
 use serde_json::Value;
 use tempfile::TempDir;
-
-/// The public ports of the definition.
-const PORTS: [&str; 3] = ["7770", "7780", "8888"];
 
 /// Held while an environment comes up.
 static TURN: Mutex<()> = Mutex::new(());
@@ -105,23 +104,30 @@ fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// Copies `environments/mini.yaml` and `compose/`, with other ports.
+/// Copies `environments/mini.yaml` and `compose/`, with other public ports.
 fn copy_definition() -> TempDir {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = folder();
     let copied = Command::new("cp").arg("-a").arg(source.join("compose")).arg(root.path()).status();
     assert!(copied.is_ok_and(|status| status.success()), "the definition is copied");
     std::fs::create_dir(root.path().join("environments")).expect("a folder");
+
+    let files = ["environments/mini.yaml", "compose/mini.yaml"];
+    let mut texts = files.map(|file| std::fs::read_to_string(source.join(file)).expect("the definition"));
+    let public = Regex::new(r"public: \{ port: (\d+)").expect("a pattern");
+    let ports: BTreeSet<String> = public.captures_iter(&texts[0]).map(|found| found[1].to_owned()).collect();
+    assert!(ports.len() > 2, "the public ports are found: {ports:?}");
     // Held until all are chosen, so that no port is chosen twice.
-    let listeners: Vec<TcpListener> = PORTS.iter().map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
-    for (from, to) in [("environments/mini.yaml", "environments/mini.yaml"), ("compose/mini.yaml", "compose/mini.yaml")]
-    {
-        let mut text = std::fs::read_to_string(source.join(from)).expect("the definition");
-        for (port, listener) in PORTS.iter().zip(&listeners) {
-            let free = listener.local_addr().expect("an address").port().to_string();
-            text = text.replace(port, &free);
-        }
-        std::fs::write(root.path().join(to), text).expect("the copy");
+    let mut listeners = Vec::new();
+    for port in ports {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let free = listener.local_addr().expect("an address").port().to_string();
+        listeners.push(listener);
+        let whole = Regex::new(&format!(r"\b{port}\b")).expect("a pattern");
+        texts = texts.map(|text| whole.replace_all(&text, &free).into_owned());
+    }
+    for (file, text) in files.iter().zip(texts) {
+        std::fs::write(root.path().join(file), text).expect("the copy");
     }
     root
 }

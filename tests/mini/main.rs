@@ -4,8 +4,12 @@
 //! the images are shared with it.
 
 mod arena;
+#[path = "../support/browser.rs"]
+mod browser;
 mod hammer;
 mod shop;
+mod shop_browsed;
+mod wiki;
 
 use std::process::Command;
 use std::time::Instant;
@@ -93,30 +97,4 @@ fn compose_itself_accepts_the_file() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/compose/mini.yaml");
     let output = Command::new("docker-compose").args(["-f", file, "config"]).output().expect("docker-compose runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// What a person sees: the pages in a real browser, scripts run and all.
-#[test]
-fn a_browser_shows_all_three_sites() {
-    let arena = Arena::up(&[]);
-    let browse = |url: &str| {
-        let profile = tempfile::tempdir().expect("a folder");
-        let output = Command::new("chromium")
-            .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
-            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-            .arg(format!("--user-data-dir={}", profile.path().display()))
-            .args(["--virtual-time-budget=10000", "--dump-dom", url])
-            .output()
-            .expect("chromium runs");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    let shopping = arena.url("shopping");
-    assert!(browse(&shopping).contains("One Stop Market"));
-    let back_office = browse(&arena.url("shopping_admin"));
-    assert!(back_office.contains("Username") && back_office.contains("Sign in"), "{back_office}");
-    let wiki = arena.url("wikipedia");
-    assert!(browse(&wiki).contains("Larkmoor County"));
-    let origin = wiki.split("/arena_en_all").next().expect("an origin");
-    let found = browse(&format!("{origin}/search?content=arena_en_all&pattern=museum"));
-    assert!(found.contains("/arena_en_all/"), "the full-text search finds pages: {found}");
 }

@@ -47,6 +47,6 @@ fn data_that_is_not_there_is_named_before_anything_is_fetched() {
     let arena = one_site("wikipedia");
     std::fs::remove_dir_all(arena.data().join("wikipedia")).unwrap();
     let ran = arena.world.run(&["up", &arena.world.name]).code(1);
-    ran.says("data/wikipedia").says("does not exist").says("hint: fetch the data");
+    ran.says("data/wikipedia").says("hint: `arenad images pull");
     arena.world.run(&["down", "--purge", "--yes"]).code(0);
 }

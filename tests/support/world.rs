@@ -83,6 +83,11 @@ impl Running {
         self.child.try_wait().expect("look after the command").is_some()
     }
 
+    /// What it has said on standard error so far.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.err).unwrap_or_default()
+    }
+
     /// Waits for its end.
     #[track_caller]
     pub fn ended(mut self) -> Ran {

@@ -117,8 +117,8 @@ impl From<BaselineError> for ApiError {
             | BaselineError::Start { .. }
             | BaselineError::NotReady { .. }
             | BaselineError::Step { .. }
-            | BaselineError::NoData { .. }
-            | BaselineError::NotClean { .. } => Self::new(StatusCode::BAD_GATEWAY, "baseline", detail),
+            | BaselineError::NotClean { .. }
+            | BaselineError::NoData { .. } => Self::new(StatusCode::BAD_GATEWAY, "baseline", detail),
         }
     }
 }

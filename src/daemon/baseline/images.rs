@@ -24,6 +24,14 @@ pub enum ImageError {
     /// The engine could not look up, build or pull it.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// It comes from an archive, and nobody has loaded it.
+    #[error("find image {reference}: it is loaded from the archive {archive}, not pulled")]
+    NotLoaded {
+        /// The image.
+        reference: String,
+        /// The archive.
+        archive: String,
+    },
     /// It was pulled and is still not there.
     #[error("find image {0} after pulling it")]
     Vanished(String),
@@ -54,18 +62,22 @@ impl Images {
         let _turn = lock.lock().await;
         match &service.build {
             Some(build) => built(engine, installation, &service.image, build, stage).await,
-            None => pulled(engine, &service.image, stage).await,
+            None => pulled(engine, service, stage).await,
         }
     }
 }
 
 async fn pulled(
     engine: &dyn Engine,
-    reference: &str,
+    service: &ServiceSpec,
     stage: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Image, ImageError> {
+    let reference = &service.image;
     if let Some(image) = engine.image(reference).await? {
         return Ok(image);
+    }
+    if let Some(archive) = &service.archive {
+        return Err(ImageError::NotLoaded { reference: reference.clone(), archive: archive.clone() });
     }
     engine.pull(reference, &|line| stage(&format!("pulling {reference}: {line}"))).await?;
     engine.image(reference).await?.ok_or_else(|| ImageError::Vanished(reference.to_owned()))

@@ -21,7 +21,7 @@ use super::store::{StoreError, StoredSnapshot};
 use crate::domain::hex::hex;
 use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
-use crate::domain::site::Site;
+use crate::domain::site::{MountSpec, ServiceSpec, Site};
 use crate::engine::labels::{self, Ownership};
 use crate::engine::{EngineError, Image};
 use crate::launch::{self, Blueprint, Incarnation, LaunchError, Remains, SavedVolumes};
@@ -38,14 +38,6 @@ pub enum BaselineError {
         /// Why.
         #[source]
         cause: ImageError,
-    },
-    /// A folder of the host that the site mounts is not there.
-    #[error("find the data folder {} that {service} mounts: it does not exist", folder.display())]
-    NoData {
-        /// The service.
-        service: ServiceName,
-        /// The folder.
-        folder: PathBuf,
     },
     /// The containers could not be made or started.
     #[error("start the site from its images")]
@@ -65,6 +57,14 @@ pub enum BaselineError {
         reason: String,
         /// The last lines of the containers' logs.
         log: String,
+    },
+    /// Data that a service mounts is not there: the definition says where it comes from, nobody has fetched it.
+    #[error("find the data {path}, which {service} mounts")]
+    NoData {
+        /// The service.
+        service: ServiceName,
+        /// The file or folder.
+        path: PathBuf,
     },
     /// The containers could not be started, or ended at once.
     #[error("start the site from its images: {reason}{log}")]
@@ -108,8 +108,10 @@ pub async fn provide(
     stage: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<StoredSnapshot, BaselineError> {
     // Before any image is pulled: what is missing here takes people longer than anything below.
-    if let Some((service, folder, _)) = site.host_data().find(|(_, folder, _)| !folder.exists()) {
-        return Err(BaselineError::NoData { service: service.clone(), folder: folder.to_owned() });
+    for service in &site.services {
+        if let Some(path) = missing_data(service) {
+            return Err(BaselineError::NoData { service: service.name.clone(), path });
+        }
     }
     let mut images = BTreeMap::new();
     for service in &site.services {
@@ -135,6 +137,14 @@ pub async fn provide(
     let made = made?;
     removed?;
     Ok(made)
+}
+
+/// What a service mounts that is not there. Validation lets only data pass that is fetched on its own.
+fn missing_data(service: &ServiceSpec) -> Option<PathBuf> {
+    service.mounts.iter().find_map(|mount| match mount {
+        MountSpec::Bind { source, .. } | MountSpec::Data { source, .. } if !source.exists() => Some(source.clone()),
+        MountSpec::Bind { .. } | MountSpec::Data { .. } | MountSpec::Volume { .. } | MountSpec::Tmpfs { .. } => None,
+    })
 }
 
 /// What a baseline depends on: the definition's relevant parts and the images' ids.

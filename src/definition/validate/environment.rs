@@ -15,7 +15,7 @@ use crate::definition::raw::environment::{RawEnvironment, RawSite};
 use crate::definition::raw::values::{Entries, OneOrMany, Part};
 use crate::definition::scope::Scope;
 use crate::definition::source::Span;
-use crate::domain::archive::ImageSource;
+use crate::domain::archive::{ImageSource, full_reference};
 use crate::domain::ids::{ServiceName, SiteName};
 use crate::domain::site::{DependencyCondition, MountSpec, ResetStrategyName, Site};
 
@@ -53,6 +53,11 @@ pub(crate) fn environment(
     written_data(&services, &sites);
     let images = images(context, raw.images.as_ref(), compose);
     unique_files(context.environment, &images, context.data);
+    for service in sites.iter_mut().flat_map(|site| &mut site.services) {
+        let is_its = |image: &&ImageSource| full_reference(&image.reference) == full_reference(&service.image);
+        let archive = images.iter().find(is_its).and_then(|image| image.archive.as_ref());
+        service.archive = archive.map(|archive| archive.file.clone());
+    }
     (selected(context, raw, sites), images)
 }
 

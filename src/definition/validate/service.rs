@@ -66,6 +66,7 @@ pub(super) fn service<'a>(
     }
     let spec = ServiceSpec {
         image,
+        archive: None,
         build,
         command: command_line(scope.key("command"), raw.command.as_ref()),
         entrypoint: command_line(scope.key("entrypoint"), raw.entrypoint.as_ref()),

@@ -3,6 +3,7 @@
 //! bollard's model types are of a later API than 1.41, and an older engine ignores the fields it does not know, so only
 //! fields that 1.41 has are set.
 
+mod layers;
 mod spec;
 mod status;
 mod stream;
@@ -22,6 +23,7 @@ use bollard::query_parameters as query;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt};
 
+use self::layers::LayerProgress;
 use crate::domain::subnet::Subnet;
 use crate::engine::{
     ContainerSpec, ContainerStatus, Engine, EngineError, EngineEvent, EngineHandle, EngineStream, EngineVersion,
@@ -36,6 +38,10 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long commits and archive transfers may take: they move whole file systems.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// How long the engine may take to read an archive of images before it begins to answer: it may have to unpack a hundred
+/// gigabytes to a slow disk first.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// A Docker engine behind a socket or an HTTP address.
 #[derive(Clone)]
@@ -195,6 +201,7 @@ impl Engine for DockerEngine {
                     size_bytes: found.size.and_then(|size| u64::try_from(size).ok()).unwrap_or_default(),
                     layers: found.root_fs.and_then(|fs| fs.layers).unwrap_or_default(),
                     volumes: config.volumes.unwrap_or_default(),
+                    is_named_by_manifest: found.descriptor.is_some(),
                 }))
             }
             Err(error) if error.is_not_found() => Ok(None),
@@ -215,6 +222,7 @@ impl Engine for DockerEngine {
                 size_bytes: u64::try_from(summary.size).unwrap_or_default(),
                 layers: Vec::new(),
                 volumes: Vec::new(),
+                is_named_by_manifest: false,
             })
             .collect())
     }
@@ -230,6 +238,7 @@ impl Engine for DockerEngine {
             tag: Some(tag.to_owned()),
             ..Default::default()
         };
+        let mut layers = LayerProgress::default();
         let mut stream = std::pin::pin!(self.docker()?.create_image(Some(options), None, None));
         while let Some(item) = stream.next().await {
             let item = item.map_err(|cause| self.error(doing.clone(), cause))?;
@@ -237,7 +246,29 @@ impl Engine for DockerEngine {
                 return Err(EngineError::Build { doing, message: error });
             }
             if let Some(status) = item.status {
-                progress(&status);
+                progress(&layers.tell(&status, item.id, item.progress_detail));
+            }
+        }
+        Ok(())
+    }
+
+    async fn load(
+        &self,
+        archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
+        progress: Progress<'_>,
+    ) -> Result<(), EngineError> {
+        let doing = "load an archive of images";
+        let docker = self.docker()?.clone().with_timeout(LOAD_TIMEOUT);
+        let mut layers = LayerProgress::default();
+        let mut stream = std::pin::pin!(docker.import_image(
+            query::ImportImageOptions { quiet: false, platform: None },
+            bollard::body_try_stream(archive),
+            None,
+        ));
+        while let Some(item) = stream.next().await {
+            let item = item.map_err(|cause| self.error(doing, cause))?;
+            if let Some(status) = item.status {
+                progress(&layers.tell(&status, item.id, item.progress_detail));
             }
         }
         Ok(())

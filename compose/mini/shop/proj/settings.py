@@ -17,6 +17,13 @@ SECURE_CROSS_ORIGIN_OPENER_POLICY = None
 # A cached login must outlive every benchmark.
 SESSION_COOKIE_AGE = CSRF_COOKIE_AGE = 10 * 365 * 24 * 3600
 OSCAR_BASKET_COOKIE_LIFETIME = SESSION_COOKIE_AGE
+# Cookies know no ports: sites on one host name would sign each other's visitors out.
+COOKIE_PREFIX = os.environ.get("COOKIE_PREFIX", "")
+SESSION_COOKIE_NAME = COOKIE_PREFIX + "sessionid"
+CSRF_COOKIE_NAME = COOKIE_PREFIX + "csrftoken"
+OSCAR_BASKET_COOKIE_OPEN = COOKIE_PREFIX + "oscar_open_basket"
+OSCAR_RECENTLY_VIEWED_COOKIE_NAME = COOKIE_PREFIX + "oscar_history"
+OSCAR_COOKIES_DELETE_ON_LOGOUT = [OSCAR_RECENTLY_VIEWED_COOKIE_NAME]
 SESSION_SERIALIZER = "django.contrib.sessions.serializers.JSONSerializer"
 PASSWORD_HASHERS = ["hashers.CheapHasher"]
 AUTH_PASSWORD_VALIDATORS = []

@@ -1,0 +1,137 @@
+//! A download on its way: the bytes, and where they came from.
+
+use std::fs;
+use std::io::{self, SeekFrom};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+
+use crate::images::shelf::{Place, write_whole};
+
+/// After how many bytes what was written is made to last.
+const SYNC_BYTES: u64 = 256 << 20;
+
+/// What is remembered of a download.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The mirror that the first byte came from.
+    pub mirror: String,
+    /// Its name for this very content.
+    pub etag: Option<String>,
+    /// When it says that the file was changed last.
+    pub last_modified: Option<String>,
+    /// How large the whole file is.
+    pub total_bytes: Option<u64>,
+    /// Whether other mirrors have contributed.
+    pub is_mixed: bool,
+    /// How much has been made to last.
+    pub synced_bytes: u64,
+    /// The run of the system that wrote it: what was not made to last survives a crash of the program, not of the system.
+    pub boot: String,
+}
+
+/// A download on its way.
+pub struct Part {
+    file: tokio::fs::File,
+    state: PathBuf,
+    length: u64,
+    /// What is known of where it came from; nothing before the first byte.
+    pub origin: Option<Origin>,
+}
+
+impl Part {
+    /// Opens what there is, or begins.
+    pub async fn open(place: &Place) -> io::Result<Self> {
+        let state = place.part_state();
+        let origin: Option<Origin> = fs::read(&state).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let path = place.part();
+        let file = tokio::fs::File::options().create(true).truncate(false).read(true).write(true).open(&path).await?;
+        let found = file.metadata().await?.len();
+        let length = match &origin {
+            Some(origin) if origin.boot == boot() => found,
+            Some(origin) => found.min(origin.synced_bytes),
+            // Nobody knows what these bytes are the beginning of.
+            None => 0,
+        };
+        let mut part = Self { file, state, length, origin };
+        part.cut(length).await?;
+        Ok(part)
+    }
+
+    /// How much there is, in bytes.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether all of it is there, as far as anyone has said how much that is.
+    pub fn is_complete(&self) -> bool {
+        self.origin.as_ref().and_then(|origin| origin.total_bytes) == Some(self.length)
+    }
+
+    /// Remembers where it comes from. Before the first byte is written, so that no byte is of unknown origin.
+    pub fn remember(&mut self, origin: Origin) -> io::Result<()> {
+        let origin = Origin { boot: boot(), ..origin };
+        write_whole(&self.state, &origin)?;
+        self.origin = Some(origin);
+        Ok(())
+    }
+
+    /// Appends.
+    pub async fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes).await?;
+        self.length += bytes.len() as u64;
+        let synced = self.origin.as_ref().map_or(0, |origin| origin.synced_bytes);
+        if self.length >= synced + SYNC_BYTES {
+            self.sync().await?;
+        }
+        Ok(())
+    }
+
+    /// Makes what is there last.
+    pub async fn sync(&mut self) -> io::Result<()> {
+        self.file.flush().await?;
+        self.file.sync_data().await?;
+        if let Some(origin) = self.origin.clone() {
+            self.remember(Origin { synced_bytes: self.length, ..origin })?;
+        }
+        Ok(())
+    }
+
+    /// Reads what is there, from an offset.
+    pub async fn read(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        self.file.flush().await?;
+        self.file.seek(SeekFrom::Start(offset)).await?;
+        let mut bytes = vec![0; length];
+        self.file.read_exact(&mut bytes).await?;
+        self.file.seek(SeekFrom::Start(self.length)).await?;
+        Ok(bytes)
+    }
+
+    /// Gives up everything from an offset on.
+    pub async fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.file.flush().await?;
+        self.file.set_len(length).await?;
+        self.file.seek(SeekFrom::Start(length)).await?;
+        self.length = length;
+        if let Some(origin) = self.origin.clone().filter(|origin| origin.synced_bytes > length) {
+            self.remember(Origin { synced_bytes: length, ..origin })?;
+        }
+        Ok(())
+    }
+
+    /// Begins anew.
+    pub async fn restart(&mut self) -> io::Result<()> {
+        self.origin = None;
+        match fs::remove_file(&self.state) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        self.cut(0).await
+    }
+}
+
+/// What tells one run of the system from the next.
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}

@@ -1,0 +1,66 @@
+//! The shop and its back office in a browser: an order and a price change, as a person does them, and undone by a reset.
+
+use crate::arena::Arena;
+use crate::browser::{Browser, Page};
+
+const CUSTOMER: (&str, &str) = ("emma.lopez@gmail.com", "Password.123");
+const ADMINISTRATOR: (&str, &str) = ("admin", "admin1234");
+
+#[tokio::test]
+async fn an_order_and_a_price_change_are_undone() {
+    let arena = Arena::up(&["shopping", "shopping_admin"]);
+    let before = dumps(&arena);
+    let browser = Browser::start().await;
+
+    order(&browser.page(&arena.url("shopping")).await).await;
+    change_price(&browser.page(&arena.url("shopping_admin")).await).await;
+    let changed = dumps(&arena);
+    assert!(changed[0] != before[0] && changed[1] != before[1], "both were written to");
+
+    arena.json(&["reset", "shopping", "shopping_admin", "--json"]);
+    assert!(dumps(&arena) == before, "the baseline is back");
+    let page = browser.page(&arena.url("shopping")).await;
+    sign_in(&page).await;
+    assert!(!page.text().await.contains("100301"), "the order is gone");
+}
+
+fn dumps(arena: &Arena) -> [String; 2] {
+    ["shopping", "shopping_admin"].map(|site| arena.exec(site, &["/srv/shop/db-dump"]))
+}
+
+async fn sign_in(page: &Page) {
+    let origin: String = page.eval("location.origin").await;
+    page.open(&format!("{origin}/customer/account/login/?next=/accounts/orders/")).await;
+    page.fill("input[name=login-username]", CUSTOMER.0).await;
+    page.fill("input[name=login-password]", CUSTOMER.1).await;
+    page.click("button[name=login_submit]").await;
+    page.wait_for_text("Order History").await;
+}
+
+async fn order(page: &Page) {
+    sign_in(page).await;
+    let origin: String = page.eval("location.origin").await;
+    page.open(&format!("{origin}/catalogue/")).await;
+    page.click("article.product_pod h3 a").await;
+    page.click("#add_to_basket_form button[type=submit]").await;
+    page.wait_for_text("has been added to your basket").await;
+    page.open(&format!("{origin}/checkout/shipping-address/")).await;
+    page.click("button.ship-address").await;
+    page.click("#view_preview").await;
+    page.click("#place-order").await;
+    page.wait_for_text("100301").await;
+}
+
+async fn change_price(page: &Page) {
+    page.fill("input[name=username]", ADMINISTRATOR.0).await;
+    page.fill("input[name=password]", ADMINISTRATOR.1).await;
+    page.click("button[type=submit]").await;
+    page.wait_for_text("Dashboard").await;
+    let origin: String = page.eval("location.origin").await;
+    page.open(&format!("{origin}/dashboard/catalogue/products/1/")).await;
+    let price = "input[name$='-0-price']";
+    page.eval::<bool>("document.querySelector('a[href=\"#product_stock\"]').click() || true").await;
+    page.fill(price, "123.45").await;
+    page.click("button[value=continue]").await;
+    page.wait_until("saved price", &format!("document.querySelector(\"{price}\")?.value === '123.45' && document.body.innerText.includes('pdated product')")).await;
+}

@@ -1,0 +1,179 @@
+//! A real browser, driven as a person would: look, click, type, look again. Nothing waits for a fixed time; whatever does
+//! not happen before the deadline panics and says what the page showed instead.
+
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use chromiumoxide::browser::{Browser as Chromium, BrowserConfig};
+use chromiumoxide::cdp::browser_protocol::input::InsertTextParams;
+use chromiumoxide::cdp::browser_protocol::target::{CreateBrowserContextParams, CreateTargetParams};
+use chromiumoxide::page::ScreenshotParams;
+use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+/// Longer than any page takes on a slow, busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A headless Chromium with a profile of its own; ends with its owner.
+pub struct Browser {
+    chromium: Chromium,
+    events: JoinHandle<()>,
+    _profile: TempDir,
+}
+
+impl Browser {
+    /// Starts Chromium, which finds no host but the ones that the test names.
+    pub async fn start() -> Self {
+        let profile = tempfile::tempdir().expect("a folder");
+        let config = BrowserConfig::builder()
+            .chrome_executable("/usr/bin/chromium")
+            .user_data_dir(profile.path())
+            .new_headless_mode()
+            .no_sandbox()
+            .window_size(1280, 900)
+            .viewport(None)
+            .disable_https_first()
+            .args(["disable-gpu", "disable-dev-shm-usage", "disable-quic", "disable-background-networking"])
+            .args(["disable-component-update", "disable-sync", "no-first-run"])
+            .build()
+            .expect("a configuration");
+        let (chromium, mut handler) = Chromium::launch(config).await.expect("chromium starts");
+        let events = tokio::spawn(async move { while handler.next().await.is_some() {} });
+        Self { chromium, events, _profile: profile }
+    }
+
+    /// A page in a context of its own: no cookie of another page is known to it.
+    pub async fn page(&self, url: &str) -> Page {
+        let context =
+            self.chromium.create_browser_context(CreateBrowserContextParams::default()).await.expect("a context");
+        let blank = CreateTargetParams::builder().url("about:blank").browser_context_id(context).build();
+        let page = Page { tab: self.chromium.new_page(blank.expect("a target")).await.expect("a page") };
+        page.open(url).await;
+        page
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        if let Some(child) = self.chromium.get_mut_child() {
+            let _ = child.inner.start_kill();
+        }
+        self.events.abort();
+    }
+}
+
+/// A tab.
+pub struct Page {
+    tab: chromiumoxide::Page,
+}
+
+impl Page {
+    /// Goes to a URL and waits until it has loaded.
+    pub async fn open(&self, url: &str) {
+        let loaded = tokio::time::timeout(PATIENCE, self.tab.goto(url)).await;
+        match loaded {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => panic!("{url}: {error}"),
+            Err(_) => panic!("{url} has not loaded within {PATIENCE:?}"),
+        }
+    }
+
+    /// Where the page is.
+    pub async fn url(&self) -> String {
+        self.eval("location.href").await
+    }
+
+    /// What a person reads on the page.
+    pub async fn text(&self) -> String {
+        self.eval("document.body ? document.body.innerText : ''").await
+    }
+
+    /// The value of a JavaScript expression; a page that is just changing is asked again.
+    pub async fn eval<T: DeserializeOwned>(&self, expression: &str) -> T {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.tab.evaluate(expression).await.map(|value| value.into_value::<T>()) {
+                Ok(Ok(value)) => return value,
+                Ok(Err(error)) => panic!("{expression}: {error}"),
+                Err(error) if Instant::now() > deadline => panic!("{expression}: {error}"),
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Waits until a JavaScript expression is true.
+    pub async fn wait_until(&self, what: &str, expression: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            // A page on its way out answers nothing; the next one will.
+            let seen = self.tab.evaluate(expression).await.ok().and_then(|value| value.into_value::<bool>().ok());
+            if seen == Some(true) {
+                return;
+            }
+            if Instant::now() > deadline {
+                panic!("no {what} on {}, which says:\n{}", self.url().await, self.text().await);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Waits for an element that can be seen.
+    pub async fn wait_for(&self, css: &str) {
+        let seen = format!(
+            "(() => {{ const found = document.querySelector({}); return !!found && found.getClientRects().length > 0 }})()",
+            json!(css)
+        );
+        self.wait_until(css, &seen).await;
+    }
+
+    /// Waits for a text that can be read.
+    pub async fn wait_for_text(&self, text: &str) {
+        self.wait_until(
+            &format!("text {text:?}"),
+            &format!("!!document.body && document.body.innerText.includes({})", json!(text)),
+        )
+        .await;
+    }
+
+    /// Clicks on an element with the mouse.
+    pub async fn click(&self, css: &str) {
+        self.wait_for(css).await;
+        let element = self.tab.find_element(css).await.unwrap_or_else(|error| panic!("{css}: {error}"));
+        if let Err(error) = element.click().await {
+            panic!("click on {css}: {error}");
+        }
+    }
+
+    /// Replaces what a text field holds by typing.
+    pub async fn fill(&self, css: &str, text: &str) {
+        self.wait_for(css).await;
+        let _: bool = self.eval(&format!("(() => {{ const field = document.querySelector({}); field.focus(); field.select?.(); return true }})()", json!(css))).await;
+        self.tab.execute(InsertTextParams::new(text)).await.unwrap_or_else(|error| panic!("type into {css}: {error}"));
+    }
+
+    /// Chooses an option of a list by its value, or moves a slider, and tells the page so.
+    pub async fn choose(&self, css: &str, value: &str) {
+        self.wait_for(css).await;
+        let script = format!(
+            "(() => {{ const field = document.querySelector({}); field.value = {}; \
+             for (const kind of ['input', 'change']) field.dispatchEvent(new Event(kind, {{ bubbles: true }})); return field.value }})()",
+            json!(css),
+            json!(value)
+        );
+        let chosen: String = self.eval(&script).await;
+        assert_eq!(chosen, value, "{css} takes the value");
+    }
+
+    /// Takes a picture of the whole page; for people who look into a failure.
+    pub async fn screenshot(&self, path: &Path) {
+        let whole = ScreenshotParams::builder().full_page(true).build();
+        self.tab.save_screenshot(whole, path).await.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+}
