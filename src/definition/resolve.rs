@@ -432,6 +432,7 @@ fn service(spec: &ServiceSpec, root: &Path, up: &str) -> Map<String, Json> {
         "healthcheck": health_check,
         "depends_on": depends_on.collect::<Map<_, _>>(),
         "mem_limit": limits.memory_bytes,
+        "mem_reservation": limits.reserved_memory_bytes,
         "cpus": limits.cpus,
         "pids_limit": limits.pids,
         "shm_size": limits.shm_bytes,

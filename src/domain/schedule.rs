@@ -25,7 +25,8 @@ pub enum Schedule {
 pub struct CronSchedule {
     expression: String,
     time_zone: String,
-    cron: Cron,
+    /// Boxed, because it is large and most schedules have none.
+    cron: Box<Cron>,
     zone: TimeZone,
 }
 
@@ -54,7 +55,8 @@ impl CronSchedule {
         }
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
         let cron = parser.parse(expression).map_err(|error| InvalidSchedule::Expression(plain(&error.to_string())))?;
-        let schedule = Self { expression: expression.to_owned(), time_zone: time_zone.to_owned(), cron, zone };
+        let schedule =
+            Self { expression: expression.to_owned(), time_zone: time_zone.to_owned(), cron: Box::new(cron), zone };
         match schedule.next_after(Timestamp::UNIX_EPOCH) {
             Some(_) => Ok(schedule),
             None => Err(InvalidSchedule::NeverDue),
@@ -75,6 +77,15 @@ impl CronSchedule {
     /// The time zone's name.
     pub fn time_zone(&self) -> &str {
         &self.time_zone
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Every(period) => write!(f, "every {period:?}"),
+            Self::Cron(cron) => cron.fmt(f),
+        }
     }
 }
 

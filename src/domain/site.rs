@@ -462,6 +462,8 @@ pub enum DependencyCondition {
 pub struct Limits {
     /// Memory, in bytes.
     pub memory_bytes: Option<u64>,
+    /// Memory without which the service does not run, in bytes; not above `memory_bytes`.
+    pub reserved_memory_bytes: Option<u64>,
     /// CPUs; 1.5 is one and a half.
     pub cpus: Option<f64>,
     /// Processes and threads.

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::Stream;
+use jiff::Timestamp;
 
 use crate::domain::site::ServiceSpec;
 use crate::domain::subnet::Subnet;
@@ -130,6 +131,39 @@ pub struct EngineVersion {
     pub storage_driver: String,
     /// Where it keeps its data, on its host.
     pub root: PathBuf,
+}
+
+/// What the engine says of itself and of the host that it runs on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineDetails {
+    /// What it is.
+    pub version: EngineVersion,
+    /// The host's system, such as `Debian GNU/Linux 12 (bookworm)`.
+    pub operating_system: String,
+    /// Whether it runs without root's rights, in namespaces of its own.
+    pub is_rootless: bool,
+    /// The time on its host.
+    pub time: Option<Timestamp>,
+    /// Which limits of containers its kernel enforces.
+    pub enforces: EnforcedLimits,
+    /// The ranges that it takes networks from when nobody names one, each with the size (prefix) of a network. Empty:
+    /// those that are built in.
+    pub address_pools: Vec<(Subnet, u8)>,
+    /// Whether its host passes packets on between networks.
+    pub forwards: bool,
+    /// What filters packets, where it says so: `iptables`, `nftables`, …
+    pub firewall: Option<String>,
+}
+
+/// Which limits of containers a kernel enforces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EnforcedLimits {
+    /// Of memory.
+    pub memory: bool,
+    /// Of CPU time.
+    pub cpus: bool,
+    /// Of processes and threads.
+    pub pids: bool,
 }
 
 /// The engine's opaque name for a container.
@@ -318,7 +352,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Asks whether the engine answers.
     async fn ping(&self) -> Result<(), EngineError>;
     /// Asks what the engine is; an API that is too old is an error.
-    async fn version(&self) -> Result<EngineVersion, EngineError>;
+    async fn version(&self) -> Result<EngineVersion, EngineError> {
+        Ok(self.details().await?.version)
+    }
+    /// Asks what the engine is and what its host offers; an API that is too old is an error.
+    async fn details(&self) -> Result<EngineDetails, EngineError>;
 
     /// Looks an image up by id or reference.
     async fn image(&self, reference: &str) -> Result<Option<Image>, EngineError>;

@@ -228,7 +228,7 @@ pub async fn proven(
     let scanned = {
         let (path, watch, kind) = (path.to_owned(), watch.clone(), wanted.kind());
         let scan = move || scan::scan(&path, kind, &watch);
-        tokio::task::spawn_blocking(scan).await.unwrap_or_else(|_| Err(ScanError::Cancelled))
+        tokio::task::spawn_blocking(scan).await.unwrap_or(Err(ScanError::Cancelled))
     };
     let scanned = scanned.map_err(|cause| match cause {
         ScanError::Cancelled => ImagesError::Cancelled,

@@ -1,6 +1,6 @@
 //! Reads everything again and compares it: archives with their digests, images with the archives they came from.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::ImagesError;
@@ -88,7 +88,7 @@ impl Works {
         &self,
         archive: &Archive,
         place: &Place,
-        path: &PathBuf,
+        path: &Path,
         wanted: Wanted<'_>,
         report: &mut Report,
         watch: &Arc<Watch>,

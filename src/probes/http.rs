@@ -52,7 +52,7 @@ pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
 }
 
 /// What the system said. The layers of an HTTP client around it only say that it was asked.
-fn innermost(error: &dyn std::error::Error) -> String {
+pub fn innermost(error: &dyn std::error::Error) -> String {
     let mut error = error;
     while let Some(cause) = error.source() {
         error = cause;
@@ -78,10 +78,14 @@ pub async fn exchange(
     if let Some(body) = request.body {
         sent = sent.body(body.to_owned());
     }
-    let mut answer = sent.send().await.map_err(|error| innermost(&error))?;
+    let answer = sent.send().await.map_err(|error| innermost(&error))?;
+    read(answer).await.map_err(|error| innermost(&error))
+}
+
+/// Reads an answer, as much of it as matters.
+pub async fn read(mut answer: reqwest::Response) -> Result<Answer, reqwest::Error> {
     let mut body = Vec::new();
-    let broken = |error: reqwest::Error| innermost(&error);
-    while let Some(chunk) = answer.chunk().await.map_err(broken)? {
+    while let Some(chunk) = answer.chunk().await? {
         let room = BODY_MAX.saturating_sub(body.len());
         body.extend_from_slice(&chunk[..chunk.len().min(room)]);
         if room == 0 {
@@ -105,14 +109,26 @@ pub(super) async fn look(client: &reqwest::Client, probe: &HttpProbe, incarnatio
         headers: &probe.headers,
         body: None,
     };
-    judge(probe, &exchange(client, incarnation, &request).await?)
+    let answer = exchange(client, incarnation, &request).await?;
+    judge(probe, &answer).map_err(|reason| with_excerpt(probe, &answer, reason))
 }
 
-fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
+/// A page of the wrong status often says what is wrong.
+fn with_excerpt(probe: &HttpProbe, answer: &Answer, reason: String) -> String {
+    if probe.status.contains(&answer.status) {
+        return reason;
+    }
+    let excerpt: String = answer.body.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
+    if excerpt.is_empty() { reason } else { format!("{reason}: {excerpt}") }
+}
+
+/// Whether an answer is what a probe expects. Errors: what it is instead; nothing of the page.
+pub fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
     if !probe.status.contains(&answer.status) {
         let wanted = probe.status.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");
-        let excerpt: String = answer.body.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
-        return Err(format!("status {}, expected {wanted}: {excerpt}", answer.status));
+        let to = answer.location.as_deref().map(|location| location.split(['?', '#']).next().unwrap_or_default());
+        let to = to.map(|to| format!(" to {to}")).unwrap_or_default();
+        return Err(format!("status {}{to}, expected {wanted}", answer.status));
     }
     if let Some(expected) = &probe.redirect {
         match &answer.location {
@@ -184,8 +200,12 @@ mod tests {
 
     #[test]
     fn a_wrong_status_is_told_with_what_the_page_says() {
-        let verdict = judge(&probe(), &answer(502, "<h1>Bad\n gateway</h1>"));
-        assert_eq!(verdict, Err("status 502, expected 200: <h1>Bad gateway</h1>".into()));
+        let page = answer(502, "<h1>Bad\n gateway</h1>");
+        let reason = judge(&probe(), &page).expect_err("not 200");
+        assert_eq!(reason, "status 502, expected 200");
+        assert_eq!(with_excerpt(&probe(), &page, reason), "status 502, expected 200: <h1>Bad gateway</h1>");
+        let redirect = Answer { location: Some("/login?next=/secret".into()), ..answer(302, "") };
+        assert_eq!(judge(&probe(), &redirect), Err("status 302 to /login, expected 200".into()));
     }
 
     #[test]

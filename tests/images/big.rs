@@ -1,16 +1,17 @@
 //! An archive of three gigabytes, and a program that is killed while it loads it.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
-use rustix::process::{Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::project::Project;
 use crate::support::wait::{PATIENCE, within};
 
 const CONTENT: u64 = 3 << 30;
 
-/// Says where in its work the program is when it is killed: its own words on standard error.
+/// Where in its work the program is when it is killed: its own words on standard error.
 const POINTS: [&str; 5] = [
     "checking shop.tar 20 %",
     "checking shop.tar 80 %",
@@ -27,14 +28,7 @@ fn three_gigabytes_are_loaded_however_often_the_program_is_killed() {
     let from = from.to_str().unwrap();
     for point in POINTS {
         let point = point.replace("{image}", &project.image);
-        let mut running = project.world.start(&project.words("load", &["--from", from]));
-        let said = within(&point, PATIENCE * 3, || {
-            let said = running.said();
-            (said.contains(&point) || running.has_ended()).then_some(said)
-        });
-        assert!(said.contains(&point), "it ended before {point:?}:\n{said}");
-        kill_process(running.pid(), Signal::KILL).unwrap();
-        assert_eq!(running.ended().code, -1, "{point}");
+        kill_at(&project, &project.words("load", &["--from", from]), &point);
         // The engine may have had all of it by then; it must not be believed to have it before.
         match project.engine_id() {
             None => assert_eq!(project.state(), "missing", "{point}"),
@@ -45,6 +39,18 @@ fn three_gigabytes_are_loaded_however_often_the_program_is_killed() {
     assert!(!loaded.err.contains("checking"), "what was read to its end is not read again:\n{}", loaded.err);
     project.assert_present(&saved);
     assert_no_leftovers(&project);
+}
+
+fn kill_at(project: &Project, words: &[&str], point: &str) {
+    let path = project.path("said.txt");
+    let mut child = project.world.command(words).stderr(File::create(&path).unwrap()).spawn().unwrap();
+    let said = within(point, PATIENCE * 3, || {
+        let said = fs::read_to_string(&path).unwrap();
+        (said.contains(point) || child.try_wait().unwrap().is_some()).then_some(said)
+    });
+    assert!(said.contains(point), "it ended before {point:?}:\n{said}");
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(Signal::KILL.as_raw()), "it ended by itself at {point:?}");
 }
 
 /// The engine gives up what it was half through with.

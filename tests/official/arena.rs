@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
-use crate::support::world::{copy, free_port, install_busybox};
+use crate::support::world::{Ran, copy, free_port, install_busybox};
 use crate::support::{Engine, World};
 
 /// The host name that browsers are told.
@@ -125,6 +125,11 @@ impl Arena {
         let file = self.world.root().join("compose/.env");
         let text = std::fs::read_to_string(&file).expect("the variables");
         std::fs::write(file, format!("{text}{variable}={value}\n")).expect("write the variables");
+    }
+
+    /// Brings it up. The stand-ins need none of the memory that the definitions ask for.
+    pub fn up(&self) -> Ran {
+        self.world.run(&["up", &self.world.name, "--force"])
     }
 
     /// Lets an image be ill.

@@ -31,7 +31,7 @@ fn down(arena: &Arena) {
 #[test]
 fn webarena_under_the_ports_that_everybody_knows() {
     let arena = Arena::known_ports("webarena");
-    arena.world.up();
+    arena.up().code(0);
     assert_all_ready(&arena);
     let services = [
         "shopping",
@@ -89,7 +89,7 @@ fn webarena_under_other_ports_and_without_a_map() {
     let arena = Arena::other_ports("webarena");
     arena.set("ARENAD_SITES", "shopping, shopping_admin,reddit,gitlab");
     arena.set("ARENAD_GITLAB_SIZE", "small");
-    arena.world.up();
+    arena.up().code(0);
     assert_eq!(states(&arena).len(), 4);
     assert_all_ready(&arena);
     let services = ["shopping", "shopping_admin", "reddit", "gitlab"];
@@ -104,7 +104,7 @@ fn webarena_under_other_ports_and_without_a_map() {
 #[test]
 fn webarena_verified_under_other_ports() {
     let arena = Arena::other_ports("webarena-verified");
-    arena.world.up();
+    arena.up().code(0);
     assert_all_ready(&arena);
     let services = ["shopping", "shopping_admin", "reddit", "gitlab", "wikipedia", "map"];
     assert_golden("webarena-verified-other-ports.txt", &arena.neutral(&arena.records(&services)));
@@ -116,7 +116,7 @@ fn webarena_verified_under_other_ports() {
 #[test]
 fn visualwebarena_under_the_ports_that_everybody_knows() {
     let arena = Arena::known_ports("visualwebarena");
-    arena.world.up();
+    arena.up().code(0);
     assert_all_ready(&arena);
     let services = ["classifieds", "db", "shopping", "reddit", "wikipedia"];
     assert_golden("visualwebarena.txt", &arena.neutral(&arena.records(&services)));

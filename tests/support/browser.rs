@@ -142,9 +142,16 @@ impl Page {
         .await;
     }
 
-    /// Clicks on an element with the mouse.
+    /// Clicks on an element with the mouse, once the page is complete and the element has come to rest: a script that
+    /// rearranges the page would move it away from under the pointer.
     pub async fn click(&self, css: &str) {
         self.wait_for(css).await;
+        let resting = format!(
+            "(() => {{ const box = document.querySelector({})?.getBoundingClientRect(); const at = box && `${{box.x}} ${{box.y}}`; \
+             const rests = at === window.arenadLast; window.arenadLast = at; return !!at && rests && document.readyState === 'complete' }})()",
+            json!(css)
+        );
+        self.wait_until(&format!("resting {css}"), &resting).await;
         let element = self.tab.find_element(css).await.unwrap_or_else(|error| panic!("{css}: {error}"));
         if let Err(error) = element.click().await {
             panic!("click on {css}: {error}");

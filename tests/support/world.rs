@@ -83,11 +83,6 @@ impl Running {
         self.child.try_wait().expect("look after the command").is_some()
     }
 
-    /// What it has said on standard error so far.
-    pub fn said(&self) -> String {
-        std::fs::read_to_string(&self.err).unwrap_or_default()
-    }
-
     /// Waits for its end.
     #[track_caller]
     pub fn ended(mut self) -> Ran {
@@ -145,6 +140,7 @@ impl World {
     }
 
     /// A project folder without any definition, on the machine's engine.
+    #[allow(dead_code, reason = "for tests that bring their own definitions")]
     pub fn bare(label: &str) -> Self {
         Self::empty(label, Engine::of_the_machine(), Vec::new())
     }

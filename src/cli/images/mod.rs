@@ -28,7 +28,7 @@ pub async fn run(global: &Global, command: &ImagesCommand) -> Result<u8, Failure
         ImagesCommand::Ls(args) => list(global, &args.choice).await,
         ImagesCommand::Pull(args) => {
             let fetcher = Fetcher::new(Patience { stall: args.stall_timeout, tries: args.tries });
-            work(global, &args.choice, Some(&args.write), Task::Pull(fetcher)).await
+            work(global, &args.choice, Some(&args.write), Task::Pull(Box::new(fetcher))).await
         }
         ImagesCommand::Load(args) => work(global, &args.choice, Some(&args.write), Task::Load(args.from.clone())).await,
         ImagesCommand::Verify(args) => work(global, &args.choice, None, Task::Verify(args.from.clone())).await,
@@ -95,6 +95,10 @@ async fn work(
 }
 
 async fn works(global: &Global, chosen: &ImagesChoice, write: Option<&ImagesWriteArgs>) -> Result<Works, Failure> {
+    if let Some(host) = global.host.as_ref().filter(|host| !host.starts_with("unix://")) {
+        let failure = Failure::usage(format!("`images` works with the engine of this machine, not through {host}"));
+        return Err(failure.hint("run it on the machine of the engine, without --host and ARENAD_HOST"));
+    }
     let engine: Arc<dyn Engine> = Arc::new(DockerEngine::new(&chosen.engine));
     let version = engine.version().await.map_err(|error| {
         let hint = "start Docker (`systemctl start docker`, or `scripts/engine.sh` where there is no systemd)";

@@ -87,12 +87,14 @@ pub(super) fn table(listed: &Images) {
     if missing.is_empty() {
         return;
     }
-    let rest = missing
-        .iter()
-        .filter_map(|item| item.archive.as_ref())
-        .filter_map(|archive| archive.size_bytes.map(|size| size.saturating_sub(archive.here_bytes)));
+    let rest = |item: &ImageItem| {
+        let archive = item.archive.as_ref()?;
+        Some(archive.size_bytes?.saturating_sub(archive.here_bytes))
+    };
+    let roughly = if missing.iter().all(|item| rest(item).is_some()) { "about" } else { "at least" };
+    let size = bytes(missing.iter().filter_map(|item| rest(item)).sum());
     let (count, environment) = (missing.len(), &listed.environment);
-    println!("\n{count} to go, about {} to fetch: `arenad images pull {environment}`", bytes(rest.sum()));
+    println!("\n{count} to go, {roughly} {size} to fetch: `arenad images pull {environment}`");
 }
 
 /// The state, with the percentage of a part.

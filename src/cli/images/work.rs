@@ -25,7 +25,7 @@ use crate::wire::ImageItem;
 /// What is to be done.
 pub(super) enum Task {
     /// Fetch what is missing, and load it.
-    Pull(Fetcher),
+    Pull(Box<Fetcher>),
     /// Load, from there or from the shelf.
     Load(Option<PathBuf>),
     /// Verify, there or on the shelf.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use super::context::{self, ContextError};
+use crate::daemon::turns::Bound;
 use crate::domain::site::{BuildSpec, ServiceSpec};
 use crate::engine::{Engine, EngineError, Image, ImageBuild, labels};
 use crate::probes::describe;
@@ -47,9 +48,11 @@ pub struct Images {
 impl Images {
     /// Returns the service's image, building or pulling it first if need be. `stage` is told what is going on. What is
     /// built bears the installation's label, so that a purge leaves alone what another installation has built.
+    /// Who waits for another's build of the same image takes no turn meanwhile: other images are built beside it.
     pub async fn provide(
         &self,
         engine: &dyn Engine,
+        turns: &Bound,
         installation: &str,
         service: &ServiceSpec,
         stage: &(dyn Fn(&str) + Send + Sync),
@@ -61,14 +64,15 @@ impl Images {
         stage(&format!("image {}", service.image));
         let _turn = lock.lock().await;
         match &service.build {
-            Some(build) => built(engine, installation, &service.image, build, stage).await,
-            None => pulled(engine, service, stage).await,
+            Some(build) => built(engine, turns, installation, &service.image, build, stage).await,
+            None => pulled(engine, turns, service, stage).await,
         }
     }
 }
 
 async fn pulled(
     engine: &dyn Engine,
+    turns: &Bound,
     service: &ServiceSpec,
     stage: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Image, ImageError> {
@@ -79,12 +83,14 @@ async fn pulled(
     if let Some(archive) = &service.archive {
         return Err(ImageError::NotLoaded { reference: reference.clone(), archive: archive.clone() });
     }
+    let _turn = turns.turn(stage).await;
     engine.pull(reference, &|line| stage(&format!("pulling {reference}: {line}"))).await?;
     engine.image(reference).await?.ok_or_else(|| ImageError::Vanished(reference.to_owned()))
 }
 
 async fn built(
     engine: &dyn Engine,
+    turns: &Bound,
     installation: &str,
     tag: &str,
     build: &BuildSpec,
@@ -117,6 +123,7 @@ async fn built(
             (labels::INSTALLATION.to_owned(), installation.to_owned()),
         ]),
     };
+    let _turn = turns.turn(stage).await;
     let built = engine.build(spec, &|line| stage(&format!("building {tag}: {line}"))).await?;
     // The image that had the tag until now has no name any more, and would lie there for ever.
     if let Some(before) = before.filter(|before| before.id != built.id)

@@ -117,7 +117,7 @@ pub async fn provide(
     for service in &site.services {
         let image = shared
             .images
-            .provide(shared.engine.as_ref(), &shared.installation, service, stage)
+            .provide(shared.engine.as_ref(), &shared.turns.builds, &shared.installation, service, stage)
             .await
             .map_err(|cause| BaselineError::Image { service: service.name.clone(), cause })?;
         images.insert(service.name.clone(), image);
@@ -128,6 +128,7 @@ pub async fn provide(
     {
         return Ok(found);
     }
+    let _turn = shared.turns.boots.turn(stage).await;
     // What an earlier attempt left would be in the way of this one's names.
     let remains =
         Remains { installation: &shared.installation, instance: id, role: labels::ROLE_BUILDER, except: None };

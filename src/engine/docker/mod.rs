@@ -3,13 +3,13 @@
 //! bollard's model types are of a later API than 1.41, and an older engine ignores the fields it does not know, so only
 //! fields that 1.41 has are set.
 
+mod details;
 mod layers;
 mod spec;
 mod status;
 mod stream;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -26,7 +26,7 @@ use futures_util::{Stream, StreamExt, TryStreamExt};
 use self::layers::LayerProgress;
 use crate::domain::subnet::Subnet;
 use crate::engine::{
-    ContainerSpec, ContainerStatus, Engine, EngineError, EngineEvent, EngineHandle, EngineStream, EngineVersion,
+    ContainerSpec, ContainerStatus, Engine, EngineDetails, EngineError, EngineEvent, EngineHandle, EngineStream,
     ExecOutput, Found, FoundContainer, Image, ImageBuild, LogChunk, LogRange, OLDEST_API, Progress,
 };
 
@@ -172,21 +172,16 @@ impl Engine for DockerEngine {
         self.call("ask whether the engine answers", Duration::from_secs(3), self.docker()?.ping()).await.map(drop)
     }
 
-    async fn version(&self) -> Result<EngineVersion, EngineError> {
+    async fn details(&self) -> Result<EngineDetails, EngineError> {
         let limit = Duration::from_secs(5);
         let version = self.call("ask the engine's version", limit, self.docker()?.version()).await?;
-        let info = self.call("ask the engine what it is", limit, self.docker()?.info()).await?;
         let api = version.api_version.unwrap_or_default();
         let parsed = api.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
         if parsed.is_none_or(|parsed: (u32, u32)| parsed < OLDEST_API) {
             return Err(EngineError::TooOld { endpoint: self.endpoint.clone(), found: api });
         }
-        Ok(EngineVersion {
-            version: version.version.unwrap_or_default(),
-            api,
-            storage_driver: info.driver.unwrap_or_default(),
-            root: PathBuf::from(info.docker_root_dir.unwrap_or_default()),
-        })
+        let info = self.call("ask the engine what it is", limit, self.docker()?.info()).await?;
+        Ok(details::read(version.version.unwrap_or_default(), api, info))
     }
 
     async fn image(&self, reference: &str) -> Result<Option<Image>, EngineError> {

@@ -117,6 +117,7 @@ fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
         network_mode: Some(spec.network.clone()),
         mounts: Some(mounts(spec)),
         memory: bytes(limits.memory_bytes),
+        memory_reservation: bytes(limits.reserved_memory_bytes),
         // Without this the container may use as much swap again.
         memory_swap: bytes(limits.memory_bytes),
         nano_cpus: limits.cpus.map(|cpus| (cpus * 1e9) as i64),

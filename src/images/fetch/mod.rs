@@ -160,7 +160,10 @@ impl Fetcher {
         let fetched = self.fetch_part(archive, place, wanted, room, &mut part, watch).await;
         if fetched.is_err() {
             // However it ended, what has arrived is kept.
-            let _ = part.sync().await;
+            let _ = match part.length() {
+                0 => std::fs::remove_file(place.part()),
+                _ => part.sync().await,
+            };
         }
         fetched
     }

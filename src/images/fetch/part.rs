@@ -135,3 +135,38 @@ impl Part {
 fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::archive::Archive;
+    use crate::images::shelf::Shelf;
+
+    fn place(folder: &std::path::Path) -> Place {
+        let archive = Archive { file: "x.tar".to_owned(), size_bytes: None, sha256: None, mirrors: Vec::new() };
+        let place = Shelf::new(folder).place(&archive);
+        drop(place.take_turn().expect("nobody else works on it"));
+        place
+    }
+
+    #[tokio::test]
+    async fn bytes_of_unknown_origin_and_those_that_a_crash_may_have_lost_are_fetched_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = place(folder.path());
+        fs::write(place.part(), b"whose?").expect("a file");
+        let mut part = Part::open(&place).await.expect("it opens");
+        assert_eq!(part.length(), 0);
+        part.remember(Origin { mirror: "http://mirror.test/x.tar".to_owned(), ..Origin::default() }).expect("a state");
+        part.append(b"lasting").await.expect("room");
+        part.sync().await.expect("room");
+        part.append(b" and perhaps not").await.expect("room");
+        part.file.flush().await.expect("room");
+        let origin = part.origin.clone().expect("an origin");
+        drop(part);
+        // The program crashed: the system still has all of it.
+        assert_eq!(Part::open(&place).await.expect("it opens").length(), 23);
+        // The system crashed.
+        write_whole(&place.part_state(), &Origin { boot: "another".to_owned(), ..origin }).expect("a state");
+        assert_eq!(Part::open(&place).await.expect("it opens").length(), 7);
+    }
+}
