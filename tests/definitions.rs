@@ -118,6 +118,7 @@ fn good_definitions_resolve_as_recorded() {
         let origin = |origin| match origin {
             VariableOrigin::Shell => "shell",
             VariableOrigin::DotEnv => ".env",
+            VariableOrigin::Choice => "choice",
             VariableOrigin::Default => "default",
         };
         let used = loaded.variables.iter();

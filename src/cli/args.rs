@@ -121,6 +121,9 @@ pub struct UpArgs {
     /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
     pub root: Option<PathBuf>,
+    /// Print what would be done, in order, and do nothing
+    #[arg(long, conflicts_with_all = ["detach", "wait_timeout"])]
+    pub dry_run: bool,
     /// Start them even where memory, space or processors do not suffice
     #[arg(long)]
     pub force: bool,
@@ -240,7 +243,7 @@ pub enum EnvFormat {
 pub enum EnvReader {
     /// SHOPPING, REDDIT, …
     Webarena,
-    /// WA_SHOPPING, WA_REDDIT, …
+    /// WA_SHOPPING, WA_REDDIT, …; AgentLab reads them too
     Browsergym,
     /// Both
     All,

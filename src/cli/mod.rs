@@ -6,6 +6,7 @@ mod config;
 mod definition;
 mod doctor;
 mod down;
+mod dry_run;
 mod env;
 pub mod exit_code;
 mod failure;

@@ -21,6 +21,9 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
             return Err(Failure::usage(message));
         }
     }
+    if args.dry_run {
+        return super::dry_run::run(environment, &sites, &args.engine, global.json).await;
+    }
     let client = Client::new(global)?;
     client.ensure_daemon(&args.engine).await?;
     let path = format!("/v1/environments/{}", environment.name);

@@ -14,8 +14,8 @@ use crate::domain::login::{Login, LoginRecipe, Template};
 use crate::domain::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
 use crate::domain::schedule::{CronSchedule, Schedule};
 use crate::domain::site::{
-    BaselineSpec, ConfigureAction, Database, DatabaseEngine, DependencyCondition, Environment, ExecStep, HttpStep,
-    MountSpec, Readiness, ResetStrategyName, ServiceSpec, Site,
+    BaselineSpec, Benchmark, ConfigureAction, Database, DatabaseAccess, DatabaseEngine, DependencyCondition,
+    Environment, ExecStep, HttpStep, MountSpec, Readiness, ResetStrategyName, ServiceSpec, Site,
 };
 
 /// SHA-256 (hex) over everything that the content of a site's baseline depends on.
@@ -35,6 +35,10 @@ pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
         "ready": readiness(&site.readiness),
         "baseline": baseline(&site.baseline),
     });
+    // Added only where it is set, so that the key of a baseline that does not have it stays what it was.
+    if site.egress {
+        inputs["egress"] = Json::Bool(true);
+    }
     inputs.sort_all_objects();
     let digest = Sha256::digest(inputs.to_string().as_bytes());
     hex(&digest)
@@ -73,6 +77,11 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
             "compose": compose_file.to_string_lossy(),
             "host": environment.host,
             "listen": environment.listen.to_string(),
+            "benchmark": match environment.benchmark {
+                Benchmark::WebArena => "webarena",
+                Benchmark::VisualWebArena => "visualwebarena",
+            },
+            "reset_port": environment.reset_port,
             "sites": sites.collect::<Map<_, _>>(),
             "images": sources.images(),
             "data": sources.data(),
@@ -80,6 +89,10 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
         "compose": compose,
     });
     escape_dollars(&mut resolved);
+    // As the file writes it: a folder outside of the root can only come from a variable.
+    if let Some(scalar) = scope.has("data_folder").then(|| scope.key("data_folder").scalar()).flatten() {
+        resolved["environment"]["data_folder"] = Json::from(scalar.written.as_deref().unwrap_or(&scalar.text));
+    }
     for site in &environment.sites {
         let name = site.name.as_str();
         let accounts = site.accounts.iter().map(|account| ("accounts", &account.name, &account.password));
@@ -158,8 +171,9 @@ fn site(site: &Site) -> Json {
     let databases = site.databases.iter().map(|(name, raw)| (name.clone(), database(raw, "")));
     let strategy = match site.reset.strategy {
         ResetStrategyName::Recreate => "recreate",
+        ResetStrategyName::Keep => "keep",
     };
-    json!({
+    let mut found = json!({
         "title": site.title,
         "services": site.services.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>(),
         "entry": { "service": site.entry.service.as_str(), "port": site.entry.port },
@@ -177,7 +191,14 @@ fn site(site: &Site) -> Json {
             "shallow": health_probes(&site.health.shallow),
             "deep": site.health.deep.as_ref().map(health_probes),
         })),
-    })
+    });
+    if !site.exports.is_empty() {
+        found["exports"] = Json::Object(texts(&site.exports));
+    }
+    if site.egress {
+        found["egress"] = Json::Bool(true);
+    }
+    found
 }
 
 fn health_probes(health: &HealthProbes) -> Json {
@@ -239,14 +260,19 @@ fn database(database: &Database, password: &str) -> Json {
         DatabaseEngine::Mysql => "mysql",
         DatabaseEngine::Postgres => "postgres",
     };
-    json!({
+    let mut found = json!({
         "engine": engine,
         "service": database.service.as_str(),
         "port": database.port,
         "user": database.user,
         "password": password,
         "database": database.database,
-    })
+    });
+    if let DatabaseAccess::Client { program } = &database.access {
+        found["through"] = Json::from("container");
+        found["client"] = Json::from(program.as_str());
+    }
+    found
 }
 
 fn readiness(readiness: &Readiness) -> Json {
@@ -277,6 +303,7 @@ fn http_probe(http: &HttpProbe) -> Json {
     let json = http.json.iter().map(|(pointer, expectation)| {
         let expectation = match expectation {
             JsonExpectation::AtLeast(number) => json!({ "at_least": number }),
+            JsonExpectation::Between(lower, upper) => json!({ "between": [lower, upper] }),
             JsonExpectation::Equals(text) => {
                 json!({ "equals": serde_json::from_str::<Json>(text).unwrap_or_default() })
             }
@@ -292,6 +319,7 @@ fn http_probe(http: &HttpProbe) -> Json {
         "status": http.status,
         "redirect": http.redirect,
         "contains": http.contains,
+        "bytes_at_least": http.bytes_at_least,
         "json": json.collect::<Map<_, _>>(),
     }))
 }
@@ -309,7 +337,11 @@ fn baseline(baseline: &BaselineSpec) -> Json {
                 ("sql", json!({ "database": database, "statement": statement }))
             }
         };
-        json!({ "name": step.name, "retry_for": period_text(step.retry_for), kind: body })
+        let unless = step
+            .unless
+            .as_ref()
+            .map(|unless| json!({ "probe": probe(&unless.probe), "within": period_text(unless.within) }));
+        filled(json!({ "name": step.name, "retry_for": period_text(step.retry_for), "unless": unless, kind: body }))
     });
     json!({
         "configure": configure.collect::<Vec<_>>(),
@@ -359,6 +391,9 @@ fn service(spec: &ServiceSpec, root: &Path, up: &str) -> Map<String, Json> {
         }
         MountSpec::Bind { source, target } => {
             json!({ "type": "bind", "source": relative(source), "target": target, "read_only": true })
+        }
+        MountSpec::Data { source, target, read_only } => {
+            json!({ "type": "bind", "source": relative(source), "target": target, "read_only": read_only })
         }
         MountSpec::Tmpfs { target, size_bytes } => match size_bytes {
             Some(size) => json!({ "type": "tmpfs", "target": target, "tmpfs": { "size": size } }),

@@ -127,7 +127,7 @@ impl Environment {
     pub fn users_of(&self, data: &DataSource) -> Vec<(SiteName, ServiceName)> {
         let results = data.results();
         let is_used = |mount: &MountSpec| match mount {
-            MountSpec::Bind { source, .. } => {
+            MountSpec::Bind { source, .. } | MountSpec::Data { source, .. } => {
                 results.iter().any(|result| source.starts_with(result) || result.starts_with(source))
             }
             MountSpec::Volume { .. } | MountSpec::Tmpfs { .. } => false,

@@ -202,6 +202,8 @@ pub struct ContainerSpec<'a> {
     pub labels: BTreeMap<String, String>,
     /// The network to join; the service's name is its alias there.
     pub network: String,
+    /// Whether the network has a way out, so that names of the world are looked up too.
+    pub egress: bool,
     /// The engine's volumes by mount path, with whether the container may only read.
     pub volumes: BTreeMap<String, (String, bool)>,
 }
@@ -381,11 +383,12 @@ pub trait Engine: Send + Sync + 'static {
         labels: &BTreeMap<String, String>,
     ) -> Result<String, EngineError>;
 
-    /// Makes a network without a way out.
+    /// Makes a network, without a way out unless there is to be `egress`.
     async fn create_network(
         &self,
         name: &str,
         subnet: Subnet,
+        egress: bool,
         labels: &BTreeMap<String, String>,
     ) -> Result<(), EngineError>;
     /// The address ranges in use by any network of the engine.

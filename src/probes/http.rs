@@ -37,6 +37,8 @@ pub struct Answer {
     pub location: Option<String>,
     /// The body, at most [`BODY_MAX`] bytes of it.
     pub body: String,
+    /// How many bytes of the body were read: the text may have more, where the body is none.
+    pub body_bytes: u64,
 }
 
 pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
@@ -93,6 +95,7 @@ pub async fn read(mut answer: reqwest::Response) -> Result<Answer, reqwest::Erro
     Ok(Answer {
         status: answer.status().as_u16(),
         location: answer.headers().get(http::header::LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned),
+        body_bytes: body.len() as u64,
         body: String::from_utf8_lossy(&body).into_owned(),
     })
 }
@@ -134,6 +137,9 @@ pub fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
             None => return Err(format!("does not redirect, expected {expected}")),
         }
     }
+    if let Some(least) = probe.bytes_at_least.filter(|least| answer.body_bytes < *least) {
+        return Err(format!("the body has {} bytes, expected at least {least}", answer.body_bytes));
+    }
     if let Some(missing) = probe.contains.iter().find(|text| !answer.body.contains(text.as_str())) {
         return Err(format!("the page does not contain {missing:?}"));
     }
@@ -149,6 +155,10 @@ pub fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
             JsonExpectation::Equals(expected) => {
                 serde_json::from_str::<serde_json::Value>(expected).ok().as_ref() == found
             }
+            JsonExpectation::Between(lower, upper) => {
+                let number = found.and_then(serde_json::Value::as_f64);
+                number.is_some_and(|value| (*lower..=*upper).contains(&value))
+            }
             JsonExpectation::AtLeast(least) => {
                 found.and_then(serde_json::Value::as_f64).is_some_and(|value| value >= *least)
             }
@@ -157,6 +167,7 @@ pub fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
             let expected = match expectation {
                 JsonExpectation::Equals(expected) => expected.clone(),
                 JsonExpectation::AtLeast(least) => format!("at least {least}"),
+                JsonExpectation::Between(lower, upper) => format!("{lower} to {upper}"),
             };
             return Err(format!("{pointer} is {shown}, expected {expected}"));
         }
@@ -178,12 +189,13 @@ mod tests {
             status: vec![200],
             redirect: None,
             contains: Vec::new(),
+            bytes_at_least: None,
             json: Vec::new(),
         }
     }
 
     fn answer(status: u16, body: &str) -> Answer {
-        Answer { status, location: None, body: body.into() }
+        Answer { status, location: None, body: body.into(), body_bytes: body.len() as u64 }
     }
 
     #[test]
@@ -203,6 +215,17 @@ mod tests {
         assert_eq!(judge(&probe, &to("http://gitlab/users/sign_in")), Ok(()));
         assert!(judge(&probe, &to("/500")).is_err());
         assert!(judge(&probe, &answer(302, "")).is_err());
+    }
+
+    #[test]
+    fn a_body_that_is_too_small_or_a_number_out_of_range_does_not_pass() {
+        let tile = HttpProbe { bytes_at_least: Some(10), ..probe() };
+        assert_eq!(judge(&tile, &answer(200, "0123456789")), Ok(()));
+        let verdict = judge(&tile, &answer(200, "012"));
+        assert_eq!(verdict, Err("the body has 3 bytes, expected at least 10".into()));
+        let route = HttpProbe { json: vec![("/m".into(), JsonExpectation::Between(8e3, 9e3))], ..probe() };
+        assert_eq!(judge(&route, &answer(200, r#"{"m": 8500.5}"#)), Ok(()));
+        assert_eq!(judge(&route, &answer(200, r#"{"m": 1}"#)), Err("/m is 1, expected 8000 to 9000".into()));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Connections are made anew for every probe: a pooled one could belong to a container of the past.
 
+mod client;
 mod http;
 mod sql;
 
@@ -174,7 +175,9 @@ impl Prober {
             }
             ProbeKind::Sql { database, query, equals } => {
                 let database = site.databases.get(database).ok_or("the database is not declared")?;
-                let value = run_statement(database, incarnation, query).await.map_err(|error| error.to_string())?;
+                let value = run_statement(self.engine.as_ref(), database, incarnation, query)
+                    .await
+                    .map_err(|error| error.to_string())?;
                 match (equals, value) {
                     (Some(expected), Some(Some(found))) if found == *expected => Ok(()),
                     (Some(expected), found) => {

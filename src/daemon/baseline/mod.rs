@@ -107,11 +107,14 @@ pub async fn provide(
     site: &Site,
     stage: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<StoredSnapshot, BaselineError> {
-    let mut images = BTreeMap::new();
+    // Before any image is pulled: what is missing here takes people longer than anything below.
     for service in &site.services {
         if let Some(path) = missing_data(service) {
             return Err(BaselineError::NoData { service: service.name.clone(), path });
         }
+    }
+    let mut images = BTreeMap::new();
+    for service in &site.services {
         let image = shared
             .images
             .provide(shared.engine.as_ref(), &shared.turns.builds, &shared.installation, service, stage)
@@ -140,8 +143,8 @@ pub async fn provide(
 /// What a service mounts that is not there. Validation lets only data pass that is fetched on its own.
 fn missing_data(service: &ServiceSpec) -> Option<PathBuf> {
     service.mounts.iter().find_map(|mount| match mount {
-        MountSpec::Bind { source, .. } if !source.exists() => Some(source.clone()),
-        MountSpec::Bind { .. } | MountSpec::Volume { .. } | MountSpec::Tmpfs { .. } => None,
+        MountSpec::Bind { source, .. } | MountSpec::Data { source, .. } if !source.exists() => Some(source.clone()),
+        MountSpec::Bind { .. } | MountSpec::Data { .. } | MountSpec::Volume { .. } | MountSpec::Tmpfs { .. } => None,
     })
 }
 

@@ -18,7 +18,7 @@ use crate::daemon::shared::Shared;
 use crate::daemon::store::{StageTime, StoredInstance, StoredSnapshot};
 use crate::domain::instance::{InstanceEvent, InstanceId, InstanceState};
 use crate::domain::request_queue::Request;
-use crate::domain::site::Site;
+use crate::domain::site::{ResetStrategyName, Site};
 use crate::engine::labels::{self, Ownership};
 use crate::launch::{self, Blueprint, Incarnation, LaunchError, Remains};
 use crate::probes::ProbeFailure;
@@ -197,8 +197,25 @@ impl Core {
         Ok(())
     }
 
+    /// Whether there is nothing to bring back: nobody can write to a site that is kept, and its probes say that it is well.
+    async fn is_kept(&self) -> bool {
+        let Some(incarnation) = self.incarnation.as_ref() else {
+            return false;
+        };
+        self.site.reset.strategy == ResetStrategyName::Keep
+            && self.shared.prober.round(&self.site.readiness.probes, &self.site, incarnation, None).await.is_ok()
+    }
+
     /// Brings the instance back to its snapshot.
     async fn reset(&mut self, operation: &str, begun: Instant, cancel: &CancellationToken) -> Result<(), Failure> {
+        if unless(cancel, self.is_kept()).await? {
+            self.shared.store.begin_reset(operation, &self.id, "keep").await?;
+            let duration_ms = begun.elapsed().as_secs_f64() * 1e3;
+            self.shared.store.end_reset(operation, "done", None, duration_ms, &[]).await?;
+            let message = format!("{} was left as it is: it is only read, and ready", self.id);
+            self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
+            return Ok(());
+        }
         // First of all: from here on nothing that a client writes can be acknowledged and then lost.
         self.route.hold(format!("{} is being reset", self.site.name));
         let strategy = AnyStrategy::named(self.site.reset.strategy);

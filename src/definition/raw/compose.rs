@@ -106,6 +106,8 @@ pub(crate) struct RawService {
     pub(crate) extra_hosts: Option<HostList>,
     /// Kernel parameters of the container's namespaces.
     pub(crate) sysctls: Option<KeyValues>,
+    /// The profiles of the service; it is started only if the environment file's `profiles` names one of them.
+    pub(crate) profiles: Option<Vec<String>>,
     /// Only `"no"`: arenad itself supervises the containers.
     pub(crate) restart: Option<String>,
 }

@@ -3,7 +3,7 @@
 use schemars::Schema;
 use serde_json::{Map, Value as Json};
 
-const SERVICE: [(&str, &str); 44] = [
+const SERVICE: [(&str, &str); 43] = [
     ("blkio_config", "limit memory, CPUs and processes instead"),
     ("cgroup", "containers keep their own cgroup: an agent steers what runs in them"),
     ("cgroup_parent", "containers keep their own cgroup: an agent steers what runs in them"),
@@ -37,7 +37,6 @@ const SERVICE: [(&str, &str); 44] = [
     ("post_start", "use `baseline.configure` of the environment file"),
     ("pre_stop", "use `baseline.quiesce` of the environment file"),
     ("privileged", "containers get no privileges: an agent steers what runs in them"),
-    ("profiles", "every service of the file belongs to the environment"),
     ("pull_policy", "arenad pulls or builds what is missing"),
     ("runtime", "the engine's default runtime is used"),
     ("scale", "arenad decides how many instances run"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use http::Uri;
 
 use super::Context;
-use super::paths::inside_by_name;
+use super::paths::{inside_by_name, normal};
 use super::support::{key_name, size};
 use crate::definition::problems::{did_you_mean, quoted_list};
 use crate::definition::raw::compose::RawCompose;
@@ -88,6 +88,7 @@ pub(crate) fn data(
     environment: Scope<'_>,
     root: &Path,
     compose_folder: &Path,
+    data_folder: Option<&Path>,
     raw: Option<&Entries<Part<RawData>>>,
 ) -> Vec<DataSource> {
     let section = environment.key("data");
@@ -107,7 +108,7 @@ pub(crate) fn data(
                 mirrors: raw.mirrors.as_ref(),
             },
         );
-        let folders = Folders { root, compose_folder };
+        let folders = Folders { root, compose_folder, data_folder };
         let placement = match (&raw.target, &raw.unpack) {
             (Some(target), None) => folders.inside(scope.key("target"), target).map(Placement::Folder),
             (None, Some(parts)) => Some(Placement::Unpacked(folders.unpackings(scope.key("unpack"), parts))),
@@ -172,11 +173,16 @@ fn overlaps(scope: Scope<'_>, result: &Path, others: &[(PathBuf, Span)]) {
 struct Folders<'a> {
     root: &'a Path,
     compose_folder: &'a Path,
+    data_folder: Option<&'a Path>,
 }
 
 impl Folders<'_> {
     /// A folder that need not exist yet.
     fn inside(&self, scope: Scope<'_>, text: &str) -> Option<PathBuf> {
+        let below_data = normal(self.compose_folder, text);
+        if self.data_folder.is_some_and(|folder| below_data.starts_with(folder)) {
+            return Some(below_data);
+        }
         let found = inside_by_name(scope, self.root, self.compose_folder, text, "the folder")?;
         // Whatever is unpacked takes the place of the whole folder.
         if self.compose_folder.starts_with(&found) {

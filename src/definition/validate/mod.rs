@@ -28,6 +28,7 @@ use crate::domain::archive::DataSource;
 
 pub(crate) use environment::environment;
 pub(crate) use images::data;
+pub(crate) use paths::data_folder;
 
 /// What all checks of an environment share.
 #[derive(Clone, Copy)]
@@ -36,6 +37,10 @@ pub(crate) struct Context<'a> {
     pub(crate) root: &'a Path,
     /// The folder of the Compose file, against which its paths are resolved.
     pub(crate) compose_folder: &'a Path,
+    /// The folder of the host that holds what is too large for snapshots.
+    pub(crate) data_folder: Option<&'a Path>,
+    /// The profiles whose services are started.
+    pub(crate) profiles: &'a [String],
     /// The environment's name.
     pub(crate) name: &'a str,
     /// The address that public ports listen on.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::Context;
-use super::paths::{Kind, inside, inside_by_name};
+use super::paths::{Kind, inside, inside_by_name, normal};
 use super::support::size;
 use crate::definition::problems::did_you_mean;
 use crate::definition::raw::compose_parts::{RawMountKind, VolumeEntry};
@@ -37,8 +37,10 @@ pub(super) fn mounts(
         found.extend(short_tmpfs(scope, text).map(|mount| (scope, mount)));
     }
     for (scope, mount) in &found {
-        let (MountSpec::Volume { target, .. } | MountSpec::Bind { target, .. } | MountSpec::Tmpfs { target, .. }) =
-            mount;
+        let (MountSpec::Volume { target, .. }
+        | MountSpec::Bind { target, .. }
+        | MountSpec::Data { target, .. }
+        | MountSpec::Tmpfs { target, .. }) = mount;
         let target = target.trim_end_matches('/').to_owned();
         if let Some(first) = targets.insert(target.clone(), scope.span()) {
             scope
@@ -150,6 +152,10 @@ impl Reader<'_> {
 
     fn bind(&self, scope: Scope<'_>, source: &str, target: String, read_only: bool, how: &str) -> Option<MountSpec> {
         let context = self.context;
+        let below_data = normal(context.compose_folder, source);
+        if context.data_folder.is_some_and(|folder| below_data.starts_with(folder)) {
+            return Some(MountSpec::Data { source: below_data, target, read_only });
+        }
         let found = match self.to_be_fetched(scope, source) {
             Some(path) => Some(path),
             None => inside(scope, context.root, context.compose_folder, source, Kind::Either, "the path"),
@@ -176,7 +182,7 @@ impl Reader<'_> {
     }
 }
 
-/// The path inside of the container.
+/// The path inside of the container, without a slash at its end: the engine would take `/data/` for another than `/data`.
 fn target(scope: Scope<'_>, text: &str) -> Option<String> {
     let is_clean =
         text.starts_with('/') && !text.contains([':', '\0', ',']) && !text.split('/').any(|part| part == "..");
@@ -187,7 +193,7 @@ fn target(scope: Scope<'_>, text: &str) -> Option<String> {
             .report();
         return None;
     }
-    Some(text.to_owned())
+    Some(text.trim_end_matches('/').to_owned())
 }
 
 fn short_tmpfs(scope: Scope<'_>, text: &str) -> Option<MountSpec> {

@@ -46,7 +46,7 @@ pub(super) fn probe_list(site: &SiteContext<'_>, scope: Scope<'_>, raw: &[Part<R
 
 const KINDS: [&str; 6] = ["http", "tcp", "sql", "exec", "log", "docker_health"];
 
-fn probe(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawProbe) -> Option<Probe> {
+pub(super) fn probe(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawProbe) -> Option<Probe> {
     steps::exactly_one(scope, &KINDS, "the probe")?;
     let (default_name, kind) = kind(site, scope, raw)?;
     if let Some(name) = &raw.name {
@@ -131,7 +131,8 @@ pub(super) fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe)
         .flat_map(|entries| entries.iter())
         .filter_map(|(pointer, expectation)| json_expectation(json_scope.key(pointer), pointer, expectation.good()?))
         .collect();
-    if method == "HEAD" && (!contains.is_empty() || raw.json.is_some()) {
+    let looks_inside = !contains.is_empty() || raw.json.is_some() || raw.bytes_at_least.is_some();
+    if method == "HEAD" && looks_inside {
         scope.key("method").error("conflict", "the answer to `HEAD` has no body to look into").report();
     }
     let (service, port) = site.service_port(scope, raw.service.as_deref(), raw.port.as_ref())?;
@@ -145,6 +146,7 @@ pub(super) fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe)
         status,
         redirect: raw.redirect.clone(),
         contains,
+        bytes_at_least: raw.bytes_at_least.map(u64::from),
         json,
     })
 }
@@ -169,13 +171,26 @@ fn json_expectation(scope: Scope<'_>, pointer: &str, raw: &RawJsonExpectation) -
     let expectation = match raw {
         RawJsonExpectation::Plain(value) => compact(&value.0),
         RawJsonExpectation::Comparison(comparison) => {
-            match steps::exactly_one(scope, &["at_least", "equals"], "the comparison")? {
+            match steps::exactly_one(scope, &["at_least", "between", "equals"], "the comparison")? {
                 "at_least" => JsonExpectation::AtLeast(comparison.at_least?),
+                "between" => between(scope.key("between"), comparison.between.as_deref()?)?,
                 _ => compact(&comparison.equals.clone().unwrap_or(Json::Null)),
             }
         }
     };
     Some((pointer.to_owned(), expectation))
+}
+
+fn between(scope: Scope<'_>, bounds: &[f64]) -> Option<JsonExpectation> {
+    let [lower, upper] = bounds else {
+        let draft = scope.key_error("value", format!("`between` has {} numbers", bounds.len()));
+        draft.expected("two numbers, the lower one first").report();
+        return None;
+    };
+    if lower > upper {
+        scope.key_error("value", format!("no number lies between {lower} and {upper}")).report();
+    }
+    Some(JsonExpectation::Between(*lower, *upper))
 }
 
 fn pattern(scope: Scope<'_>, text: &str) {

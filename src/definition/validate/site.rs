@@ -10,12 +10,17 @@ use super::site_context::{Services, SiteContext};
 use super::steps::baseline;
 use super::support::{filled, key_name, one_line, positive_period};
 use super::watch::health;
-use crate::definition::problems::quoted_list;
-use crate::definition::raw::environment::{RawDatabase, RawEngine, RawPublic, RawReset, RawSite};
+use crate::definition::problems::{Draft, quoted_list};
+use crate::definition::raw::environment::{
+    RawDatabase, RawEngine, RawPublic, RawReset, RawSite, RawStrategy, RawThrough,
+};
 use crate::definition::raw::values::Port;
 use crate::definition::scope::Scope;
+use crate::definition::tree::excerpt;
 use crate::domain::ids::{ServiceName, SiteName};
-use crate::domain::site::{Database, DatabaseEngine, Entry, PublicAddress, ResetSpec, ResetStrategyName, Secret, Site};
+use crate::domain::site::{
+    Database, DatabaseAccess, DatabaseEngine, Entry, PublicAddress, ResetSpec, ResetStrategyName, Secret, Site,
+};
 
 /// How many requests the gateway holds during a reset: a browser opens six connections per site, so this is enough for
 /// more agents than a host serves, and costs a few megabytes.
@@ -64,6 +69,8 @@ pub(super) fn site<'a>(
         services: specs,
         entry: site.entry.clone()?,
         public: public?,
+        exports: exports(scope.key("exports"), raw),
+        egress: raw.egress.unwrap_or(false),
         accounts,
         databases,
         readiness: readiness?,
@@ -130,15 +137,10 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
             path_scope.error("value", "the path ends with `/`").help(format!("write `\"{without}\"`")).report();
         }
     }
-    if let Some(variable) = &raw.variable {
-        let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-        if variable.is_empty() || !variable.chars().all(is_name) || variable.starts_with(|c: char| c.is_ascii_digit()) {
-            public_scope
-                .key("variable")
-                .error("value", format!("`{}` is no variable's name", crate::definition::tree::excerpt(variable)))
-                .expected("capital letters, digits and `_`, such as `SHOPPING_ADMIN`")
-                .report();
-        }
+    if let Some(name) = raw.variable.as_deref().filter(|name| !is_variable(name)) {
+        not_a_variable(
+            public_scope.key("variable").error("value", format!("`{}` is no variable's name", excerpt(name))),
+        );
     }
     let published = published_port(site);
     let stated = raw.port.as_ref().and_then(Port::number);
@@ -204,6 +206,26 @@ fn published_port(site: &SiteContext<'_>) -> Option<(u16, crate::definition::sou
     found
 }
 
+fn is_variable(name: &str) -> bool {
+    let is_fine = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    !name.is_empty() && name.chars().all(is_fine) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn not_a_variable(draft: Draft<'_>) {
+    draft.expected("capital letters, digits and `_`, such as `SHOPPING_ADMIN`").report();
+}
+
+fn exports(scope: Scope<'_>, raw: &RawSite) -> Vec<(String, String)> {
+    let exports: Vec<(&str, &String)> = raw.exports.iter().flat_map(|exports| exports.iter()).collect();
+    for (name, value) in &exports {
+        if !is_variable(name) {
+            not_a_variable(scope.key(name).key_error("value", format!("`{}` is no variable's name", excerpt(name))));
+        }
+        one_line(scope.key(name), value, "the value");
+    }
+    exports.into_iter().map(|(name, value)| (name.to_owned(), value.clone())).collect()
+}
+
 fn database(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, raw: &RawDatabase) -> Option<Database> {
     key_name(scope, name, "a database");
     filled(scope.key("user"), &raw.user, "the user");
@@ -223,7 +245,9 @@ fn database(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, raw: &RawDatab
             return None;
         }
     };
+    let access = access(scope, raw, engine);
     Some(Database {
+        access,
         engine,
         service,
         port: raw.port.as_ref().and_then(Port::number).unwrap_or(default_port),
@@ -233,10 +257,29 @@ fn database(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, raw: &RawDatab
     })
 }
 
+fn access(scope: Scope<'_>, raw: &RawDatabase, engine: DatabaseEngine) -> DatabaseAccess {
+    if raw.through != Some(RawThrough::Container) {
+        if raw.client.is_some() {
+            let draft = scope.key("client").key_error("conflict", "a client is named, but statements go over TCP");
+            draft.help("add `through: container`, or remove `client`").report();
+        }
+        return DatabaseAccess::Tcp;
+    }
+    let usual = match engine {
+        DatabaseEngine::Mysql => "mysql",
+        DatabaseEngine::Postgres => "psql",
+    };
+    let program = raw.client.clone().unwrap_or_else(|| usual.to_owned());
+    filled(scope.key("client"), &program, "the client");
+    DatabaseAccess::Client { program }
+}
+
 fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {
     ResetSpec {
-        // The only way so far; the key is there so that a file can name it.
-        strategy: ResetStrategyName::Recreate,
+        strategy: match raw.and_then(|raw| raw.strategy).unwrap_or(RawStrategy::Recreate) {
+            RawStrategy::Recreate => ResetStrategyName::Recreate,
+            RawStrategy::Keep => ResetStrategyName::Keep,
+        },
         hold_requests: raw.and_then(|raw| raw.hold_requests).map_or(HOLD_REQUESTS, |count| count as usize),
         hold_timeout: positive_period(
             scope.key("hold_timeout"),

@@ -352,12 +352,13 @@ impl Engine for DockerEngine {
         &self,
         name: &str,
         subnet: Subnet,
+        egress: bool,
         labels: &BTreeMap<String, String>,
     ) -> Result<(), EngineError> {
         let request = NetworkCreateRequest {
             name: name.to_owned(),
             driver: Some("bridge".to_owned()),
-            internal: Some(true),
+            internal: Some(!egress),
             ipam: Some(Ipam {
                 config: Some(vec![IpamConfig { subnet: Some(subnet.to_string()), ..Default::default() }]),
                 ..Default::default()
