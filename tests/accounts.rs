@@ -133,6 +133,7 @@ async fn try_as(entry: SocketAddr, recipe: LoginRecipe, password: &str) -> Resul
         status: vec![200],
         redirect: None,
         contains: vec![USER.to_owned()],
+        bytes_at_least: None,
         json: Vec::new(),
     };
     let login = Login { recipe, proof, timeout: Duration::from_millis(1500) };
