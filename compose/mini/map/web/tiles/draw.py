@@ -52,7 +52,12 @@ class Painter:
             board.resize(across * SIZE, across * SIZE)
             board.zoom_to_box(box)
             image = mapnik.Image(across * SIZE, across * SIZE)
-            mapnik.render(board, image)
+            try:
+                mapnik.render(board, image)
+            except RuntimeError:
+                # The first use of a connection after the database was exchanged fails; Mapnik makes a new one for the next.
+                image = mapnik.Image(across * SIZE, across * SIZE)
+                mapnik.render(board, image)
             return image
         finally:
             self.free.put(board)

@@ -12,7 +12,8 @@ import psycopg
 
 from tiles import draw
 
-SEARCH, ROUTES = "http://127.0.0.1:8088", {"car": 5000, "bike": 5001, "foot": 5002}
+# The search as the page asks it, through nginx.
+SEARCH, ROUTES = "http://127.0.0.1/nominatim", {"car": 5000, "bike": 5001, "foot": 5002}
 # A tile of nothing but land has some hundred bytes, the middle of a town has thousands.
 LEAST_TILE = 2000
 
@@ -37,16 +38,22 @@ class Probe:
 
     def count_roads(self):
         with self.lock:
-            if self.connection is None or self.connection.closed:
-                self.connection = psycopg.connect(**self.database, connect_timeout=3, autocommit=True)
             try:
-                count = self.connection.execute("SELECT count(*) FROM roads").fetchone()[0]
-            except psycopg.Error:
+                count = self.ask("SELECT count(*) FROM roads")
+            except psycopg.OperationalError:
+                # The connection may be of the past: the database was exchanged. A new one knows.
+                if self.connection is None:
+                    raise
                 self.connection.close()
-                raise
+                count = self.ask("SELECT count(*) FROM roads")
         if not count:
             raise RuntimeError("the table of roads is empty")
         return count
+
+    def ask(self, query):
+        if self.connection is None or self.connection.closed:
+            self.connection = psycopg.connect(**self.database, connect_timeout=3, autocommit=True)
+        return self.connection.execute(query).fetchone()[0]
 
     def search(self):
         place = self.known["place"]
