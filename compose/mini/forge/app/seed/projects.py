@@ -37,8 +37,8 @@ def create(session, people, groups):
 
 def _create_one(session, project):
     dice, people = project["dice"], project["people"]
-    start = dt.datetime(max(project["started"], 2020), 1, 4) + dt.timedelta(days=dice.number(0, 300))
-    project["start"] = start = max(start, dt.datetime(2020, 6, 1))
+    opening = dt.datetime(max(project["started"], 2020), 6, 1)
+    project["start"] = start = dice.moment(opening, opening + dt.timedelta(days=220))
     row = model.Project(name=project["name"], namespace=project["namespace"], user_id=people[project["members"][0][0]]["id"],
                         description=project["description"][0].upper() + project["description"][1:] + ".", hook_token=key("hook", project["path"])[:40],
                         read_only=False, date_created=start, date_modified=NOW)
