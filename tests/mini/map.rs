@@ -25,14 +25,12 @@ async fn a_traveller_finds_a_museum_and_the_way_there() {
 }
 
 async fn search(page: &Page) {
+    // The map is drawn last: when it is there, the page listens to its form.
+    let drawn = "[...document.querySelectorAll('.leaflet-tile')].some((tile) => tile.complete && tile.naturalWidth)";
+    page.wait_until("drawn tiles", drawn).await;
     page.fill("#query", "museums in Port Elsing").await;
     page.click(".search_form button").await;
     page.wait_for_text("Port Elsing Museum of Shipbuilding").await;
-    page.wait_until(
-        "drawn tiles",
-        "[...document.querySelectorAll('.leaflet-tile')].some((tile) => tile.complete && tile.naturalWidth)",
-    )
-    .await;
     page.click(".search_results_entry a").await;
     page.wait_for_text("tourism").await;
     let text: String = page.eval("document.querySelector('[id=\"sidebar_content\"]').outerText").await;
