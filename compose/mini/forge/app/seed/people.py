@@ -32,7 +32,9 @@ def create(session):
         session.flush()
         session.add(model.UserEmail(user_id=user.id, email=email))
         people[name] = {"id": user.id, "name": name, "fullname": fullname, "email": email}
-    session.query(model.ACL).update({model.ACL.created: dt.datetime(2020, 1, 1)})
+    # Made by Pagure itself a moment ago.
+    for kind in (model.ACL, model.PagureGroupType):
+        session.query(kind).update({kind.created: dt.datetime(2020, 1, 1)})
     acls = {acl.name: acl.id for acl in session.query(model.ACL)}
     for name, token in TOKENS.items():
         session.add(model.Token(id=token, user_id=people[name]["id"], description="Everything", created=dt.datetime(2023, 1, 9, 9),

@@ -25,6 +25,10 @@ def crawl():
             with application.app_context():
                 flask.g.session = session
                 pagure.lib.git.merge_pull_request(session, request, username=None, domerge=False)
+    session.flush()
+    # To have been looked at is no update.
+    open_ones = session.query(model.PullRequest).filter_by(status="Open")
+    open_ones.update({model.PullRequest.last_updated: model.PullRequest.date_created})
     session.commit()
     session.remove()
     # Pagure collects after each request; what is loaded by now need not be looked at every time.
