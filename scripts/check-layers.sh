@@ -17,14 +17,19 @@ forbid() {
 
 forbid domain '\b(tokio|async |serde|sqlx|reqwest|hyper|axum|bollard)\b|SystemTime|Instant::now|Timestamp::now|std::(fs|net::Tcp|process)' \
     'domain decides; it does no I/O, reads no clock and knows no library that does'
-forbid domain 'crate::(definition|engine|launch|probes|reset|daemon|cli|wire)' 'domain stands below everything else'
-forbid definition 'crate::(engine|launch|probes|reset|daemon|cli|wire)' 'definition knows domain alone'
-forbid engine 'crate::(definition|launch|probes|reset|daemon|cli|wire)' 'engine knows domain alone'
-forbid launch 'crate::(definition|probes|reset|daemon|cli|wire)' 'launch knows domain and engine'
-forbid probes 'crate::(definition|reset|daemon|cli|wire)' 'probes know domain, engine and launch'
-forbid reset 'crate::(definition|daemon|cli|wire)' 'reset knows domain, engine, launch and probes'
+forbid domain 'crate::(doctor|definition|engine|images|launch|probes|accounts|reset|daemon|cli|wire)' 'domain stands below everything else'
+forbid definition 'crate::(doctor|engine|images|launch|probes|accounts|reset|daemon|cli|wire)' 'definition knows domain alone'
+forbid engine 'crate::(doctor|definition|images|launch|probes|accounts|reset|daemon|cli|wire)' 'engine knows domain alone'
+forbid launch 'crate::(doctor|definition|images|probes|accounts|reset|daemon|cli|wire)' 'launch knows domain and engine'
+forbid probes 'crate::(doctor|definition|images|accounts|reset|daemon|cli|wire)' 'probes know domain, engine and launch'
+forbid images 'crate::(doctor|definition|launch|accounts|reset|daemon|cli|wire)' 'images know domain and engine, and how probes put errors into words'
+forbid accounts 'crate::(doctor|definition|engine|images|launch|reset|daemon|cli|wire)' 'accounts know domain and probes'
+forbid reset 'crate::(doctor|definition|images|accounts|daemon|cli|wire)' 'reset knows domain, engine, launch and probes'
+forbid doctor 'crate::(definition|images|launch|accounts|reset|daemon|cli|wire)' 'the doctor knows domain, engine and how probes describe errors'
+forbid doctor/judge '\b(tokio|async |procfs|rustix)\b|SystemTime|Instant::now|Timestamp::now|std::(fs|env|net::Tcp|process)|doctor::gather' \
+    'judge decides on facts; it looks at nothing'
 forbid daemon 'crate::cli' 'the daemon does not know the command line'
-forbid daemon/gateway 'crate::(domain|definition|engine|launch|probes|reset|wire|cli|daemon::[a-fh-z])' 'the gateway stands alone'
+forbid daemon/gateway 'crate::(domain|doctor|definition|engine|images|launch|probes|accounts|reset|wire|cli|daemon::[a-fh-z])' 'the gateway stands alone'
 
 for file in $(grep -rlE '\bbollard\b' --include='*.rs' . | grep -v '^./engine/docker/' | xargs -r grep -lE '^\s*use bollard|bollard::' || true); do
     echo "$file: only engine/docker/ names bollard"

@@ -19,7 +19,14 @@ from pathlib import Path
 SEED = 20230601
 NOW = "2023-06-01"
 ROOT = Path(__file__).resolve().parent.parent
-TARGETS = ["compose/mini/shop/world.json", "compose/mini/wiki/world.json"]
+TARGETS = [
+    "compose/mini/shop/world.json",
+    "compose/mini/wiki/world.json",
+    "compose/mini/forum/world.json",
+    "compose/mini/turkle/world.json",
+    "compose/mini/map/world.json",
+    "compose/mini/forge/world.json",
+]
 
 # Far out in the Atlantic: no real place shares these coordinates.
 WEST, SOUTH, EAST, NORTH = -32.60, 47.20, -31.80, 47.75

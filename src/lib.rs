@@ -1,14 +1,17 @@
 //! arenad runs the sites that web agents are tested on, and resets them to proven snapshots between episodes.
 //!
 //! Dependencies point downward only: `domain` ← `definition`, `engine` ← `reset` ← `daemon`; `cli` sees `domain`,
-//! `definition` and `wire`, and reaches the daemon by HTTP alone. ARCHITECTURE.md says why.
+//! `definition` and `wire`, and reaches the daemon by HTTP alone; only `arenad images` needs none and works by itself. ARCHITECTURE.md says why.
 
+pub mod accounts;
 pub mod cli;
 pub mod daemon;
 pub mod definition;
+pub mod doctor;
 pub mod domain;
 pub mod engine;
 pub mod evaluators;
+pub mod images;
 pub mod launch;
 pub mod probes;
 pub mod reset;

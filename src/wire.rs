@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub mod plan;
+
 /// A file as text, with the path it was read from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceText {
@@ -32,6 +34,9 @@ pub struct UpRequest {
     /// Site names; empty is all.
     #[serde(default)]
     pub sites: Vec<String>,
+    /// Whether to start them even where memory or space does not suffice.
+    #[serde(default)]
+    pub force: bool,
 }
 
 /// Names of sites; empty is all.
@@ -68,6 +73,56 @@ pub struct TakeRequest {
 pub struct Accepted {
     /// One operation for each site.
     pub operations: Vec<Operation>,
+    /// What may go wrong with it, of what the host has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Finding>,
+}
+
+/// What `arenad doctor --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Doctor {
+    /// The environment whose needs were looked at; null: the host alone.
+    pub environment: Option<String>,
+    /// The gravest level of all findings.
+    pub level: String,
+    /// Everything that was looked at, fine or not, by area.
+    pub findings: Vec<Finding>,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Which check it is, such as `port` or `reflinks`.
+    pub id: String,
+    /// `engine`, `storage`, `capacity`, `network`, `host`, `images`.
+    pub area: String,
+    /// `ok`, `note`, `warning`, `problem`.
+    pub level: String,
+    /// Which of several it is about: a site, an image, a folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// What was seen.
+    pub seen: String,
+    /// What follows from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consequence: Option<String>,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cure: Option<String>,
+}
+
+impl From<&crate::doctor::Finding> for Finding {
+    fn from(finding: &crate::doctor::Finding) -> Self {
+        Self {
+            id: finding.id.to_owned(),
+            area: finding.area.name().to_owned(),
+            level: finding.level.name().to_owned(),
+            subject: finding.subject.clone(),
+            seen: finding.seen.clone(),
+            consequence: finding.consequence.clone(),
+            cure: finding.cure.clone(),
+        }
+    }
 }
 
 /// Something that goes on with one site, or has ended.
@@ -243,6 +298,72 @@ pub struct Container {
     pub address: Option<String>,
 }
 
+/// `GET /v1/health`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Health {
+    /// The sites that are up, by environment and in the definition's order.
+    pub sites: Vec<SiteHealth>,
+}
+
+/// What watching has seen of a site.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SiteHealth {
+    /// The environment.
+    pub environment: String,
+    /// The site.
+    pub site: String,
+    /// The instance that serves it.
+    pub instance: String,
+    /// Its state, as in [`Site`].
+    pub state: String,
+    /// Since when.
+    pub since: String,
+    /// What is wrong.
+    pub reason: Option<String>,
+    /// The kinds of probes that it is watched with.
+    pub probes: Vec<HealthProbes>,
+}
+
+/// The rounds of one kind of probes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HealthProbes {
+    /// `shallow`, `deep`.
+    pub kind: String,
+    /// When a round is due: `every 3s`, or a cron expression with its time zone.
+    pub schedule: String,
+    /// The names of the probes.
+    pub names: Vec<String>,
+    /// How many rounds must fail in a row before the instance counts as unhealthy.
+    pub failures: u32,
+    /// How many rounds follow.
+    pub count: usize,
+    /// How many of them passed.
+    pub passed: usize,
+    /// The share of them that passed, from 0 to 1; null where there are none.
+    pub success_rate: Option<f64>,
+    /// How long the middle one of them took; null where there are none.
+    pub median_ms: Option<f64>,
+    /// How long the longest of them took; null where there are none.
+    pub longest_ms: Option<f64>,
+    /// The newest first.
+    pub rounds: Vec<Round>,
+}
+
+/// One round of probes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// When it began.
+    pub at: String,
+    /// The generation that it looked at.
+    pub generation: u64,
+    /// Whether all of its probes passed.
+    pub ok: bool,
+    /// The first probe that failed, and what it saw.
+    pub reason: Option<String>,
+    /// How long it took.
+    pub duration_ms: f64,
+}
+
 /// A snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
@@ -271,6 +392,128 @@ pub struct Snapshot {
 pub struct Snapshots {
     /// The newest first.
     pub snapshots: Vec<Snapshot>,
+}
+
+/// `GET /v1/environments/{environment}/sites/{site}/accounts`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accounts {
+    /// In the definition's order.
+    pub accounts: Vec<Account>,
+}
+
+/// An account of a site, without its password.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// Its name in the definition, such as `customer`.
+    pub name: String,
+    /// What is typed as user name.
+    pub username: String,
+    /// How it signs in: `form`, `header`, `token`; null where the definition does not say.
+    pub login: Option<String>,
+}
+
+/// `POST /v1/environments/{environment}/sites/{site}/accounts/{account}/login`: a new session.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    /// The environment.
+    pub environment: String,
+    /// The site.
+    pub site: String,
+    /// The account's name.
+    pub account: String,
+    /// Where the session is good.
+    pub url: String,
+    /// The instance that it is good on.
+    pub instance: String,
+    /// The generation that it is good for: a reset ends it, unless the session is part of the snapshot.
+    pub generation: u64,
+    /// How long the log-in took, its proof included.
+    pub duration_ms: f64,
+    /// By name.
+    pub cookies: Vec<Cookie>,
+    /// What every request carries besides.
+    pub headers: BTreeMap<String, String>,
+}
+
+/// A cookie, in the form of Playwright's storage state.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cookie {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// The host that it is sent to; with a leading dot, that host's subdomains too.
+    pub domain: String,
+    /// The path below which it is sent.
+    pub path: String,
+    /// When it expires, in seconds since 1970; -1 with the browser's session.
+    pub expires: i64,
+    /// Whether scripts cannot read it.
+    pub http_only: bool,
+    /// Whether it is sent over encrypted connections only.
+    pub secure: bool,
+    /// `Strict`, `Lax`, `None`; `Lax`, as browsers take it, where the site does not say.
+    pub same_site: String,
+}
+
+/// `arenad images ls|pull|load|verify --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Images {
+    /// The environment.
+    pub environment: String,
+    /// Its images, in the order of the sites, then its data.
+    pub items: Vec<ImageItem>,
+}
+
+/// An image or data that an environment needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageItem {
+    /// The image's reference, or the data's name.
+    pub name: String,
+    /// `image`, `data`.
+    pub kind: String,
+    /// `built`, `registry`, `archive`.
+    pub origin: String,
+    /// The sites that need it.
+    pub sites: Vec<String>,
+    /// `present`, `unverified`, `different`, `downloaded`, `partial`, `missing`.
+    pub state: String,
+    /// The image's id in the engine.
+    pub id: Option<String>,
+    /// Bytes when it is there: exactly if it is there, else as the definition says.
+    pub loaded_bytes: Option<u64>,
+    /// The archive that it comes in.
+    pub archive: Option<ImageArchive>,
+    /// What the command did: `present`, `loaded`, `skipped`, `proven`, `failed`; null for `ls`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// What `verify` has proven, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub proven: Vec<String>,
+    /// What is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// The archive that an image or data comes in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageArchive {
+    /// Its name.
+    pub file: String,
+    /// Where it is, or would be.
+    pub path: String,
+    /// Its size: exactly where that is known, else as the definition says.
+    pub size_bytes: Option<u64>,
+    /// How much of it is there.
+    pub here_bytes: u64,
+    /// SHA-256 that it must have: the definition's, or that of the first copy.
+    pub sha256: Option<String>,
+    /// Where it can be fetched.
+    pub mirrors: Vec<String>,
 }
 
 /// Something that happened.

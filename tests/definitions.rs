@@ -8,10 +8,12 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use arenad::definition::{self, DefinitionError, Diagnostics, Loaded, Sources, Style, VariableOrigin};
 use arenad::domain::ids::EnvironmentName;
 use arenad::domain::probe::{JsonExpectation, ProbeKind};
+use arenad::domain::schedule::Schedule;
 use arenad::domain::site::MountSpec;
 use serde_json::{Value, json};
 
@@ -116,6 +118,7 @@ fn good_definitions_resolve_as_recorded() {
         let origin = |origin| match origin {
             VariableOrigin::Shell => "shell",
             VariableOrigin::DotEnv => ".env",
+            VariableOrigin::Choice => "choice",
             VariableOrigin::Default => "default",
         };
         let used = loaded.variables.iter();
@@ -185,7 +188,15 @@ fn shorthand_forms_and_defaults_become_domain_types() {
     let ProbeKind::Http(http) = &shop.readiness.probes[0].kind else { panic!("not HTTP") };
     assert!(http.json.contains(&("/products".to_owned(), JsonExpectation::AtLeast(200.0))));
     assert!(http.json.contains(&("/ok".to_owned(), JsonExpectation::Equals("true".to_owned()))));
+    assert_eq!(shop.health.shallow.probes, shop.readiness.probes, "shallow probes are the readiness probes");
+    let deep = shop.health.deep.as_ref().expect("deep probes");
+    let Schedule::Cron(cron) = &deep.schedule else { panic!("not by cron") };
+    assert_eq!(cron.to_string(), "*/5 * * * * (Europe/Berlin)");
+    assert_eq!((deep.timeout, deep.failures), (Duration::from_secs(10), 1));
+    let recipes = shop.accounts.iter().map(|account| account.login.as_ref().expect("a log-in").recipe.name());
+    assert_eq!(recipes.collect::<Vec<_>>(), ["form", "header", "token"]);
     let admin = &environment.sites[1];
+    assert_eq!((admin.health.shallow.failures, &admin.health.deep), (2, &None));
     assert_eq!(admin.public.port, 7780, "taken from the Compose file");
     assert_eq!(admin.url("h"), "http://h:7780/admin");
     let wiki = &environment.sites[2];
@@ -227,6 +238,8 @@ fn baseline_inputs_change_with_what_the_baseline_depends_on_and_with_nothing_els
         (environment, "Password.123", "Password.124"),
         (environment, "hold_requests: 1024", "hold_requests: 1"),
         (environment, "failures: 2", "failures: 3"),
+        (environment, "contains: lamp", "contains: lamps"),
+        (environment, "page: /customer/account/login/", "page: /login/"),
         (environment, "variable: SHOPPING }", "variable: SHOP }"),
         (compose, "MODE=admin", "MODE=other"),
     ];

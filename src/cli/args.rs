@@ -1,6 +1,7 @@
 //! The command line. Its doc comments are the help texts.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or definition, 3 not ready (status), \
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, or `doctor` found a problem, 2 wrong usage or definition, 3 not ready (status, health), \
                           4 busy, 124 --wait-timeout ran out, 130 interrupted";
 
 /// Options of every command.
@@ -48,6 +49,10 @@ pub enum Command {
     Reset(ResetArgs),
     /// Say what is up, how it is, and what to do about it
     Status(StatusArgs),
+    /// Show what the health probes of sites have seen
+    Health(HealthArgs),
+    /// Say what is in the way of sites on this host, and what to do about it; needs neither daemon nor engine
+    Doctor(DoctorArgs),
     /// List the containers of sites
     Ps,
     /// Show the logs of a site's containers
@@ -63,6 +68,11 @@ pub enum Command {
     /// List, take and remove snapshots
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
+    /// Sign in to a site and print the session
+    Login(LoginArgs),
+    /// List, fetch, load and verify images and data that no build makes
+    #[command(subcommand)]
+    Images(ImagesCommand),
     /// Open a site in the browser
     Open(OpenArgs),
     /// Run the daemon in the foreground
@@ -111,8 +121,22 @@ pub struct UpArgs {
     /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
     pub root: Option<PathBuf>,
+    /// Print what would be done, in order, and do nothing
+    #[arg(long, conflicts_with_all = ["detach", "wait_timeout"])]
+    pub dry_run: bool,
+    /// Start them even where memory, space or processors do not suffice
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub wait: WaitArgs,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    pub definition: DefinitionArgs,
     #[command(flatten)]
     pub engine: EngineArgs,
 }
@@ -156,6 +180,16 @@ pub struct StatusArgs {
     /// Show it again and again
     #[arg(short, long)]
     pub watch: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct HealthArgs {
+    /// The environment (default: all), then the site (default: all)
+    #[arg(value_name = "ENVIRONMENT] [SITE", num_args = 0..=2)]
+    pub names: Vec<String>,
+    /// How many rounds of each kind are counted
+    #[arg(short = 'n', long, default_value_t = 100, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub rounds: u32,
 }
 
 #[derive(Debug, Args)]
@@ -209,7 +243,7 @@ pub enum EnvFormat {
 pub enum EnvReader {
     /// SHOPPING, REDDIT, …
     Webarena,
-    /// WA_SHOPPING, WA_REDDIT, …
+    /// WA_SHOPPING, WA_REDDIT, …; AgentLab reads them too
     Browsergym,
     /// Both
     All,
@@ -269,6 +303,123 @@ pub struct RmArgs {
     pub snapshots: Vec<String>,
 }
 
+/// The forms of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SessionFormat {
+    /// A storage state, for Playwright and BrowserGym
+    Playwright,
+    /// A cookie file, for curl and wget
+    Netscape,
+    /// Request headers, one on a line
+    Header,
+}
+
+#[derive(Debug, Args)]
+pub struct LoginArgs {
+    /// The site; with --check, all sites if none is named
+    #[arg(value_name = "SITE", required_unless_present = "check")]
+    pub site: Option<String>,
+    /// The account: its name in the definition [default: the only one that can sign in]
+    #[arg(short, long, value_name = "NAME")]
+    pub account: Option<String>,
+    /// The environment, where several have a site of that name
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+    /// The form [default: playwright]
+    #[arg(long, value_enum, conflicts_with_all = ["check", "json"])]
+    pub format: Option<SessionFormat>,
+    /// Write to a file, which nobody else may read
+    #[arg(short, long, value_name = "FILE", conflicts_with = "check")]
+    pub output: Option<PathBuf>,
+    /// Sign in with every account and say whether it works
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ImagesCommand {
+    /// Say what is needed, what is there, and how large it is
+    #[command(visible_alias = "list")]
+    Ls(ImagesLsArgs),
+    /// Fetch from mirrors and registries what is missing, and load it
+    Pull(ImagesPullArgs),
+    /// Load archives into the engine, and put data where it belongs
+    Load(ImagesLoadArgs),
+    /// Read archives again and compare them and the engine's images
+    Verify(ImagesVerifyArgs),
+}
+
+/// Which images and data are meant.
+#[derive(Debug, Args)]
+pub struct ImagesChoice {
+    /// The environment (default: mini), then sites, images or data (default: all)
+    #[arg(value_name = "ENVIRONMENT] [NAME")]
+    pub names: Vec<String>,
+    /// An environment file, instead of a name; then all names are sites, images or data
+    #[arg(short, long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// The Docker engine
+    #[arg(long, env = "DOCKER_HOST", value_name = "ADDRESS", default_value = "unix:///var/run/docker.sock")]
+    pub engine: String,
+}
+
+/// What is done with what is there, and with what is left over.
+#[derive(Debug, Clone, Args)]
+pub struct ImagesWriteArgs {
+    /// Let an image take its name from another one that the engine has
+    #[arg(long)]
+    pub replace: bool,
+    /// Remove each archive when what was in it is there
+    #[arg(long)]
+    pub discard: bool,
+    /// Do not ask first whether there is room
+    #[arg(long)]
+    pub ignore_space: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ImagesLsArgs {
+    #[command(flatten)]
+    pub choice: ImagesChoice,
+}
+
+#[derive(Debug, Args)]
+pub struct ImagesPullArgs {
+    #[command(flatten)]
+    pub choice: ImagesChoice,
+    #[command(flatten)]
+    pub write: ImagesWriteArgs,
+    /// Turn to the next mirror when nothing has arrived for this long
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
+    pub stall_timeout: Duration,
+    /// Give a mirror up after so many fruitless attempts in a row
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub tries: u32,
+}
+
+#[derive(Debug, Args)]
+pub struct ImagesLoadArgs {
+    #[command(flatten)]
+    pub choice: ImagesChoice,
+    #[command(flatten)]
+    pub write: ImagesWriteArgs,
+    /// An archive, or a folder of archives under their own names [default: what `pull` has fetched]
+    #[arg(long, value_name = "FILE|DIR")]
+    pub from: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ImagesVerifyArgs {
+    #[command(flatten)]
+    pub choice: ImagesChoice,
+    /// An archive, or a folder of archives under their own names [default: what `pull` has fetched]
+    #[arg(long, value_name = "FILE|DIR")]
+    pub from: Option<PathBuf>,
+}
+
 #[derive(Debug, Args)]
 pub struct OpenArgs {
     /// The site
@@ -291,6 +442,9 @@ pub struct EngineArgs {
     /// The block of addresses that instance networks are cut from
     #[arg(long, env = "ARENAD_SUBNETS", value_name = "CIDR", default_value_t = Subnet::DEFAULT_BLOCK)]
     pub subnets: Subnet,
+    /// How many images are built, and how many sites boot, at once [default: the number of processors, at least 2]
+    #[arg(long, env = "ARENAD_PARALLEL", value_name = "NUMBER")]
+    pub parallel: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, Args)]

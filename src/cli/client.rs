@@ -196,6 +196,7 @@ impl Client {
         std::process::Command::new(program)
             .args(["serve", "--background", "--engine", &engine.engine])
             .args(["--subnets", &engine.subnets.to_string()])
+            .args(engine.parallel.iter().flat_map(|number| ["--parallel".to_owned(), number.to_string()]))
             .arg("--state-dir")
             .arg(&self.state_dir)
             .current_dir("/")
@@ -221,7 +222,8 @@ impl Client {
         Ok(())
     }
 
-    fn is_locked(&self) -> bool {
+    /// Whether a daemon holds the state directory, answering or not.
+    pub fn is_locked(&self) -> bool {
         let Ok(file) = File::open(self.state_dir.join("lock")) else {
             return false;
         };

@@ -14,6 +14,7 @@ pub fn config(global: &Global, args: &ConfigArgs) -> Result<u8, Failure> {
             let origin = match used.origin {
                 VariableOrigin::Shell => "shell",
                 VariableOrigin::DotEnv => "compose/.env",
+                VariableOrigin::Choice => "choice",
                 VariableOrigin::Default => "default",
             };
             table.add_row([used.name.as_str(), used.value.expose(), origin]);

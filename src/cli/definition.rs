@@ -67,7 +67,7 @@ pub fn load(located: &Located) -> Result<Found, Failure> {
 }
 
 /// What the daemon is sent: the texts, and of this shell's variables those that the files mention.
-pub fn up_request(found: &Found, sites: Vec<String>) -> UpRequest {
+pub fn up_request(found: &Found, sites: Vec<String>, force: bool) -> UpRequest {
     let text =
         |file: &definition::SourceFile| SourceText { path: file.path.display().to_string(), text: file.text.clone() };
     let of_shell = found.loaded.variables.iter().filter(|used| used.origin == VariableOrigin::Shell);
@@ -78,6 +78,7 @@ pub fn up_request(found: &Found, sites: Vec<String>) -> UpRequest {
         dotenv: found.sources.dotenv.as_ref().map(text),
         variables: of_shell.map(|used| (used.name.clone(), used.value.expose().to_owned())).collect(),
         sites,
+        force,
     }
 }
 

@@ -119,6 +119,10 @@ fn remove_files(client: &Client) -> Result<(), Failure> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }
+    let archives = folder.join("archives");
+    if archives.exists() {
+        eprintln!("what `arenad images` has fetched stays in {}", archives.display());
+    }
     // Not empty means that something of someone else's is in there.
     let _ = std::fs::remove_dir(folder);
     Ok(())

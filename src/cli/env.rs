@@ -1,19 +1,36 @@
-//! `arenad env`: the variables that WebArena's and BrowserGym's code reads, in their exact names and forms.
+//! `arenad env`: the variables that the benchmarks' own code, BrowserGym and AgentLab read, in their exact names and forms.
 //!
-//! Source: `browser_env/env_config.py` of WebArena; `browsergym/webarena/instance.py` of BrowserGym. URLs have no
-//! trailing slash and always a port. All names must exist even for sites that are not there: `todo` is the word by which
-//! BrowserGym skips one. No other `WA_` variable may exist, because AgentLab takes every one for an argument.
+//! Source: `browser_env/env_config.py` of WebArena and VisualWebArena; `browsergym/webarena/instance.py` and
+//! `browsergym/visualwebarena/instance.py` of BrowserGym; `WebArenaInstanceVars` of AgentLab. URLs have no trailing slash
+//! and always a port. All names must exist even for sites that are not there: `todo` is the word by which BrowserGym
+//! skips one. No other `WA_` variable may exist, because AgentLab takes every one for an argument, and it insists on
+//! `WA_FULL_RESET`.
 
 use super::args::{EnvArgs, EnvFormat, EnvReader, Global};
 use super::failure::Failure;
 use super::{definition, exit_code, output};
-use crate::domain::site::Environment;
-
-/// WebArena's sites, in the order in which its documents list them.
-const NAMES: [&str; 7] = ["SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE"];
+use crate::domain::site::{Benchmark, Environment};
 
 /// What stands for a site that is not there.
 const ABSENT: &str = "todo";
+
+/// How a benchmark names its sites.
+struct Names {
+    /// Sites and other variables that both readers know, in the order in which the benchmark's documents list them.
+    common: &'static [&'static str],
+    /// What BrowserGym puts before each.
+    prefix: &'static str,
+}
+
+const WEBARENA: Names = Names {
+    common: &["SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "WIKIPEDIA", "MAP", "HOMEPAGE"],
+    prefix: "WA_",
+};
+
+const VISUALWEBARENA: Names = Names {
+    common: &["SHOPPING", "REDDIT", "WIKIPEDIA", "HOMEPAGE", "CLASSIFIEDS", "CLASSIFIEDS_RESET_TOKEN"],
+    prefix: "VWA_",
+};
 
 /// Prints the variables.
 pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, Failure> {
@@ -22,6 +39,10 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, Failure> {
     let found = definition::load(&located)?;
     let variables = variables(&found.loaded.environment, args.reader);
     let format = if global.json { EnvFormat::Json } else { args.format };
+    // On standard error: a comment would take what follows it along where `eval` is given no quotes.
+    if let Some((name, value)) = variables.iter().find(|(name, _)| name.ends_with("_FULL_RESET")) {
+        eprintln!("note: no reset server listens at {value} yet; BrowserGym goes on without resets if {name} is unset");
+    }
     match format {
         EnvFormat::Json => {
             let object: serde_json::Map<String, serde_json::Value> =
@@ -43,15 +64,50 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, Failure> {
 }
 
 fn variables(environment: &Environment, reader: EnvReader) -> Vec<(String, String)> {
-    let url = |name: &str| {
-        let site = environment.sites.iter().find(|site| site.public.variable.as_deref() == Some(name));
-        site.map_or_else(|| ABSENT.to_owned(), |site| site.url(&environment.host))
-    };
-    let plain = NAMES.iter().map(|name| ((*name).to_owned(), url(name)));
-    let prefixed = NAMES.iter().map(|name| (format!("WA_{name}"), url(name)));
+    let plain = || of_benchmark(environment);
     match reader {
-        EnvReader::Webarena => plain.collect(),
-        EnvReader::Browsergym => prefixed.collect(),
-        EnvReader::All => plain.chain(prefixed).collect(),
+        EnvReader::Webarena => plain(),
+        EnvReader::Browsergym => of_browsergym(environment),
+        EnvReader::All => plain().into_iter().chain(of_browsergym(environment)).collect(),
     }
+}
+
+fn of_benchmark(environment: &Environment) -> Vec<(String, String)> {
+    let names = names(environment.benchmark);
+    let mut found: Vec<(String, String)> =
+        names.common.iter().map(|name| ((*name).to_owned(), value(environment, name))).collect();
+    if environment.benchmark == Benchmark::VisualWebArena {
+        // Its code reads the first before anything else, and the second without ever using it.
+        found.insert(0, ("DATASET".to_owned(), "visualwebarena".to_owned()));
+        found.push(("REDDIT_RESET_URL".to_owned(), format!("{}/reset", reset_server(environment))));
+    }
+    let others = environment.sites.iter().flat_map(|site| &site.exports);
+    found.extend(others.filter(|(name, _)| !names.common.contains(&name.as_str())).cloned());
+    found
+}
+
+fn of_browsergym(environment: &Environment) -> Vec<(String, String)> {
+    let Names { common, prefix } = names(environment.benchmark);
+    let sites = common.iter().map(|name| (format!("{prefix}{name}"), value(environment, name)));
+    sites.chain([(format!("{prefix}FULL_RESET"), reset_server(environment))]).collect()
+}
+
+fn names(benchmark: Benchmark) -> Names {
+    match benchmark {
+        Benchmark::WebArena => WEBARENA,
+        Benchmark::VisualWebArena => VISUALWEBARENA,
+    }
+}
+
+/// The address of the site of that name, or what a site exports under it.
+fn value(environment: &Environment, name: &str) -> String {
+    let site = environment.sites.iter().find(|site| site.public.variable.as_deref() == Some(name));
+    let exports = environment.sites.iter().flat_map(|site| &site.exports);
+    let exported = || exports.clone().find(|(exported, _)| exported == name).map(|(_, value)| value.clone());
+    site.map(|site| site.url(&environment.host)).or_else(exported).unwrap_or_else(|| ABSENT.to_owned())
+}
+
+/// The base that `/reset` and `/status` are asked of.
+fn reset_server(environment: &Environment) -> String {
+    format!("http://{}:{}", environment.host, environment.reset_port)
 }

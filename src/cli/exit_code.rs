@@ -2,7 +2,7 @@
 
 /// It was done.
 pub const OK: u8 = 0;
-/// It failed; standard error says why.
+/// It failed; standard error says why. `doctor`: it found a problem; standard output says which.
 pub const FAILED: u8 = 1;
 /// The command line or a definition file is wrong; nothing was changed.
 pub const USAGE: u8 = 2;
@@ -12,5 +12,5 @@ pub const NOT_READY: u8 = 3;
 pub const BUSY: u8 = 4;
 /// `--wait-timeout` ran out; the work goes on in the background.
 pub const TIMED_OUT: u8 = 124;
-/// Ctrl-C; the work goes on in the background.
+/// Ctrl-C; the work goes on in the background. `images`: it has stopped, and goes on with the next call.
 pub const INTERRUPTED: u8 = 130;

@@ -69,7 +69,13 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 /// The API's errors as failures.
 pub fn from_problem(problem: Problem) -> Failure {
     let code = match problem.code.as_str() {
-        "definition" | "bad_request" | "bad_name" | "unknown_site" | "unknown_environment" => exit_code::USAGE,
+        "definition"
+        | "bad_request"
+        | "bad_name"
+        | "unknown_site"
+        | "unknown_environment"
+        | "unknown_account"
+        | "no_login" => exit_code::USAGE,
         "busy" | "full" | "stopping" => exit_code::BUSY,
         _ => exit_code::FAILED,
     };

@@ -4,17 +4,23 @@ mod args;
 mod client;
 mod config;
 mod definition;
+mod doctor;
 mod down;
+mod dry_run;
 mod env;
 pub mod exit_code;
 mod failure;
 mod find;
+mod health;
+mod images;
+mod login;
 mod logs;
 mod open;
 mod output;
 mod progress;
 mod reset;
 mod serve;
+mod session;
 mod snapshot;
 mod status;
 mod up;
@@ -47,6 +53,8 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Down(args) => down::run(global, args).await,
         Command::Reset(args) => reset::run(global, args).await,
         Command::Status(args) => status::run(global, args).await,
+        Command::Health(args) => health::run(global, args).await,
+        Command::Doctor(args) => doctor::run(global, args).await,
         Command::Ps => status::ps(global).await,
         Command::Logs(args) => logs::logs(global, args).await,
         Command::Events(args) => logs::events(global, args).await,
@@ -54,6 +62,8 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Config(args) => config::config(global, args),
         Command::Validate(args) => config::validate(global, args),
         Command::Snapshot(command) => snapshot::run(global, command).await,
+        Command::Login(args) => login::run(global, args).await,
+        Command::Images(command) => images::run(global, command).await,
         Command::Open(args) => open::run(global, args).await,
         Command::Serve(args) => serve::run(global, args).await,
         Command::Schema(args) => config::schema(args),

@@ -51,6 +51,11 @@ pub fn state_cell(state: &str) -> Cell {
     }
 }
 
+/// Whether something passed, as a cell, in the colour of its gravity.
+pub fn outcome_cell(ok: bool) -> Cell {
+    if ok { Cell::new("passed").fg(Color::Green) } else { Cell::new("failed").fg(Color::Red) }
+}
+
 /// How long ago a time was, in one unit: `12s`, `5m`, `3h`, `4d`.
 pub fn age(timestamp: &str) -> String {
     let Ok(then) = timestamp.parse::<Timestamp>() else {
@@ -77,6 +82,14 @@ pub fn milliseconds(ms: f64) -> String {
 /// A size in bytes: `430 MB`.
 pub fn bytes(bytes: u64) -> String {
     indicatif::DecimalBytes(bytes).to_string()
+}
+
+/// A finding in one line: what was seen, what follows from it.
+pub fn advice(finding: &crate::wire::Finding) -> String {
+    match &finding.consequence {
+        Some(consequence) => format!("{}: {consequence}", finding.seen),
+        None => finding.seen.clone(),
+    }
 }
 
 /// The first line of a text that may have several.

@@ -24,7 +24,7 @@ pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, Failure> {
         false => progress::wait(&client, begun, args.wait.wait_timeout, global.json).await?,
     };
     if global.json {
-        output::print_json(&Accepted { operations: ended.clone() })?;
+        output::print_json(&Accepted { operations: ended.clone(), warnings: Vec::new() })?;
     }
     if args.wait.detach {
         return Ok(exit_code::OK);

@@ -33,6 +33,7 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
         state_dir: client::state_dir(global)?,
         engine: Arc::new(DockerEngine::new(&args.engine.engine)),
         block: args.engine.subnets,
+        parallel: args.engine.parallel,
         tcp,
         socket_group: args.socket_group,
         background: args.background,

@@ -51,7 +51,7 @@ async fn take(client: &Client, global: &Global, args: &TakeArgs) -> Result<u8, F
         false => progress::wait(client, accepted.operations, args.wait.wait_timeout, global.json).await?,
     };
     if global.json {
-        output::print_json(&Accepted { operations: ended.clone() })?;
+        output::print_json(&Accepted { operations: ended.clone(), warnings: Vec::new() })?;
     }
     if !args.wait.detach {
         progress::check(&ended)?;

@@ -81,7 +81,7 @@ fn print_human(status: &Status) {
     output::print_table(&table);
     for site in status.environments.iter().flat_map(|environment| &environment.sites) {
         if let Some(reason) = &site.reason {
-            println!("\n{} is {}: {reason}", site.name, site.state);
+            println!("\n{} is {} (for {}): {reason}", site.name, site.state, age(&site.since));
             if let Some(hint) = &site.hint {
                 println!("  hint: {hint}");
             }

@@ -21,10 +21,17 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
             return Err(Failure::usage(message));
         }
     }
+    if args.dry_run {
+        return super::dry_run::run(environment, &sites, &args.engine, global.json).await;
+    }
     let client = Client::new(global)?;
     client.ensure_daemon(&args.engine).await?;
     let path = format!("/v1/environments/{}", environment.name);
-    let accepted: Accepted = client.send(Method::PUT, &path, &definition::up_request(&found, sites)).await?;
+    let accepted: Accepted =
+        client.send(Method::PUT, &path, &definition::up_request(&found, sites, args.force)).await?;
+    for warning in &accepted.warnings {
+        eprintln!("warning: {}", output::advice(warning));
+    }
     if args.wait.detach {
         if global.json {
             output::print_json(&accepted)?;
@@ -33,7 +40,7 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
     }
     let ended = progress::wait(&client, accepted.operations, args.wait.wait_timeout, global.json).await?;
     if global.json {
-        output::print_json(&Accepted { operations: ended.clone() })?;
+        output::print_json(&Accepted { operations: ended.clone(), warnings: accepted.warnings })?;
     }
     progress::check(&ended)?;
     if !global.json {

@@ -9,14 +9,15 @@ use std::sync::{Arc, RwLock};
 use super::baseline::{BaselineError, snapshot};
 use super::gateway::{HoldLimits, OpenError, Route};
 use super::instance::{self, AskError, InstanceHandle, Outcome, Ticket};
-use super::ports;
 use super::reconcile;
 use super::shared::Shared;
 use super::store::{StoreError, StoredEnvironment};
 use super::stranded::{AllStranded, Stranded};
 use crate::definition::{self, Diagnostics, SourceFile, Sources};
+use crate::doctor::judge::capacity;
+use crate::doctor::{Finding, Level, gather, ports};
 use crate::domain::ids::{EnvironmentName, SiteName};
-use crate::domain::instance::{InstanceId, Trouble};
+use crate::domain::instance::{InstanceId, InstanceState, Trouble};
 use crate::domain::reconcile::Suspects;
 use crate::domain::request_queue::Request;
 use crate::domain::site::{Environment, Site};
@@ -51,6 +52,9 @@ pub enum EnvironmentError {
     /// Public ports are taken.
     #[error("open the public ports: {}", list_taken(.0))]
     PortsTaken(Vec<TakenPort>),
+    /// The host has not enough memory, space or processors for them.
+    #[error("start the sites: {}", .0.iter().map(|finding| finding.seen.as_str()).collect::<Vec<_>>().join("; "))]
+    DoesNotFit(Vec<Finding>),
     /// A purge was asked for while environments are up.
     #[error("purge: {} is up", .0.join(", "))]
     StillUp(Vec<String>),
@@ -94,6 +98,14 @@ fn list_taken(taken: &[TakenPort]) -> String {
     let shown: Vec<String> =
         taken.iter().map(|port| format!("{} (for {}) is held by {}", port.address, port.site, port.owner)).collect();
     shown.join("; ")
+}
+
+/// What `up` has begun.
+pub struct Begun {
+    /// Each site with the end that can be waited for.
+    pub operations: Vec<(InstanceHandle, Ticket)>,
+    /// What may go wrong with it, of what the host has.
+    pub warnings: Vec<Finding>,
 }
 
 struct Running {
@@ -140,6 +152,11 @@ impl Environments {
             };
             running.values().map(|environment| (environment.definition.clone(), handles(environment))).collect()
         })
+    }
+
+    /// The host name in an environment's public URLs.
+    pub fn host(&self, name: &str) -> Option<String> {
+        self.read(|running| running.get(name).map(|running| running.definition.host.clone()))
     }
 
     /// The environments that could not be taken up again.
@@ -195,14 +212,48 @@ impl Environments {
         }
     }
 
-    /// Brings the named sites up, all if none is named; returns when the work has begun.
+    /// Brings the named sites up, all if none is named; returns when the work has begun. What does not fit on the host is
+    /// refused, unless it is forced.
     pub async fn up(
         &self,
         stored: StoredEnvironment,
         sites: &[String],
-    ) -> Result<Vec<(InstanceHandle, Ticket)>, EnvironmentError> {
+        force: bool,
+    ) -> Result<Begun, EnvironmentError> {
         let _turn = self.change.lock().await;
-        self.up_in_turn(stored, sites).await
+        let definition = parse(&stored).map_err(EnvironmentError::Definition)?;
+        let doubts = self.doubts(&definition, &choose_sites(&definition, sites)?).await;
+        let (problems, mut warnings): (Vec<Finding>, _) =
+            doubts.into_iter().partition(|finding| finding.level == Level::Problem);
+        if force {
+            warnings.extend(problems);
+        } else if !problems.is_empty() {
+            return Err(EnvironmentError::DoesNotFit(problems));
+        }
+        Ok(Begun { operations: self.up_in_turn(stored, sites).await?, warnings })
+    }
+
+    /// What speaks against starting those of the sites that are not up.
+    async fn doubts(&self, definition: &Environment, chosen: &[&Site]) -> Vec<Finding> {
+        let is_up = |site: &Site| {
+            self.read(|running| {
+                let handle = running.get(definition.name.as_str()).and_then(|found| found.instances.get(&site.name));
+                handle.is_some_and(|handle| {
+                    !matches!(handle.report().state, InstanceState::Down | InstanceState::Failed(_))
+                })
+            })
+        };
+        let new: Vec<&Site> = chosen.iter().copied().filter(|site| !is_up(site)).collect();
+        if new.is_empty() {
+            return Vec::new();
+        }
+        let engine = self.shared.engine.as_ref();
+        // An engine that does not answer is the drivers' to report.
+        let Ok(version) = engine.version().await else { return Vec::new() };
+        let needs = gather::needs(Some(engine), definition, &new).await;
+        let resources = gather::resources(&version.root, self.shared.state_dir.path(), definition);
+        let findings = capacity::judge(&needs, &resources);
+        findings.into_iter().filter(|finding| finding.level >= Level::Warning).collect()
     }
 
     /// The same, by whoever holds the lock.
@@ -291,7 +342,9 @@ impl Environments {
                 }
                 Err(error) => {
                     let owner = match error {
-                        OpenError::PortTaken { .. } => ports::owner(self.shared.engine.as_ref(), address).await,
+                        OpenError::PortTaken { .. } => {
+                            ports::owner(Some(self.shared.engine.as_ref()), address).await.to_string()
+                        }
                         error => describe(&error),
                     };
                     taken.push(TakenPort { site: site.name.to_string(), address, owner });

@@ -7,15 +7,13 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::doctor::judge::capacity::LEAST_FREE_BYTES;
 use crate::engine::Engine;
 use crate::probes::describe;
 use crate::wire::Condition;
 
 /// How often the engine is asked.
 const INTERVAL: Duration = Duration::from_secs(3);
-
-/// Below this much free space databases begin to fail in strange ways.
-const LEAST_FREE_BYTES: u64 = 512 << 20;
 
 /// What is known of the host.
 #[derive(Debug, Clone)]

@@ -13,19 +13,21 @@ pub mod baseline;
 pub mod environments;
 pub mod events;
 pub mod gateway;
+pub mod health_log;
 pub mod host;
 pub mod instance;
 pub mod operations;
-pub mod ports;
 pub mod reconcile;
 pub mod server;
 pub mod shared;
 pub mod store;
 pub mod stranded;
 pub mod tasks;
+pub mod turns;
 
 use std::fs::{DirBuilder, File};
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +35,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rustix::fs::{FlockOperation, flock};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -41,14 +43,16 @@ use self::api::Api;
 use self::environments::Environments;
 use self::events::EventLog;
 use self::gateway::{Gateway, GatewaySettings};
+use self::health_log::HealthLog;
 use self::operations::Operations;
 use self::server::ListenError;
 use self::shared::{Shared, StateDir};
 use self::store::{Store, StoreError};
+use self::turns::Turns;
 use crate::domain::site::Secret;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
-use crate::probes::Prober;
+use crate::probes::{Prober, describe};
 
 /// How long the drivers and the API's requests get to come to their end.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
@@ -61,6 +65,8 @@ pub struct Settings {
     pub engine: Arc<dyn Engine>,
     /// Where instance networks take their addresses from.
     pub block: Subnet,
+    /// How many images are built, and how many sites boot, at once; `None`: as many as the host has processors.
+    pub parallel: Option<NonZeroUsize>,
     /// The TCP address of the API, with the token that it wants.
     pub tcp: Option<(SocketAddr, Secret)>,
     /// The group that may use the socket.
@@ -126,8 +132,9 @@ impl Daemon {
             prober: Prober::new(settings.engine.clone()).map_err(StartError::Http)?,
             gateway: Gateway::start(GatewaySettings::default()).map_err(StartError::Gateway)?,
             events: EventLog::new(store.clone()),
+            health: HealthLog::new(store.clone()),
             images: Default::default(),
-            boots: Semaphore::new(std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2))),
+            turns: Turns::new(settings.parallel),
             shutdown: CancellationToken::new(),
             tasks: TaskTracker::new(),
             engine: settings.engine,
@@ -185,6 +192,9 @@ impl Daemon {
             tracing::debug!(%error, "the socket was gone already");
         }
         self.shared.events.note("daemon.stopped", None, "arenad has stopped").await;
+        if let Err(error) = self.shared.health.flush().await {
+            tracing::warn!(error = describe(&error), "the last health rounds could not be stored");
+        }
         self.shared.store.close().await;
     }
 }

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::baseline::images::Images;
 use super::events::EventLog;
 use super::gateway::Gateway;
+use super::health_log::HealthLog;
 use super::store::Store;
+use super::turns::Turns;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
 use crate::probes::Prober;
@@ -64,6 +65,8 @@ pub struct Shared {
     pub store: Store,
     /// Tells what happens.
     pub events: EventLog,
+    /// Remembers what watching has seen.
+    pub health: HealthLog,
     /// Owns the public ports.
     pub gateway: Gateway,
     /// Looks at sites.
@@ -76,8 +79,8 @@ pub struct Shared {
     pub state_dir: StateDir,
     /// Where address ranges are taken from.
     pub block: Subnet,
-    /// Bounds how many sites boot at once: more only make all of them later.
-    pub boots: Semaphore,
+    /// Bounds what goes on at once.
+    pub turns: Turns,
     /// Ends everything.
     pub shutdown: CancellationToken,
     /// Owns every task.

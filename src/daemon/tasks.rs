@@ -28,6 +28,9 @@ const EVENTS_KEPT: u32 = 100_000;
 /// How many resets are kept.
 const RESETS_KEPT: u32 = 100_000;
 
+/// How many health rounds of each instance and kind are kept: nearly an hour of shallow ones, days of deep ones.
+const ROUNDS_KEPT: u32 = 1_000;
+
 /// The pause before the engine's events are listened to again.
 const RELISTEN: Duration = Duration::from_secs(1);
 
@@ -55,9 +58,12 @@ pub fn spawn(
     shared.tasks.spawn(on_schedule(shared.clone(), FORGET, move || {
         let store = forgetful.store.clone();
         async move {
-            let forgotten =
-                async { Ok(store.prune_events(EVENTS_KEPT).await? + store.prune_resets(RESETS_KEPT).await?) };
-            if let Err(error) = forgotten.await as Result<u64, super::store::StoreError> {
+            let forgotten = async {
+                store.prune_events(EVENTS_KEPT).await?;
+                store.prune_resets(RESETS_KEPT).await?;
+                store.prune_rounds(ROUNDS_KEPT).await
+            };
+            if let Err(error) = forgotten.await {
                 tracing::warn!(error = describe(&error), "old rows could not be forgotten");
             }
         }

@@ -13,6 +13,7 @@
 //! prints nor talks to Docker.
 
 mod check;
+mod choices;
 mod describe;
 pub mod diagnostic;
 mod dotenv;
@@ -43,11 +44,13 @@ pub use source::{SOURCE_MAX_BYTES, SourceFile};
 pub use variables::{VariableOrigin, VariableUse};
 
 use crate::domain::ids::EnvironmentName;
-use crate::domain::site::Environment;
+use crate::domain::site::{Benchmark, Environment};
 use problems::Problems;
 use raw::compose::RawCompose;
-use raw::environment::RawEnvironment;
+use raw::environment::{RawBenchmark, RawEnvironment};
+use raw::values::Port;
 use scope::{Document, Scope};
+use tree::Node;
 use variables::Variables;
 
 /// The host name of public URLs where the file gives none: what works on the machine itself.
@@ -55,6 +58,9 @@ const HOST: &str = "localhost";
 
 /// The address that public ports listen on where the file gives none: nobody else reaches sites that an agent steers.
 const LISTEN: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// The port of the reset server that BrowserGym's and AgentLab's users know.
+const RESET_PORT: u16 = 7565;
 
 /// A definition that holds.
 #[derive(Debug, Clone)]
@@ -82,8 +88,13 @@ pub fn load(sources: &Sources, variables: &BTreeMap<String, String>) -> Result<L
     if let Some(dotenv) = &sources.dotenv {
         dotenv::read_into(&variables, dotenv, &problems);
     }
-    let environment = document(&sources.environment, &variables, &problems);
-    let compose = document(&sources.compose, &variables, &problems);
+    let environment = parse::parse(&sources.environment, &problems);
+    if let Some(root) = &environment {
+        choices::choose(root, &sources.environment, &variables, &problems);
+    }
+    let environment = environment.map(|root| document(root, &sources.environment, &variables, &problems));
+    let compose = parse::parse(&sources.compose, &problems);
+    let compose = compose.map(|root| document(root, &sources.compose, &variables, &problems));
     let environment = environment.map(|document| {
         let json = check::check(&schema::ENVIRONMENT, &document.root, document.source, &problems);
         (document, json)
@@ -119,10 +130,14 @@ pub fn load(sources: &Sources, variables: &BTreeMap<String, String>) -> Result<L
     Ok(Loaded { environment, resolved, variables: variables.uses() })
 }
 
-fn document<'a>(source: &'a SourceFile, variables: &Variables<'_>, problems: &Problems) -> Option<Document<'a>> {
-    let mut root = parse::parse(source, problems)?;
+fn document<'a>(
+    mut root: Node,
+    source: &'a SourceFile,
+    variables: &Variables<'_>,
+    problems: &Problems,
+) -> Document<'a> {
     interpolate::interpolate_document(&mut root, source, variables, problems);
-    Some(Document { source, root })
+    Document { source, root }
 }
 
 /// The checker refuses whatever these types refuse. Should the two ever differ, the file is refused all the same.
@@ -155,16 +170,22 @@ fn build(
         let draft = environment.key("listen").error("value", "`listen` is no IP address");
         draft.expected("an IP address such as `127.0.0.1`, or `0.0.0.0` for all").report();
     }
+    let data_folder =
+        validate::data_folder(environment.key("data_folder"), &root, &compose_folder, raw.data_folder.as_deref());
+    let data = validate::data(environment, &root, &compose_folder, data_folder.as_deref(), raw.data.as_ref());
     let context = validate::Context {
         root: &root,
+        data_folder: data_folder.as_deref(),
+        profiles: raw.profiles.as_deref().unwrap_or_default(),
         compose_folder: &compose_folder,
         name,
         listen: listen.unwrap_or(LISTEN),
         environment,
         compose,
+        data: &data,
         variables,
     };
-    let sites = validate::environment(context, raw, raw_compose);
+    let (sites, images) = validate::environment(context, raw, raw_compose);
     if environment.problems().count() > 0 {
         return None;
     }
@@ -174,7 +195,14 @@ fn build(
         root: root.clone(),
         host: raw.host.clone().unwrap_or_else(|| HOST.to_owned()),
         listen: context.listen,
+        benchmark: match raw.benchmark.unwrap_or(RawBenchmark::Webarena) {
+            RawBenchmark::Webarena => Benchmark::WebArena,
+            RawBenchmark::Visualwebarena => Benchmark::VisualWebArena,
+        },
+        reset_port: raw.reset_port.as_ref().and_then(Port::number).unwrap_or(RESET_PORT),
         sites,
+        images,
+        data: data.clone(),
     };
     for site in &mut built.sites {
         site.baseline_inputs = resolve::baseline_inputs(site, &built.root);

@@ -133,7 +133,7 @@ impl Draft<'_> {
 }
 
 /// Messages quote what the file says, which may be long.
-const MESSAGE_MAX: usize = 400;
+const MESSAGE_MAX: usize = 500;
 
 fn shortened(text: String) -> String {
     let visible: String = text.chars().take(MESSAGE_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();

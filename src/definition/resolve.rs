@@ -7,11 +7,15 @@ use sha2::{Digest, Sha256};
 
 use super::scope::Scope;
 use super::values::period_text;
+use crate::domain::archive::{Archive, DataSource, ImageSource, Placement};
+use crate::domain::health::HealthProbes;
 use crate::domain::hex::hex;
+use crate::domain::login::{Login, LoginRecipe, Template};
 use crate::domain::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
+use crate::domain::schedule::{CronSchedule, Schedule};
 use crate::domain::site::{
-    BaselineSpec, ConfigureAction, Database, DatabaseEngine, DependencyCondition, Environment, ExecStep, HttpStep,
-    MountSpec, Readiness, ResetStrategyName, ServiceSpec, Site,
+    BaselineSpec, Benchmark, ConfigureAction, Database, DatabaseAccess, DatabaseEngine, DependencyCondition,
+    Environment, ExecStep, HttpStep, MountSpec, Readiness, ResetStrategyName, ServiceSpec, Site,
 };
 
 /// SHA-256 (hex) over everything that the content of a site's baseline depends on.
@@ -31,6 +35,10 @@ pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
         "ready": readiness(&site.readiness),
         "baseline": baseline(&site.baseline),
     });
+    // Added only where it is set, so that the key of a baseline that does not have it stays what it was.
+    if site.egress {
+        inputs["egress"] = Json::Bool(true);
+    }
     inputs.sort_all_objects();
     let digest = Sha256::digest(inputs.to_string().as_bytes());
     hex(&digest)
@@ -61,18 +69,30 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
         compose.insert("volumes".to_owned(), Json::Object(volumes));
     }
     let compose_file = compose_path.strip_prefix("compose").unwrap_or(compose_path);
+    let sources = Sources { environment, up: &up };
     let mut resolved = json!({
-        "environment": {
+        "environment": filled(json!({
             "name": environment.name.as_str(),
             "description": environment.description,
             "compose": compose_file.to_string_lossy(),
             "host": environment.host,
             "listen": environment.listen.to_string(),
+            "benchmark": match environment.benchmark {
+                Benchmark::WebArena => "webarena",
+                Benchmark::VisualWebArena => "visualwebarena",
+            },
+            "reset_port": environment.reset_port,
             "sites": sites.collect::<Map<_, _>>(),
-        },
+            "images": sources.images(),
+            "data": sources.data(),
+        })),
         "compose": compose,
     });
     escape_dollars(&mut resolved);
+    // As the file writes it: a folder outside of the root can only come from a variable.
+    if let Some(scalar) = scope.has("data_folder").then(|| scope.key("data_folder").scalar()).flatten() {
+        resolved["environment"]["data_folder"] = Json::from(scalar.written.as_deref().unwrap_or(&scalar.text));
+    }
     for site in &environment.sites {
         let name = site.name.as_str();
         let accounts = site.accounts.iter().map(|account| ("accounts", &account.name, &account.password));
@@ -84,6 +104,48 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
         }
     }
     resolved
+}
+
+/// The sections `images` and `data`.
+struct Sources<'a> {
+    environment: &'a Environment,
+    /// The way from the Compose file's folder to the root folder.
+    up: &'a str,
+}
+
+impl Sources<'_> {
+    fn images(&self) -> Map<String, Json> {
+        let entry = |image: &ImageSource| {
+            let mut entry =
+                image.archive.as_ref().map(|archive| Self::archive("archive", archive)).unwrap_or(json!({}));
+            entry["loaded_size"] = json!(image.loaded_bytes);
+            (image.reference.clone(), filled(entry))
+        };
+        self.environment.images.iter().map(entry).collect()
+    }
+
+    fn data(&self) -> Map<String, Json> {
+        let entry = |data: &DataSource| {
+            let mut entry = Self::archive("file", &data.archive);
+            match &data.placement {
+                Placement::Folder(folder) => entry["target"] = json!(self.folder(folder)),
+                Placement::Unpacked(parts) => {
+                    let parts = parts.iter().map(|part| json!({ "from": part.from, "to": self.folder(&part.to) }));
+                    entry["unpack"] = parts.collect();
+                }
+            }
+            (data.name.clone(), filled(entry))
+        };
+        self.environment.data.iter().map(entry).collect()
+    }
+
+    fn archive(key: &str, archive: &Archive) -> Json {
+        json!({ key: archive.file, "size": archive.size_bytes, "sha256": archive.sha256, "mirrors": archive.mirrors })
+    }
+
+    fn folder(&self, path: &Path) -> String {
+        format!("{}{}", self.up, path.strip_prefix(&self.environment.root).unwrap_or(path).display())
+    }
 }
 
 /// Writes dollar signs as a file would, so that what is shown could be loaded again.
@@ -102,12 +164,16 @@ fn bracketed(environment: &Environment) -> String {
 
 /// A site without its passwords, which are put in as the file writes them.
 fn site(site: &Site) -> Json {
-    let accounts = site.accounts.iter().map(|account| (account.name.clone(), json!({ "username": account.username })));
+    let accounts = site.accounts.iter().map(|account| {
+        let login = account.login.as_ref().map(login);
+        (account.name.clone(), filled(json!({ "username": account.username, "login": login })))
+    });
     let databases = site.databases.iter().map(|(name, raw)| (name.clone(), database(raw, "")));
     let strategy = match site.reset.strategy {
         ResetStrategyName::Recreate => "recreate",
+        ResetStrategyName::Keep => "keep",
     };
-    json!({
+    let mut found = json!({
         "title": site.title,
         "services": site.services.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>(),
         "entry": { "service": site.entry.service.as_str(), "port": site.entry.port },
@@ -121,11 +187,58 @@ fn site(site: &Site) -> Json {
             "hold_requests": site.reset.hold_requests,
             "hold_timeout": period_text(site.reset.hold_timeout),
         },
-        "health": {
-            "interval": period_text(site.health.interval),
-            "timeout": period_text(site.health.timeout),
-            "failures": site.health.failures,
-        },
+        "health": filled(json!({
+            "shallow": health_probes(&site.health.shallow),
+            "deep": site.health.deep.as_ref().map(health_probes),
+        })),
+    });
+    if !site.exports.is_empty() {
+        found["exports"] = Json::Object(texts(&site.exports));
+    }
+    if site.egress {
+        found["egress"] = Json::Bool(true);
+    }
+    found
+}
+
+fn health_probes(health: &HealthProbes) -> Json {
+    let (every, cron) = match &health.schedule {
+        Schedule::Every(period) => (Some(period_text(*period)), None),
+        Schedule::Cron(cron) => (None, Some(cron)),
+    };
+    filled(json!({
+        "every": every,
+        "cron": cron.map(CronSchedule::expression),
+        "time_zone": cron.map(CronSchedule::time_zone),
+        "timeout": period_text(health.timeout),
+        "failures": health.failures,
+        "probes": health.probes.iter().map(probe).collect::<Vec<_>>(),
+    }))
+}
+
+fn login(login: &Login) -> Json {
+    let templates = |pairs: &[(String, Template)]| -> Map<String, Json> {
+        pairs.iter().map(|(name, text)| (name.clone(), Json::from(text.as_str()))).collect()
+    };
+    let recipe = match &login.recipe {
+        LoginRecipe::Form(form) => filled(json!({
+            "page": form.page,
+            "form": form.form,
+            "fields": templates(&form.fields),
+            "action": form.action,
+        })),
+        LoginRecipe::Header(headers) => Json::Object(templates(headers)),
+        LoginRecipe::Token(token) => json!({
+            "path": token.path,
+            "json": serde_json::from_str::<Json>(&token.json).unwrap_or_default(),
+            "pointer": token.pointer,
+            "header": templates(&token.headers),
+        }),
+    };
+    json!({
+        login.recipe.name(): recipe,
+        "proof": http_probe(&login.proof),
+        "timeout": period_text(login.timeout),
     })
 }
 
@@ -147,14 +260,19 @@ fn database(database: &Database, password: &str) -> Json {
         DatabaseEngine::Mysql => "mysql",
         DatabaseEngine::Postgres => "postgres",
     };
-    json!({
+    let mut found = json!({
         "engine": engine,
         "service": database.service.as_str(),
         "port": database.port,
         "user": database.user,
         "password": password,
         "database": database.database,
-    })
+    });
+    if let DatabaseAccess::Client { program } = &database.access {
+        found["through"] = Json::from("container");
+        found["client"] = Json::from(program.as_str());
+    }
+    found
 }
 
 fn readiness(readiness: &Readiness) -> Json {
@@ -185,6 +303,7 @@ fn http_probe(http: &HttpProbe) -> Json {
     let json = http.json.iter().map(|(pointer, expectation)| {
         let expectation = match expectation {
             JsonExpectation::AtLeast(number) => json!({ "at_least": number }),
+            JsonExpectation::Between(lower, upper) => json!({ "between": [lower, upper] }),
             JsonExpectation::Equals(text) => {
                 json!({ "equals": serde_json::from_str::<Json>(text).unwrap_or_default() })
             }
@@ -200,6 +319,7 @@ fn http_probe(http: &HttpProbe) -> Json {
         "status": http.status,
         "redirect": http.redirect,
         "contains": http.contains,
+        "bytes_at_least": http.bytes_at_least,
         "json": json.collect::<Map<_, _>>(),
     }))
 }
@@ -217,7 +337,11 @@ fn baseline(baseline: &BaselineSpec) -> Json {
                 ("sql", json!({ "database": database, "statement": statement }))
             }
         };
-        json!({ "name": step.name, "retry_for": period_text(step.retry_for), kind: body })
+        let unless = step
+            .unless
+            .as_ref()
+            .map(|unless| json!({ "probe": probe(&unless.probe), "within": period_text(unless.within) }));
+        filled(json!({ "name": step.name, "retry_for": period_text(step.retry_for), "unless": unless, kind: body }))
     });
     json!({
         "configure": configure.collect::<Vec<_>>(),
@@ -268,6 +392,9 @@ fn service(spec: &ServiceSpec, root: &Path, up: &str) -> Map<String, Json> {
         MountSpec::Bind { source, target } => {
             json!({ "type": "bind", "source": relative(source), "target": target, "read_only": true })
         }
+        MountSpec::Data { source, target, read_only } => {
+            json!({ "type": "bind", "source": relative(source), "target": target, "read_only": read_only })
+        }
         MountSpec::Tmpfs { target, size_bytes } => match size_bytes {
             Some(size) => json!({ "type": "tmpfs", "target": target, "tmpfs": { "size": size } }),
             None => json!({ "type": "tmpfs", "target": target }),
@@ -305,6 +432,7 @@ fn service(spec: &ServiceSpec, root: &Path, up: &str) -> Map<String, Json> {
         "healthcheck": health_check,
         "depends_on": depends_on.collect::<Map<_, _>>(),
         "mem_limit": limits.memory_bytes,
+        "mem_reservation": limits.reserved_memory_bytes,
         "cpus": limits.cpus,
         "pids_limit": limits.pids,
         "shm_size": limits.shm_bytes,

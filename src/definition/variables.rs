@@ -23,28 +23,34 @@ pub enum VariableOrigin {
     Shell,
     /// The file `.env` beside the Compose file.
     DotEnv,
+    /// What another variable's choice stands for.
+    Choice,
     /// The default that the definition itself gives.
     Default,
 }
 
-/// The variables in reach, the caller's before those of `.env`.
+/// The variables in reach, the caller's before those of `.env`, and these before what choices stand for.
 #[derive(Debug)]
 pub(crate) struct Variables<'a> {
     given: &'a BTreeMap<String, String>,
     dotenv: RefCell<BTreeMap<String, String>>,
+    chosen: RefCell<BTreeMap<String, (String, VariableOrigin)>>,
     used: RefCell<BTreeSet<(String, VariableOrigin, String)>>,
 }
 
 impl<'a> Variables<'a> {
     pub(crate) fn new(given: &'a BTreeMap<String, String>, dotenv: BTreeMap<String, String>) -> Self {
-        Self { given, dotenv: RefCell::new(dotenv), used: RefCell::default() }
+        Self { given, dotenv: RefCell::new(dotenv), chosen: RefCell::default(), used: RefCell::default() }
     }
 
     /// The value of a variable; its use is recorded.
     pub(crate) fn look_up(&self, name: &str) -> Option<String> {
         let (value, origin) = match self.given.get(name) {
             Some(value) => (value.clone(), VariableOrigin::Shell),
-            None => (self.dotenv.borrow().get(name)?.clone(), VariableOrigin::DotEnv),
+            None => match self.dotenv.borrow().get(name) {
+                Some(value) => (value.clone(), VariableOrigin::DotEnv),
+                None => self.chosen.borrow().get(name)?.clone(),
+            },
         };
         self.record(name, origin, &value);
         Some(value)
@@ -53,6 +59,12 @@ impl<'a> Variables<'a> {
     /// Adds a variable of `.env`, unless the caller has one of that name.
     pub(crate) fn define(&self, name: String, value: String) {
         self.dotenv.borrow_mut().insert(name, value);
+    }
+
+    /// Adds a variable that a choice stands for, or the choice's own with its default; the caller's and those of
+    /// `.env` come first.
+    pub(crate) fn choose(&self, name: &str, value: String, origin: VariableOrigin) {
+        self.chosen.borrow_mut().insert(name.to_owned(), (value, origin));
     }
 
     /// Records that a definition fell back to its own default.

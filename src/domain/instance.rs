@@ -96,6 +96,11 @@ impl InstanceState {
         }
     }
 
+    /// Whether clients reach it. Only then is it watched.
+    pub fn serves(&self) -> bool {
+        matches!(self, Self::Ready | Self::Unhealthy(_))
+    }
+
     /// What is wrong, in the states that know.
     pub fn trouble(&self) -> Option<&Trouble> {
         match self {

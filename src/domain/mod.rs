@@ -1,11 +1,15 @@
 //! Values and decisions. Nothing here does I/O, reads a clock, or knows of serde, SQL, HTTP or async:
 //! time is an argument, and every decision is a function that a unit test can call.
 
+pub mod archive;
+pub mod health;
 pub mod hex;
 pub mod ids;
 pub mod instance;
+pub mod login;
 pub mod probe;
 pub mod reconcile;
 pub mod request_queue;
+pub mod schedule;
 pub mod site;
 pub mod subnet;

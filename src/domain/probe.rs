@@ -78,6 +78,8 @@ pub struct HttpProbe {
     pub redirect: Option<String>,
     /// Texts that the body must contain.
     pub contains: Vec<String>,
+    /// How many bytes the body must have at least; an empty map tile is a picture too.
+    pub bytes_at_least: Option<u64>,
     /// JSON pointers (RFC 6901) and what the body's value there must be, in canonical JSON text.
     pub json: Vec<(String, JsonExpectation)>,
 }
@@ -89,4 +91,6 @@ pub enum JsonExpectation {
     Equals(String),
     /// A number of at least this.
     AtLeast(f64),
+    /// A number from the first to the second, both included.
+    Between(f64, f64),
 }

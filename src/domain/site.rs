@@ -6,10 +6,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::archive::{DataSource, ImageSource};
+use super::health::HealthSpec;
 use super::ids::{EnvironmentName, ServiceName, SiteName};
+use super::login::Login;
 use super::probe::Probe;
 
 /// A named set of sites that an episode needs together.
@@ -25,8 +28,25 @@ pub struct Environment {
     pub host: String,
     /// The address that the gateway's public ports listen on.
     pub listen: IpAddr,
+    /// Whose names the sites' addresses are printed under.
+    pub benchmark: Benchmark,
+    /// The port on which harnesses are told to ask for a reset of everything.
+    pub reset_port: u16,
     /// The sites, in file order.
     pub sites: Vec<Site>,
+    /// What is said about images, in file order.
+    pub images: Vec<ImageSource>,
+    /// The data that services mount, in file order.
+    pub data: Vec<DataSource>,
+}
+
+/// The benchmarks that have names of their own for the sites' addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Benchmark {
+    /// WebArena, and WebArena-Verified, which took its names over.
+    WebArena,
+    /// VisualWebArena.
+    VisualWebArena,
 }
 
 /// One web application: its services, its public address, its readiness and its baseline.
@@ -42,6 +62,10 @@ pub struct Site {
     pub entry: Entry,
     /// Where browsers find the site.
     pub public: PublicAddress,
+    /// Further variables that harnesses read for this site, by name.
+    pub exports: Vec<(String, String)>,
+    /// Whether the site's containers reach the world: only where the operator has chosen so.
+    pub egress: bool,
     /// The accounts that exist in the baseline.
     pub accounts: Vec<Account>,
     /// The databases by their key, for SQL steps and probes.
@@ -63,6 +87,21 @@ impl Site {
     /// The URL that harnesses are given: no trailing slash, always with an explicit port.
     pub fn url(&self, host: &str) -> String {
         format!("http://{host}:{}{}", self.public.port, self.public.path)
+    }
+
+    /// The folders of the host that the site's services mount, with the service and whether it may write.
+    pub fn host_data(&self) -> impl Iterator<Item = (&ServiceName, &Path, bool)> {
+        self.services.iter().flat_map(|service| {
+            service.mounts.iter().filter_map(|mount| match mount {
+                MountSpec::Data { source, read_only, .. } => Some((&service.name, source.as_path(), !read_only)),
+                _ => None,
+            })
+        })
+    }
+
+    /// Whether a service writes to a folder of the host, so that two generations must never run at the same time.
+    pub fn writes_host_data(&self) -> bool {
+        self.host_data().any(|(_, _, is_written)| is_written)
     }
 
     /// The service of that name.
@@ -114,7 +153,7 @@ impl fmt::Debug for Secret {
 }
 
 /// A user of the site that exists in the baseline.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Account {
     /// The account's name within the site, such as `customer`.
     pub name: String,
@@ -122,6 +161,8 @@ pub struct Account {
     pub username: String,
     /// What is typed as password. Benchmarks publish it, logs still do not carry it.
     pub password: Secret,
+    /// How it signs in; `None`: nobody has said.
+    pub login: Option<Login>,
 }
 
 /// A database of the site that arenad may query.
@@ -139,9 +180,23 @@ pub struct Database {
     pub password: Secret,
     /// The database's name on the server.
     pub database: String,
+    /// How statements get there.
+    pub access: DatabaseAccess,
 }
 
-/// The database protocols that are spoken over TCP.
+/// How statements reach a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DatabaseAccess {
+    /// Over the instance's network.
+    Tcp,
+    /// Through a client in the server's container, for servers that listen on their own loopback alone.
+    Client {
+        /// The program: `mysql`, `psql` or one that takes the same arguments.
+        program: String,
+    },
+}
+
+/// The database protocols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseEngine {
     /// MySQL or MariaDB.
@@ -181,6 +236,17 @@ pub struct ConfigureStep {
     pub action: ConfigureAction,
     /// How long a failing step is tried again, because services come up in their own time.
     pub retry_for: Duration,
+    /// What makes the step unnecessary.
+    pub unless: Option<Unless>,
+}
+
+/// What makes a step unnecessary: a probe that passes in time. For cures of what only some machines suffer from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unless {
+    /// The probe.
+    pub probe: Probe,
+    /// How long it gets to pass before the step is done.
+    pub within: Duration,
 }
 
 /// The kinds of configuration steps.
@@ -249,17 +315,8 @@ pub struct ResetSpec {
 pub enum ResetStrategyName {
     /// New containers from the snapshot.
     Recreate,
-}
-
-/// How a ready instance is watched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HealthSpec {
-    /// The pause between two rounds of the readiness probes.
-    pub interval: Duration,
-    /// The longest one probe may take while watching.
-    pub timeout: Duration,
-    /// How many rounds must fail in a row before the instance counts as unhealthy.
-    pub failures: u32,
+    /// None while the site passes its probes: no client can write to it, so there is nothing to bring back.
+    Keep,
 }
 
 /// One container of a site, as the Compose file describes it.
@@ -271,6 +328,8 @@ pub struct ServiceSpec {
     pub image: String,
     /// How to build the image, where it is not pulled.
     pub build: Option<BuildSpec>,
+    /// The archive that the image is loaded from, where no registry has it.
+    pub archive: Option<String>,
     /// Replaces the image's command.
     pub command: Option<Vec<String>>,
     /// Replaces the image's entry point.
@@ -345,6 +404,15 @@ pub enum MountSpec {
         /// The path inside the container.
         target: String,
     },
+    /// A folder of the operator's data on the host, too large for snapshots. Writable only where the site is kept.
+    Data {
+        /// The path on the host, absolute; it need not exist before the site is brought up.
+        source: PathBuf,
+        /// The path inside the container.
+        target: String,
+        /// Whether the container may not write.
+        read_only: bool,
+    },
     /// Memory.
     Tmpfs {
         /// The path inside the container.
@@ -394,6 +462,8 @@ pub enum DependencyCondition {
 pub struct Limits {
     /// Memory, in bytes.
     pub memory_bytes: Option<u64>,
+    /// Memory without which the service does not run, in bytes; not above `memory_bytes`.
+    pub reserved_memory_bytes: Option<u64>,
     /// CPUs; 1.5 is one and a half.
     pub cpus: Option<f64>,
     /// Processes and threads.

@@ -34,14 +34,34 @@ impl Subnet {
         self.base & mask == other.base & mask
     }
 
+    /// The range of `prefix` bits that an address lies in.
+    pub fn new(address: Ipv4Addr, prefix: u8) -> Self {
+        let prefix = prefix.min(32);
+        Self { base: u32::from(address) & Self::mask(prefix), prefix }
+    }
+
+    /// Whether every address of the other range is one of this.
+    pub fn contains(self, other: Self) -> bool {
+        self.prefix <= other.prefix && self.overlaps(other)
+    }
+
     /// The first range of `prefix` bits within `block`, at or after the `start`-th, that overlaps none of `taken`;
     /// wraps around once. `start` spreads concurrent callers, who would otherwise all pick the same one.
     pub fn first_free(block: Self, prefix: u8, taken: &[Self], start: u32) -> Option<Self> {
-        let count = 1u32.checked_shl(u32::from(prefix.checked_sub(block.prefix)?))?;
-        let size = 1u32.checked_shl(32 - u32::from(prefix))?;
+        Self::free(block, prefix, taken, start).next()
+    }
+
+    /// How many ranges of `prefix` bits within `block` overlap none of `taken`.
+    pub fn count_free(block: Self, prefix: u8, taken: &[Self]) -> usize {
+        Self::free(block, prefix, taken, 0).count()
+    }
+
+    fn free(block: Self, prefix: u8, taken: &[Self], start: u32) -> impl Iterator<Item = Self> {
+        let count = prefix.checked_sub(block.prefix).and_then(|bits| 1u32.checked_shl(u32::from(bits))).unwrap_or(0);
+        let size = 1u32.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
         (0..count)
-            .map(|i| Self { base: block.base + ((start % count + i) % count) * size, prefix })
-            .find(|candidate| !taken.iter().any(|other| other.overlaps(*candidate)))
+            .map(move |i| Self { base: block.base + ((start % count + i) % count) * size, prefix })
+            .filter(|candidate| !taken.iter().any(|other| other.overlaps(*candidate)))
     }
 }
 
@@ -59,7 +79,7 @@ impl FromStr for Subnet {
         let (address, prefix) = text.split_once('/').ok_or_else(invalid)?;
         let prefix: u8 = prefix.parse().ok().filter(|p| *p <= 32).ok_or_else(invalid)?;
         let address: Ipv4Addr = address.parse().map_err(|_| invalid())?;
-        Ok(Self { base: u32::from(address) & Self::mask(prefix), prefix })
+        Ok(Self::new(address, prefix))
     }
 }
 
@@ -87,6 +107,15 @@ mod tests {
         assert_eq!(Subnet::first_free(block, 28, &taken, 3), Some(subnet("10.231.0.16/28")));
         assert_eq!(Subnet::first_free(block, 28, &[subnet("10.0.0.0/8")], 0), None);
         assert_eq!(Subnet::first_free(block, 20, &[], 0), None, "wider than the block");
+    }
+
+    #[test]
+    fn free_ranges_are_counted() {
+        let block = subnet("10.231.0.0/26");
+        assert_eq!(Subnet::count_free(block, 28, &[]), 4);
+        assert_eq!(Subnet::count_free(block, 28, &[subnet("10.231.0.0/28"), subnet("10.231.0.32/27")]), 1);
+        assert_eq!(Subnet::count_free(block, 20, &[]), 0, "wider than the block");
+        assert!(block.contains(subnet("10.231.0.16/28")) && !subnet("10.231.0.16/28").contains(block));
     }
 
     #[test]

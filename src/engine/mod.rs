@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::Stream;
+use jiff::Timestamp;
 
 use crate::domain::site::ServiceSpec;
 use crate::domain::subnet::Subnet;
@@ -132,6 +133,39 @@ pub struct EngineVersion {
     pub root: PathBuf,
 }
 
+/// What the engine says of itself and of the host that it runs on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineDetails {
+    /// What it is.
+    pub version: EngineVersion,
+    /// The host's system, such as `Debian GNU/Linux 12 (bookworm)`.
+    pub operating_system: String,
+    /// Whether it runs without root's rights, in namespaces of its own.
+    pub is_rootless: bool,
+    /// The time on its host.
+    pub time: Option<Timestamp>,
+    /// Which limits of containers its kernel enforces.
+    pub enforces: EnforcedLimits,
+    /// The ranges that it takes networks from when nobody names one, each with the size (prefix) of a network. Empty:
+    /// those that are built in.
+    pub address_pools: Vec<(Subnet, u8)>,
+    /// Whether its host passes packets on between networks.
+    pub forwards: bool,
+    /// What filters packets, where it says so: `iptables`, `nftables`, …
+    pub firewall: Option<String>,
+}
+
+/// Which limits of containers a kernel enforces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EnforcedLimits {
+    /// Of memory.
+    pub memory: bool,
+    /// Of CPU time.
+    pub cpus: bool,
+    /// Of processes and threads.
+    pub pids: bool,
+}
+
 /// The engine's opaque name for a container.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EngineHandle(pub String);
@@ -151,6 +185,8 @@ pub struct Image {
     pub layers: Vec<String>,
     /// The paths that it declares as volumes.
     pub volumes: Vec<String>,
+    /// Whether the id is that of its manifest, as where the engine keeps images in containerd.
+    pub is_named_by_manifest: bool,
 }
 
 /// What to create one container from.
@@ -166,6 +202,8 @@ pub struct ContainerSpec<'a> {
     pub labels: BTreeMap<String, String>,
     /// The network to join; the service's name is its alias there.
     pub network: String,
+    /// Whether the network has a way out, so that names of the world are looked up too.
+    pub egress: bool,
     /// The engine's volumes by mount path, with whether the container may only read.
     pub volumes: BTreeMap<String, (String, bool)>,
 }
@@ -314,7 +352,11 @@ pub trait Engine: Send + Sync + 'static {
     /// Asks whether the engine answers.
     async fn ping(&self) -> Result<(), EngineError>;
     /// Asks what the engine is; an API that is too old is an error.
-    async fn version(&self) -> Result<EngineVersion, EngineError>;
+    async fn version(&self) -> Result<EngineVersion, EngineError> {
+        Ok(self.details().await?.version)
+    }
+    /// Asks what the engine is and what its host offers; an API that is too old is an error.
+    async fn details(&self) -> Result<EngineDetails, EngineError>;
 
     /// Looks an image up by id or reference.
     async fn image(&self, reference: &str) -> Result<Option<Image>, EngineError>;
@@ -322,6 +364,12 @@ pub trait Engine: Send + Sync + 'static {
     async fn images(&self, label: &str, value: Option<&str>) -> Result<Vec<Image>, EngineError>;
     /// Fetches an image.
     async fn pull(&self, reference: &str, progress: Progress<'_>) -> Result<(), EngineError>;
+    /// Loads the images of an archive in the form of `docker save`, uncompressed. They get their names when all is there.
+    async fn load(
+        &self,
+        archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
+        progress: Progress<'_>,
+    ) -> Result<(), EngineError>;
     /// Builds an image; intermediate containers are removed whatever happens.
     async fn build(&self, build: ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError>;
     /// Removes an image and its names. `Conflict` while a container or another image needs it.
@@ -335,11 +383,12 @@ pub trait Engine: Send + Sync + 'static {
         labels: &BTreeMap<String, String>,
     ) -> Result<String, EngineError>;
 
-    /// Makes a network without a way out.
+    /// Makes a network, without a way out unless there is to be `egress`.
     async fn create_network(
         &self,
         name: &str,
         subnet: Subnet,
+        egress: bool,
         labels: &BTreeMap<String, String>,
     ) -> Result<(), EngineError>;
     /// The address ranges in use by any network of the engine.

@@ -132,7 +132,7 @@ impl Blueprint<'_> {
             labels::ROLE_BUILDER => format!("{}-builder", self.name(None)),
             _ => self.name(None),
         };
-        network::create(engine, &network, self.block, self.site.services.len(), &self.ownership.labels()).await?;
+        network::create(engine, &network, self.block, self.site, &self.ownership.labels()).await?;
         let volumes = volumes::create(engine, self).await?;
         let mut containers = BTreeMap::new();
         for service in &self.site.services {
@@ -142,6 +142,7 @@ impl Blueprint<'_> {
                 service,
                 labels: self.ownership.container_labels(service.name.as_str()),
                 network: network.clone(),
+                egress: self.site.egress,
                 volumes: volumes.get(&service.name).cloned().unwrap_or_default(),
             };
             let handle = engine.create(&spec).await?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::LaunchError;
+use crate::domain::site::Site;
 use crate::domain::subnet::Subnet;
 use crate::engine::{Engine, EngineError};
 
@@ -12,21 +13,21 @@ const ATTEMPTS: u32 = 8;
 /// Of an instance's range, the addresses that are not for containers: network, gateway, broadcast.
 const RESERVED: usize = 3;
 
-/// Creates the network with a range that overlaps none in use.
+/// Creates the network with a range that overlaps none in use, without a way out unless the site is given one.
 pub(super) async fn create(
     engine: &dyn Engine,
     name: &str,
     block: Subnet,
-    services: usize,
+    site: &Site,
     labels: &BTreeMap<String, String>,
 ) -> Result<(), LaunchError> {
-    let prefix = prefix_for(services);
+    let prefix = prefix_for(site.services.len());
     let mut attempt = 0;
     loop {
         let taken = engine.subnets().await?;
         let subnet =
             Subnet::first_free(block, prefix, &taken, rand::random()).ok_or(LaunchError::NoSubnet { block, prefix })?;
-        match engine.create_network(name, subnet, labels).await {
+        match engine.create_network(name, subnet, site.egress, labels).await {
             Ok(()) => return Ok(()),
             // Between the list and the creation someone may have taken the range.
             Err(EngineError::Refused { message, .. }) if message.contains("overlap") && attempt < ATTEMPTS => {

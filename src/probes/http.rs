@@ -37,6 +37,8 @@ pub struct Answer {
     pub location: Option<String>,
     /// The body, at most [`BODY_MAX`] bytes of it.
     pub body: String,
+    /// How many bytes of the body were read: the text may have more, where the body is none.
+    pub body_bytes: u64,
 }
 
 pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
@@ -50,7 +52,7 @@ pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
 }
 
 /// What the system said. The layers of an HTTP client around it only say that it was asked.
-fn innermost(error: &dyn std::error::Error) -> String {
+pub fn innermost(error: &dyn std::error::Error) -> String {
     let mut error = error;
     while let Some(cause) = error.source() {
         error = cause;
@@ -76,10 +78,14 @@ pub async fn exchange(
     if let Some(body) = request.body {
         sent = sent.body(body.to_owned());
     }
-    let mut answer = sent.send().await.map_err(|error| innermost(&error))?;
+    let answer = sent.send().await.map_err(|error| innermost(&error))?;
+    read(answer).await.map_err(|error| innermost(&error))
+}
+
+/// Reads an answer, as much of it as matters.
+pub async fn read(mut answer: reqwest::Response) -> Result<Answer, reqwest::Error> {
     let mut body = Vec::new();
-    let broken = |error: reqwest::Error| innermost(&error);
-    while let Some(chunk) = answer.chunk().await.map_err(broken)? {
+    while let Some(chunk) = answer.chunk().await? {
         let room = BODY_MAX.saturating_sub(body.len());
         body.extend_from_slice(&chunk[..chunk.len().min(room)]);
         if room == 0 {
@@ -89,6 +95,7 @@ pub async fn exchange(
     Ok(Answer {
         status: answer.status().as_u16(),
         location: answer.headers().get(http::header::LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned),
+        body_bytes: body.len() as u64,
         body: String::from_utf8_lossy(&body).into_owned(),
     })
 }
@@ -102,14 +109,26 @@ pub(super) async fn look(client: &reqwest::Client, probe: &HttpProbe, incarnatio
         headers: &probe.headers,
         body: None,
     };
-    judge(probe, &exchange(client, incarnation, &request).await?)
+    let answer = exchange(client, incarnation, &request).await?;
+    judge(probe, &answer).map_err(|reason| with_excerpt(probe, &answer, reason))
 }
 
-fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
+/// A page of the wrong status often says what is wrong.
+fn with_excerpt(probe: &HttpProbe, answer: &Answer, reason: String) -> String {
+    if probe.status.contains(&answer.status) {
+        return reason;
+    }
+    let excerpt: String = answer.body.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
+    if excerpt.is_empty() { reason } else { format!("{reason}: {excerpt}") }
+}
+
+/// Whether an answer is what a probe expects. Errors: what it is instead; nothing of the page.
+pub fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
     if !probe.status.contains(&answer.status) {
         let wanted = probe.status.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");
-        let excerpt: String = answer.body.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
-        return Err(format!("status {}, expected {wanted}: {excerpt}", answer.status));
+        let to = answer.location.as_deref().map(|location| location.split(['?', '#']).next().unwrap_or_default());
+        let to = to.map(|to| format!(" to {to}")).unwrap_or_default();
+        return Err(format!("status {}{to}, expected {wanted}", answer.status));
     }
     if let Some(expected) = &probe.redirect {
         match &answer.location {
@@ -117,6 +136,9 @@ fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
             Some(location) => return Err(format!("redirects to {location}, expected {expected}")),
             None => return Err(format!("does not redirect, expected {expected}")),
         }
+    }
+    if let Some(least) = probe.bytes_at_least.filter(|least| answer.body_bytes < *least) {
+        return Err(format!("the body has {} bytes, expected at least {least}", answer.body_bytes));
     }
     if let Some(missing) = probe.contains.iter().find(|text| !answer.body.contains(text.as_str())) {
         return Err(format!("the page does not contain {missing:?}"));
@@ -133,6 +155,10 @@ fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
             JsonExpectation::Equals(expected) => {
                 serde_json::from_str::<serde_json::Value>(expected).ok().as_ref() == found
             }
+            JsonExpectation::Between(lower, upper) => {
+                let number = found.and_then(serde_json::Value::as_f64);
+                number.is_some_and(|value| (*lower..=*upper).contains(&value))
+            }
             JsonExpectation::AtLeast(least) => {
                 found.and_then(serde_json::Value::as_f64).is_some_and(|value| value >= *least)
             }
@@ -141,6 +167,7 @@ fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
             let expected = match expectation {
                 JsonExpectation::Equals(expected) => expected.clone(),
                 JsonExpectation::AtLeast(least) => format!("at least {least}"),
+                JsonExpectation::Between(lower, upper) => format!("{lower} to {upper}"),
             };
             return Err(format!("{pointer} is {shown}, expected {expected}"));
         }
@@ -162,18 +189,23 @@ mod tests {
             status: vec![200],
             redirect: None,
             contains: Vec::new(),
+            bytes_at_least: None,
             json: Vec::new(),
         }
     }
 
     fn answer(status: u16, body: &str) -> Answer {
-        Answer { status, location: None, body: body.into() }
+        Answer { status, location: None, body: body.into(), body_bytes: body.len() as u64 }
     }
 
     #[test]
     fn a_wrong_status_is_told_with_what_the_page_says() {
-        let verdict = judge(&probe(), &answer(502, "<h1>Bad\n gateway</h1>"));
-        assert_eq!(verdict, Err("status 502, expected 200: <h1>Bad gateway</h1>".into()));
+        let page = answer(502, "<h1>Bad\n gateway</h1>");
+        let reason = judge(&probe(), &page).expect_err("not 200");
+        assert_eq!(reason, "status 502, expected 200");
+        assert_eq!(with_excerpt(&probe(), &page, reason), "status 502, expected 200: <h1>Bad gateway</h1>");
+        let redirect = Answer { location: Some("/login?next=/secret".into()), ..answer(302, "") };
+        assert_eq!(judge(&probe(), &redirect), Err("status 302 to /login, expected 200".into()));
     }
 
     #[test]
@@ -183,6 +215,17 @@ mod tests {
         assert_eq!(judge(&probe, &to("http://gitlab/users/sign_in")), Ok(()));
         assert!(judge(&probe, &to("/500")).is_err());
         assert!(judge(&probe, &answer(302, "")).is_err());
+    }
+
+    #[test]
+    fn a_body_that_is_too_small_or_a_number_out_of_range_does_not_pass() {
+        let tile = HttpProbe { bytes_at_least: Some(10), ..probe() };
+        assert_eq!(judge(&tile, &answer(200, "0123456789")), Ok(()));
+        let verdict = judge(&tile, &answer(200, "012"));
+        assert_eq!(verdict, Err("the body has 3 bytes, expected at least 10".into()));
+        let route = HttpProbe { json: vec![("/m".into(), JsonExpectation::Between(8e3, 9e3))], ..probe() };
+        assert_eq!(judge(&route, &answer(200, r#"{"m": 8500.5}"#)), Ok(()));
+        assert_eq!(judge(&route, &answer(200, r#"{"m": 1}"#)), Err("/m is 1, expected 8000 to 9000".into()));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! Connections are made anew for every probe: a pooled one could belong to a container of the past.
 
+mod client;
 mod http;
 mod sql;
 
@@ -18,7 +19,7 @@ use crate::domain::site::Site;
 use crate::engine::{ContainerHealth, ContainerState, Engine, EngineError, EngineHandle, LogRange};
 use crate::launch::Incarnation;
 
-pub use self::http::{Answer, HttpExchange, exchange};
+pub use self::http::{Answer, HttpExchange, exchange, innermost, judge, read};
 pub use self::sql::{FirstValue, SqlFailure, run_statement};
 
 /// What a probe found wrong.
@@ -92,14 +93,15 @@ impl Prober {
         }
     }
 
-    /// Runs all start-up probes of a site at once; the first failure in definition order is reported.
+    /// Runs probes of a site all at once; the first failure in definition order is reported.
     pub async fn round(
         &self,
+        probes: &[Probe],
         site: &Site,
         incarnation: &Incarnation,
         limit: Option<Duration>,
     ) -> Result<(), ProbeFailure> {
-        let probes = site.readiness.probes.iter().map(|probe| self.run(probe, site, incarnation, limit));
+        let probes = probes.iter().map(|probe| self.run(probe, site, incarnation, limit));
         futures_util::future::join_all(probes).await.into_iter().collect()
     }
 
@@ -117,7 +119,7 @@ impl Prober {
         loop {
             // A round is cut short by the deadline, never by less than a probe's own time-out before it.
             let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(10));
-            let Err(failure) = self.round(site, incarnation, Some(left)).await else {
+            let Err(failure) = self.round(&site.readiness.probes, site, incarnation, Some(left)).await else {
                 return Ok(());
             };
             waiting(&failure);
@@ -173,7 +175,9 @@ impl Prober {
             }
             ProbeKind::Sql { database, query, equals } => {
                 let database = site.databases.get(database).ok_or("the database is not declared")?;
-                let value = run_statement(database, incarnation, query).await.map_err(|error| error.to_string())?;
+                let value = run_statement(self.engine.as_ref(), database, incarnation, query)
+                    .await
+                    .map_err(|error| error.to_string())?;
                 match (equals, value) {
                     (Some(expected), Some(Some(found))) if found == *expected => Ok(()),
                     (Some(expected), found) => {

@@ -1,4 +1,4 @@
-//! Statements on a site's declared databases, over TCP to the instance.
+//! Statements on a site's declared databases, over TCP to the instance or through a client in the container.
 //!
 //! The definition's author wrote these statements for their own site; they are not an agent's. Reading state on behalf of
 //! checks, with read-only accounts and transactions, is the locators' work.
@@ -9,7 +9,9 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
 
-use crate::domain::site::{Database, DatabaseEngine};
+use super::client;
+use crate::domain::site::{Database, DatabaseAccess, DatabaseEngine};
+use crate::engine::Engine;
 use crate::launch::Incarnation;
 
 /// Why a statement failed.
@@ -28,10 +30,16 @@ pub type FirstValue = Option<Option<String>>;
 
 /// Runs a statement and returns the first column of its first row.
 pub async fn run_statement(
+    engine: &dyn Engine,
     database: &Database,
     incarnation: &Incarnation,
     statement: &str,
 ) -> Result<FirstValue, SqlFailure> {
+    if let DatabaseAccess::Client { program } = &database.access {
+        let missing = || SqlFailure::NoAddress(database.service.to_string());
+        let container = incarnation.containers.get(&database.service).ok_or_else(missing)?;
+        return client::run_statement(engine, container, database, program, statement).await;
+    }
     let socket = incarnation
         .socket(&database.service, database.port)
         .ok_or_else(|| SqlFailure::NoAddress(database.service.to_string()))?;

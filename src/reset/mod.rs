@@ -109,7 +109,8 @@ impl AnyStrategy {
     /// The strategy of that name.
     pub fn named(name: ResetStrategyName) -> Self {
         match name {
-            ResetStrategyName::Recreate => Self::Recreate(Recreate),
+            // A site that is kept and has failed all the same is made anew like any other.
+            ResetStrategyName::Recreate | ResetStrategyName::Keep => Self::Recreate(Recreate),
         }
     }
 }

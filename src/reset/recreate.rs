@@ -26,7 +26,13 @@ impl ResetStrategy for Recreate {
             except: Some(blueprint.ownership.generation),
         };
         let remove = stages.time("remove", launch::remove(*engine, old));
-        let (removed, made) = tokio::join!(remove, make(context));
+        let (removed, made) = if blueprint.site.writes_host_data() {
+            // Two servers on one data folder would destroy it.
+            remove.await.map_err(ResetError::Remove)?;
+            (Ok(()), make(context).await)
+        } else {
+            tokio::join!(remove, make(context))
+        };
         let incarnation = match made {
             // A site that filled the disk was in the way of its own successor. Now it is gone.
             Err(error) if is_for_want_of_space(&error) && removed.is_ok() => {

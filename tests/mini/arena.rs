@@ -23,7 +23,15 @@ pub struct Arena {
 impl Arena {
     /// Brings the named sites up, all if none is named.
     pub fn up(sites: &[&str]) -> Self {
+        Self::up_edited(sites, |definition| definition)
+    }
+
+    /// The same by an environment file that the test has changed.
+    pub fn up_edited(sites: &[&str], edit: impl FnOnce(String) -> String) -> Self {
         let mut arena = Self { root: copy_definition(), state: folder(), status: Value::Null };
+        let file = arena.root.path().join("environments/mini.yaml");
+        let definition = std::fs::read_to_string(&file).expect("the definition");
+        std::fs::write(&file, edit(definition)).expect("the definition");
         let mut args = vec!["up", "mini"];
         args.extend(sites);
         // The first builds the images; the others find them.
@@ -71,10 +79,29 @@ impl Arena {
 
     /// Runs a command in the site's present container.
     pub fn exec(&self, site: &str, command: &[&str]) -> String {
-        let status = self.json(&["status", "--json"]);
-        let container = Self::site(&status, site)["containers"][0]["id"].as_str().expect("a container").to_owned();
-        let output = Command::new("docker").args(["exec", &container]).args(command).output().expect("docker runs");
+        self.exec_in(site, site, command)
+    }
+
+    /// Runs a command in the present container of one service of a site.
+    pub fn exec_in(&self, site: &str, service: &str, command: &[&str]) -> String {
+        // Whatever the exit code: the container is there while a probe on a busy machine runs late.
+        let status = serde_json::from_slice(&self.arenad(&["status", "--json"]).stdout).expect("JSON");
+        let containers = Self::site(&status, site)["containers"].as_array().expect("containers").clone();
+        let container = containers.iter().find(|container| container["service"] == service).expect("the service runs");
+        let id = container["id"].as_str().expect("a container");
+        let output = Command::new("docker").args(["exec", id]).args(command).output().expect("docker runs");
         assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Runs a script in a fresh container of the site's image, which has no network.
+    pub fn run(&self, site: &str, script: &str) -> String {
+        let image = self.image(site);
+        let output = Command::new("docker")
+            .args(["run", "--rm", "--network", "none", &image, "sh", "-c", script])
+            .output()
+            .expect("docker runs");
+        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 

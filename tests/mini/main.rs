@@ -3,12 +3,18 @@
 //! The tests work on a copy of the definition with ports of its own, so a mini environment that is up goes on undisturbed;
 //! the images are shared with it.
 
+mod accounts;
 mod arena;
 #[path = "../support/browser.rs"]
 mod browser;
+mod forge;
+mod forum;
 mod hammer;
+mod homepage;
+mod map;
 mod shop;
 mod shop_browsed;
+mod turkle;
 mod wiki;
 
 use std::process::Command;

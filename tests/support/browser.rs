@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use chromiumoxide::browser::{Browser as Chromium, BrowserConfig};
 use chromiumoxide::cdp::browser_protocol::input::InsertTextParams;
+use chromiumoxide::cdp::browser_protocol::page::{EventJavascriptDialogOpening, HandleJavaScriptDialogParams};
 use chromiumoxide::cdp::browser_protocol::target::{CreateBrowserContextParams, CreateTargetParams};
 use chromiumoxide::page::ScreenshotParams;
 use futures_util::StreamExt;
@@ -54,7 +55,16 @@ impl Browser {
         let context =
             self.chromium.create_browser_context(CreateBrowserContextParams::default()).await.expect("a context");
         let blank = CreateTargetParams::builder().url("about:blank").browser_context_id(context).build();
-        let page = Page { tab: self.chromium.new_page(blank.expect("a target")).await.expect("a page") };
+        let tab = self.chromium.new_page(blank.expect("a target")).await.expect("a page");
+        // "Are you sure?" is answered with yes: an open dialog stops everything else on the page.
+        let mut dialogs = tab.event_listener::<EventJavascriptDialogOpening>().await.expect("the page's events");
+        let asked = tab.clone();
+        tokio::spawn(async move {
+            while dialogs.next().await.is_some() {
+                let _ = asked.execute(HandleJavaScriptDialogParams::new(true)).await;
+            }
+        });
+        let page = Page { tab };
         page.open(url).await;
         page
     }
@@ -142,12 +152,21 @@ impl Page {
         .await;
     }
 
-    /// Clicks on an element with the mouse.
+    /// Clicks on an element with the mouse, once the page is complete and the element has come to rest: a script that
+    /// rearranges the page would move it away from under the pointer.
     pub async fn click(&self, css: &str) {
         self.wait_for(css).await;
+        let resting = format!(
+            "(() => {{ const box = document.querySelector({})?.getBoundingClientRect(); const at = box && `${{box.x}} ${{box.y}}`; \
+             const rests = at === window.arenadLast; window.arenadLast = at; return !!at && rests && document.readyState === 'complete' }})()",
+            json!(css)
+        );
+        self.wait_until(&format!("resting {css}"), &resting).await;
         let element = self.tab.find_element(css).await.unwrap_or_else(|error| panic!("{css}: {error}"));
-        if let Err(error) = element.click().await {
-            panic!("click on {css}: {error}");
+        match tokio::time::timeout(PATIENCE, element.click()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => panic!("click on {css}: {error}"),
+            Err(_) => panic!("click on {css}: the page has not answered within {PATIENCE:?}"),
         }
     }
 

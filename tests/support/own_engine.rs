@@ -26,11 +26,18 @@ pub struct OwnEngine {
     /// Their first process.
     first: i32,
     dockerd: Option<Child>,
+    /// What dockerd is told besides.
+    options: Vec<String>,
 }
 
 impl OwnEngine {
     /// Makes disk and namespaces, and starts dockerd.
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// The same with further options of dockerd.
+    pub fn start_with(options: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let disk = folder.path().join("disk");
         File::create(&disk).and_then(|file| file.set_len(DISK_BYTES)).expect("a disk");
@@ -49,7 +56,8 @@ impl OwnEngine {
             let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
             (name == "cat\n").then_some(pid)
         });
-        let mut engine = Self { folder, keeper, first, dockerd: None };
+        let options = options.iter().map(ToString::to_string).collect();
+        let mut engine = Self { folder, keeper, first, dockerd: None, options };
         let data = engine.folder.path().join("data");
         std::fs::create_dir(&data).expect("a folder");
         engine.within(&["ip", "link", "set", "lo", "up"]);
@@ -115,6 +123,7 @@ impl OwnEngine {
                 "--containerd-plugins-namespace",
                 &format!("{namespace}-plugins"),
             ])
+            .args(&self.options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

@@ -139,7 +139,13 @@ impl World {
         world
     }
 
-    fn new(label: &str, toy: &str, engine: Engine, prefix: Vec<String>) -> Self {
+    /// A project folder without any definition, on the machine's engine.
+    #[allow(dead_code, reason = "for tests that bring their own definitions")]
+    pub fn bare(label: &str) -> Self {
+        Self::empty(label, Engine::of_the_machine(), Vec::new())
+    }
+
+    fn empty(label: &str, engine: Engine, prefix: Vec<String>) -> Self {
         let world = Self {
             name: format!("t{}-{label}", std::process::id()),
             port: free_port(),
@@ -149,10 +155,15 @@ impl World {
             folder: tempfile::tempdir().expect("a folder"),
             commands: std::cell::Cell::new(0),
         };
-        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
         for folder in ["environments", "compose", "said"] {
             std::fs::create_dir_all(world.folder.path().join(folder)).expect("a folder");
         }
+        world
+    }
+
+    fn new(label: &str, toy: &str, engine: Engine, prefix: Vec<String>) -> Self {
+        let world = Self::empty(label, engine, prefix);
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
         let toy_folder = world.folder.path().join("compose/toy");
         copy(&fixtures.join("toy"), &toy_folder);
         install_busybox(&toy_folder.join("root/bin"));
@@ -406,7 +417,7 @@ pub fn free_port() -> u16 {
 }
 
 /// One program under many names.
-fn install_busybox(folder: &Path) {
+pub fn install_busybox(folder: &Path) {
     std::fs::create_dir_all(folder).expect("a folder");
     let program = folder.join("busybox");
     std::fs::copy("/bin/busybox", &program).expect("a static busybox; scripts/test-tools.sh installs it");
@@ -417,7 +428,8 @@ fn install_busybox(folder: &Path) {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a folder.
+pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");
     for entry in std::fs::read_dir(from).expect("a folder").flatten() {
         let target = to.join(entry.file_name());

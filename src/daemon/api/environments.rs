@@ -37,13 +37,14 @@ pub(super) async fn up(
         dotenv: request.dotenv.map(text),
         variables: request.variables,
     };
-    let begun = api.environments.up(stored, &request.sites).await?;
+    let begun = api.environments.up(stored, &request.sites, request.force).await?;
     let mut operations = Vec::new();
-    for (handle, ticket) in begun {
+    for (handle, ticket) in begun.operations {
         let entry = api.operations.remember("up", handle.id.clone(), ticket);
         operations.push(shown(&api, &entry, None).await?);
     }
-    Ok((StatusCode::ACCEPTED, Json(Accepted { operations })))
+    let warnings = begun.warnings.iter().map(Into::into).collect();
+    Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings })))
 }
 
 /// `POST /v1/environments/{environment}/resets`
@@ -59,7 +60,7 @@ pub(super) async fn reset(
         let entry = api.operations.remember("reset", handle.id.clone(), ticket);
         operations.push(shown(&api, &entry, None).await?);
     }
-    Ok((StatusCode::ACCEPTED, Json(Accepted { operations })))
+    Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))
 }
 
 /// `POST /v1/environments/{environment}/down`; answers when it is done.

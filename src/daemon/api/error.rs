@@ -117,7 +117,8 @@ impl From<BaselineError> for ApiError {
             | BaselineError::Start { .. }
             | BaselineError::NotReady { .. }
             | BaselineError::Step { .. }
-            | BaselineError::NotClean { .. } => Self::new(StatusCode::BAD_GATEWAY, "baseline", detail),
+            | BaselineError::NotClean { .. }
+            | BaselineError::NoData { .. } => Self::new(StatusCode::BAD_GATEWAY, "baseline", detail),
         }
     }
 }
@@ -133,6 +134,11 @@ impl From<EnvironmentError> for ApiError {
             EnvironmentError::UnknownSite { .. } => Self::new(StatusCode::NOT_FOUND, "unknown_site", detail),
             EnvironmentError::PortsTaken(_) => Self::new(StatusCode::CONFLICT, "ports_taken", detail)
                 .hint("stop what holds them, or change `public.port` of the sites"),
+            EnvironmentError::DoesNotFit(findings) => {
+                let cures: Vec<&str> = findings.iter().filter_map(|finding| finding.cure.as_deref()).collect();
+                Self::new(StatusCode::CONFLICT, "does_not_fit", detail)
+                    .hint(format!("{}; or `arenad up --force` to try all the same", cures.join("; ")))
+            }
             EnvironmentError::StillUp(_) => {
                 Self::new(StatusCode::CONFLICT, "still_up", detail).hint("take it down first with `arenad down`")
             }

@@ -2,9 +2,11 @@
 //!
 //! The Unix socket is open to whoever may open the file; TCP, where it was asked for, wants a bearer token.
 
+mod accounts;
 mod environments;
 mod error;
 mod events;
+mod health;
 mod logs;
 mod operations;
 mod snapshots;
@@ -52,10 +54,13 @@ pub fn router(api: Arc<Api>) -> Router {
     Router::new()
         .route("/v1/version", get(status::version))
         .route("/v1/status", get(status::status))
+        .route("/v1/health", get(health::health))
         .route("/v1/shutdown", post(status::shutdown))
         .route("/v1/environments/{environment}", put(environments::up))
         .route("/v1/environments/{environment}/down", post(environments::down))
         .route("/v1/environments/{environment}/resets", post(environments::reset))
+        .route("/v1/environments/{environment}/sites/{site}/accounts", get(accounts::list))
+        .route("/v1/environments/{environment}/sites/{site}/accounts/{account}/login", post(accounts::log_in))
         .route("/v1/environments/{environment}/sites/{site}/logs", get(logs::logs))
         .route("/v1/environments/{environment}/sites/{site}/snapshots", post(snapshots::take))
         .route("/v1/purge", post(environments::purge))

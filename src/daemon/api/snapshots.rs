@@ -67,7 +67,7 @@ pub(super) async fn take(
         let entry = api.operations.remember("snapshot", handle.id.clone(), ticket);
         operations.push(operations::shown(&api, &entry, None).await?);
     }
-    Ok((StatusCode::ACCEPTED, Json(Accepted { operations })))
+    Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))
 }
 
 /// `DELETE /v1/snapshots/{id}`, by id, by the beginning of an id, or by name.

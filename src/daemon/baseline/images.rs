@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use super::context::{self, ContextError};
+use crate::daemon::turns::Bound;
 use crate::domain::site::{BuildSpec, ServiceSpec};
 use crate::engine::{Engine, EngineError, Image, ImageBuild, labels};
 use crate::probes::describe;
@@ -24,6 +25,14 @@ pub enum ImageError {
     /// The engine could not look up, build or pull it.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// It comes from an archive, and nobody has loaded it.
+    #[error("find image {reference}: it is loaded from the archive {archive}, not pulled")]
+    NotLoaded {
+        /// The image.
+        reference: String,
+        /// The archive.
+        archive: String,
+    },
     /// It was pulled and is still not there.
     #[error("find image {0} after pulling it")]
     Vanished(String),
@@ -39,9 +48,11 @@ pub struct Images {
 impl Images {
     /// Returns the service's image, building or pulling it first if need be. `stage` is told what is going on. What is
     /// built bears the installation's label, so that a purge leaves alone what another installation has built.
+    /// Who waits for another's build of the same image takes no turn meanwhile: other images are built beside it.
     pub async fn provide(
         &self,
         engine: &dyn Engine,
+        turns: &Bound,
         installation: &str,
         service: &ServiceSpec,
         stage: &(dyn Fn(&str) + Send + Sync),
@@ -53,26 +64,33 @@ impl Images {
         stage(&format!("image {}", service.image));
         let _turn = lock.lock().await;
         match &service.build {
-            Some(build) => built(engine, installation, &service.image, build, stage).await,
-            None => pulled(engine, &service.image, stage).await,
+            Some(build) => built(engine, turns, installation, &service.image, build, stage).await,
+            None => pulled(engine, turns, service, stage).await,
         }
     }
 }
 
 async fn pulled(
     engine: &dyn Engine,
-    reference: &str,
+    turns: &Bound,
+    service: &ServiceSpec,
     stage: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Image, ImageError> {
+    let reference = &service.image;
     if let Some(image) = engine.image(reference).await? {
         return Ok(image);
     }
+    if let Some(archive) = &service.archive {
+        return Err(ImageError::NotLoaded { reference: reference.clone(), archive: archive.clone() });
+    }
+    let _turn = turns.turn(stage).await;
     engine.pull(reference, &|line| stage(&format!("pulling {reference}: {line}"))).await?;
     engine.image(reference).await?.ok_or_else(|| ImageError::Vanished(reference.to_owned()))
 }
 
 async fn built(
     engine: &dyn Engine,
+    turns: &Bound,
     installation: &str,
     tag: &str,
     build: &BuildSpec,
@@ -105,6 +123,7 @@ async fn built(
             (labels::INSTALLATION.to_owned(), installation.to_owned()),
         ]),
     };
+    let _turn = turns.turn(stage).await;
     let built = engine.build(spec, &|line| stage(&format!("building {tag}: {line}"))).await?;
     // The image that had the tag until now has no name any more, and would lie there for ever.
     if let Some(before) = before.filter(|before| before.id != built.id)

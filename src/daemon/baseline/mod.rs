@@ -10,6 +10,7 @@ pub mod snapshot;
 pub mod steps;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
@@ -20,7 +21,7 @@ use super::store::{StoreError, StoredSnapshot};
 use crate::domain::hex::hex;
 use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
-use crate::domain::site::Site;
+use crate::domain::site::{MountSpec, ServiceSpec, Site};
 use crate::engine::labels::{self, Ownership};
 use crate::engine::{EngineError, Image};
 use crate::launch::{self, Blueprint, Incarnation, LaunchError, Remains, SavedVolumes};
@@ -56,6 +57,14 @@ pub enum BaselineError {
         reason: String,
         /// The last lines of the containers' logs.
         log: String,
+    },
+    /// Data that a service mounts is not there: the definition says where it comes from, nobody has fetched it.
+    #[error("find the data {path}, which {service} mounts")]
+    NoData {
+        /// The service.
+        service: ServiceName,
+        /// The file or folder.
+        path: PathBuf,
     },
     /// The containers could not be started, or ended at once.
     #[error("start the site from its images: {reason}{log}")]
@@ -98,11 +107,17 @@ pub async fn provide(
     site: &Site,
     stage: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<StoredSnapshot, BaselineError> {
+    // Before any image is pulled: what is missing here takes people longer than anything below.
+    for service in &site.services {
+        if let Some(path) = missing_data(service) {
+            return Err(BaselineError::NoData { service: service.name.clone(), path });
+        }
+    }
     let mut images = BTreeMap::new();
     for service in &site.services {
         let image = shared
             .images
-            .provide(shared.engine.as_ref(), &shared.installation, service, stage)
+            .provide(shared.engine.as_ref(), &shared.turns.builds, &shared.installation, service, stage)
             .await
             .map_err(|cause| BaselineError::Image { service: service.name.clone(), cause })?;
         images.insert(service.name.clone(), image);
@@ -113,6 +128,7 @@ pub async fn provide(
     {
         return Ok(found);
     }
+    let _turn = shared.turns.boots.turn(stage).await;
     // What an earlier attempt left would be in the way of this one's names.
     let remains =
         Remains { installation: &shared.installation, instance: id, role: labels::ROLE_BUILDER, except: None };
@@ -122,6 +138,14 @@ pub async fn provide(
     let made = made?;
     removed?;
     Ok(made)
+}
+
+/// What a service mounts that is not there. Validation lets only data pass that is fetched on its own.
+fn missing_data(service: &ServiceSpec) -> Option<PathBuf> {
+    service.mounts.iter().find_map(|mount| match mount {
+        MountSpec::Bind { source, .. } | MountSpec::Data { source, .. } if !source.exists() => Some(source.clone()),
+        MountSpec::Bind { .. } | MountSpec::Data { .. } | MountSpec::Volume { .. } | MountSpec::Tmpfs { .. } => None,
+    })
 }
 
 /// What a baseline depends on: the definition's relevant parts and the images' ids.

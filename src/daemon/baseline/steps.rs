@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::site::{ConfigureAction, ConfigureStep, ExecStep, HttpStep, Site};
+use crate::domain::site::{ConfigureAction, ConfigureStep, ExecStep, HttpStep, Site, Unless};
 use crate::engine::Engine;
 use crate::launch::Incarnation;
 use crate::probes::{HttpExchange, Prober, describe, exchange, run_statement};
@@ -20,6 +20,11 @@ pub async fn configure(
     incarnation: &Incarnation,
     step: &ConfigureStep,
 ) -> Result<(), String> {
+    if let Some(unless) = &step.unless
+        && passes(prober, site, incarnation, unless).await?
+    {
+        return Ok(());
+    }
     let deadline = Instant::now() + step.retry_for;
     loop {
         let outcome = match &step.action {
@@ -27,7 +32,8 @@ pub async fn configure(
             ConfigureAction::Http(step) => http(prober, incarnation, step).await,
             ConfigureAction::Sql { database, statement } => match site.databases.get(database) {
                 Some(database) => {
-                    run_statement(database, incarnation, statement).await.map(drop).map_err(|error| error.to_string())
+                    let done = run_statement(engine, database, incarnation, statement).await;
+                    done.map(drop).map_err(|error| error.to_string())
                 }
                 None => Err(format!("database {database} is not declared")),
             },
@@ -42,6 +48,21 @@ pub async fn configure(
             }
             outcome => return outcome,
         }
+    }
+}
+
+/// Whether a step's probe passes in time; an error if a container ends meanwhile.
+async fn passes(prober: &Prober, site: &Site, incarnation: &Incarnation, unless: &Unless) -> Result<bool, String> {
+    let deadline = Instant::now() + unless.within;
+    loop {
+        let Err(failure) = prober.run(&unless.probe, site, incarnation, None).await else {
+            return Ok(true);
+        };
+        prober.still_running(site, incarnation).await.map_err(|ended| format!("{ended}; {failure}"))?;
+        if Instant::now() >= deadline {
+            return Ok(false);
+        }
+        tokio::time::sleep(RETRY_PAUSE).await;
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::trouble::{self, Failure};
+use super::watch::Watch;
 use super::{AskError, Outcome, Report};
 use crate::daemon::baseline::{self, snapshot};
 use crate::daemon::gateway::{Route, Target};
@@ -17,7 +18,7 @@ use crate::daemon::shared::Shared;
 use crate::daemon::store::{StageTime, StoredInstance, StoredSnapshot};
 use crate::domain::instance::{InstanceEvent, InstanceId, InstanceState};
 use crate::domain::request_queue::Request;
-use crate::domain::site::Site;
+use crate::domain::site::{ResetStrategyName, Site};
 use crate::engine::labels::{self, Ownership};
 use crate::launch::{self, Blueprint, Incarnation, LaunchError, Remains};
 use crate::probes::ProbeFailure;
@@ -39,13 +40,17 @@ pub(super) struct Core {
     pub(super) incarnation: Option<Incarnation>,
     pub(super) snapshot: Option<StoredSnapshot>,
     stored: Option<StoredInstance>,
-    /// Rounds of probes failed in a row since the last that passed.
-    pub(super) misses: u32,
+    pub(super) watch: Watch,
 }
 
 /// Ends an operation that was superseded, between two awaits.
 async fn unless<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, Failure> {
     cancel.run_until_cancelled(work).await.ok_or(Failure::Superseded)
+}
+
+/// Tells readers of the report what is being done.
+fn tell(report: &channel::Sender<Report>, stage: &str) {
+    report.send_modify(|report| report.stage = Some(stage.to_owned()));
 }
 
 impl Core {
@@ -68,7 +73,7 @@ impl Core {
             last_passed: None,
         };
         let report = channel::channel(report).0;
-        Self { shared, id, site, route, report, incarnation: None, snapshot: None, stored, misses: 0 }
+        Self { shared, id, site, route, report, incarnation: None, snapshot: None, stored, watch: Watch::new() }
     }
 
     pub(super) fn subscribe(&self) -> channel::Receiver<Report> {
@@ -103,16 +108,21 @@ impl Core {
                 return;
             }
         };
+        // Another reason for the same state does not make it begin anew.
+        let since = if state.name() == next.name() { self.report.borrow().since } else { Timestamp::now() };
         // The row first: whoever has seen a reset begin finds it completed after a crash.
-        if let Err(error) = self.shared.store.save_state(&self.id, &next).await {
+        if let Err(error) = self.shared.store.save_state(&self.id, &next, since).await {
             tracing::error!(instance.id = %self.id, error = crate::probes::describe(&error), "state not stored");
         }
         self.report.send_modify(|report| {
             report.state = next.clone();
-            report.since = Timestamp::now();
+            report.since = since;
             report.stage = None;
             report.waiting_for = None;
         });
+        if !next.serves() {
+            self.watch.end();
+        }
         if state.name() != next.name() {
             let because = next.trouble().map(|trouble| format!(": {}", trouble.reason)).unwrap_or_default();
             let message = format!("{} is {}{because}", self.id, next.name());
@@ -130,6 +140,8 @@ impl Core {
         cancel: &CancellationToken,
     ) -> Outcome {
         let begun = Instant::now();
+        // Nobody would hear them end before the operation does, and then they would be of the past.
+        self.watch.drop_rounds();
         let result = match request {
             Request::Up => self.up(cancel).await,
             Request::Reset => self.reset(operation, begun, cancel).await,
@@ -161,7 +173,7 @@ impl Core {
 
     /// Makes the instance ready, from its baseline, unless it already is.
     async fn up(&mut self, cancel: &CancellationToken) -> Result<(), Failure> {
-        let serving = matches!(self.state(), InstanceState::Ready | InstanceState::Unhealthy(_));
+        let serving = self.state().serves();
         if !serving {
             self.enter(InstanceEvent::UpRequested).await;
             self.route.refuse(format!("{} is starting", self.site.name), RETRY_AFTER);
@@ -185,8 +197,25 @@ impl Core {
         Ok(())
     }
 
+    /// Whether there is nothing to bring back: nobody can write to a site that is kept, and its probes say that it is well.
+    async fn is_kept(&self) -> bool {
+        let Some(incarnation) = self.incarnation.as_ref() else {
+            return false;
+        };
+        self.site.reset.strategy == ResetStrategyName::Keep
+            && self.shared.prober.round(&self.site.readiness.probes, &self.site, incarnation, None).await.is_ok()
+    }
+
     /// Brings the instance back to its snapshot.
     async fn reset(&mut self, operation: &str, begun: Instant, cancel: &CancellationToken) -> Result<(), Failure> {
+        if unless(cancel, self.is_kept()).await? {
+            self.shared.store.begin_reset(operation, &self.id, "keep").await?;
+            let duration_ms = begun.elapsed().as_secs_f64() * 1e3;
+            self.shared.store.end_reset(operation, "done", None, duration_ms, &[]).await?;
+            let message = format!("{} was left as it is: it is only read, and ready", self.id);
+            self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
+            return Ok(());
+        }
         // First of all: from here on nothing that a client writes can be acknowledged and then lost.
         self.route.hold(format!("{} is being reset", self.site.name));
         let strategy = AnyStrategy::named(self.site.reset.strategy);
@@ -231,13 +260,7 @@ impl Core {
 
     /// Provides images and baseline.
     async fn prepare(&self) -> Result<StoredSnapshot, Failure> {
-        let report = &self.report;
-        let stage = |text: &str| {
-            report.send_modify(|report| report.stage = Some(text.to_owned()));
-        };
-        stage("waiting for its turn");
-        let _turn = self.shared.boots.acquire().await.map_err(|_| Failure::Superseded)?;
-        Ok(baseline::provide(&self.shared, &self.id, &self.site, &stage).await?)
+        Ok(baseline::provide(&self.shared, &self.id, &self.site, &|text: &str| tell(&self.report, text)).await?)
     }
 
     fn remains(&self, except: Option<u64>) -> Remains<'_> {
@@ -261,7 +284,8 @@ impl Core {
             return Ok(false);
         };
         let deadline = Instant::now() + ADOPTION_PATIENCE;
-        while let Err(failure) = self.shared.prober.round(&self.site, &incarnation, None).await {
+        let probes = &self.site.readiness.probes;
+        while let Err(failure) = self.shared.prober.round(probes, &self.site, &incarnation, None).await {
             self.report.send_modify(|report| report.waiting_for = Some(failure.to_string()));
             if Instant::now() >= deadline || self.shared.prober.still_running(&self.site, &incarnation).await.is_err() {
                 return Ok(false);
@@ -278,14 +302,14 @@ impl Core {
             return Err(Failure::Superseded);
         };
         let shared = self.shared.clone();
-        let _turn = shared.boots.acquire().await.map_err(|_| Failure::Superseded)?;
+        let report = &self.report;
+        let stage = |text: &str| tell(report, text);
+        let _turn = stages.time("wait", shared.turns.boots.turn(&stage)).await;
         let generation = self.shared.store.next_generation(&self.id, &snapshot.id).await?;
         self.report.send_modify(|report| {
             report.generation = generation;
             report.snapshot = Some(snapshot.id.clone());
         });
-        let report = &self.report;
-        let stage = |text: &str| report.send_modify(|report| report.stage = Some(text.to_owned()));
         let waiting = |failure: &ProbeFailure| {
             report.send_modify(|report| report.waiting_for = Some(failure.to_string()));
         };
@@ -320,13 +344,13 @@ impl Core {
     /// Lets traffic in. Everything before this line was invisible to clients.
     async fn serve(&mut self, incarnation: Incarnation, stages: &Stages) {
         let begun = Instant::now();
-        self.misses = 0;
         self.incarnation = Some(incarnation);
         self.show_containers();
         self.route_to_current();
         stages.note("switch", begun.elapsed());
         self.report.send_modify(|report| report.last_passed = Some(Timestamp::now()));
         self.enter(InstanceEvent::ProbesPassed).await;
+        self.begin_watch();
     }
 
     /// Points the gateway at the present containers.
@@ -383,16 +407,18 @@ impl Core {
         let Some(mut incarnation) = self.incarnation.clone() else {
             return Err(Failure::Superseded);
         };
+        let shared = self.shared.clone();
+        // It boots again afterwards. Traffic is held from when the turn has come, not while others boot.
+        let _turn = unless(cancel, shared.turns.boots.turn(&|text: &str| tell(&self.report, text))).await?;
         self.route.hold(format!("a snapshot of {} is being taken", self.site.name));
         self.enter(InstanceEvent::ResetRequested).await;
-        let shared = self.shared.clone();
         let work = async {
-            self.report.send_modify(|report| report.stage = Some("stopping cleanly".to_owned()));
+            tell(&self.report, "stopping cleanly");
             snapshot::stop_cleanly(&shared, &self.site, &incarnation).await?;
-            self.report.send_modify(|report| report.stage = Some("taking the snapshot".to_owned()));
+            tell(&self.report, "taking the snapshot");
             let purpose = snapshot::Purpose::Named { name: name.to_owned() };
             let taken = snapshot::store(&shared, &self.id, &self.site, &incarnation, purpose).await?;
-            self.report.send_modify(|report| report.stage = Some("starting again".to_owned()));
+            tell(&self.report, "starting again");
             let deadline = Instant::now() + self.site.readiness.timeout;
             let engine = shared.engine.as_ref();
             launch::start(engine, &self.site, &mut incarnation, deadline).await.map_err(ResetError::Launch)?;

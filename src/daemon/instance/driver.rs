@@ -75,11 +75,14 @@ impl Driver {
                 let message = tokio::select! {
                     () = self.shutdown.cancelled() => break,
                     message = self.messages.recv() => message,
-                    () = self.core.watch() => continue,
+                    round = self.core.next_round() => {
+                        self.core.judge(round).await;
+                        continue;
+                    }
                 };
                 match message {
                     Some(Message::Ask { request, name, reply }) => self.admit(request, name, reply, None),
-                    Some(Message::Engine(event)) => self.core.heard(&event).await,
+                    Some(Message::Engine(event)) => self.core.heard(&event),
                     None => break,
                 }
                 continue;

@@ -5,6 +5,7 @@
 
 mod core;
 mod driver;
+mod round;
 mod trouble;
 mod watch;
 

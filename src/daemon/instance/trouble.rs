@@ -51,6 +51,11 @@ pub(super) fn hint(reason: &str, id: &InstanceId) -> String {
         format!("`docker unpause` the container, or `arenad reset {site}`")
     } else if has("killed for want of memory") {
         format!("raise `mem_limit` of the service in the Compose file or free memory, then `arenad reset {site}`")
+    } else if has("loaded from the archive") || has("find the data") {
+        let environment = &id.environment;
+        format!(
+            "`arenad images pull {environment} {site}` fetches it; `arenad images load {environment} --from FILE|DIR` takes one that is there"
+        )
     } else if has("pull access denied") || has("pull image") || has("manifest unknown") {
         "build the base image with `scripts/base-image.sh`, or load the image with `docker load`".to_owned()
     } else if has("make the baseline") {

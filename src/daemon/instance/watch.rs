@@ -1,122 +1,177 @@
-//! Watching a serving instance: the readiness probes again and again, and the engine's word on its containers.
+//! Watching a serving instance: rounds of shallow and deep probes on their schedules, and the engine's events.
 //!
-//! A container that has ended or is paused makes the instance unhealthy at once and closes its route; a probe that fails
-//! while the containers run must fail `health.failures` times in a row, and traffic goes on, because a site that is slow
-//! under load is still the site that an episode is using.
+//! ```text
+//!   ready ──► vigils (domain::health): which round is due when ──► rounds, at most one of each depth at a time
+//!     ▲                          ▲                                      │
+//!     └── state, route ◄─────────┴──────────────── judge ◄──────────────┘
+//! ```
+//! A container that has ended or is paused makes the instance unhealthy at once and closes its route; probes that fail
+//! while the containers run must do so as often in a row as the definition says, and traffic goes on, because a site that
+//! is slow under load is still the site that an episode is using. An instance that does not serve is not watched.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::core::Core;
+use super::round::{self, Round, Sight};
 use super::trouble;
+use crate::daemon::health_log::NewRound;
+use crate::domain::health::{Depth, Moment, Vigils};
 use crate::domain::instance::{InstanceEvent, InstanceState, Trouble};
-use crate::engine::{ContainerState, EngineEvent};
-use crate::probes::describe;
+use crate::engine::EngineEvent;
 
-/// After a first miss the next look comes sooner: it decides.
-const SECOND_LOOK: Duration = Duration::from_secs(1);
+/// What an instance is watched with.
+pub(super) struct Watch {
+    /// Where the clock that only goes forward began.
+    began: Instant,
+    /// What is due when; none while the instance does not serve.
+    vigils: Option<Vigils>,
+    /// The rounds that are running, as tasks that end with their handles. They go on when the driver turns to a message
+    /// in between: a probe that runs a command causes events of the engine itself.
+    rounds: [Option<AbortOnDropHandle<Round>>; 2],
+    /// Whether the route was closed because a container did not run.
+    is_cut: bool,
+}
 
-/// What a look at a serving instance shows.
-enum Sight {
-    Fine,
-    /// The probes fail, the containers run.
-    Missed(String),
-    /// A container does not run.
-    Gone(String),
+impl Watch {
+    pub(super) fn new() -> Self {
+        Self { began: Instant::now(), vigils: None, rounds: [None, None], is_cut: false }
+    }
+
+    fn now(&self) -> Moment {
+        Moment { uptime: self.began.elapsed(), wall: Timestamp::now() }
+    }
+
+    /// Gives up the rounds that are running; they are due again.
+    pub(super) fn drop_rounds(&mut self) {
+        self.rounds = [None, None];
+    }
+
+    /// The instance does not serve any more.
+    pub(super) fn end(&mut self) {
+        self.drop_rounds();
+        self.vigils = None;
+    }
+
+    fn slot(&mut self, depth: Depth) -> &mut Option<AbortOnDropHandle<Round>> {
+        let [shallow, deep] = &mut self.rounds;
+        match depth {
+            Depth::Shallow => shallow,
+            Depth::Deep => deep,
+        }
+    }
+}
+
+/// Waits for a round that is running; without one, for ever.
+async fn ended(slot: &mut Option<AbortOnDropHandle<Round>>, depth: Depth) -> Round {
+    let Some(running) = slot else { return std::future::pending().await };
+    let round = running.await;
+    *slot = None;
+    // A round that panicked is one that failed: it must not begin anew at once, over and over.
+    round.unwrap_or_else(|error| Round::broken_off(depth, &error))
 }
 
 impl Core {
-    /// Waits for the next look's time, looks, and moves the state. Never returns for an instance that does not serve.
-    /// May be dropped at any await: what it knows is in `misses` and the state.
-    pub(super) async fn watch(&mut self) {
-        if !matches!(self.state(), InstanceState::Ready | InstanceState::Unhealthy(_)) {
-            return std::future::pending().await;
-        }
-        let pause = if self.misses == 0 { self.site.health.interval } else { SECOND_LOOK };
-        tokio::time::sleep(pause).await;
-        self.look().await;
+    /// The instance serves from now on, having passed its start-up probes.
+    pub(super) fn begin_watch(&mut self) {
+        self.watch.drop_rounds();
+        self.watch.is_cut = false;
+        self.watch.vigils = Some(Vigils::begin(&self.site.health, self.watch.now()));
     }
 
-    /// Something happened to a container; if it is one of ours that serves, looks at once.
-    pub(super) async fn heard(&mut self, event: &EngineEvent) {
-        let serves = matches!(self.state(), InstanceState::Ready | InstanceState::Unhealthy(_));
+    /// Runs the rounds that are due and returns one that has ended. Never returns for an instance that does not serve.
+    /// May be dropped at any await: the rounds go on at the next call.
+    pub(super) async fn next_round(&mut self) -> Round {
+        loop {
+            let now = self.watch.now();
+            let mut pause = Duration::MAX;
+            for depth in Depth::ALL {
+                if self.watch.slot(depth).is_some() {
+                    continue;
+                }
+                match self.watch.vigils.as_mut().and_then(|vigils| vigils.pause(depth, now)) {
+                    Some(Duration::ZERO) => self.start_round(depth),
+                    Some(until) => pause = pause.min(until),
+                    None => {}
+                }
+            }
+            let [shallow, deep] = &mut self.watch.rounds;
+            tokio::select! {
+                round = ended(shallow, Depth::Shallow) => return round,
+                round = ended(deep, Depth::Deep) => return round,
+                () = tokio::time::sleep(pause), if pause < Duration::MAX => {}
+            }
+        }
+    }
+
+    fn start_round(&mut self, depth: Depth) {
+        let Some(incarnation) = self.incarnation.clone() else { return };
+        let round = round::run(self.shared.clone(), self.site.clone(), incarnation, depth);
+        *self.watch.slot(depth) = Some(AbortOnDropHandle::new(self.shared.tasks.spawn(round)));
+    }
+
+    /// Something happened to a container; if it is one of ours that serves, looks at once. A look that had begun may have
+    /// seen what was before.
+    pub(super) fn heard(&mut self, event: &EngineEvent) {
         let ours = self
             .incarnation
             .as_ref()
             .is_some_and(|incarnation| incarnation.containers.values().any(|handle| *handle == event.handle));
         let matters = ["die", "oom", "pause", "unpause", "destroy", "kill", "stop", "start"];
-        if serves && ours && matters.contains(&event.action.as_str()) {
-            self.look().await;
+        if self.watch.vigils.is_some() && ours && matters.contains(&event.action.as_str()) {
+            self.start_round(Depth::Shallow);
         }
     }
 
-    async fn look(&mut self) {
-        match self.sight().await {
-            Sight::Fine => {
-                self.misses = 0;
-                let was_unhealthy = matches!(self.state(), InstanceState::Unhealthy(_));
-                self.report.send_modify(|report| {
-                    report.last_passed = Some(Timestamp::now());
-                    report.waiting_for = None;
-                });
-                if was_unhealthy {
-                    self.route_to_current();
-                    self.enter(InstanceEvent::Recovered).await;
-                }
-            }
-            Sight::Missed(reason) => {
-                self.misses = self.misses.saturating_add(1);
-                self.report.send_modify(|report| report.waiting_for = Some(reason.clone()));
-                if self.misses >= self.site.health.failures {
-                    self.ail(reason).await;
-                }
-            }
+    /// Moves route and state by what a round has shown.
+    pub(super) async fn judge(&mut self, round: Round) {
+        let now = self.watch.now();
+        let Some(vigils) = &mut self.watch.vigils else { return };
+        let Round { depth, at, took, sight } = round;
+        let generation = self.incarnation.as_ref().map_or(0, |incarnation| incarnation.generation);
+        let reason = match &sight {
+            Sight::Fine => None,
+            Sight::Missed(reason) | Sight::Gone(reason) => Some(reason.clone()),
+        };
+        match &sight {
+            Sight::Fine => vigils.note(depth, Ok(()), now),
+            Sight::Missed(reason) => vigils.note(depth, Err(reason.clone()), now),
+            Sight::Gone(reason) => vigils.note_gone(depth, reason, now),
+        }
+        let (trouble, missed) = (vigils.trouble(), vigils.missed());
+        match &sight {
             Sight::Gone(reason) => {
-                self.misses = self.misses.saturating_add(1);
-                self.refuse_traffic(&reason);
-                self.ail(reason).await;
+                self.watch.is_cut = true;
+                self.refuse_traffic(reason);
             }
+            Sight::Fine if self.watch.is_cut && depth == Depth::Shallow => {
+                self.watch.is_cut = false;
+                self.route_to_current();
+            }
+            Sight::Fine | Sight::Missed(_) => {}
+        }
+        self.report.send_modify(|report| {
+            report.waiting_for = missed;
+            if matches!(sight, Sight::Fine) && depth == Depth::Shallow {
+                report.last_passed = Some(Timestamp::now());
+            }
+        });
+        self.shared.health.note(NewRound { instance: self.id.to_string(), generation, depth, at, took, reason }).await;
+        match trouble {
+            Some(reason) => self.ail(reason).await,
+            None if matches!(self.state(), InstanceState::Unhealthy(_)) => self.enter(InstanceEvent::Recovered).await,
+            None => {}
         }
     }
 
     async fn ail(&mut self, reason: String) {
         let trouble = Trouble { hint: trouble::hint(&reason, &self.id), reason };
-        // The same trouble again is no news: `since` keeps the time when it began.
+        // The same trouble again is no news.
         if self.state().trouble() != Some(&trouble) {
             self.enter(InstanceEvent::ProbesFailed(trouble)).await;
         }
-    }
-
-    async fn sight(&self) -> Sight {
-        let Some(incarnation) = &self.incarnation else {
-            return Sight::Gone("it has no containers".to_owned());
-        };
-        let engine = self.shared.engine.as_ref();
-        let probed = self.shared.prober.round(&self.site, incarnation, Some(self.site.health.timeout)).await;
-        let Err(failure) = probed else { return Sight::Fine };
-        for (service, handle) in &incarnation.containers {
-            let is_one_shot = !incarnation.addresses.contains_key(service);
-            match engine.inspect(handle).await {
-                Ok(status) => match status.state {
-                    ContainerState::Running => {}
-                    ContainerState::Exited(0) if is_one_shot => {}
-                    ContainerState::Paused => return Sight::Gone(format!("the container of {service} is paused")),
-                    ContainerState::Exited(code) => {
-                        let why = if status.oom_killed { " (killed for want of memory)" } else { "" };
-                        return Sight::Gone(format!("the container of {service} ended with code {code}{why}"));
-                    }
-                    ContainerState::Created => {
-                        return Sight::Gone(format!("the container of {service} was not started"));
-                    }
-                    ContainerState::Dead => return Sight::Gone(format!("the container of {service} is being removed")),
-                },
-                Err(error) if error.is_not_found() => {
-                    return Sight::Gone(format!("the container of {service} is gone"));
-                }
-                Err(error) => return Sight::Missed(format!("{failure}; {}", describe(&error))),
-            }
-        }
-        Sight::Missed(failure.to_string())
     }
 }

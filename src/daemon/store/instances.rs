@@ -76,14 +76,14 @@ impl Store {
         row.as_ref().map(from_row).transpose()
     }
 
-    /// Notes the state that an instance has entered.
-    pub async fn save_state(&self, id: &InstanceId, state: &InstanceState) -> Result<(), StoreError> {
+    /// Notes the state that an instance is in, and since when.
+    pub async fn save_state(&self, id: &InstanceId, state: &InstanceState, since: Timestamp) -> Result<(), StoreError> {
         let trouble = state.trouble();
         sqlx::query("UPDATE instances SET state = ?, reason = ?, hint = ?, since = ? WHERE id = ?")
             .bind(state.name())
             .bind(trouble.map(|trouble| trouble.reason.clone()))
             .bind(trouble.map(|trouble| trouble.hint.clone()))
-            .bind(now())
+            .bind(since.to_string())
             .bind(id.to_string())
             .execute(&self.pool)
             .await

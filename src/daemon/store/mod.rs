@@ -7,6 +7,7 @@ mod environments;
 mod events;
 mod instances;
 mod resets;
+mod rounds;
 mod snapshots;
 
 use std::path::Path;
@@ -20,6 +21,7 @@ pub use environments::StoredEnvironment;
 pub use events::StoredEvent;
 pub use instances::StoredInstance;
 pub use resets::{StageTime, StoredReset};
+pub use rounds::StoredRound;
 pub use snapshots::StoredSnapshot;
 
 /// Why the store could not do what it was asked.

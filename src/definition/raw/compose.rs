@@ -75,6 +75,8 @@ pub(crate) struct RawService {
     pub(crate) depends_on: Option<DependsOn>,
     /// The memory limit.
     pub(crate) mem_limit: Option<Size>,
+    /// The memory without which the service does not run; `up` refuses where the host has not as much available.
+    pub(crate) mem_reservation: Option<Size>,
     /// The number of CPUs.
     pub(crate) cpus: Option<Cpus>,
     /// The number of processes and threads.
@@ -104,6 +106,8 @@ pub(crate) struct RawService {
     pub(crate) extra_hosts: Option<HostList>,
     /// Kernel parameters of the container's namespaces.
     pub(crate) sysctls: Option<KeyValues>,
+    /// The profiles of the service; it is started only if the environment file's `profiles` names one of them.
+    pub(crate) profiles: Option<Vec<String>>,
     /// Only `"no"`: arenad itself supervises the containers.
     pub(crate) restart: Option<String>,
 }

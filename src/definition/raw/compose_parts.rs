@@ -308,7 +308,7 @@ pub(crate) struct RawDeploy {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-refused-keys" = {
-    "reservations": "arenad plans by `limits`"
+    "reservations": "set `mem_reservation` of the service"
 }))]
 pub(crate) struct RawResources {
     /// What the container may use at most.

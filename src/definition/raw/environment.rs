@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::images::{RawData, RawImage};
+use super::login::RawLogin;
 use super::steps::{RawExec, RawProbe, RawStep, RawWarm};
-use super::values::{Entries, Part, Period, Port};
+use super::values::{Entries, OneOrMany, Part, Period, Port, Scalar};
 
 /// An arenad environment: which service of the Compose file is which site, where browsers find it, when it is ready,
 /// what is configured once, and how it is reset.
@@ -24,9 +26,55 @@ pub(crate) struct RawEnvironment {
     pub(crate) host: Option<String>,
     /// The IP address on which the gateway's public ports listen. Default: `127.0.0.1`, this machine only.
     pub(crate) listen: Option<String>,
+    /// Variables by which a user picks a set of others, by the variable's name; both files may use what it stands for.
+    #[serde(rename = "choices")]
+    pub(crate) _choices: Option<Entries<Part<RawChoice>>>,
+    /// The profiles that are active: of the Compose file's services that have `profiles`, only those with an active one
+    /// are started. Default: none.
+    pub(crate) profiles: Option<Vec<String>>,
+    /// The sites that are meant where not all are: names separated by commas, or a list. Default: `all`.
+    pub(crate) only: Option<OneOrMany>,
+    /// The folder of the host that holds what is too large for snapshots, relative to the Compose file's folder. It may
+    /// lie elsewhere if a variable from outside says so. What services mount from it need not exist before `up`.
+    pub(crate) data_folder: Option<String>,
+    /// The benchmark whose names `arenad env` prints. Default: `webarena`, also for WebArena-Verified.
+    pub(crate) benchmark: Option<RawBenchmark>,
+    /// The port on which harnesses are told to ask for resets. Default: 7565.
+    pub(crate) reset_port: Option<Port>,
     /// The sites by name. Every service of the Compose file belongs to exactly one of them.
     #[schemars(extend("minProperties" = 1))]
     pub(crate) sites: Entries<Part<RawSite>>,
+    /// The images that no registry has, or whose size is worth knowing, by the reference that the Compose file gives.
+    pub(crate) images: Option<Entries<Part<RawImage>>>,
+    /// The files that services mount and that are fetched like images, by a name such as `encyclopaedia`.
+    pub(crate) data: Option<Entries<Part<RawData>>>,
+}
+
+/// A variable by which a user picks a set of others.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawChoice {
+    /// What is chosen, for people.
+    #[serde(rename = "description")]
+    pub(crate) _description: Option<String>,
+    /// The option that is meant where the variable is not set.
+    #[serde(rename = "default")]
+    pub(crate) _default: String,
+    /// The options by name, each with the variables that it stands for. A variable that is set itself comes first.
+    #[serde(rename = "values")]
+    #[schemars(extend("minProperties" = 1))]
+    pub(crate) _values: Entries<Entries<Scalar>>,
+}
+
+/// A benchmark that has names of its own.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawBenchmark {
+    /// `SHOPPING`, `WA_SHOPPING`, ...
+    Webarena,
+    /// `CLASSIFIEDS`, `VWA_CLASSIFIEDS`, ...
+    Visualwebarena,
 }
 
 /// One web application.
@@ -43,6 +91,10 @@ pub(crate) struct RawSite {
     pub(crate) entry: Option<RawEntry>,
     /// Where browsers find the site.
     pub(crate) public: Option<RawPublic>,
+    /// Further variables that benchmarks read for this site, by name, such as `CLASSIFIEDS_RESET_TOKEN`.
+    pub(crate) exports: Option<Entries<String>>,
+    /// Whether the site's containers reach the world. Default: `false`; an agent steers what runs in them.
+    pub(crate) egress: Option<bool>,
     /// The accounts that exist in the baseline, by a name such as `customer`.
     pub(crate) accounts: Option<Entries<Part<RawAccount>>>,
     /// The databases that steps and probes may query, by a name such as `shop`.
@@ -89,6 +141,8 @@ pub(crate) struct RawAccount {
     pub(crate) username: String,
     /// What is typed as password.
     pub(crate) password: String,
+    /// How the account signs in.
+    pub(crate) login: Option<RawLogin>,
 }
 
 /// A database of the site that arenad may query.
@@ -107,6 +161,21 @@ pub(crate) struct RawDatabase {
     pub(crate) password: Option<String>,
     /// The database's name on the server.
     pub(crate) database: String,
+    /// How statements get there. Default: `tcp`.
+    pub(crate) through: Option<RawThrough>,
+    /// The client in the container, with `through: container`. Default: `mysql` or `psql`.
+    pub(crate) client: Option<String>,
+}
+
+/// How statements reach a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawThrough {
+    /// Over the instance's network.
+    Tcp,
+    /// Through the client in the server's container, for servers that listen on their own loopback alone.
+    Container,
 }
 
 /// A database protocol.
@@ -154,8 +223,7 @@ pub(crate) struct RawBaseline {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawReset {
     /// The way. Default: `recreate`.
-    #[serde(rename = "strategy")]
-    pub(crate) _strategy: Option<RawStrategy>,
+    pub(crate) strategy: Option<RawStrategy>,
     /// How many requests the gateway holds while the site resets; more are answered 503. Default: 1024.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) hold_requests: Option<u32>,
@@ -170,17 +238,52 @@ pub(crate) struct RawReset {
 pub(crate) enum RawStrategy {
     /// New containers from the snapshot.
     Recreate,
+    /// None: the site is only read, so a reset merely looks whether it is ready.
+    Keep,
 }
 
-/// How a ready instance is watched.
+/// How a ready instance is watched. Nothing is probed while an instance starts, resets or is down.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawHealth {
-    /// The pause between two rounds of the readiness probes. Default: `3s`.
-    pub(crate) interval: Option<Period>,
-    /// The longest one probe may take while watching. Default: `2s`.
+    /// Cheap probes that say often whether the site answers.
+    pub(crate) shallow: Option<RawShallow>,
+    /// Thorough probes that say now and then whether the site does its work.
+    pub(crate) deep: Option<RawDeep>,
+}
+
+/// Cheap probes that say often whether the site answers.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawShallow {
+    /// The pause between two rounds. Default: `3s`.
+    pub(crate) every: Option<Period>,
+    /// The longest one probe may take. Default: `2s`.
     pub(crate) timeout: Option<Period>,
     /// How many rounds must fail in a row before the instance counts as unhealthy. Default: 2.
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) failures: Option<u32>,
+    /// The probes of a round. Default: the readiness probes.
+    #[schemars(length(min = 1))]
+    pub(crate) probes: Option<Vec<Part<RawProbe>>>,
+}
+
+/// Thorough probes that say now and then whether the site does its work. Exactly one of `every` and `cron` is given.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawDeep {
+    /// The pause between two rounds.
+    pub(crate) every: Option<Period>,
+    /// When a round begins: minute, hour, day of month, month and day of week, such as `*/5 * * * *`.
+    pub(crate) cron: Option<String>,
+    /// The time zone that `cron` is meant in, such as `Europe/Berlin`. Default: `UTC`.
+    pub(crate) time_zone: Option<String>,
+    /// The longest one probe may take. Default: `10s`.
+    pub(crate) timeout: Option<Period>,
+    /// How many rounds must fail in a row before the instance counts as unhealthy. Default: 1.
+    #[schemars(range(min = 1, max = 1000))]
+    pub(crate) failures: Option<u32>,
+    /// The probes of a round.
+    #[schemars(required, length(min = 1))]
+    pub(crate) probes: Option<Vec<Part<RawProbe>>>,
 }

@@ -6,6 +6,8 @@
 pub(crate) mod compose;
 pub(crate) mod compose_parts;
 pub(crate) mod environment;
+pub(crate) mod images;
+pub(crate) mod login;
 mod refused;
 pub(crate) mod steps;
 pub(crate) mod values;

@@ -3,7 +3,7 @@
 use schemars::Schema;
 use serde_json::{Map, Value as Json};
 
-const SERVICE: [(&str, &str); 45] = [
+const SERVICE: [(&str, &str); 43] = [
     ("blkio_config", "limit memory, CPUs and processes instead"),
     ("cgroup", "containers keep their own cgroup: an agent steers what runs in them"),
     ("cgroup_parent", "containers keep their own cgroup: an agent steers what runs in them"),
@@ -29,7 +29,6 @@ const SERVICE: [(&str, &str); 45] = [
     ("isolation", "Windows containers are not supported"),
     ("links", "services reach each other by name without it"),
     ("logging", "arenad reads the containers' logs and limits their size itself"),
-    ("mem_reservation", "set `mem_limit`"),
     ("memswap_limit", "set `mem_limit`; swap is not extended beyond it"),
     ("network_mode", "arenad makes one network per instance, with no way out: an agent steers what runs in it"),
     ("networks", "arenad makes one network per instance, on which the services reach each other by name"),
@@ -38,7 +37,6 @@ const SERVICE: [(&str, &str); 45] = [
     ("post_start", "use `baseline.configure` of the environment file"),
     ("pre_stop", "use `baseline.quiesce` of the environment file"),
     ("privileged", "containers get no privileges: an agent steers what runs in them"),
-    ("profiles", "every service of the file belongs to the environment"),
     ("pull_policy", "arenad pulls or builds what is missing"),
     ("runtime", "the engine's default runtime is used"),
     ("scale", "arenad decides how many instances run"),

@@ -49,8 +49,10 @@ pub(crate) struct RawHttpProbe {
     /// Text that the body must contain; or several.
     pub(crate) contains: Option<OneOrMany>,
     /// JSON pointers (RFC 6901, such as `/products`) and what the body's value there must be: a plain value for
-    /// equality, `{ at_least: 200 }` for a number, `{ equals: [1, 2] }` for any JSON value.
+    /// equality, `{ at_least: 200 }` or `{ between: [8000, 9000] }` for a number, `{ equals: [1, 2] }` for any JSON value.
     pub(crate) json: Option<Entries<Part<RawJsonExpectation>>>,
+    /// How many bytes the body must have at least.
+    pub(crate) bytes_at_least: Option<u32>,
 }
 
 /// The method of a probe.
@@ -69,7 +71,10 @@ pub(crate) enum RawProbeMethod {
 /// What a value inside of a JSON body must be.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
-#[schemars(inline, title = "a plain value, `{ at_least: number }` or `{ equals: value }`")]
+#[schemars(
+    inline,
+    title = "a plain value, `{ at_least: number }`, `{ between: [number, number] }` or `{ equals: value }`"
+)]
 pub(crate) enum RawJsonExpectation {
     /// A comparison by name.
     Comparison(RawComparison),
@@ -83,6 +88,8 @@ pub(crate) enum RawJsonExpectation {
 pub(crate) struct RawComparison {
     /// The number must be at least this.
     pub(crate) at_least: Option<f64>,
+    /// The number must not be less than the first nor more than the second.
+    pub(crate) between: Option<Vec<f64>>,
     /// The value must equal this one.
     pub(crate) equals: Option<Json>,
 }
@@ -149,12 +156,24 @@ pub(crate) struct RawStep {
     pub(crate) name: Option<String>,
     /// How long a failing step is tried again, because services come up in their own time. Default: `60s`.
     pub(crate) retry_for: Option<Period>,
+    /// What makes the step unnecessary.
+    pub(crate) unless: Option<RawUnless>,
     /// A command in a container.
     pub(crate) exec: Option<RawExec>,
     /// A request to a service.
     pub(crate) http: Option<RawHttp>,
     /// A statement on a database.
     pub(crate) sql: Option<RawSql>,
+}
+
+/// What makes a step unnecessary.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawUnless {
+    /// The step is left out when this passes.
+    pub(crate) probe: Box<RawProbe>,
+    /// How long the probe gets to pass. Default: one attempt.
+    pub(crate) within: Option<Period>,
 }
 
 /// A command in a container; it must exit with 0.

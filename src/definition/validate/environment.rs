@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use super::Context;
+use super::images::{images, unique_files};
 use super::service::service;
 use super::site::site;
 use super::site_context::Services;
@@ -11,14 +12,19 @@ use super::support::one_line;
 use crate::definition::problems::{closest, did_you_mean, quoted_list};
 use crate::definition::raw::compose::RawCompose;
 use crate::definition::raw::environment::{RawEnvironment, RawSite};
-use crate::definition::raw::values::{Entries, Part};
+use crate::definition::raw::values::{Entries, OneOrMany, Part};
 use crate::definition::scope::Scope;
 use crate::definition::source::Span;
+use crate::domain::archive::{ImageSource, full_reference};
 use crate::domain::ids::{ServiceName, SiteName};
-use crate::domain::site::{DependencyCondition, MountSpec, Site};
+use crate::domain::site::{DependencyCondition, MountSpec, ResetStrategyName, Site};
 
-/// What the checks of an environment leave: its sites, as far as they are sound.
-pub(crate) fn environment(context: Context<'_>, raw: &RawEnvironment, compose: &RawCompose) -> Vec<Site> {
+/// What the checks of an environment leave: its sites and what is said about images, as far as they are sound.
+pub(crate) fn environment(
+    context: Context<'_>,
+    raw: &RawEnvironment,
+    compose: &RawCompose,
+) -> (Vec<Site>, Vec<ImageSource>) {
     head(context, raw);
     networks(context, compose);
     let declared = volumes(context, compose);
@@ -39,12 +45,58 @@ pub(crate) fn environment(context: Context<'_>, raw: &RawEnvironment, compose: &
                 continue;
             }
         };
-        let own = own_services(name, raw, &owners);
+        let own = own_services(name, raw, &owners, &services);
         sites.extend(site(context, scope, site_name, raw, &services, own));
     }
     unique_addresses(context, &sites);
     volumes_of_one_site(context, &declared, &services, &owners);
-    sites
+    written_data(&services, &sites);
+    let images = images(context, raw.images.as_ref(), compose);
+    unique_files(context.environment, &images, context.data);
+    for service in sites.iter_mut().flat_map(|site| &mut site.services) {
+        let is_its = |image: &&ImageSource| full_reference(&image.reference) == full_reference(&service.image);
+        let archive = images.iter().find(is_its).and_then(|image| image.archive.as_ref());
+        service.archive = archive.map(|archive| archive.file.clone());
+    }
+    (selected(context, raw, sites), images)
+}
+
+/// Only one generation may write to a folder of the host, and a reset has two for a moment.
+fn written_data(services: &Services<'_>, sites: &[Site]) {
+    for site in sites.iter().filter(|site| site.reset.strategy != ResetStrategyName::Keep) {
+        for (service, folder, _) in site.host_data().filter(|(_, _, is_written)| *is_written) {
+            let Some(Some(service)) = services.get(service.as_str()) else {
+                continue;
+            };
+            service
+                .scope
+                .key("volumes")
+                .key_error("writable-bind", format!("`{}` is mounted writable", folder.display()))
+                .help(format!(
+                    "a reset cannot bring a folder of the host back: add `:ro`, or give the site `{}` the reset strategy `keep`",
+                    site.name
+                ))
+                .report();
+        }
+    }
+}
+
+/// The sites that `only` names; all where it names none.
+fn selected(context: Context<'_>, raw: &RawEnvironment, sites: Vec<Site>) -> Vec<Site> {
+    let scope = context.environment.key("only");
+    let listed = raw.only.as_ref().map(OneOrMany::to_vec).unwrap_or_default().join(",");
+    let names: Vec<&str> = listed.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    if names.is_empty() || names == ["all"] {
+        return sites;
+    }
+    for name in names.iter().filter(|name| !raw.sites.keys().any(|known| known == **name)) {
+        scope
+            .error("unknown-site", format!("the environment has no site `{}`", crate::definition::tree::excerpt(name)))
+            .expected(format!("`all`, or some of {}", quoted_list(raw.sites.keys())))
+            .maybe_help(did_you_mean(name, raw.sites.keys()))
+            .report();
+    }
+    sites.into_iter().filter(|site| names.contains(&site.name.as_str())).collect()
 }
 
 fn bad_name(scope: Scope<'_>, name: &str, error: &dyn Display) {
@@ -195,10 +247,11 @@ fn owners<'a>(context: Context<'_>, raw: &'a RawEnvironment, compose: &RawCompos
     owners
 }
 
-fn own_services(site: &str, raw: &RawSite, owners: &Owners<'_>) -> Vec<ServiceName> {
+fn own_services(site: &str, raw: &RawSite, owners: &Owners<'_>, services: &Services<'_>) -> Vec<ServiceName> {
     let default = vec![site.to_owned()];
     let listed = raw.services.as_ref().unwrap_or(&default).iter();
-    let own = listed.filter(|name| owners.get(*name).is_some_and(|(owner, _)| *owner == site));
+    let is_active = |name: &str| !matches!(services.get(name), Some(Some(service)) if !service.is_active);
+    let own = listed.filter(|name| owners.get(*name).is_some_and(|(owner, _)| *owner == site) && is_active(name));
     let mut found = Vec::new();
     for name in own.filter_map(|name| ServiceName::parse(name).ok()) {
         if !found.contains(&name) {
@@ -210,7 +263,7 @@ fn own_services(site: &str, raw: &RawSite, owners: &Owners<'_>) -> Vec<ServiceNa
 
 fn dependencies(services: &Services<'_>, owners: &Owners<'_>) {
     for (name, service) in services {
-        let Some(service) = service else { continue };
+        let Some(service) = service.as_ref().filter(|service| service.is_active) else { continue };
         let scope = service.scope.key("depends_on");
         for (index, dependency) in service.spec.depends_on.iter().enumerate() {
             let target = dependency.service.as_str();
@@ -233,6 +286,15 @@ fn dependencies(services: &Services<'_>, owners: &Owners<'_>) {
                         format!("`{name}` of the site `{own}` depends on `{target}` of the site `{other}`"),
                     )
                     .help("sites are reset one by one and share no network: put both services into one site")
+                    .report();
+            }
+            if found.as_ref().is_some_and(|found| !found.is_active) {
+                scope
+                    .key_error(
+                        "inactive-service",
+                        format!("`{name}` depends on `{target}`, of whose profiles none is active"),
+                    )
+                    .help("give both the same `profiles`, or name one in the environment file's `profiles`")
                     .report();
             }
             if dependency.condition == DependencyCondition::Healthy

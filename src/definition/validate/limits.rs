@@ -29,8 +29,10 @@ pub(super) fn limits(scope: Scope<'_>, raw: &RawService) -> Limits {
     let own_cpus = cpus(scope.key("cpus"), raw.cpus.as_ref());
     let deployed_cpus = deployed.and_then(|limits| cpus(deploy_scope.key("cpus"), limits.cpus.as_ref()));
     let shm_scope = scope.key("shm_size");
+    let memory = agreed(scope, "mem_limit", memory, deployed_memory_scope, deployed_memory);
     Limits {
-        memory_bytes: agreed(scope, "mem_limit", memory, deployed_memory_scope, deployed_memory),
+        memory_bytes: memory,
+        reserved_memory_bytes: reservation(scope, raw, memory),
         cpus: agreed(scope, "cpus", own_cpus, deploy_scope.key("cpus"), deployed_cpus),
         pids: agreed(
             scope,
@@ -42,6 +44,18 @@ pub(super) fn limits(scope: Scope<'_>, raw: &RawService) -> Limits {
         shm_bytes: size(shm_scope, raw.shm_size.as_ref()),
         ulimits: ulimits(scope.key("ulimits"), raw.ulimits.as_ref()),
     }
+}
+
+/// What the service needs at least; the engine refuses a reservation above the limit.
+fn reservation(scope: Scope<'_>, raw: &RawService, limit: Option<u64>) -> Option<u64> {
+    let own = scope.key("mem_reservation");
+    let reserved = size(own, raw.mem_reservation.as_ref())?;
+    if limit.is_some_and(|limit| reserved > limit) {
+        own.error("conflict", "the reservation is above the memory limit")
+            .help("raise `mem_limit`, or reserve less")
+            .report();
+    }
+    Some(reserved)
 }
 
 /// One limit out of the two places where it can stand.

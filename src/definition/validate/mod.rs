@@ -3,7 +3,9 @@
 mod environment;
 mod graph;
 mod health;
+mod images;
 mod limits;
+mod login;
 mod mounts;
 mod pairs;
 mod paths;
@@ -15,14 +17,18 @@ mod site;
 mod site_context;
 mod steps;
 mod support;
+mod watch;
 
 use std::net::IpAddr;
 use std::path::Path;
 
 use super::scope::Scope;
 use super::variables::Variables;
+use crate::domain::archive::DataSource;
 
 pub(crate) use environment::environment;
+pub(crate) use images::data;
+pub(crate) use paths::data_folder;
 
 /// What all checks of an environment share.
 #[derive(Clone, Copy)]
@@ -31,6 +37,10 @@ pub(crate) struct Context<'a> {
     pub(crate) root: &'a Path,
     /// The folder of the Compose file, against which its paths are resolved.
     pub(crate) compose_folder: &'a Path,
+    /// The folder of the host that holds what is too large for snapshots.
+    pub(crate) data_folder: Option<&'a Path>,
+    /// The profiles whose services are started.
+    pub(crate) profiles: &'a [String],
     /// The environment's name.
     pub(crate) name: &'a str,
     /// The address that public ports listen on.
@@ -39,6 +49,8 @@ pub(crate) struct Context<'a> {
     pub(crate) environment: Scope<'a>,
     /// The Compose file.
     pub(crate) compose: Scope<'a>,
+    /// The data that services mount, whether it is there yet or not.
+    pub(crate) data: &'a [DataSource],
     /// What variables may be taken from.
     pub(crate) variables: &'a Variables<'a>,
 }

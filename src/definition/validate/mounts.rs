@@ -1,9 +1,10 @@
 //! What is mounted into a container: volumes of the instance's own, read-only files of the environment, memory.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use super::Context;
-use super::paths::{Kind, inside};
+use super::paths::{Kind, inside, inside_by_name, normal};
 use super::support::size;
 use crate::definition::problems::did_you_mean;
 use crate::definition::raw::compose_parts::{RawMountKind, VolumeEntry};
@@ -11,6 +12,7 @@ use crate::definition::raw::values::{OneOrMany, Part};
 use crate::definition::scope::Scope;
 use crate::definition::source::Span;
 use crate::definition::values;
+use crate::domain::archive::DataSource;
 use crate::domain::site::MountSpec;
 
 /// Reads `volumes` and `tmpfs` of a service.
@@ -35,8 +37,10 @@ pub(super) fn mounts(
         found.extend(short_tmpfs(scope, text).map(|mount| (scope, mount)));
     }
     for (scope, mount) in &found {
-        let (MountSpec::Volume { target, .. } | MountSpec::Bind { target, .. } | MountSpec::Tmpfs { target, .. }) =
-            mount;
+        let (MountSpec::Volume { target, .. }
+        | MountSpec::Bind { target, .. }
+        | MountSpec::Data { target, .. }
+        | MountSpec::Tmpfs { target, .. }) = mount;
         let target = target.trim_end_matches('/').to_owned();
         if let Some(first) = targets.insert(target.clone(), scope.span()) {
             scope
@@ -148,7 +152,14 @@ impl Reader<'_> {
 
     fn bind(&self, scope: Scope<'_>, source: &str, target: String, read_only: bool, how: &str) -> Option<MountSpec> {
         let context = self.context;
-        let found = inside(scope, context.root, context.compose_folder, source, Kind::Either, "the path");
+        let below_data = normal(context.compose_folder, source);
+        if context.data_folder.is_some_and(|folder| below_data.starts_with(folder)) {
+            return Some(MountSpec::Data { source: below_data, target, read_only });
+        }
+        let found = match self.to_be_fetched(scope, source) {
+            Some(path) => Some(path),
+            None => inside(scope, context.root, context.compose_folder, source, Kind::Either, "the path"),
+        };
         if !read_only {
             scope
                 .error("writable-bind", format!("`{source}` is mounted writable"))
@@ -157,9 +168,21 @@ impl Reader<'_> {
         }
         Some(MountSpec::Bind { source: found?, target })
     }
+
+    /// What is, or lies in, data that the environment declares and that is not there yet.
+    fn to_be_fetched(&self, scope: Scope<'_>, source: &str) -> Option<PathBuf> {
+        let context = self.context;
+        let results: Vec<PathBuf> = context.data.iter().flat_map(DataSource::results).collect();
+        if results.is_empty() {
+            return None;
+        }
+        let path = inside_by_name(scope, context.root, context.compose_folder, source, "the path")?;
+        let is_part = |result: &PathBuf| path.starts_with(result) || result.starts_with(&path);
+        (!path.exists() && results.iter().any(is_part)).then_some(path)
+    }
 }
 
-/// The path inside of the container.
+/// The path inside of the container, without a slash at its end: the engine would take `/data/` for another than `/data`.
 fn target(scope: Scope<'_>, text: &str) -> Option<String> {
     let is_clean =
         text.starts_with('/') && !text.contains([':', '\0', ',']) && !text.split('/').any(|part| part == "..");
@@ -170,7 +193,7 @@ fn target(scope: Scope<'_>, text: &str) -> Option<String> {
             .report();
         return None;
     }
-    Some(text.to_owned())
+    Some(text.trim_end_matches('/').to_owned())
 }
 
 fn short_tmpfs(scope: Scope<'_>, text: &str) -> Option<MountSpec> {

@@ -14,6 +14,38 @@ pub(crate) enum Kind {
     Either,
 }
 
+/// The folder of the host that holds what is too large for snapshots; it need not exist.
+///
+/// A definition cannot name a folder outside of its own: only a variable that comes from outside can.
+pub(crate) fn data_folder(scope: Scope<'_>, root: &Path, base: &Path, text: Option<&str>) -> Option<PathBuf> {
+    let text = text?;
+    let folder = normal(base, text);
+    let is_written_here = scope.source().text.contains(text);
+    if folder.starts_with(root) && folder != root
+        || (text.starts_with('/') && !is_written_here && folder != Path::new("/"))
+    {
+        return Some(folder);
+    }
+    scope
+        .error("path", format!("the data folder `{}` lies outside of the environment's", crate::definition::tree::excerpt(text)))
+        .expected("a relative path below the folder that holds `environments/` and `compose/`, or a variable whose value is absolute")
+        .report();
+    None
+}
+
+/// A path by its letters, without `.` and `..`.
+pub(crate) fn normal(base: &Path, text: &str) -> PathBuf {
+    let mut joined = PathBuf::new();
+    for component in base.join(text).components() {
+        match component {
+            Component::ParentDir => drop(joined.pop()),
+            Component::CurDir => {}
+            other => joined.push(other),
+        }
+    }
+    joined
+}
+
 /// Resolves a path that the file names against `base`; reports it unless it exists below `root`.
 pub(crate) fn inside(
     scope: Scope<'_>,

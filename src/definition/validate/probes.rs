@@ -8,9 +8,10 @@ use serde_json::Value as Json;
 use super::site_context::SiteContext;
 use super::steps;
 use super::support::{command, filled, one_line, positive_period};
+use crate::definition::problems::Draft;
 use crate::definition::raw::environment::RawReady;
 use crate::definition::raw::steps::{RawHttpProbe, RawJsonExpectation, RawProbe, RawProbeMethod};
-use crate::definition::raw::values::text_of;
+use crate::definition::raw::values::{Part, text_of};
 use crate::definition::scope::Scope;
 use crate::domain::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
 use crate::domain::site::Readiness;
@@ -31,18 +32,21 @@ const REDIRECT_STATUS: [u16; 5] = [301, 302, 303, 307, 308];
 const REGEX_MAX_BYTES: usize = 1 << 20;
 
 pub(super) fn readiness(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawReady) -> Readiness {
-    let probes_scope = scope.key("probes");
-    let probes = raw.probes.iter().flatten().enumerate();
     Readiness {
         timeout: positive_period(scope.key("timeout"), raw.timeout.as_ref(), READY_TIMEOUT),
         interval: positive_period(scope.key("interval"), raw.interval.as_ref(), READY_INTERVAL),
-        probes: probes.filter_map(|(index, raw)| probe(site, probes_scope.index(index), raw.good()?)).collect(),
+        probes: raw.probes.as_ref().map(|probes| probe_list(site, scope.key("probes"), probes)).unwrap_or_default(),
     }
+}
+
+/// The probes of a list, without those that have been refused.
+pub(super) fn probe_list(site: &SiteContext<'_>, scope: Scope<'_>, raw: &[Part<RawProbe>]) -> Vec<Probe> {
+    raw.iter().enumerate().filter_map(|(index, raw)| probe(site, scope.index(index), raw.good()?)).collect()
 }
 
 const KINDS: [&str; 6] = ["http", "tcp", "sql", "exec", "log", "docker_health"];
 
-fn probe(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawProbe) -> Option<Probe> {
+pub(super) fn probe(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawProbe) -> Option<Probe> {
     steps::exactly_one(scope, &KINDS, "the probe")?;
     let (default_name, kind) = kind(site, scope, raw)?;
     if let Some(name) = &raw.name {
@@ -99,7 +103,7 @@ fn kind(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawProbe) -> Option<(Str
     Some((format!("docker_health {service}"), ProbeKind::DockerHealth { service }))
 }
 
-fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe) -> Option<HttpProbe> {
+pub(super) fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe) -> Option<HttpProbe> {
     let headers = steps::headers(scope.key("headers"), raw.headers.as_ref());
     steps::path(scope.key("path"), &raw.path);
     let default_status: &[u16] = if raw.redirect.is_some() { &REDIRECT_STATUS } else { &[200] };
@@ -127,7 +131,8 @@ fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe) -> Option<
         .flat_map(|entries| entries.iter())
         .filter_map(|(pointer, expectation)| json_expectation(json_scope.key(pointer), pointer, expectation.good()?))
         .collect();
-    if method == "HEAD" && (!contains.is_empty() || raw.json.is_some()) {
+    let looks_inside = !contains.is_empty() || raw.json.is_some() || raw.bytes_at_least.is_some();
+    if method == "HEAD" && looks_inside {
         scope.key("method").error("conflict", "the answer to `HEAD` has no body to look into").report();
     }
     let (service, port) = site.service_port(scope, raw.service.as_deref(), raw.port.as_ref())?;
@@ -141,33 +146,51 @@ fn http(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawHttpProbe) -> Option<
         status,
         redirect: raw.redirect.clone(),
         contains,
+        bytes_at_least: raw.bytes_at_least.map(u64::from),
         json,
     })
 }
 
-fn json_expectation(scope: Scope<'_>, pointer: &str, raw: &RawJsonExpectation) -> Option<(String, JsonExpectation)> {
-    let escapes_are_fine = pointer.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
-    if !(pointer.is_empty() || pointer.starts_with('/')) || !escapes_are_fine {
-        scope
-            .key_error("value", format!("`{}` is no JSON pointer", crate::definition::tree::excerpt(pointer)))
-            .expected("keys that each follow a `/`, such as `/database/ok`; `~0` is a tilde and `~1` a slash in a key")
-            .maybe_help(
-                (!pointer.starts_with('/') && !pointer.contains('~'))
-                    .then(|| format!("write `/{}`", pointer.replace('.', "/"))),
-            )
-            .report();
+/// A JSON pointer; `begin` begins the problem where it is written.
+pub(super) fn pointer<'a>(text: &str, begin: impl FnOnce(String) -> Draft<'a>) {
+    let escapes_are_fine = text.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
+    if (text.is_empty() || text.starts_with('/')) && escapes_are_fine {
+        return;
     }
+    begin(format!("`{}` is no JSON pointer", crate::definition::tree::excerpt(text)))
+        .expected("keys that each follow a `/`, such as `/database/ok`; `~0` is a tilde and `~1` a slash in a key")
+        .maybe_help(
+            (!text.starts_with('/') && !text.contains('~')).then(|| format!("write `/{}`", text.replace('.', "/"))),
+        )
+        .report();
+}
+
+fn json_expectation(scope: Scope<'_>, pointer: &str, raw: &RawJsonExpectation) -> Option<(String, JsonExpectation)> {
+    self::pointer(pointer, |message| scope.key_error("value", message));
     let compact = |value: &Json| JsonExpectation::Equals(value.to_string());
     let expectation = match raw {
         RawJsonExpectation::Plain(value) => compact(&value.0),
         RawJsonExpectation::Comparison(comparison) => {
-            match steps::exactly_one(scope, &["at_least", "equals"], "the comparison")? {
+            match steps::exactly_one(scope, &["at_least", "between", "equals"], "the comparison")? {
                 "at_least" => JsonExpectation::AtLeast(comparison.at_least?),
+                "between" => between(scope.key("between"), comparison.between.as_deref()?)?,
                 _ => compact(&comparison.equals.clone().unwrap_or(Json::Null)),
             }
         }
     };
     Some((pointer.to_owned(), expectation))
+}
+
+fn between(scope: Scope<'_>, bounds: &[f64]) -> Option<JsonExpectation> {
+    let [lower, upper] = bounds else {
+        let draft = scope.key_error("value", format!("`between` has {} numbers", bounds.len()));
+        draft.expected("two numbers, the lower one first").report();
+        return None;
+    };
+    if lower > upper {
+        scope.key_error("value", format!("no number lies between {lower} and {upper}")).report();
+    }
+    Some(JsonExpectation::Between(*lower, *upper))
 }
 
 fn pattern(scope: Scope<'_>, text: &str) {

@@ -27,6 +27,8 @@ const STOP_GRACE_PERIOD: Duration = Duration::from_secs(10);
 pub(super) struct Service<'a> {
     pub(super) spec: ServiceSpec,
     pub(super) published: Vec<Published>,
+    /// Whether one of its profiles is active, or it has none.
+    pub(super) is_active: bool,
     pub(super) scope: Scope<'a>,
 }
 
@@ -64,6 +66,7 @@ pub(super) fn service<'a>(
     }
     let spec = ServiceSpec {
         image,
+        archive: None,
         build,
         command: command_line(scope.key("command"), raw.command.as_ref()),
         entrypoint: command_line(scope.key("entrypoint"), raw.entrypoint.as_ref()),
@@ -87,7 +90,16 @@ pub(super) fn service<'a>(
         sysctls: sysctls(scope.key("sysctls"), raw.sysctls.as_ref()),
         name,
     };
-    Service { spec, published: published(scope.key("ports"), raw.ports.as_ref()), scope }
+    Service {
+        spec,
+        is_active: is_active(context, raw),
+        published: published(scope.key("ports"), raw.ports.as_ref()),
+        scope,
+    }
+}
+
+fn is_active(context: Context<'_>, raw: &RawService) -> bool {
+    raw.profiles.as_ref().is_none_or(|profiles| profiles.iter().any(|profile| context.profiles.contains(profile)))
 }
 
 fn image(context: Context<'_>, scope: Scope<'_>, name: &ServiceName, raw: &RawService) -> String {

@@ -4,17 +4,22 @@ use std::time::Duration;
 
 use super::Context;
 use super::graph::start_order;
+use super::login::accounts;
 use super::probes::readiness;
 use super::site_context::{Services, SiteContext};
 use super::steps::baseline;
 use super::support::{filled, key_name, one_line, positive_period};
-use crate::definition::problems::quoted_list;
-use crate::definition::raw::environment::{RawDatabase, RawEngine, RawHealth, RawPublic, RawReset, RawSite};
+use super::watch::health;
+use crate::definition::problems::{Draft, quoted_list};
+use crate::definition::raw::environment::{
+    RawDatabase, RawEngine, RawPublic, RawReset, RawSite, RawStrategy, RawThrough,
+};
 use crate::definition::raw::values::Port;
 use crate::definition::scope::Scope;
+use crate::definition::tree::excerpt;
 use crate::domain::ids::{ServiceName, SiteName};
 use crate::domain::site::{
-    Account, Database, DatabaseEngine, Entry, HealthSpec, PublicAddress, ResetSpec, ResetStrategyName, Secret, Site,
+    Database, DatabaseAccess, DatabaseEngine, Entry, PublicAddress, ResetSpec, ResetStrategyName, Secret, Site,
 };
 
 /// How many requests the gateway holds during a reset: a browser opens six connections per site, so this is enough for
@@ -23,15 +28,6 @@ const HOLD_REQUESTS: usize = 1024;
 
 /// How long the gateway holds a request: what browsers and harnesses wait for a page by default.
 const HOLD_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The pause between rounds of watching: short enough to notice a failure within an episode's step or two.
-const HEALTH_INTERVAL: Duration = Duration::from_secs(3);
-
-/// The longest a probe may take while watching.
-const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How many rounds must fail in a row: one failure is a hiccup.
-const HEALTH_FAILURES: u32 = 2;
 
 /// Reads a site whose services have been found: `names` are those that exist and belong to it alone.
 pub(super) fn site<'a>(
@@ -59,6 +55,9 @@ pub(super) fn site<'a>(
         })
         .collect();
     let readiness = raw.ready.as_ref().map(|raw| readiness(&site, scope.key("ready"), raw));
+    let ready_probes = readiness.as_ref().map_or(&[][..], |readiness| &readiness.probes);
+    let health = health(&site, scope.key("health"), raw.health.as_ref(), ready_probes);
+    let accounts = accounts(&site, scope.key("accounts"), raw.accounts.as_ref());
     let baseline = raw.baseline.as_ref().map(|raw| baseline(&site, scope.key("baseline"), raw)).unwrap_or_default();
     let title = raw.title.clone().unwrap_or_else(|| name.to_string());
     filled(scope.key("title"), &title, "the title");
@@ -70,12 +69,14 @@ pub(super) fn site<'a>(
         services: specs,
         entry: site.entry.clone()?,
         public: public?,
-        accounts: accounts(scope.key("accounts"), raw),
+        exports: exports(scope.key("exports"), raw),
+        egress: raw.egress.unwrap_or(false),
+        accounts,
         databases,
         readiness: readiness?,
         baseline,
         reset: reset(scope.key("reset"), raw.reset.as_ref()),
-        health: health(scope.key("health"), raw.health.as_ref()),
+        health,
         baseline_inputs: String::new(),
     })
 }
@@ -136,15 +137,10 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
             path_scope.error("value", "the path ends with `/`").help(format!("write `\"{without}\"`")).report();
         }
     }
-    if let Some(variable) = &raw.variable {
-        let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-        if variable.is_empty() || !variable.chars().all(is_name) || variable.starts_with(|c: char| c.is_ascii_digit()) {
-            public_scope
-                .key("variable")
-                .error("value", format!("`{}` is no variable's name", crate::definition::tree::excerpt(variable)))
-                .expected("capital letters, digits and `_`, such as `SHOPPING_ADMIN`")
-                .report();
-        }
+    if let Some(name) = raw.variable.as_deref().filter(|name| !is_variable(name)) {
+        not_a_variable(
+            public_scope.key("variable").error("value", format!("`{}` is no variable's name", excerpt(name))),
+        );
     }
     let published = published_port(site);
     let stated = raw.port.as_ref().and_then(Port::number);
@@ -210,21 +206,24 @@ fn published_port(site: &SiteContext<'_>) -> Option<(u16, crate::definition::sou
     found
 }
 
-fn accounts(scope: Scope<'_>, raw: &RawSite) -> Vec<Account> {
-    let accounts = raw.accounts.iter().flat_map(|accounts| accounts.iter());
-    accounts
-        .filter_map(|(name, raw)| {
-            let scope = scope.key(name);
-            key_name(scope, name, "an account");
-            let raw = raw.good()?;
-            filled(scope.key("username"), &raw.username, "the user name");
-            Some(Account {
-                name: name.to_owned(),
-                username: raw.username.clone(),
-                password: Secret::new(raw.password.clone()),
-            })
-        })
-        .collect()
+fn is_variable(name: &str) -> bool {
+    let is_fine = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    !name.is_empty() && name.chars().all(is_fine) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn not_a_variable(draft: Draft<'_>) {
+    draft.expected("capital letters, digits and `_`, such as `SHOPPING_ADMIN`").report();
+}
+
+fn exports(scope: Scope<'_>, raw: &RawSite) -> Vec<(String, String)> {
+    let exports: Vec<(&str, &String)> = raw.exports.iter().flat_map(|exports| exports.iter()).collect();
+    for (name, value) in &exports {
+        if !is_variable(name) {
+            not_a_variable(scope.key(name).key_error("value", format!("`{}` is no variable's name", excerpt(name))));
+        }
+        one_line(scope.key(name), value, "the value");
+    }
+    exports.into_iter().map(|(name, value)| (name.to_owned(), value.clone())).collect()
 }
 
 fn database(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, raw: &RawDatabase) -> Option<Database> {
@@ -246,7 +245,9 @@ fn database(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, raw: &RawDatab
             return None;
         }
     };
+    let access = access(scope, raw, engine);
     Some(Database {
+        access,
         engine,
         service,
         port: raw.port.as_ref().and_then(Port::number).unwrap_or(default_port),
@@ -256,23 +257,34 @@ fn database(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, raw: &RawDatab
     })
 }
 
+fn access(scope: Scope<'_>, raw: &RawDatabase, engine: DatabaseEngine) -> DatabaseAccess {
+    if raw.through != Some(RawThrough::Container) {
+        if raw.client.is_some() {
+            let draft = scope.key("client").key_error("conflict", "a client is named, but statements go over TCP");
+            draft.help("add `through: container`, or remove `client`").report();
+        }
+        return DatabaseAccess::Tcp;
+    }
+    let usual = match engine {
+        DatabaseEngine::Mysql => "mysql",
+        DatabaseEngine::Postgres => "psql",
+    };
+    let program = raw.client.clone().unwrap_or_else(|| usual.to_owned());
+    filled(scope.key("client"), &program, "the client");
+    DatabaseAccess::Client { program }
+}
+
 fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {
     ResetSpec {
-        // The only way so far; the key is there so that a file can name it.
-        strategy: ResetStrategyName::Recreate,
+        strategy: match raw.and_then(|raw| raw.strategy).unwrap_or(RawStrategy::Recreate) {
+            RawStrategy::Recreate => ResetStrategyName::Recreate,
+            RawStrategy::Keep => ResetStrategyName::Keep,
+        },
         hold_requests: raw.and_then(|raw| raw.hold_requests).map_or(HOLD_REQUESTS, |count| count as usize),
         hold_timeout: positive_period(
             scope.key("hold_timeout"),
             raw.and_then(|raw| raw.hold_timeout.as_ref()),
             HOLD_TIMEOUT,
         ),
-    }
-}
-
-fn health(scope: Scope<'_>, raw: Option<&RawHealth>) -> HealthSpec {
-    HealthSpec {
-        interval: positive_period(scope.key("interval"), raw.and_then(|raw| raw.interval.as_ref()), HEALTH_INTERVAL),
-        timeout: positive_period(scope.key("timeout"), raw.and_then(|raw| raw.timeout.as_ref()), HEALTH_TIMEOUT),
-        failures: raw.and_then(|raw| raw.failures).unwrap_or(HEALTH_FAILURES),
     }
 }

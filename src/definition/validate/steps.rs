@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::probes::probe;
 use super::site_context::SiteContext;
 use super::support::{command, filled, one_line, period, positive_period};
 use crate::definition::problems::quoted_list;
@@ -9,7 +10,7 @@ use crate::definition::raw::environment::RawBaseline;
 use crate::definition::raw::steps::{RawExec, RawHttp, RawMethod, RawStep, RawWarm};
 use crate::definition::raw::values::{Entries, Statuses};
 use crate::definition::scope::Scope;
-use crate::domain::site::{BaselineSpec, ConfigureAction, ConfigureStep, ExecStep, HttpStep};
+use crate::domain::site::{BaselineSpec, ConfigureAction, ConfigureStep, ExecStep, HttpStep, Unless};
 
 /// How long a failing step is tried again: services that were started a moment ago refuse their first connections.
 const RETRY_FOR: Duration = Duration::from_secs(60);
@@ -51,7 +52,16 @@ fn step(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawStep) -> Option<Confi
         filled(scope.key("name"), name, "the name");
         one_line(scope.key("name"), name, "the name");
     }
+    let unless = match &raw.unless {
+        Some(raw) => {
+            let scope = scope.key("unless");
+            let within = period(scope.key("within"), raw.within.as_ref(), Duration::ZERO);
+            Some(Unless { probe: probe(site, scope.key("probe"), &raw.probe)?, within })
+        }
+        None => None,
+    };
     Some(ConfigureStep {
+        unless,
         name: raw.name.clone().unwrap_or(default_name),
         action,
         retry_for: period(scope.key("retry_for"), raw.retry_for.as_ref(), RETRY_FOR),

@@ -3,12 +3,13 @@
 //! bollard's model types are of a later API than 1.41, and an older engine ignores the fields it does not know, so only
 //! fields that 1.41 has are set.
 
+mod details;
+mod layers;
 mod spec;
 mod status;
 mod stream;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -22,9 +23,10 @@ use bollard::query_parameters as query;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt};
 
+use self::layers::LayerProgress;
 use crate::domain::subnet::Subnet;
 use crate::engine::{
-    ContainerSpec, ContainerStatus, Engine, EngineError, EngineEvent, EngineHandle, EngineStream, EngineVersion,
+    ContainerSpec, ContainerStatus, Engine, EngineDetails, EngineError, EngineEvent, EngineHandle, EngineStream,
     ExecOutput, Found, FoundContainer, Image, ImageBuild, LogChunk, LogRange, OLDEST_API, Progress,
 };
 
@@ -36,6 +38,10 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long commits and archive transfers may take: they move whole file systems.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// How long the engine may take to read an archive of images before it begins to answer: it may have to unpack a hundred
+/// gigabytes to a slow disk first.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// A Docker engine behind a socket or an HTTP address.
 #[derive(Clone)]
@@ -166,21 +172,16 @@ impl Engine for DockerEngine {
         self.call("ask whether the engine answers", Duration::from_secs(3), self.docker()?.ping()).await.map(drop)
     }
 
-    async fn version(&self) -> Result<EngineVersion, EngineError> {
+    async fn details(&self) -> Result<EngineDetails, EngineError> {
         let limit = Duration::from_secs(5);
         let version = self.call("ask the engine's version", limit, self.docker()?.version()).await?;
-        let info = self.call("ask the engine what it is", limit, self.docker()?.info()).await?;
         let api = version.api_version.unwrap_or_default();
         let parsed = api.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
         if parsed.is_none_or(|parsed: (u32, u32)| parsed < OLDEST_API) {
             return Err(EngineError::TooOld { endpoint: self.endpoint.clone(), found: api });
         }
-        Ok(EngineVersion {
-            version: version.version.unwrap_or_default(),
-            api,
-            storage_driver: info.driver.unwrap_or_default(),
-            root: PathBuf::from(info.docker_root_dir.unwrap_or_default()),
-        })
+        let info = self.call("ask the engine what it is", limit, self.docker()?.info()).await?;
+        Ok(details::read(version.version.unwrap_or_default(), api, info))
     }
 
     async fn image(&self, reference: &str) -> Result<Option<Image>, EngineError> {
@@ -195,6 +196,7 @@ impl Engine for DockerEngine {
                     size_bytes: found.size.and_then(|size| u64::try_from(size).ok()).unwrap_or_default(),
                     layers: found.root_fs.and_then(|fs| fs.layers).unwrap_or_default(),
                     volumes: config.volumes.unwrap_or_default(),
+                    is_named_by_manifest: found.descriptor.is_some(),
                 }))
             }
             Err(error) if error.is_not_found() => Ok(None),
@@ -215,6 +217,7 @@ impl Engine for DockerEngine {
                 size_bytes: u64::try_from(summary.size).unwrap_or_default(),
                 layers: Vec::new(),
                 volumes: Vec::new(),
+                is_named_by_manifest: false,
             })
             .collect())
     }
@@ -230,6 +233,7 @@ impl Engine for DockerEngine {
             tag: Some(tag.to_owned()),
             ..Default::default()
         };
+        let mut layers = LayerProgress::default();
         let mut stream = std::pin::pin!(self.docker()?.create_image(Some(options), None, None));
         while let Some(item) = stream.next().await {
             let item = item.map_err(|cause| self.error(doing.clone(), cause))?;
@@ -237,7 +241,29 @@ impl Engine for DockerEngine {
                 return Err(EngineError::Build { doing, message: error });
             }
             if let Some(status) = item.status {
-                progress(&status);
+                progress(&layers.tell(&status, item.id, item.progress_detail));
+            }
+        }
+        Ok(())
+    }
+
+    async fn load(
+        &self,
+        archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
+        progress: Progress<'_>,
+    ) -> Result<(), EngineError> {
+        let doing = "load an archive of images";
+        let docker = self.docker()?.clone().with_timeout(LOAD_TIMEOUT);
+        let mut layers = LayerProgress::default();
+        let mut stream = std::pin::pin!(docker.import_image(
+            query::ImportImageOptions { quiet: false, platform: None },
+            bollard::body_try_stream(archive),
+            None,
+        ));
+        while let Some(item) = stream.next().await {
+            let item = item.map_err(|cause| self.error(doing, cause))?;
+            if let Some(status) = item.status {
+                progress(&layers.tell(&status, item.id, item.progress_detail));
             }
         }
         Ok(())
@@ -326,12 +352,13 @@ impl Engine for DockerEngine {
         &self,
         name: &str,
         subnet: Subnet,
+        egress: bool,
         labels: &BTreeMap<String, String>,
     ) -> Result<(), EngineError> {
         let request = NetworkCreateRequest {
             name: name.to_owned(),
             driver: Some("bridge".to_owned()),
-            internal: Some(true),
+            internal: Some(!egress),
             ipam: Some(Ipam {
                 config: Some(vec![IpamConfig { subnet: Some(subnet.to_string()), ..Default::default() }]),
                 ..Default::default()

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
+use std::path::Path;
 use std::time::Duration;
 
 use bollard::models::{
@@ -70,17 +71,8 @@ fn mounts(spec: &ContainerSpec<'_>) -> Vec<Mount> {
     });
     let others = spec.service.mounts.iter().filter_map(|mount| match mount {
         MountSpec::Volume { .. } => None,
-        MountSpec::Bind { source, target } => Some(Mount {
-            target: Some(target.clone()),
-            source: Some(source.display().to_string()),
-            typ: Some(MountType::BIND),
-            read_only: Some(true),
-            bind_options: Some(MountBindOptions {
-                propagation: Some(MountBindOptionsPropagationEnum::RPRIVATE),
-                ..Default::default()
-            }),
-            ..Default::default()
-        }),
+        MountSpec::Bind { source, target } => Some(bind(source, target, true)),
+        MountSpec::Data { source, target, read_only } => Some(bind(source, target, *read_only)),
         MountSpec::Tmpfs { target, size_bytes } => Some(Mount {
             target: Some(target.clone()),
             typ: Some(MountType::TMPFS),
@@ -93,6 +85,20 @@ fn mounts(spec: &ContainerSpec<'_>) -> Vec<Mount> {
         }),
     });
     volumes.chain(others).collect()
+}
+
+fn bind(source: &Path, target: &str, read_only: bool) -> Mount {
+    Mount {
+        target: Some(target.to_owned()),
+        source: Some(source.display().to_string()),
+        typ: Some(MountType::BIND),
+        read_only: Some(read_only),
+        bind_options: Some(MountBindOptions {
+            propagation: Some(MountBindOptionsPropagationEnum::RPRIVATE),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
 }
 
 fn is_builder(spec: &ContainerSpec<'_>) -> bool {
@@ -111,6 +117,7 @@ fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
         network_mode: Some(spec.network.clone()),
         mounts: Some(mounts(spec)),
         memory: bytes(limits.memory_bytes),
+        memory_reservation: bytes(limits.reserved_memory_bytes),
         // Without this the container may use as much swap again.
         memory_swap: bytes(limits.memory_bytes),
         nano_cpus: limits.cpus.map(|cpus| (cpus * 1e9) as i64),
@@ -136,7 +143,8 @@ fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
         sysctls: Some(to_hash_map(&service.sysctls)),
         // An internal network still forwards name look-ups to the host's resolver, and names can carry data out.
         // The container's own loopback answers nothing, so only the names of the instance's services resolve.
-        dns: Some(vec![Ipv4Addr::LOCALHOST.to_string()]),
+        // Where a way out was chosen, names are looked up as on the host.
+        dns: (!spec.egress).then(|| vec![Ipv4Addr::LOCALHOST.to_string()]),
         ..Default::default()
     }
 }

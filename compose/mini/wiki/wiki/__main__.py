@@ -2,14 +2,14 @@ import json
 import sys
 from pathlib import Path
 
-from wiki import lists, pictures, places, society
+from wiki import lists, nature, pictures, places, society, streets
 from wiki.page import Wiki
 
 
 def main(world_file, target):
     world = json.loads(Path(world_file).read_text(encoding="utf-8"))
     wiki = Wiki(world)
-    for part in (places, society, lists):
+    for part in (places, streets, nature, society, lists):
         part.write(wiki, world)
     folder = Path(target)
     wiki.save(folder)

@@ -1,6 +1,7 @@
 """Lists by topic, one page per category, and the index of everything."""
 
-from wiki.page import bullets, number, table
+from wiki.page import bullets, joined, number, table
+from wiki.streets import place_title, street_title
 
 
 def write(wiki, world):
@@ -29,6 +30,19 @@ def write(wiki, world):
         [link(x["name"] + " (product line)", x["name"]), link(x["maker"]), x["description"], x["launched"], number(x["units_sold"])] for x in world["product_lines"]])
     listing("List of software projects of Larkmoor", ["Project", "Language", "Developer", "Licence", "Stars"], [
         [link(x["name"] + " (software)", x["name"]), x["language"], link(x["owner"]), x["licence"], number(x["stars"])] for x in world["projects"]])
+    listing("List of maintainers of software in Larkmoor", ["Name", "Known online as", "Residence", "Projects"], [
+        [link(p["name"]), p["username"], link(p["home"]), joined(link(x["name"] + " (software)", x["name"]) for x in world["projects"] if p["username"] in x["maintainers"])]
+        for p in world["people"] if any(p.get("username") in x["maintainers"] for x in world["projects"])])
+    listing("List of streets of Larkmoor", ["Street", "Towns"], [
+        [street, ", ".join(link(street_title(street, t["name"]), t["name"]) for t in towns if street in [s["name"] for s in t["streets"]])]
+        for street in sorted({s["name"] for t in towns for s in t["streets"]})])
+    places = [(t["name"], p) for t in towns for p in t["pois"]]
+    listing("List of places to eat, sleep and shop in Larkmoor", ["Name", "Kind", "Town", "Address", "Open", "Rating"], [
+        [link(place_title(p, t), p["name"]), p["kind"], link(t), p["address"], f"{p['opens']}–{p['closes']}", p["stars"] if p["kind"] in ("cafe", "restaurant", "hotel") else ""]
+        for t, p in places if p["kind"] in ("cafe", "restaurant", "hotel", "pharmacy", "supermarket")])
+    listing("List of public services of Larkmoor", ["Name", "Kind", "Town", "Address", "Telephone", "Open"], [
+        [link(place_title(p, t), p["name"]), p["kind"], link(t), p["address"], p["phone"], f"{p['opens']}–{p['closes']}"]
+        for t, p in places if p["kind"] in ("library", "station", "hospital")])
     listing("List of festivals of Larkmoor", ["Festival", "Town", "Month", "Since", "Visitors"], [
         [link(f["name"] + " (festival)", f["name"]), link(f["town"]), f["month"], f["since"], number(f["visitors"])] for f in world["festivals"]])
     listing("List of works by Larkmoor artists", ["Title", "Kind", "Creator", "Year"], [

@@ -72,6 +72,11 @@ class Wiki:
         self.wanted.add(title)
         return f'<a href="{html.escape(file_name(title))}" title="{html.escape(title)}">{html.escape(text or title)}</a>'
 
+    def address(self, address, town):
+        """A house number and a link to its street."""
+        number, street = address.split(" ", 1)
+        return f"{number} {self.link(f'{street} ({town})', street)}"
+
     def add(self, title, body, categories=()):
         assert title not in self.pages, f"two pages named {title}"
         self.pages[title] = (body, list(categories))

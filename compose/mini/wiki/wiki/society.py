@@ -37,10 +37,11 @@ def write_person(wiki, world, p):
     mayor = [t["name"] for t in world["towns"] if t["mayor"] == name]
     captain = [t["name"] for t in world["teams"] if t["captain"] == name]
     pupils = [o["name"] for o in world["people"] if o["mentor"] == name]
+    projects = [x["name"] for x in world["projects"] if p.get("username") in x["maintainers"]]
     box = infobox(name, [
         ("Born", f"{p['born']}, {link(p['birthplace'])}"), ("Died", f"{p['died']} (aged {p['died'] - p['born']})" if p["died"] else None),
         ("Occupation", p["occupation"]), ("Education", link(p["school"])), ("Residence", link(p["home"])), ("Spouse", link(p["spouse"]) if p["spouse"] else None),
-        ("Awards", "<br>".join(p["awards"])), ("Known for", "<br>".join(link(w["title"]) for w in works))])
+        ("Awards", "<br>".join(p["awards"])), ("Known online as", p.get("username")), ("Known for", "<br>".join(link(w["title"]) for w in works))])
     years = f"{p['born']}–{p['died']}" if p["died"] else f"born {p['born']}"
     lead = f"<p><b>{name}</b> ({years}) {was} {article(p['occupation'])} from {link(p['birthplace'])} in {link('Larkmoor County')}.</p>"
     early = (f"{name} was born in {link(p['birthplace'])} in {p['born']} and went to {link(p['school'])}. "
@@ -52,6 +53,7 @@ def write_person(wiki, world, p):
     career += [f"{she} heads {link(c['name'])}." for c in leads]
     career += [f"{her} {w['kind']} {link(w['title'])} appeared in {w['year']}." for w in works]
     career += [f"{she} is mayor of {link(t)}." for t in mayor] + [f"{she} is captain of the {link(t)}." for t in captain]
+    career += [f"{she} is a maintainer of {joined(link(x + ' (software)', x) for x in projects)}."] if projects else []
     career += [f"{she} took part in the {link(e['name'])} of {e['year']}." for e in events]
     career += [f"Among those {p['pronoun']} taught {'was' if p['died'] else 'is'} {joined(link(o) for o in pupils)}." if pupils else ""]
     private = (f"{she} {'was' if p['died'] else 'is'} married to {link(p['spouse'])}. " if p["spouse"] else "") + f"{she} {'liked' if p['died'] else 'likes'} {joined(p['interests'])}."
@@ -67,7 +69,7 @@ def write_company(wiki, world, c):
     lines = [entry for entry in world["product_lines"] if entry["maker"] == c["name"]]
     projects = [entry for entry in world["projects"] if entry["owner"] == c["name"]]
     box = infobox(c["name"], [
-        ("Industry", c["industry"]), ("Founded", str(c["founded"])), ("Founder", link(c["founder"]) if c["founder"] else None), ("Headquarters", f"{c['address']}, {link(c['town'])}"),
+        ("Industry", c["industry"]), ("Founded", str(c["founded"])), ("Founder", link(c["founder"]) if c["founder"] else None), ("Headquarters", f"{wiki.address(c['address'], c['town'])}, {link(c['town'])}"),
         ("Chief executive", link(c["chief"])), ("Employees", number(c["employees"])), ("Revenue (2022)", f"${c['revenue_musd']} million"), ("Slogan", f"“{c['slogan']}”")], f"logo-{c['id']}.png", f"Logo of {c['name']}")
     made = joined(name.lower() for name in c["categories"])
     body = (f"{box}<p><b>{c['name']}</b> is a company of {link('Larkmoor County')} in {c['industry']}" + (f", making {made}" if made else "") + f". It was founded in {c['founded']}"
@@ -91,7 +93,8 @@ def write_line(wiki, x):
 
 def write_project(wiki, world, x):
     link, people = wiki.link, {p.get("username"): p["name"] for p in world["people"]}
-    box = infobox(x["name"], [("Developer", link(x["owner"])), ("Written in", x["language"]), ("Licence", x["licence"]), ("First release", str(x["started"])), ("Latest version", x["version"]), ("Stars", number(x["stars"]))])
+    box = infobox(x["name"], [("Developer", link(x["owner"])), ("Written in", x["language"]), ("Licence", x["licence"]), ("First release", str(x["started"])), ("Latest version", x["version"]), ("Stars", number(x["stars"])),
+                              ("Maintainers", "<br>".join(link(people[m]) for m in x["maintainers"])), ("Issue labels", ", ".join(x["labels"]))])
     body = (f"{box}<p><b>{x['name']}</b> is free software that {x['description']}. It is written in {x['language']}, published under the {x['licence']} licence and developed by {link(x['owner'])} since {x['started']}.</p>".replace("that a ", "that provides a ").replace("that departure", "that drives departure").replace("that firmware", "that provides the firmware").replace("that the newspaper", "that runs the newspaper")
             + section("Development", f"The current version is {x['version']}. Maintainers are {joined(link(people[m]) for m in x['maintainers'])}. See {link('List of software projects of Larkmoor')}."))
     wiki.add(x["name"] + " (software)", body, ["Software of Larkmoor County", f"Software written in {x['language']}"])

@@ -1,5 +1,6 @@
 //! Who holds a TCP port: for the message that says it is taken.
 
+use std::fmt;
 use std::net::SocketAddr;
 
 use procfs::net::TcpState;
@@ -7,23 +8,47 @@ use procfs::process::FDTarget;
 
 use crate::engine::Engine;
 
-/// Names the owner of a port that something listens on, as well as it can be seen from here.
+/// Who listens on a port, as well as it can be seen from here.
 ///
-/// Shape: `nginx (pid 123)`, `container web (docker)`, or `a process that only root can see`.
-pub async fn owner(engine: &dyn Engine, address: SocketAddr) -> String {
+/// Shown as `nginx (pid 123)`, `container web (docker)`, or `a process that cannot be seen from here`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// A process.
+    Process {
+        /// Its id.
+        pid: i32,
+        /// Its name.
+        name: String,
+    },
+    /// A container that publishes the port.
+    Container(String),
+    /// Someone.
+    Unknown,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process { pid, name } => write!(f, "{name} (pid {pid})"),
+            Self::Container(name) => write!(f, "container {name} (docker)"),
+            Self::Unknown => f.write_str("a process that cannot be seen from here"),
+        }
+    }
+}
+
+/// Finds the owner of a port that something listens on; with an engine, also a container whose proxy it is.
+pub async fn owner(engine: Option<&dyn Engine>, address: SocketAddr) -> Owner {
     let port = address.port();
     let process = tokio::task::spawn_blocking(move || process_on(port)).await.ok().flatten();
     let is_docker = process.as_ref().is_none_or(|(_, name)| name.starts_with("docker"));
     if is_docker
+        && let Some(engine) = engine
         && let Ok(containers) = engine.running().await
-        && let Some(container) = containers.iter().find(|container| container.ports.contains(&port))
+        && let Some(container) = containers.into_iter().find(|container| container.ports.contains(&port))
     {
-        return format!("container {} (docker)", container.name);
+        return Owner::Container(container.name);
     }
-    match process {
-        Some((pid, name)) => format!("{name} (pid {pid})"),
-        None => "a process that cannot be seen from here".to_owned(),
-    }
+    process.map_or(Owner::Unknown, |(pid, name)| Owner::Process { pid, name })
 }
 
 /// The process that listens on a port: pid and name.

@@ -1,0 +1,33 @@
+"""What Pagure 5.14 gets wrong with the Python and the libraries of its Debian release, and what it does too often."""
+
+import ast
+
+import pagure.lib.git
+import pagure.ui.clone
+import pagure.utils
+import pygit2
+
+_proxy_raw_git = pagure.ui.clone.proxy_raw_git
+_update_pull_ref = pagure.lib.git.update_pull_ref
+
+
+def _with_headers_as_text(project):
+    """Git over HTTP: the headers are handed on as bytes, which Werkzeug prints as b'...'."""
+    response = _proxy_raw_git(project)
+    for name, value in list(response.headers):
+        if value.startswith("b'"):
+            response.headers[name] = ast.literal_eval(value).decode()
+    return response
+
+
+def _unless_it_is_right(request, repository):
+    """Every look at an open request pushes its branch to the project again, with new files for old contents."""
+    project = pygit2.Repository(pagure.utils.get_repo_path(request.project))
+    known = project.references.get(f"refs/pull/{request.id}/head")
+    branch = repository.branches.local.get(request.branch_from)
+    if not (known and branch and known.target == branch.target):
+        _update_pull_ref(request, repository)
+
+
+pagure.ui.clone.proxy_raw_git = _with_headers_as_text
+pagure.lib.git.update_pull_ref = _unless_it_is_right

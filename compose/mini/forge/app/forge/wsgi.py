@@ -1,0 +1,25 @@
+"""What gunicorn serves."""
+
+import forge  # noqa: F401, before anything of Pagure
+import arrow
+from pagure.flask_app import create_app
+
+import forge.sign_in
+
+application = create_app()
+application.response_class = forge.sign_in.Response
+
+
+def on_day(date):
+    """Days instead of "three years ago", which would make the pages change with the calendar."""
+    return date and arrow.get(date).format("[on] D MMM YYYY")
+
+
+def on_day_with_time(date):
+    return date and f'<span title="{arrow.get(date).format("YYYY-MM-DD HH:mm:ss")} UTC" data-toggle="tooltip">{on_day(date)}</span>'
+
+
+application.jinja_env.filters.update(humanize=on_day, humanize_tooltip=on_day_with_time)
+# Parsed once, before the fork.
+for name in application.jinja_env.list_templates(extensions=["html"]):
+    application.jinja_env.get_template(name)

@@ -1,0 +1,1 @@
+"""Draws the pictures below static/input_images: a dozen scenes and papers from the county, each with facts to be read off it."""

@@ -1,0 +1,7 @@
+#!/bin/sh
+# Wipes /data and builds it from nothing: schema and accounts. The batches come later, from `publish`.
+set -eu
+mkdir -p /data
+rm -rf /data/* /data/.[!.]*
+cd /srv/turkle
+exec python -m seed

@@ -1,0 +1,15 @@
+bind = "0.0.0.0:80"
+# One process: SQLite takes one writer at a time anyway.
+workers = 1
+threads = 6
+worker_class = "gthread"
+preload_app = True
+worker_tmp_dir = "/dev/shm"
+# The gateway keeps its connections; closing them first would race with its next request.
+keepalive = 75
+timeout = 60
+graceful_timeout = 3
+# Nobody steers the server from inside the container.
+control_socket_disable = True
+accesslog = "-"
+access_log_format = '%({x-forwarded-for}i)s "%(r)s" %(s)s %(b)s %(M)sms'

@@ -1,0 +1,109 @@
+//! `arenad doctor`
+
+use std::collections::BTreeSet;
+
+use super::args::{DoctorArgs, Global};
+use super::client::{self, Client};
+use super::failure::Failure;
+use super::output::{self, is_colored};
+use super::{definition, exit_code};
+use crate::doctor::facts::Daemon;
+use crate::doctor::{Finding, Level, gather, judge};
+use crate::engine::docker::DockerEngine;
+use crate::wire;
+
+/// Says what is in the way. Exits with 1 if anything is.
+pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, Failure> {
+    let found = match (&args.definition.environment, &args.definition.file) {
+        (None, None) => None,
+        (name, file) => {
+            let located = definition::locate(name.as_deref(), file.as_deref(), args.definition.root.as_deref())?;
+            Some(definition::load(&located)?.loaded.environment)
+        }
+    };
+    let name = found.as_ref().map(|environment| environment.name.to_string());
+    let state_dir = client::state_dir(global)?;
+    let (daemon, running) = daemon(global, name.as_deref()).await?;
+    let engine = DockerEngine::new(&args.engine.engine);
+    let facts = gather::facts(gather::Subject {
+        engine: &engine,
+        daemon,
+        state_dir: &state_dir,
+        block: args.engine.subnets,
+        environment: found.as_ref(),
+        running,
+    })
+    .await;
+    let findings = judge::all(&facts);
+    let worst = findings.iter().map(|finding| finding.level).max().unwrap_or(Level::Ok);
+    if global.json {
+        let findings = findings.iter().map(Into::into).collect();
+        output::print_json(&wire::Doctor { environment: name, level: worst.name().to_owned(), findings })?;
+    } else {
+        print(&findings, name.as_deref());
+    }
+    Ok(if worst == Level::Problem { exit_code::FAILED } else { exit_code::OK })
+}
+
+/// The daemon, and which sites of the environment it has up.
+async fn daemon(global: &Global, environment: Option<&str>) -> Result<(Daemon, BTreeSet<String>), Failure> {
+    let client = Client::new(global)?;
+    if !client.is_running().await {
+        let pid = std::fs::read_to_string(client.state_dir().join("lock")).ok().and_then(|pid| pid.trim().parse().ok());
+        let daemon = if client.is_locked() { Daemon::Silent { pid } } else { Daemon::None };
+        return Ok((daemon, BTreeSet::new()));
+    }
+    let status = client.status().await?;
+    let known = status.environments.iter().filter(|known| Some(known.name.as_str()) == environment);
+    let up = known.flat_map(|known| &known.sites).filter(|site| !matches!(site.state.as_str(), "down" | "failed"));
+    let running = up.map(|site| site.name.clone()).collect();
+    Ok((Daemon::Answers { pid: status.daemon.pid, engine: status.daemon.engine }, running))
+}
+
+/// By area: the level, what was seen, and below it what follows and what to do.
+fn print(findings: &[Finding], environment: Option<&str>) {
+    let mut area = None;
+    for finding in findings {
+        if area != Some(finding.area) {
+            println!("{}{}", if area.is_some() { "\n" } else { "" }, finding.area.name());
+            area = Some(finding.area);
+        }
+        println!("  {}  {}", label(finding.level), finding.seen);
+        if let Some(consequence) = &finding.consequence {
+            println!("           so {consequence}");
+        }
+        if let Some(cure) = &finding.cure {
+            println!("           cure: {cure}");
+        }
+    }
+    let count = |level| findings.iter().filter(|finding| finding.level == level).count();
+    let counted = |level: Level, plural: &str| match count(level) {
+        1 => format!("1 {}", level.name()),
+        several => format!("{several} {plural}"),
+    };
+    println!(
+        "\n{}, {}, {}, {} ok",
+        counted(Level::Problem, "problems"),
+        counted(Level::Warning, "warnings"),
+        counted(Level::Note, "notes"),
+        count(Level::Ok)
+    );
+    if environment.is_none() {
+        println!(
+            "`arenad doctor {}` also looks at what the environment needs: ports, memory, images",
+            definition::DEFAULT
+        );
+    }
+}
+
+/// The level in a column of its own, in the colour of its gravity.
+fn label(level: Level) -> String {
+    let name = format!("{:7}", level.name());
+    let color = match level {
+        Level::Ok => 32,
+        Level::Note => 36,
+        Level::Warning => 33,
+        Level::Problem => 31,
+    };
+    if is_colored() { format!("\x1b[{color}m{name}\x1b[0m") } else { name }
+}

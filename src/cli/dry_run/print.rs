@@ -1,0 +1,81 @@
+//! The plan as people read it.
+
+use crate::cli::output::{bytes, print_table, table};
+use crate::wire::plan::{ImageAction, Plan, PlannedImage, PlannedSite};
+
+/// Prints the plan.
+pub(super) fn plan(plan: &Plan) {
+    println!("What `arenad up {}` does, in this order; nothing has been done.", plan.environment);
+    if plan.engine.is_none() {
+        println!("No engine answers, so that every image counts as missing.");
+    }
+    heading("Images");
+    let mut images = table(&["ACTION", "IMAGE", "FROM", "SIZE", "SITES"]);
+    for image in &plan.images {
+        let size = image.size_bytes.map_or_else(|| "-".to_owned(), bytes);
+        let from = image.from.as_deref().unwrap_or("-");
+        images.add_row([action(image), &image.reference, from, &size, &image.sites.join(", ")]);
+    }
+    print_table(&images);
+    if !plan.data.is_empty() {
+        heading("Data on this host");
+        let mut data = table(&["STATE", "FOLDER", "USE", "SERVICE", "SITE"]);
+        for found in &plan.data {
+            let state = if found.exists { "present" } else { "missing" };
+            let access = if found.is_written { "written" } else { "read" };
+            data.add_row([state, &found.path, access, &found.service, &found.site]);
+        }
+        print_table(&data);
+    }
+    for found in &plan.sites {
+        site(found);
+    }
+    println!("\nWhere the baseline of a site is stored already, its containers come from the snapshot at once.");
+}
+
+fn heading(text: &str) {
+    println!("\n{text}");
+}
+
+fn action(image: &PlannedImage) -> &'static str {
+    match image.action {
+        ImageAction::Present => "present",
+        ImageAction::Build => "build",
+        ImageAction::Pull => "pull",
+        ImageAction::Load => "load",
+    }
+}
+
+fn site(site: &PlannedSite) {
+    heading(&format!("{}  {}", site.name, site.url));
+    let way_out = if site.network.egress { "with a way out" } else { "without a way out" };
+    line("network", &format!("one of its own, {way_out}"));
+    for volume in &site.volumes {
+        line("volume", volume);
+    }
+    for container in &site.containers {
+        let command = container.command.as_ref().map(|command| format!(" {command}")).unwrap_or_default();
+        let memory = container.memory_bytes.map(|limit| format!(", at most {}", bytes(limit))).unwrap_or_default();
+        line("container", &format!("{}: {}{command}{memory}", container.service, container.image));
+        for mount in &container.mounts {
+            line("", &format!("  {mount}"));
+        }
+    }
+    for step in &site.configure {
+        let unless = step.unless.as_ref().map(|probe| format!(", unless `{probe}` passes")).unwrap_or_default();
+        line("configure", &format!("{} ({}){unless}", step.name, step.service));
+        line("", &format!("  {}", step.run));
+    }
+    line("ready when", &site.ready.join("; "));
+    for request in &site.warm {
+        line("warm", request);
+    }
+    for command in &site.quiesce {
+        line("quiesce", command);
+    }
+    line("snapshot", "stop cleanly, commit, start again from the snapshot, wait until ready, open the port");
+}
+
+fn line(what: &str, text: &str) {
+    println!("  {what:<11} {text}");
+}

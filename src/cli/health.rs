@@ -1,0 +1,117 @@
+//! `arenad health`
+
+use comfy_table::Cell;
+use jiff::Timestamp;
+use reqwest::Method;
+
+use super::args::{Global, HealthArgs};
+use super::client::Client;
+use super::failure::Failure;
+use super::output::{self, age, first_line, milliseconds};
+use super::{exit_code, find};
+use crate::wire::{Health, HealthProbes, SiteHealth};
+
+/// How many rounds are listed of a site that is asked for by name.
+const LISTED: usize = 10;
+
+/// Shows what the health probes have seen. Exits with 3 unless everything is ready.
+pub async fn run(global: &Global, args: &HealthArgs) -> Result<u8, Failure> {
+    let client = Client::new(global)?;
+    let status = client.status().await?;
+    let is_environment = |name: &String| status.environments.iter().any(|known| known.name == *name);
+    let (environment, site) = match args.names.as_slice() {
+        [] => (None, None),
+        [name] if is_environment(name) => (Some(name.as_str()), None),
+        [site] => (None, Some(site.as_str())),
+        [environment, site, ..] => (Some(environment.as_str()), Some(site.as_str())),
+    };
+    let mut query = format!("/v1/health?limit={}", args.rounds);
+    let environment = match site {
+        Some(site) => {
+            let found = find::site(&status, environment, site)?;
+            query += &format!("&site={}", found.name);
+            Some(found.environment.as_str())
+        }
+        None => environment,
+    };
+    if let Some(environment) = environment {
+        query += &format!("&environment={environment}");
+    }
+    let health: Health = client.json(Method::GET, &query).await?;
+    if global.json {
+        output::print_json(&health)?;
+    } else {
+        print_human(&health, site.is_some());
+    }
+    let is_fine = health.sites.iter().all(|site| site.state == "ready");
+    Ok(if is_fine { exit_code::OK } else { exit_code::NOT_READY })
+}
+
+fn print_human(health: &Health, with_rounds: bool) {
+    if health.sites.is_empty() {
+        println!("nothing is up (`arenad up` brings sites up)");
+        return;
+    }
+    let headings = ["ENVIRONMENT", "SITE", "PROBES", "SCHEDULE", "LAST", "AGE", "PASSED", "MEDIAN", "LONGEST"];
+    let mut table = output::table(&headings);
+    for site in &health.sites {
+        for probes in &site.probes {
+            table.add_row(row(site, probes));
+        }
+    }
+    output::print_table(&table);
+    for site in &health.sites {
+        for probes in &site.probes {
+            if let Some(reason) = probes.rounds.first().and_then(|round| round.reason.as_deref()) {
+                println!("\n{} fails its {} probes: {}", site.site, probes.kind, first_line(reason));
+            }
+        }
+        if with_rounds {
+            print_rounds(site);
+        }
+    }
+}
+
+fn row(site: &SiteHealth, probes: &HealthProbes) -> Vec<Cell> {
+    let last = probes.rounds.first();
+    let outcome = match last {
+        None => Cell::new("-"),
+        Some(round) => output::outcome_cell(round.ok),
+    };
+    let share =
+        probes.success_rate.map(|rate| format!("{} of {} ({:.1} %)", probes.passed, probes.count, rate * 100.0));
+    let shown = |ms: Option<f64>| ms.map_or_else(|| "-".to_owned(), milliseconds);
+    vec![
+        site.environment.as_str().into(),
+        site.site.as_str().into(),
+        probes.kind.as_str().into(),
+        probes.schedule.as_str().into(),
+        outcome,
+        last.map_or_else(|| "-".to_owned(), |round| age(&round.at)).into(),
+        share.unwrap_or_else(|| "-".to_owned()).into(),
+        shown(probes.median_ms).into(),
+        shown(probes.longest_ms).into(),
+    ]
+}
+
+/// A time without its fractions of a second.
+fn seconds(at: &str) -> String {
+    at.parse::<Timestamp>().map_or_else(|_| at.to_owned(), |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+}
+
+fn print_rounds(site: &SiteHealth) {
+    for probes in site.probes.iter().filter(|probes| !probes.rounds.is_empty()) {
+        println!("\nlast {} rounds: {}", probes.kind, probes.names.join(", "));
+        let mut table = output::table(&["AT", "GENERATION", "OUTCOME", "TOOK", "REASON"]);
+        for round in probes.rounds.iter().take(LISTED) {
+            table.add_row([
+                seconds(&round.at).into(),
+                round.generation.into(),
+                output::outcome_cell(round.ok),
+                milliseconds(round.duration_ms).into(),
+                Cell::new(round.reason.as_deref().map_or("", first_line)),
+            ]);
+        }
+        output::print_table(&table);
+    }
+}

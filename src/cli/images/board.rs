@@ -1,0 +1,96 @@
+//! Shows how far work on images is: a bar on a terminal, a line for each stage and each tenth of it elsewhere.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::images::watch::{Look, Watch};
+
+/// How often the work is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Follows the work until it has ended.
+pub async fn follow<T>(name: &str, is_silent: bool, watch: &Arc<Watch>, work: impl Future<Output = T>) -> T {
+    let mut board = Board::new(is_silent);
+    let mut work = std::pin::pin!(work);
+    let mut look = tokio::time::interval(LOOK_INTERVAL);
+    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            done = &mut work => {
+                board.show(name, &watch.look());
+                board.bar.finish_and_clear();
+                return done;
+            }
+            _ = look.tick() => board.show(name, &watch.look()),
+        }
+    }
+}
+
+struct Board {
+    bar: ProgressBar,
+    is_terminal: bool,
+    is_silent: bool,
+    said: (String, u64),
+}
+
+impl Board {
+    fn new(is_silent: bool) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        let bar = ProgressBar::with_draw_target(
+            None,
+            match is_terminal && !is_silent {
+                true => ProgressDrawTarget::stderr(),
+                false => ProgressDrawTarget::hidden(),
+            },
+        );
+        Self { bar, is_terminal, is_silent, said: (String::new(), 0) }
+    }
+
+    fn show(&mut self, name: &str, look: &Look) {
+        if self.is_silent || look.stage.is_empty() {
+            return;
+        }
+        if self.is_terminal {
+            self.draw(look);
+        } else {
+            self.say(name, look);
+        }
+    }
+
+    fn draw(&mut self, look: &Look) {
+        if self.said.0 != look.stage {
+            let template = match look.total_bytes {
+                Some(_) => {
+                    "{spinner} {wide_msg} {bytes:>10} of {total_bytes:>10} {percent:>3} % {bytes_per_sec:>12} {eta:>4}"
+                }
+                None => "{spinner} {wide_msg} {bytes:>10}",
+            };
+            self.bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+            self.bar.reset_eta();
+            self.said.0.clone_from(&look.stage);
+        }
+        let colon = if look.detail.is_empty() { "" } else { ": " };
+        self.bar.set_message(format!("{}{colon}{}", look.stage, look.detail));
+        match look.total_bytes {
+            Some(total) => self.bar.set_length(total),
+            None => self.bar.unset_length(),
+        }
+        self.bar.set_position(look.done_bytes);
+        self.bar.tick();
+    }
+
+    fn say(&mut self, name: &str, look: &Look) {
+        for stage in &look.begun {
+            eprintln!("{name}: {stage}");
+            self.said = (stage.clone(), 0);
+        }
+        let tenths = look.total_bytes.map_or(0, |total| look.done_bytes.min(total) * 10 / total.max(1));
+        if tenths > self.said.1 {
+            eprintln!("{name}: {} {} %", look.stage, tenths * 10);
+            self.said.1 = tenths;
+        }
+    }
+}

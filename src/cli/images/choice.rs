@@ -1,0 +1,86 @@
+//! Which images and data of which environment are meant.
+
+use std::path::Path;
+
+use crate::cli::args::ImagesChoice;
+use crate::cli::definition;
+use crate::cli::failure::Failure;
+use crate::domain::archive::{Archive, DataSource, NeededImage, Origin, full_reference};
+use crate::domain::site::Environment;
+
+/// What a command is about.
+pub(super) struct Choice {
+    /// The environment.
+    pub(super) environment: Environment,
+    /// Its images that are meant.
+    pub(super) images: Vec<NeededImage>,
+    /// Its data that is meant.
+    pub(super) data: Vec<DataSource>,
+}
+
+impl Choice {
+    /// Reads the definition and chooses by the names of sites, images and data.
+    pub(super) fn make(args: &ImagesChoice) -> Result<Self, Failure> {
+        let (name, names) = match (&args.file, args.names.split_first()) {
+            (Some(_), _) | (None, None) => (None, args.names.as_slice()),
+            (None, Some((name, names))) => (Some(name.as_str()), names),
+        };
+        let located = definition::locate(name, args.file.as_deref(), args.root.as_deref())?;
+        let environment = definition::load(&located)?.loaded.environment;
+        let (images, data) = (environment.needed_images(), environment.data.clone());
+        let mut choice = Self { environment, images, data };
+        if !names.is_empty() {
+            choice.restrict(names)?;
+        }
+        Ok(choice)
+    }
+
+    fn restrict(&mut self, names: &[String]) -> Result<(), Failure> {
+        let environment = &self.environment;
+        let is_image = |image: &NeededImage, name: &String| {
+            full_reference(&image.reference) == full_reference(name)
+                || image.sites.iter().any(|site| site.as_str() == name)
+        };
+        let is_data = |data: &DataSource, name: &String| {
+            data.name == *name || environment.users_of(data).iter().any(|(site, _)| site.as_str() == name)
+        };
+        for name in names {
+            let is_known = self.images.iter().any(|image| is_image(image, name))
+                || self.data.iter().any(|data| is_data(data, name));
+            if !is_known {
+                let sites = environment.sites.iter().map(|site| site.name.to_string());
+                let images = self.images.iter().map(|image| image.reference.clone());
+                let data = self.data.iter().map(|data| data.name.clone());
+                let known: Vec<String> = sites.chain(images).chain(data).collect();
+                let message = format!("{} has no site, image or data `{name}`", environment.name);
+                return Err(Failure::usage(message).hint(format!("it has {}", known.join(", "))));
+            }
+        }
+        self.images.retain(|image| names.iter().any(|name| is_image(image, name)));
+        self.data.retain(|data| names.iter().any(|name| is_data(data, name)));
+        Ok(())
+    }
+
+    /// The archives of what is meant.
+    pub(super) fn archives(&self) -> impl Iterator<Item = &Archive> {
+        let of_images = self.images.iter().filter_map(|image| match &image.origin {
+            Origin::Archive(archive) => Some(archive),
+            Origin::Built | Origin::Registry => None,
+        });
+        of_images.chain(self.data.iter().map(|data| &data.archive))
+    }
+
+    /// Insists that a file that was brought along is one of the archives: by its name, or because there is only one.
+    pub(super) fn check_file(&self, from: &Path) -> Result<(), Failure> {
+        if !from.exists() {
+            return Err(Failure::usage(format!("{} does not exist", from.display())));
+        }
+        let is_named = |archive: &Archive| from.file_name().is_some_and(|name| name == archive.file.as_str());
+        if from.is_dir() || self.archives().count() == 1 || self.archives().any(is_named) {
+            return Ok(());
+        }
+        let known: Vec<&str> = self.archives().map(|archive| archive.file.as_str()).collect();
+        let failure = Failure::usage(format!("{} is none of the archives {}", from.display(), known.join(", ")));
+        Err(failure.hint("name the one image or data that it is meant for"))
+    }
+}

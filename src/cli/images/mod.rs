@@ -1,0 +1,143 @@
+//! `arenad images`. Unlike other commands it works by itself, without the daemon; [`crate::images`] says why.
+
+mod board;
+mod choice;
+mod show;
+mod work;
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use self::choice::Choice;
+use self::work::{Session, Task};
+use super::args::{Global, ImagesChoice, ImagesCommand, ImagesWriteArgs};
+use super::failure::Failure;
+use super::{client, exit_code};
+use crate::engine::Engine;
+use crate::engine::docker::DockerEngine;
+use crate::images::ImagesError;
+use crate::images::fetch::{Fetcher, Patience};
+use crate::images::load::Works;
+use crate::images::shelf::Shelf;
+use crate::wire::Images;
+
+/// Lists, fetches, loads or verifies.
+pub async fn run(global: &Global, command: &ImagesCommand) -> Result<u8, Failure> {
+    match command {
+        ImagesCommand::Ls(args) => list(global, &args.choice).await,
+        ImagesCommand::Pull(args) => {
+            let fetcher = Fetcher::new(Patience { stall: args.stall_timeout, tries: args.tries });
+            work(global, &args.choice, Some(&args.write), Task::Pull(Box::new(fetcher))).await
+        }
+        ImagesCommand::Load(args) => work(global, &args.choice, Some(&args.write), Task::Load(args.from.clone())).await,
+        ImagesCommand::Verify(args) => work(global, &args.choice, None, Task::Verify(args.from.clone())).await,
+    }
+}
+
+async fn list(global: &Global, chosen: &ImagesChoice) -> Result<u8, Failure> {
+    let choice = Choice::make(chosen)?;
+    let works = works(global, chosen, None).await?;
+    let mut items = Vec::new();
+    for image in &choice.images {
+        items.push(show::image(image, &works.standing(image).await.map_err(failure)?, &works));
+    }
+    for data in &choice.data {
+        items.push(show::data(&choice.environment, data, &works.standing_of_data(data), &works));
+    }
+    let listed = Images { environment: choice.environment.name.to_string(), items };
+    match global.json {
+        true => super::output::print_json(&listed)?,
+        false => show::table(&listed),
+    }
+    Ok(exit_code::OK)
+}
+
+/// Does the same to everything that was chosen; what fails does not keep the rest from being done.
+async fn work(
+    global: &Global,
+    chosen: &ImagesChoice,
+    write: Option<&ImagesWriteArgs>,
+    task: Task,
+) -> Result<u8, Failure> {
+    let choice = Choice::make(chosen)?;
+    task.check(&choice)?;
+    let session = Session { works: works(global, chosen, write).await?, task, is_silent: global.json };
+    let cancel = CancellationToken::new();
+    let interrupted = cancel.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            interrupted.cancel();
+        }
+    });
+    let mut items = Vec::new();
+    let mut errors: Vec<(String, ImagesError)> = Vec::new();
+    for image in &choice.images {
+        let done = session.image(image, &cancel).await;
+        let item = show::image(image, &session.works.standing(image).await.map_err(failure)?, &session.works);
+        items.push(session.told(item, done, &mut errors)?);
+    }
+    for data in &choice.data {
+        let done = session.data(data, &cancel).await;
+        let item = show::data(&choice.environment, data, &session.works.standing_of_data(data), &session.works);
+        items.push(session.told(item, done, &mut errors)?);
+    }
+    let is_sound = items.iter().all(|item| item.outcome.as_deref() != Some("failed"));
+    if global.json {
+        super::output::print_json(&Images { environment: choice.environment.name.to_string(), items })?;
+    }
+    match errors.len() {
+        0 if is_sound => Ok(exit_code::OK),
+        0 => Ok(exit_code::FAILED),
+        // What is wrong has been said item by item; one hint is enough, and one failure is what the command ends with.
+        _ => Err(together(errors)),
+    }
+}
+
+async fn works(global: &Global, chosen: &ImagesChoice, write: Option<&ImagesWriteArgs>) -> Result<Works, Failure> {
+    if let Some(host) = global.host.as_ref().filter(|host| !host.starts_with("unix://")) {
+        let failure = Failure::usage(format!("`images` works with the engine of this machine, not through {host}"));
+        return Err(failure.hint("run it on the machine of the engine, without --host and ARENAD_HOST"));
+    }
+    let engine: Arc<dyn Engine> = Arc::new(DockerEngine::new(&chosen.engine));
+    let version = engine.version().await.map_err(|error| {
+        let hint = "start Docker (`systemctl start docker`, or `scripts/engine.sh` where there is no systemd)";
+        Failure::new(exit_code::FAILED, error).hint(hint)
+    })?;
+    // On another machine the folder would be another one.
+    let is_here = chosen.engine.starts_with("unix://");
+    let state_dir = client::state_dir(global)?;
+    Ok(Works {
+        engine,
+        shelf: Shelf::new(&state_dir),
+        engine_root: Some(version.root).filter(|root| is_here && root.is_dir()),
+        ignore_space: write.is_some_and(|write| write.ignore_space),
+        replace: write.is_some_and(|write| write.replace),
+        discard: write.is_some_and(|write| write.discard),
+    })
+}
+
+/// A failure of the whole command.
+fn failure(error: ImagesError) -> Failure {
+    let code = match error {
+        ImagesError::Busy { .. } => exit_code::BUSY,
+        ImagesError::Cancelled => exit_code::INTERRUPTED,
+        _ => exit_code::FAILED,
+    };
+    let hint = error.hint();
+    let failure = Failure::new(code, error);
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// What several items failed with; the first decides the exit code.
+fn together(mut errors: Vec<(String, ImagesError)>) -> Failure {
+    let (name, first) = errors.remove(0);
+    let mut text = format!("{name}: {}", crate::probes::describe(&first));
+    for (name, error) in &errors {
+        text.push_str(&format!("\n{name}: {}", crate::probes::describe(error)));
+    }
+    Failure { error: anyhow::anyhow!("{text}"), ..failure(first) }
+}

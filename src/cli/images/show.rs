@@ -1,0 +1,122 @@
+//! Images and data for people and programs.
+
+use comfy_table::Cell;
+
+use crate::cli::output::{self, bytes};
+use crate::domain::archive::{Archive, DataSource, NeededImage, Origin};
+use crate::domain::site::Environment;
+use crate::images::inventory::{Standing, State};
+use crate::images::load::Works;
+use crate::images::shelf::Place;
+use crate::wire::{ImageArchive, ImageItem, Images};
+
+/// An image.
+pub(super) fn image(image: &NeededImage, standing: &Standing, works: &Works) -> ImageItem {
+    let (origin, archive) = match &image.origin {
+        Origin::Built => ("built", None),
+        Origin::Registry => ("registry", None),
+        Origin::Archive(known) => ("archive", Some(archive(known, &works.shelf.place(known), standing))),
+    };
+    let sites = image.sites.iter().map(ToString::to_string).collect();
+    item(&image.reference, "image", origin, sites, standing, archive)
+}
+
+/// Data.
+pub(super) fn data(environment: &Environment, data: &DataSource, standing: &Standing, works: &Works) -> ImageItem {
+    let mut sites: Vec<String> = environment.users_of(data).iter().map(|(site, _)| site.to_string()).collect();
+    sites.dedup();
+    let place = works.shelf.place_of_data(data);
+    item(&data.name, "data", "archive", sites, standing, Some(archive(&data.archive, &place, standing)))
+}
+
+fn item(
+    name: &str,
+    kind: &str,
+    origin: &str,
+    sites: Vec<String>,
+    standing: &Standing,
+    archive: Option<ImageArchive>,
+) -> ImageItem {
+    ImageItem {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        origin: origin.to_owned(),
+        sites,
+        state: standing.state.word().to_owned(),
+        id: standing.id.clone(),
+        loaded_bytes: standing.loaded_bytes,
+        archive,
+        outcome: None,
+        proven: Vec::new(),
+        reason: None,
+        hint: None,
+    }
+}
+
+fn archive(archive: &Archive, place: &Place, standing: &Standing) -> ImageArchive {
+    ImageArchive {
+        file: archive.file.clone(),
+        path: place.file.display().to_string(),
+        size_bytes: standing.archive_bytes,
+        here_bytes: standing.archived_bytes,
+        sha256: standing.sha256.clone(),
+        mirrors: archive.mirrors.clone(),
+    }
+}
+
+/// Prints the list, and what is left to do.
+pub(super) fn table(listed: &Images) {
+    let mut table = output::table(&["NAME", "SITES", "FROM", "STATE", "ARCHIVE", "LOADED", "ID"]);
+    for item in &listed.items {
+        let from = item.archive.as_ref().map_or(item.origin.as_str(), |archive| archive.file.as_str());
+        let size = |size: Option<u64>| size.map_or_else(|| "-".to_owned(), bytes);
+        table.add_row([
+            Cell::new(&item.name),
+            Cell::new(if item.sites.is_empty() { "-".to_owned() } else { item.sites.join(", ") }),
+            Cell::new(from),
+            state_cell(item),
+            Cell::new(size(item.archive.as_ref().and_then(|archive| archive.size_bytes))),
+            Cell::new(size(item.loaded_bytes)),
+            Cell::new(item.id.as_deref().map_or("-", short)),
+        ]);
+    }
+    output::print_table(&table);
+    let fetched =
+        |item: &&ImageItem| item.origin != "built" && !matches!(item.state.as_str(), "present" | "unverified");
+    let missing: Vec<&ImageItem> = listed.items.iter().filter(fetched).collect();
+    if missing.is_empty() {
+        return;
+    }
+    let rest = |item: &ImageItem| {
+        let archive = item.archive.as_ref()?;
+        Some(archive.size_bytes?.saturating_sub(archive.here_bytes))
+    };
+    let roughly = if missing.iter().all(|item| rest(item).is_some()) { "about" } else { "at least" };
+    let size = bytes(missing.iter().filter_map(|item| rest(item)).sum());
+    let (count, environment) = (missing.len(), &listed.environment);
+    println!("\n{count} to go, {roughly} {size} to fetch: `arenad images pull {environment}`");
+}
+
+/// The state, with the percentage of a part.
+fn state_cell(item: &ImageItem) -> Cell {
+    let percent = item.archive.as_ref().and_then(|archive| {
+        let percent = archive.here_bytes.saturating_mul(100).checked_div(archive.size_bytes?)?;
+        // All but a byte is not all.
+        Some(percent.min(99))
+    });
+    let text = match percent.filter(|_| item.state == State::Partial.word()) {
+        Some(percent) => format!("{} {percent} %", item.state),
+        None => item.state.clone(),
+    };
+    let cell = Cell::new(text);
+    match item.state.as_str() {
+        "present" => cell.fg(comfy_table::Color::Green),
+        "different" | "missing" => cell.fg(comfy_table::Color::Red),
+        _ => cell.fg(comfy_table::Color::Yellow),
+    }
+}
+
+fn short(id: &str) -> &str {
+    let id = id.strip_prefix("sha256:").unwrap_or(id);
+    id.get(..12).unwrap_or(id)
+}

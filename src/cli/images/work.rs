@@ -1,0 +1,239 @@
+//! What is done to one image or data, shown while it is done.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::board;
+use super::choice::Choice;
+use crate::cli::failure::Failure;
+use crate::domain::archive::{Archive, DataSource, NeededImage, Origin, Placement};
+use crate::images::ImagesError;
+use crate::images::fetch::{Fetcher, Room};
+use crate::images::inventory::State;
+use crate::images::load::{Done, Wanted, Works};
+use crate::images::place::is_placed;
+use crate::images::shelf::Place;
+use crate::images::space::Need;
+use crate::images::verify::Report;
+use crate::images::watch::Watch;
+use crate::probes::describe;
+use crate::wire::ImageItem;
+
+/// What is to be done.
+pub(super) enum Task {
+    /// Fetch what is missing, and load it.
+    Pull(Box<Fetcher>),
+    /// Load, from there or from the shelf.
+    Load(Option<PathBuf>),
+    /// Verify, there or on the shelf.
+    Verify(Option<PathBuf>),
+}
+
+/// What came of it.
+pub(super) enum Told {
+    /// It is there now, or was.
+    Done(Done),
+    /// It is not this command's.
+    Skipped(&'static str),
+    /// What was verified.
+    Verified(Report),
+}
+
+/// One command at work.
+pub(super) struct Session {
+    pub(super) works: Works,
+    pub(super) task: Task,
+    pub(super) is_silent: bool,
+}
+
+impl Task {
+    /// Refuses what cannot be meant.
+    pub(super) fn check(&self, choice: &Choice) -> Result<(), Failure> {
+        match self {
+            Self::Load(Some(from)) | Self::Verify(Some(from)) => choice.check_file(from),
+            Self::Pull(_) | Self::Load(None) | Self::Verify(None) => Ok(()),
+        }
+    }
+
+    /// The copy of an archive that was brought along.
+    fn brought(&self, archive: &Archive) -> Option<PathBuf> {
+        let from = match self {
+            Self::Load(Some(from)) | Self::Verify(Some(from)) => from,
+            Self::Pull(_) | Self::Load(None) | Self::Verify(None) => return None,
+        };
+        if from.is_dir() {
+            return Some(from.join(&archive.file)).filter(|file| file.is_file());
+        }
+        Some(from.clone())
+    }
+}
+
+impl Session {
+    /// Works on an image.
+    pub(super) async fn image(&self, image: &NeededImage, cancel: &CancellationToken) -> Result<Told, ImagesError> {
+        let watch = Arc::new(Watch::new(cancel.clone()));
+        if cancel.is_cancelled() {
+            return Err(ImagesError::Cancelled);
+        }
+        let work = self.image_in_silence(image, &watch);
+        board::follow(&image.reference, self.is_silent, &watch, work).await
+    }
+
+    async fn image_in_silence(&self, image: &NeededImage, watch: &Arc<Watch>) -> Result<Told, ImagesError> {
+        let reference = &image.reference;
+        let archive = match (&image.origin, &self.task) {
+            (Origin::Archive(archive), _) => archive,
+            (_, Task::Verify(_)) => return Ok(Told::Verified(self.works.verify(image, None, watch).await?)),
+            (Origin::Built, _) => return Ok(Told::Skipped("`arenad up` builds it")),
+            (Origin::Registry, Task::Pull(_)) => return Ok(Told::Done(self.works.pull(reference, watch).await?)),
+            (Origin::Registry, Task::Load(_)) => return Ok(Told::Skipped("a registry has it: `arenad images pull`")),
+        };
+        let place = self.works.shelf.place(archive);
+        let _turn = place.take_turn()?;
+        let brought = self.task.brought(archive);
+        let done = match &self.task {
+            Task::Verify(_) => {
+                return Ok(Told::Verified(self.works.verify(image, brought.as_deref(), watch).await?));
+            }
+            Task::Load(_) => self.works.load(reference, archive, brought.as_deref(), watch).await?,
+            Task::Pull(fetcher) => {
+                let standing = self.works.standing(image).await?;
+                match (standing.state, standing.id) {
+                    (State::Present, _) => Done::Present,
+                    (State::Unverified, _) if !self.works.replace => {
+                        return Ok(Told::Skipped("the engine has an image of that name; `--replace` fetches it anew"));
+                    }
+                    (State::Different, Some(found)) if !self.works.replace => {
+                        let (path, reference) = (place.file, reference.clone());
+                        return Err(ImagesError::WouldReplace { path, reference, found });
+                    }
+                    _ => {
+                        let room = |total: u64, here: u64| {
+                            let of_engine = self.works.need_of_engine(total.max(image.loaded_bytes.unwrap_or(0)));
+                            self.room(&place, total, here, of_engine)
+                        };
+                        self.fetch(fetcher, archive, &place, Wanted::Image(reference), &room, watch).await?;
+                        self.works.load(reference, archive, None, watch).await?
+                    }
+                }
+            }
+        };
+        self.discard(&place);
+        Ok(Told::Done(done))
+    }
+
+    /// Works on data.
+    pub(super) async fn data(&self, data: &DataSource, cancel: &CancellationToken) -> Result<Told, ImagesError> {
+        let watch = Arc::new(Watch::new(cancel.clone()));
+        if cancel.is_cancelled() {
+            return Err(ImagesError::Cancelled);
+        }
+        board::follow(&data.name, self.is_silent, &watch, self.data_in_silence(data, &watch)).await
+    }
+
+    async fn data_in_silence(&self, data: &DataSource, watch: &Arc<Watch>) -> Result<Told, ImagesError> {
+        let archive = &data.archive;
+        let place = self.works.shelf.place_of_data(data);
+        let _turn = place.take_turn()?;
+        let brought = self.task.brought(archive);
+        let done = match &self.task {
+            Task::Verify(_) => {
+                return Ok(Told::Verified(self.works.verify_data(data, brought.as_deref(), watch).await?));
+            }
+            Task::Load(_) => self.works.place(data, brought.as_deref(), watch).await?,
+            Task::Pull(_) if is_placed(data, &place) => Done::Present,
+            Task::Pull(fetcher) => {
+                let (wanted, first) = match &data.placement {
+                    Placement::Folder(_) => (Wanted::Itself, None),
+                    Placement::Unpacked(parts) => (Wanted::Files, parts.first()),
+                };
+                let room = |total: u64, here: u64| {
+                    let unpacked = first.map(|part| Need { folder: part.to.clone(), bytes: total });
+                    self.room(&place, total, here, unpacked)
+                };
+                self.fetch(fetcher, archive, &place, wanted, &room, watch).await?;
+                self.works.place(data, None, watch).await?;
+                Done::Loaded
+            }
+        };
+        if matches!(data.placement, Placement::Unpacked(_)) {
+            self.discard(&place);
+        }
+        Ok(Told::Done(done))
+    }
+
+    async fn fetch(
+        &self,
+        fetcher: &Fetcher,
+        archive: &Archive,
+        place: &Place,
+        wanted: Wanted<'_>,
+        room: Room<'_>,
+        watch: &Arc<Watch>,
+    ) -> Result<(), ImagesError> {
+        if archive.mirrors.is_empty() && !place.file.is_file() {
+            let (file, looked_at) = (archive.file.clone(), place.file.clone());
+            return Err(ImagesError::NoArchive { file, looked_at, has_mirrors: false });
+        }
+        fetcher.fetch(archive, place, wanted, room, watch).await.map(drop)
+    }
+
+    /// Whether there is room for the rest of a download, and for what becomes of it.
+    fn room(&self, place: &Place, total: u64, here: u64, then: Option<Need>) -> Result<(), ImagesError> {
+        let folder = place.file.parent().unwrap_or(Path::new("/")).to_owned();
+        let rest = Need { folder, bytes: total.saturating_sub(here) };
+        let needs: Vec<Need> = [rest].into_iter().chain(then).collect();
+        self.works.check_space(&format!("fetch {}", place.name), &needs)
+    }
+
+    /// Removes an archive of the shelf that has served; one that was brought along is its owner's.
+    fn discard(&self, place: &Place) {
+        if self.works.discard
+            && let Err(error) = fs::remove_file(&place.file)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            eprintln!("{}: it is there, but its archive cannot be removed: {error}", place.name);
+        }
+    }
+
+    /// Says what came of an item and notes it; an error that ends the whole command is returned.
+    pub(super) fn told(
+        &self,
+        mut item: ImageItem,
+        done: Result<Told, ImagesError>,
+        errors: &mut Vec<(String, ImagesError)>,
+    ) -> Result<ImageItem, Failure> {
+        let (outcome, said) = match done {
+            Ok(Told::Done(Done::Present)) => ("present", "is there".to_owned()),
+            Ok(Told::Done(Done::Loaded)) => ("loaded", format!("loaded{}", shown_id(&item))),
+            Ok(Told::Skipped(why)) => ("skipped", format!("skipped: {why}")),
+            Ok(Told::Verified(report)) => {
+                let is_sound = report.problems.is_empty();
+                let said = if is_sound { report.proven.join("; ") } else { report.problems.join("; ") };
+                item.reason = (!is_sound).then(|| report.problems.join("; "));
+                item.proven = report.proven;
+                if is_sound { ("proven", said) } else { ("failed", format!("wrong: {said}")) }
+            }
+            Err(ImagesError::Cancelled) => return Err(super::failure(ImagesError::Cancelled)),
+            Err(error) => {
+                item.reason = Some(describe(&error));
+                item.hint = error.hint();
+                errors.push((item.name.clone(), error));
+                ("failed", String::new())
+            }
+        };
+        item.outcome = Some(outcome.to_owned());
+        // Errors are said at the end, where they are not overlooked.
+        if !self.is_silent && !said.is_empty() {
+            println!("{}: {said}", item.name);
+        }
+        Ok(item)
+    }
+}
+
+fn shown_id(item: &ImageItem) -> String {
+    item.id.as_ref().map(|id| format!(": {id}")).unwrap_or_default()
+}

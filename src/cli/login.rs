@@ -1,0 +1,129 @@
+//! `arenad login`
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use anyhow::Context;
+use comfy_table::Cell;
+use reqwest::Method;
+
+use super::args::{Global, LoginArgs, SessionFormat};
+use super::client::Client;
+use super::failure::Failure;
+use super::output::{self, milliseconds};
+use super::{exit_code, find, session};
+use crate::wire::{Account, Accounts, Session, Site, Status};
+
+/// Signs in and prints the session, or says of every account whether it can.
+pub async fn run(global: &Global, args: &LoginArgs) -> Result<u8, Failure> {
+    let client = Client::new(global)?;
+    let status = client.status().await?;
+    if args.check {
+        return check(&client, global, args, &status).await;
+    }
+    let name = args.site.as_deref().unwrap_or_default();
+    let site = find::site(&status, args.environment.as_deref(), name)?;
+    let account = match &args.account {
+        Some(account) => account.clone(),
+        None => the_only_one(&client, site).await?,
+    };
+    let session = log_in(&client, site, &account).await?;
+    let format = args.format.unwrap_or(SessionFormat::Playwright);
+    let text = match format {
+        _ if global.json => serde_json::to_string_pretty(&session)? + "\n",
+        SessionFormat::Playwright => session::playwright(&session),
+        SessionFormat::Netscape => session::netscape(&session),
+        SessionFormat::Header => session::header(&session),
+    };
+    if !global.json && format != SessionFormat::Header && !session.headers.is_empty() {
+        let names: Vec<&str> = session.headers.keys().map(String::as_str).collect();
+        eprintln!("{account} signs in by headers ({}), which this form has no place for", names.join(", "));
+        eprintln!("hint: `--format header` prints them");
+    }
+    match &args.output {
+        Some(path) => write(path, &text)?,
+        None => std::io::stdout().lock().write_all(text.as_bytes())?,
+    }
+    Ok(exit_code::OK)
+}
+
+async fn log_in(client: &Client, site: &Site, account: &str) -> Result<Session, Failure> {
+    let path = format!("/v1/environments/{}/sites/{}/accounts/{account}/login", site.environment, site.name);
+    client.send(Method::POST, &path, &serde_json::json!({})).await
+}
+
+async fn accounts(client: &Client, site: &Site) -> Result<Vec<Account>, Failure> {
+    let path = format!("/v1/environments/{}/sites/{}/accounts", site.environment, site.name);
+    let found: Accounts = client.json(Method::GET, &path).await?;
+    Ok(found.accounts.into_iter().filter(|account| account.login.is_some()).collect())
+}
+
+async fn the_only_one(client: &Client, site: &Site) -> Result<String, Failure> {
+    let accounts = accounts(client, site).await?;
+    match accounts.as_slice() {
+        [only] => Ok(only.name.clone()),
+        [] => Err(Failure::usage(format!("no account of {} can sign in", site.name))
+            .hint("give an account a `login` in the environment file")),
+        several => {
+            let names: Vec<&str> = several.iter().map(|account| account.name.as_str()).collect();
+            Err(Failure::usage(format!("{} has several accounts: {}", site.name, names.join(", ")))
+                .hint("say which with --account"))
+        }
+    }
+}
+
+/// Who has the session is the account: nobody else may read the file.
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let doing = || format!("write the session to {}", path.display());
+    let mut file =
+        File::options().create(true).write(true).truncate(true).mode(0o600).open(path).with_context(doing)?;
+    file.write_all(text.as_bytes()).with_context(doing)
+}
+
+/// Signs in with every account that can. Exits with 1 if one of them cannot.
+async fn check(client: &Client, global: &Global, args: &LoginArgs, status: &Status) -> Result<u8, Failure> {
+    let sites: Vec<&Site> = match &args.site {
+        Some(name) => vec![find::site(status, args.environment.as_deref(), name)?],
+        None => {
+            let is_meant = |name: &str| args.environment.as_deref().is_none_or(|wanted| wanted == name);
+            status.environments.iter().filter(|known| is_meant(&known.name)).flat_map(|known| &known.sites).collect()
+        }
+    };
+    let mut table = output::table(&["SITE", "ACCOUNT", "USERNAME", "LOG-IN", "OUTCOME", "TOOK"]);
+    let mut rows = Vec::new();
+    let mut reasons = Vec::new();
+    for site in sites {
+        for account in accounts(client, site).await? {
+            if args.account.as_ref().is_some_and(|wanted| *wanted != account.name) {
+                continue;
+            }
+            let result = log_in(client, site, &account.name).await;
+            let took = result.as_ref().ok().map(|session| session.duration_ms);
+            let reason = result.as_ref().err().map(|failure| failure.error.to_string());
+            rows.push(serde_json::json!({
+                "environment": site.environment, "site": site.name, "account": account.name, "login": account.login,
+                "ok": result.is_ok(), "duration_ms": took, "reason": reason,
+            }));
+            table.add_row([
+                site.name.as_str().into(),
+                account.name.as_str().into(),
+                account.username.as_str().into(),
+                account.login.as_deref().unwrap_or("-").into(),
+                output::outcome_cell(result.is_ok()),
+                Cell::new(took.map_or_else(|| "-".to_owned(), milliseconds)),
+            ]);
+            reasons.extend(reason);
+        }
+    }
+    if global.json {
+        output::print_json(&rows)?;
+    } else if rows.is_empty() {
+        println!("no account can sign in: none has a `login` in its definition");
+    } else {
+        output::print_table(&table);
+        reasons.iter().for_each(|reason| println!("\n{reason}"));
+    }
+    Ok(if reasons.is_empty() { exit_code::OK } else { exit_code::FAILED })
+}

@@ -1,0 +1,57 @@
+//! Choices: one variable by which a user picks a set of others, such as a memory size by its name.
+//!
+//! They are made before anything is interpolated, so that both files can use what the choice stands for.
+
+use super::interpolate::interpolate;
+use super::problems::{Problems, did_you_mean, quoted_list};
+use super::source::SourceFile;
+use super::tree::{Entry, Node, Value, excerpt};
+use super::variables::{VariableOrigin, Variables};
+
+/// Makes the choices that an environment file offers. What is no choice by its form is left to the schema to refuse.
+pub(crate) fn choose(root: &Node, source: &SourceFile, variables: &Variables<'_>, problems: &Problems) {
+    for choice in root.entry("choices").map(|entry| entries(&entry.value)).unwrap_or_default() {
+        let Some(values) = choice.value.entry("values") else {
+            continue;
+        };
+        let options = entries(&values.value);
+        if options.is_empty() {
+            continue;
+        }
+        let default = choice.value.entry("default").and_then(|entry| Some((entry, entry.value.scalar()?)));
+        let given = variables.look_up(&choice.key);
+        let Some(picked) = given.clone().or_else(|| default.map(|(_, scalar)| scalar.text.clone())) else {
+            continue;
+        };
+        let known = || options.iter().map(|option| option.key.as_str());
+        let Some(option) = options.iter().find(|option| option.key == picked) else {
+            let span = match default {
+                Some((entry, _)) if given.is_none() => entry.value.span,
+                _ => choice.key_span,
+            };
+            let message = format!("`{}` is no choice for `{}`", excerpt(&picked), choice.key);
+            problems
+                .at(source, span, "value", message)
+                .expected(format!("one of {}", quoted_list(known())))
+                .maybe_help(did_you_mean(&picked, known()))
+                .report();
+            continue;
+        };
+        if given.is_none() {
+            variables.record_default(&choice.key, &picked);
+            variables.choose(&choice.key, picked, VariableOrigin::Default);
+        }
+        for entry in entries(&option.value) {
+            // A text that cannot be interpolated is reported when the document is.
+            let value = entry.value.scalar().and_then(|scalar| interpolate(&scalar.text, variables).ok());
+            variables.choose(&entry.key, value.unwrap_or_default(), VariableOrigin::Choice);
+        }
+    }
+}
+
+fn entries(node: &Node) -> &[Entry] {
+    match &node.value {
+        Value::Mapping(entries) => entries,
+        _ => &[],
+    }
+}

@@ -1,0 +1,150 @@
+//! A folder: whether it can be written, how much room is left, what a copy costs. What is written for trying has no
+//! name and is gone with its handle, however this process ends.
+
+use std::fs::File;
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rustix::fs::{Mode, OFlags, StatVfs};
+use rustix::io::Errno;
+
+use crate::doctor::facts::{Access, Folder, Room};
+
+/// How much is copied to measure: enough to see the disk and not only its cache's first page.
+const SAMPLE_BYTES: usize = 32 << 20;
+
+/// Looks at a folder, or at the nearest above it that is there.
+pub(super) async fn look(path: PathBuf) -> Folder {
+    let unseen = path.clone();
+    tokio::task::spawn_blocking(move || look_at(path)).await.unwrap_or_else(|panicked| Folder {
+        path: unseen,
+        exists: false,
+        access: Access::Failed(panicked.to_string()),
+        kind: "an unknown file system".to_owned(),
+        room: Room { free_bytes: 0, total_bytes: 0, free_files: None, device: 0 },
+        reflinks: None,
+    })
+}
+
+fn look_at(path: PathBuf) -> Folder {
+    let (there, is_hidden) = nearest(&path);
+    let exists = there == path;
+    let kind = kind(there);
+    let room = room(there).unwrap_or(Room { free_bytes: 0, total_bytes: 0, free_files: None, device: 0 });
+    let tried = nameless_file(there);
+    let access = match &tried {
+        // Someone else's folder hides what is below it.
+        _ if is_hidden => Access::Denied,
+        Ok(_) => Access::Writable,
+        Err(Errno::ROFS) => Access::ReadOnly,
+        Err(Errno::ACCESS | Errno::PERM) => Access::Denied,
+        Err(error) => Access::Failed(error.to_string()),
+    };
+    let reflinks = tried.ok().and_then(|file| reflinks(there, file));
+    Folder { path, exists, access, kind, room, reflinks }
+}
+
+/// The nearest folder that is there, and whether one on the way down from it may not be looked into.
+fn nearest(path: &Path) -> (&Path, bool) {
+    let mut is_hidden = false;
+    let mut there = path;
+    loop {
+        match there.metadata() {
+            Ok(_) => return (there, is_hidden),
+            Err(error) => is_hidden |= error.kind() == ErrorKind::PermissionDenied,
+        }
+        match there.parent() {
+            Some(parent) => there = parent,
+            None => return (there, is_hidden),
+        }
+    }
+}
+
+/// The room below a folder; `None` where it cannot be looked at.
+pub(super) fn room(path: &Path) -> Option<Room> {
+    let found: StatVfs = rustix::fs::statvfs(path).ok()?;
+    Some(Room {
+        free_bytes: found.f_bavail.saturating_mul(found.f_frsize),
+        total_bytes: found.f_blocks.saturating_mul(found.f_frsize),
+        free_files: (found.f_files > 0).then_some(found.f_favail),
+        device: path.metadata().ok()?.dev(),
+    })
+}
+
+/// The file system's kind by its magic number (`statfs(2)`).
+fn kind(path: &Path) -> String {
+    let Ok(found) = rustix::fs::statfs(path) else { return "an unknown file system".to_owned() };
+    // The numbers are 32 bits wide; some architectures show them signed.
+    match found.f_type as u32 {
+        0x0000_ef53 => "ext4".to_owned(),
+        0x5846_5342 => "xfs".to_owned(),
+        0x9123_683e => "btrfs".to_owned(),
+        0x2fc1_2fc1 => "zfs".to_owned(),
+        0x0102_1994 => "tmpfs".to_owned(),
+        0x794c_7630 => "overlayfs".to_owned(),
+        0xf2f5_2010 => "f2fs".to_owned(),
+        0x0000_6969 => "nfs".to_owned(),
+        0xca45_1a4e => "bcachefs".to_owned(),
+        magic => format!("file system {magic:#x}"),
+    }
+}
+
+fn nameless_file(folder: &Path) -> Result<File, Errno> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => Ok(file.into()),
+        // Some file systems have no nameless files: there one gets a name for an instant.
+        Err(Errno::OPNOTSUPP | Errno::ISDIR) => {
+            let path = folder.join(format!(".arenad-doctor-{:016x}", rand::random::<u64>()));
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+            let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)?;
+            rustix::fs::unlink(&path)?;
+            Ok(file.into())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether one file can be cloned into another.
+fn reflinks(folder: &Path, mut source: File) -> Option<bool> {
+    source.write_all(&[1; 4096]).ok()?;
+    let target = nameless_file(folder).ok()?;
+    match rustix::fs::ioctl_ficlone(&target, &source) {
+        Ok(()) => Some(true),
+        Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL | Errno::XDEV | Errno::NOSYS) => Some(false),
+        Err(_) => None,
+    }
+}
+
+/// Copies a file and writes it down, as the kernel does at the first write to a file of an image; bytes per second.
+pub(super) async fn copy_speed(folder: PathBuf) -> Option<u64> {
+    tokio::task::spawn_blocking(move || {
+        let mut source = nameless_file(&folder).ok()?;
+        let mut target = nameless_file(&folder).ok()?;
+        source.write_all(&vec![1; SAMPLE_BYTES]).ok()?;
+        source.seek(SeekFrom::Start(0)).ok()?;
+        let begun = Instant::now();
+        let copied = std::io::copy(&mut source, &mut target).ok()?;
+        target.sync_all().ok()?;
+        Some((copied as f64 / begun.elapsed().as_secs_f64()) as u64)
+    })
+    .await
+    .ok()?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_not_there_is_judged_by_the_one_above_it() {
+        let above = tempfile::tempdir().expect("a folder");
+        let found = look_at(above.path().join("not/there"));
+        assert!(!found.exists && found.access == Access::Writable, "{found:?}");
+        assert!(found.room.total_bytes > 0 && found.reflinks.is_some());
+        let left: Vec<_> = std::fs::read_dir(above.path()).expect("a folder").collect();
+        assert!(left.is_empty(), "trying leaves nothing behind");
+    }
+}

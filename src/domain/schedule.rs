@@ -1,0 +1,138 @@
+//! When something is due: every so often, or by a cron expression in a time zone. The time is an argument.
+
+use std::fmt;
+use std::time::Duration;
+
+use cron::Cron;
+use cron::parser::{CronParser, Seconds, Year};
+use jiff::Timestamp;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+
+/// Minute, hour, day of month, month, day of week.
+const FIELDS: usize = 5;
+
+/// When something is done again and again.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Schedule {
+    /// So long after it was last done.
+    Every(Duration),
+    /// At times of the calendar.
+    Cron(CronSchedule),
+}
+
+/// A cron expression of five fields, in a time zone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CronSchedule {
+    expression: String,
+    time_zone: String,
+    /// Boxed, because it is large and most schedules have none.
+    cron: Box<Cron>,
+    zone: TimeZone,
+}
+
+/// Why a cron expression or its time zone was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidSchedule {
+    /// The expression is malformed.
+    #[error("it is no cron expression: {0}")]
+    Expression(String),
+    /// The expression is well-formed, but such a day does not exist.
+    #[error("no day of any year matches it")]
+    NeverDue,
+    /// The time zone is unknown.
+    #[error("there is no such time zone")]
+    TimeZone,
+}
+
+impl CronSchedule {
+    /// Reads an expression and the name of a time zone of the IANA database, such as `Europe/Berlin`.
+    pub fn parse(expression: &str, time_zone: &str) -> Result<Self, InvalidSchedule> {
+        // The database inside of the program: on every host the same zones, and no file is read.
+        let zone = TimeZoneDatabase::bundled().get(time_zone).map_err(|_| InvalidSchedule::TimeZone)?;
+        let fields = expression.split_whitespace().count();
+        if fields != FIELDS && !expression.trim_start().starts_with('@') {
+            return Err(InvalidSchedule::Expression(format!("it has {fields} fields")));
+        }
+        let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
+        let cron = parser.parse(expression).map_err(|error| InvalidSchedule::Expression(plain(&error.to_string())))?;
+        let schedule =
+            Self { expression: expression.to_owned(), time_zone: time_zone.to_owned(), cron: Box::new(cron), zone };
+        match schedule.next_after(Timestamp::UNIX_EPOCH) {
+            Some(_) => Ok(schedule),
+            None => Err(InvalidSchedule::NeverDue),
+        }
+    }
+
+    /// The first time after `now` that the expression matches.
+    pub fn next_after(&self, now: Timestamp) -> Option<Timestamp> {
+        let next = self.cron.find_next_occurrence(&now.to_zoned(self.zone.clone()), false);
+        next.ok().map(|next| next.timestamp())
+    }
+
+    /// The expression as it was written.
+    pub fn expression(&self) -> &str {
+        &self.expression
+    }
+
+    /// The time zone's name.
+    pub fn time_zone(&self) -> &str {
+        &self.time_zone
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Every(period) => write!(f, "every {period:?}"),
+            Self::Cron(cron) => cron.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for CronSchedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.expression, self.time_zone)
+    }
+}
+
+/// The parser's reason in the manner of ours: without the name of its error type, small, without full stop.
+fn plain(reason: &str) -> String {
+    let reason = reason.split_once(": ").map_or(reason, |(_, reason)| reason).trim_end_matches('.');
+    let mut letters = reason.chars();
+    letters.next().map(|first| first.to_lowercase().collect::<String>() + letters.as_str()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().expect("a time")
+    }
+
+    fn next(expression: &str, zone: &str, now: &str) -> String {
+        let schedule = CronSchedule::parse(expression, zone).expect("valid");
+        schedule.next_after(at(now)).expect("it comes").to_string()
+    }
+
+    #[test]
+    fn the_next_time_is_later_than_now() {
+        assert_eq!(next("*/5 * * * *", "UTC", "2023-06-01T12:00:00Z"), "2023-06-01T12:05:00Z");
+        assert_eq!(next("*/5 * * * *", "UTC", "2023-06-01T12:04:59.9Z"), "2023-06-01T12:05:00Z");
+        assert_eq!(next("@daily", "UTC", "2023-06-01T12:00:00Z"), "2023-06-02T00:00:00Z");
+    }
+
+    #[test]
+    fn hours_are_those_of_the_time_zone_in_summer_and_in_winter() {
+        assert_eq!(next("0 3 * * *", "Europe/Berlin", "2023-06-01T12:00:00Z"), "2023-06-02T01:00:00Z");
+        assert_eq!(next("0 3 * * *", "Europe/Berlin", "2023-12-01T12:00:00Z"), "2023-12-02T02:00:00Z");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused() {
+        assert!(matches!(CronSchedule::parse("61 * * * *", "UTC"), Err(InvalidSchedule::Expression(_))));
+        assert!(matches!(CronSchedule::parse("* * * * * *", "UTC"), Err(InvalidSchedule::Expression(_))));
+        assert_eq!(CronSchedule::parse("0 0 31 2 *", "UTC"), Err(InvalidSchedule::NeverDue));
+        assert_eq!(CronSchedule::parse("* * * * *", "Europe/Berlyn"), Err(InvalidSchedule::TimeZone));
+    }
+}

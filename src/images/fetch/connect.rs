@@ -1,0 +1,131 @@
+//! Connections to mirrors: direct or through the proxy that the environment names, in the clear or by TLS.
+//!
+//! Certificates are those that the system trusts (or `SSL_CERT_FILE`), because institutions have authorities of their
+//! own. There is one provider of cryptography in the whole program: ring.
+
+use std::io;
+use std::sync::Arc;
+
+use hyper_util::client::proxy::matcher::Matcher;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use url::Url;
+
+/// The longest answer of a proxy to the wish for a tunnel, in bytes.
+const TUNNEL_ANSWER_MAX: usize = 8192;
+
+/// What bytes go through.
+pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+
+/// Makes connections.
+pub struct Connector {
+    proxies: Matcher,
+    tls: TlsConnector,
+    has_roots: bool,
+}
+
+/// A connection, and what a request on it must look like.
+pub struct Connected {
+    /// The connection.
+    pub wire: Box<dyn Wire>,
+    /// What goes before the path: empty, or the whole origin where a proxy is to find it.
+    pub prefix: String,
+    /// `Proxy-Authorization`, where the proxy is the one to read the request.
+    pub proxy_authorization: Option<http::HeaderValue>,
+}
+
+impl Default for Connector {
+    /// Takes proxies from `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`.
+    fn default() -> Self {
+        let mut roots = RootCertStore::empty();
+        let (added, _) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("ring speaks TLS 1.2 and 1.3")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Self { proxies: Matcher::from_env(), tls: TlsConnector::from(Arc::new(config)), has_roots: added > 0 }
+    }
+}
+
+impl Connector {
+    /// Connects to the host of a URL.
+    pub async fn connect(&self, url: &Url) -> io::Result<Connected> {
+        let is_secure = url.scheme() == "https";
+        let host = url.host_str().ok_or_else(|| io::Error::other("the URL has no host"))?;
+        let port = url.port_or_known_default().ok_or_else(|| io::Error::other("the URL has no port"))?;
+        let uri: http::Uri = url.as_str().parse().map_err(io::Error::other)?;
+        let mut connected = match self.proxies.intercept(&uri) {
+            None => {
+                let wire = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
+                Connected { wire: Box::new(wire), prefix: String::new(), proxy_authorization: None }
+            }
+            Some(proxy) => {
+                let mut wire = to_proxy(proxy.uri()).await?;
+                let authorization = proxy.basic_auth().cloned();
+                if is_secure {
+                    tunnel(&mut wire, host, port, authorization.as_ref()).await?;
+                    Connected { wire: Box::new(wire), prefix: String::new(), proxy_authorization: None }
+                } else {
+                    let prefix = url.origin().ascii_serialization();
+                    Connected { wire: Box::new(wire), prefix, proxy_authorization: authorization }
+                }
+            }
+        };
+        if is_secure {
+            if !self.has_roots {
+                let message = "the system trusts no certificates; install ca-certificates, or set SSL_CERT_FILE";
+                return Err(io::Error::other(message));
+            }
+            let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).map_err(io::Error::other)?;
+            connected.wire = Box::new(self.tls.connect(name, connected.wire).await?);
+        }
+        Ok(connected)
+    }
+}
+
+async fn to_proxy(proxy: &http::Uri) -> io::Result<TcpStream> {
+    if proxy.scheme_str() != Some("http") {
+        let scheme = proxy.scheme_str().unwrap_or("no");
+        return Err(io::Error::other(format!("the proxy is of the kind `{scheme}`; only http:// is supported")));
+    }
+    let host = proxy.host().ok_or_else(|| io::Error::other("the proxy has no host"))?;
+    let wire = TcpStream::connect((host.trim_matches(['[', ']']), proxy.port_u16().unwrap_or(80))).await;
+    wire.map_err(|cause| io::Error::new(cause.kind(), format!("the proxy {host}: {cause}")))
+}
+
+/// Asks a proxy to pass on whatever comes.
+async fn tunnel(
+    wire: &mut TcpStream,
+    host: &str,
+    port: u16,
+    authorization: Option<&http::HeaderValue>,
+) -> io::Result<()> {
+    let mut request = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n").into_bytes();
+    if let Some(value) = authorization {
+        request.extend_from_slice(b"Proxy-Authorization: ");
+        request.extend_from_slice(value.as_bytes());
+        request.extend_from_slice(b"\r\n");
+    }
+    request.extend_from_slice(b"\r\n");
+    wire.write_all(&request).await?;
+    let mut answer = Vec::new();
+    // Byte by byte: what follows the answer is the other end's.
+    while !answer.ends_with(b"\r\n\r\n") {
+        if answer.len() == TUNNEL_ANSWER_MAX {
+            return Err(io::Error::other("the proxy's answer has no end"));
+        }
+        answer.push(wire.read_u8().await?);
+    }
+    let first = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned();
+    match first.split_whitespace().nth(1) {
+        Some(status) if status.starts_with('2') => Ok(()),
+        _ => Err(io::Error::other(format!("the proxy refuses to connect to {host}: {first}"))),
+    }
+}

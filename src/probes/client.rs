@@ -1,0 +1,99 @@
+//! Statements through the database client in a container, for servers that listen on their own loopback alone.
+
+use std::time::Duration;
+
+use super::describe;
+use super::sql::{FirstValue, SqlFailure};
+use crate::domain::site::{Database, DatabaseEngine};
+use crate::engine::{Engine, EngineHandle};
+
+/// The longest a statement may take. A probe has its own limit, which is shorter.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// What separates the columns of an answer: no text that is compared has one.
+const COLUMN: char = '\t';
+
+/// Runs a statement and returns the first column of its first row.
+pub(super) async fn run_statement(
+    engine: &dyn Engine,
+    container: &EngineHandle,
+    database: &Database,
+    program: &str,
+    statement: &str,
+) -> Result<FirstValue, SqlFailure> {
+    let command = command(database, program, statement);
+    let output = engine.exec(container, &command, None, LIMIT).await;
+    let output = output.map_err(|error| SqlFailure::Server(describe(&error)))?;
+    if output.code != 0 {
+        let said = output.stderr.trim().lines().last().unwrap_or("it said nothing").to_owned();
+        return Err(SqlFailure::Server(format!("{program} ended with code {}: {said}", output.code)));
+    }
+    Ok(first_value(database.engine, &output.stdout))
+}
+
+/// The client's arguments, for which it prints rows as lines without headings.
+fn command(database: &Database, program: &str, statement: &str) -> Vec<String> {
+    let (user, password, name) = (&database.user, database.password.expose(), &database.database);
+    let password_option = format!("-p{password}");
+    let address = format!("postgresql://{}:{}@127.0.0.1:{}/{name}", encoded(user), encoded(password), database.port);
+    let words: Vec<&str> = match database.engine {
+        DatabaseEngine::Mysql if password.is_empty() => vec!["-u", user, name, "-N", "-B", "-e"],
+        DatabaseEngine::Mysql => vec!["-u", user, &password_option, name, "-N", "-B", "-e"],
+        // Without a password the server knows the account by its socket.
+        DatabaseEngine::Postgres if password.is_empty() => vec!["-U", user, "-d", name, "-At", "-F", "\t", "-c"],
+        DatabaseEngine::Postgres => vec![&address, "-At", "-F", "\t", "-c"],
+    };
+    [program].into_iter().chain(words).chain([statement]).map(str::to_owned).collect()
+}
+
+/// A text as a part of a URL.
+fn encoded(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let escape = |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(escape).collect()
+}
+
+fn first_value(engine: DatabaseEngine, answer: &str) -> FirstValue {
+    let value = answer.lines().next()?.split(COLUMN).next()?;
+    let null = match engine {
+        DatabaseEngine::Mysql => "NULL",
+        DatabaseEngine::Postgres => "",
+    };
+    Some((value != null).then(|| value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::ServiceName;
+    use crate::domain::site::{DatabaseAccess, Secret};
+
+    fn database(engine: DatabaseEngine, password: &str) -> Database {
+        Database {
+            engine,
+            service: ServiceName::parse("db").expect("valid"),
+            port: 5432,
+            user: "me".into(),
+            password: Secret::new(password),
+            database: "shop".into(),
+            access: DatabaseAccess::Tcp,
+        }
+    }
+
+    #[test]
+    fn each_client_gets_the_account_in_its_own_form() {
+        let words = |engine, password| command(&database(engine, password), "client", "select 1").join(" ");
+        assert_eq!(words(DatabaseEngine::Mysql, "x y"), "client -u me -px y shop -N -B -e select 1");
+        assert_eq!(words(DatabaseEngine::Postgres, ""), "client -U me -d shop -At -F \t -c select 1");
+        let address = "client postgresql://me:p%40ss@127.0.0.1:5432/shop -At -F \t -c select 1";
+        assert_eq!(words(DatabaseEngine::Postgres, "p@ss"), address);
+    }
+
+    #[test]
+    fn no_row_and_a_row_of_nothing_are_told_apart() {
+        assert_eq!(first_value(DatabaseEngine::Mysql, ""), None);
+        assert_eq!(first_value(DatabaseEngine::Mysql, "NULL\n"), Some(None));
+        assert_eq!(first_value(DatabaseEngine::Postgres, "\n"), Some(None));
+        assert_eq!(first_value(DatabaseEngine::Postgres, "t\tx\nf\n"), Some(Some("t".into())));
+    }
+}

@@ -1,0 +1,65 @@
+//! Ports that are taken, routes into our block, blocks that are too small.
+
+use std::net::TcpListener;
+
+use crate::examined::{command, examine, examine_by, examine_within, within};
+use crate::support::World;
+
+#[test]
+fn a_busy_port_is_a_problem_and_its_owner_is_named() {
+    let world = World::single("busy");
+    let taken = TcpListener::bind(("127.0.0.1", world.port)).unwrap();
+    let held = format!("127.0.0.1:{} (for toy) is held by", world.port);
+    let found = examine(&world).found("port").is("problem", &held, "public.port");
+    assert!(found.seen.contains(&format!("(pid {})", std::process::id())), "{found:?}");
+    drop(taken);
+    examine(&world).is_fine("port");
+
+    // Served by arenad itself it is as it should be, and what is up needs no room any more.
+    world.up();
+    let found = examine(&world).found("port");
+    assert!(found.level == "ok" && found.seen.contains("served by arenad's daemon"), "{found:?}");
+    let daemon = examine(&world).found("daemon");
+    assert!(daemon.seen.contains("arenad's daemon runs (pid "), "{daemon:?}");
+    world.run(&["down"]).code(0);
+}
+
+#[test]
+fn a_port_that_root_alone_may_have_is_told_as_such() {
+    let world = World::single("low");
+    world.edit("environment", &format!("port: {}", world.port), "port: 81");
+    world.edit("compose", &format!("\"{}:80\"", world.port), "\"81:80\"");
+    let script = "sysctl -q -w net.ipv4.ip_unprivileged_port_start=1024; ip link set lo up";
+    let program = "setpriv --bounding-set=-net_bind_service --inh-caps=-all sh -c 'exec \"$0\" \"$@\"'";
+    let command =
+        within(command(&world), &["--net"], &format!("{script}; set -- \"$0\" \"$@\"; exec {program} \"$@\""));
+    examine_by(&world, command).found("port").is("problem", "may not listen on 127.0.0.1:81", "1024");
+}
+
+#[test]
+fn a_route_into_our_block_is_a_problem_and_the_block_that_is_proposed_cures_it() {
+    let world = World::single("route");
+    let vpn =
+        "ip link set lo up; ip link add vpn0 type bridge; ip link set vpn0 up; ip route add 10.231.7.0/24 dev vpn0";
+    let examined = examine_within(&world, &["--net"], vpn);
+    let found = examined.found("address-block");
+    let found = found.is("problem", "a route to 10.231.7.0/24 through vpn0", "export ARENAD_SUBNETS=10.232.0.0/16");
+    // The engine's chains are in its own namespace: from here its networks are not closed.
+    examined.found("filters").is("warning", "filter chains are not there", "daemon.json");
+
+    let proposed = found.cure.split('`').nth(1).unwrap();
+    examine_within(&world, &["--net"], &format!("{vpn}; {proposed}")).is_fine("address-block");
+
+    let around = vpn.replace("10.231.7.0/24", "10.0.0.0/8");
+    let examined = examine_within(&world, &["--net"], &around);
+    examined.found("address-block").is("warning", "a route to 10.0.0.0/8 through vpn0", "ARENAD_SUBNETS=172.30.0.0/16");
+}
+
+#[test]
+fn a_block_that_is_too_small_is_told_with_another() {
+    let world = World::single("block");
+    let mut command = command(&world);
+    command.env("ARENAD_SUBNETS", "10.9.0.0/28");
+    let found = examine_by(&world, command).found("address-block");
+    found.is("warning", "room for 1 more instance networks", "ARENAD_SUBNETS=");
+}

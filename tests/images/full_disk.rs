@@ -1,0 +1,30 @@
+//! An engine whose disk is too small: refused beforehand, and said plainly where it fills up on the way.
+
+use crate::project::Project;
+use crate::support::OwnEngine;
+
+/// Of the engine's 1.2 GB this needs more than half, and twice of it is needed for a while.
+const CONTENT: u64 = 700 << 20;
+
+#[test]
+fn too_little_room_is_said_before_and_a_full_disk_is_no_success() {
+    let engine = OwnEngine::start();
+    let project = Project::on(&engine, "full", "");
+    project.save("shop.tar", 21, CONTENT);
+    let from = project.path("shop.tar");
+    let from = from.to_str().unwrap();
+    let refused = project.images("load", &["--from", from]).code(1);
+    let refused = refused.says(&format!("load {}: 2.0 GB are needed below", project.image)).says("are free");
+    refused.says("`--ignore-space` tries it all the same");
+    project.assert_absent();
+    let tried = project.images("load", &["--from", from, "--ignore-space"]).code(1);
+    tried.says("no space left on device");
+    project.assert_absent();
+    // Nothing of it stays behind, and what fits is loaded.
+    let small = project.save("small.tar", 22, 50 << 20);
+    let place = project.world.state_dir().join("archives/shop.tar.json");
+    std::fs::remove_file(place).unwrap();
+    let small_path = project.path("small.tar");
+    project.images("load", &["--from", small_path.to_str().unwrap()]).code(0);
+    project.assert_present(&small);
+}

@@ -1,0 +1,198 @@
+//! A mirror that does what mirrors do, good and bad. It speaks HTTP by hand, for a library would not let it lie.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+/// What a client asks for.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Counts requests, from 0.
+    pub number: usize,
+    /// The request's target: a path, or a URL where a proxy is asked.
+    pub target: String,
+    /// From which byte on.
+    pub range: Option<usize>,
+    /// `If-Range`.
+    pub if_range: Option<String>,
+}
+
+/// How a body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The connection is closed.
+    Close,
+    /// Nothing comes any more.
+    Stall,
+}
+
+/// What the mirror does about it.
+pub struct Reply {
+    /// Everything up to the empty line.
+    pub head: String,
+    /// What is sent of the body.
+    pub body: Vec<u8>,
+    /// What then.
+    pub end: End,
+}
+
+impl Reply {
+    /// The whole content.
+    pub fn whole(content: &[u8], headers: &str) -> Self {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{headers}", content.len());
+        Self { head, body: content.to_vec(), end: End::Close }
+    }
+
+    /// What was asked for: the whole, or the rest from somewhere.
+    pub fn asked(content: &[u8], asked: &Asked, headers: &str) -> Self {
+        let Some(start) = asked.range else { return Self::whole(content, headers) };
+        let total = content.len();
+        if start >= total {
+            let head = format!("HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */{total}\r\n{headers}");
+            return Self { head, body: Vec::new(), end: End::Close };
+        }
+        let rest = &content[start..];
+        let head = format!(
+            "HTTP/1.1 206 Partial Content\r\nContent-Length: {}\r\nContent-Range: bytes {start}-{}/{total}\r\n{headers}",
+            rest.len(),
+            total - 1
+        );
+        Self { head, body: rest.to_vec(), end: End::Close }
+    }
+
+    /// An answer without the file.
+    pub fn status(status: &str) -> Self {
+        Self { head: format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n"), body: Vec::new(), end: End::Close }
+    }
+
+    /// The same, but only the first bytes of the body.
+    pub fn cut(mut self, size: usize, end: End) -> Self {
+        self.body.truncate(size);
+        self.end = end;
+        self
+    }
+}
+
+type Script = dyn Fn(&Asked) -> Reply + Send + Sync;
+
+/// A mirror at work.
+pub struct Mirror {
+    port: u16,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    sent: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Mirror {
+    /// Starts one that answers by a script.
+    pub fn start(script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+        Self::behind(None, script)
+    }
+
+    /// The same behind TLS.
+    pub fn secure(tls: Arc<ServerConfig>, script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+        Self::behind(Some(tls), script)
+    }
+
+    fn behind(tls: Option<Arc<ServerConfig>>, script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let mirror = Self {
+            port: listener.local_addr().unwrap().port(),
+            asked: Arc::default(),
+            sent: Arc::default(),
+            stop: Arc::default(),
+        };
+        let script: Arc<Script> = Arc::new(script);
+        let (asked, sent, stop) = (mirror.asked.clone(), mirror.sent.clone(), mirror.stop.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                let (script, asked, sent, stop) = (script.clone(), asked.clone(), sent.clone(), stop.clone());
+                let tls = tls.clone();
+                std::thread::spawn(move || match tls {
+                    None => serve(stream, &*script, &asked, &sent, &stop),
+                    Some(tls) => {
+                        let connection = ServerConnection::new(tls).unwrap();
+                        serve(StreamOwned::new(connection, stream), &*script, &asked, &sent, &stop);
+                    }
+                });
+            }
+        });
+        mirror
+    }
+
+    /// One that does everything right.
+    pub fn good(content: Vec<u8>) -> Self {
+        Self::start(move |asked| Reply::asked(&content, asked, "ETag: \"good\"\r\nAccept-Ranges: bytes\r\n"))
+    }
+
+    /// The URL of the archive.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/shop.tar", self.port)
+    }
+
+    /// The port that it listens on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What it was asked.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// How many bytes of bodies it has sent.
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+fn serve(mut stream: impl Read + Write, script: &Script, log: &Mutex<Vec<Asked>>, sent: &AtomicU64, stop: &AtomicBool) {
+    let Some(reply) = answer(&mut stream, script, log) else { return };
+    if write!(stream, "{}Connection: close\r\n\r\n", reply.head).is_err() {
+        return;
+    }
+    for piece in reply.body.chunks(64 << 10) {
+        if stream.write_all(piece).is_err() {
+            return;
+        }
+        sent.fetch_add(piece.len() as u64, Ordering::Relaxed);
+    }
+    let _ = stream.flush();
+    while reply.end == End::Stall && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn answer(stream: impl Read, script: &Script, log: &Mutex<Vec<Asked>>) -> Option<Reply> {
+    let mut lines = BufReader::new(stream.take(16 << 10)).lines();
+    let target = lines.next()?.ok()?.split_whitespace().nth(1)?.to_owned();
+    let mut asked = Asked { number: 0, target, range: None, if_range: None };
+    for line in lines.map_while(Result::ok).take_while(|line| !line.is_empty()) {
+        let (name, value) = line.split_once(": ")?;
+        match name.to_ascii_lowercase().as_str() {
+            "range" => asked.range = value.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok(),
+            "if-range" => asked.if_range = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+    {
+        let mut log = log.lock().unwrap();
+        asked.number = log.len();
+        log.push(asked.clone());
+    }
+    Some(script(&asked))
+}

@@ -1,0 +1,233 @@
+//! `arenad images pull` from mirrors that cut, stall, lie, change and refuse.
+
+use std::fs;
+
+use rustix::process::{Signal, kill_process};
+
+use crate::archive::Saved;
+use crate::mirror::{Asked, End, Mirror, Reply};
+use crate::project::Project;
+use crate::support::wait::{PATIENCE, within};
+
+const CONTENT: u64 = 3 << 20;
+
+/// A project with its archive's bytes, which are not on disk any more.
+fn project(label: &str, seed: u64) -> (Project, Saved, Vec<u8>) {
+    let project = Project::new(label, "");
+    let saved = project.save("shop.tar", seed, CONTENT);
+    let content = fs::read(project.path("shop.tar")).unwrap();
+    fs::remove_file(project.path("shop.tar")).unwrap();
+    (project, saved, content)
+}
+
+fn declare(project: &Project, mirrors: &[&Mirror]) {
+    let urls: Vec<String> = mirrors.iter().map(|mirror| mirror.url()).collect();
+    project.declare(&format!("    mirrors: [ \"{}\" ]\n", urls.join("\", \"")), "");
+}
+
+const QUICK: [&str; 4] = ["--tries", "3", "--stall-timeout", "1s"];
+
+#[test]
+fn a_connection_that_is_cut_again_and_again_is_taken_up_where_it_broke() {
+    let (project, saved, content) = project("cut", 31);
+    let size = content.len() as u64;
+    let mirror = Mirror::start(move |asked| {
+        let validator = "ETag: \"one\"\r\n";
+        match asked.if_range.as_deref() {
+            Some(other) if other != "\"one\"" => Reply::whole(&content, validator),
+            _ => Reply::asked(&content, asked, validator).cut(500_000, End::Close),
+        }
+    });
+    declare(&project, &[&mirror]);
+    project.images("pull", &QUICK).code(0).says("fetching shop.tar").prints(&saved.id);
+    project.assert_present(&saved);
+    assert!(mirror.asked().len() >= 6, "{:#?}", mirror.asked());
+    assert!(mirror.sent() < size + 10 * (64 << 10), "only the overlap is fetched twice: {}", mirror.sent());
+    assert!(mirror.asked()[1..].iter().all(|asked| asked.if_range.as_deref() == Some("\"one\"")));
+    assert_eq!(fs::metadata(project.shelved("shop.tar")).unwrap().len(), size);
+    assert!(!project.shelved("shop.tar.part").exists() && !project.shelved("shop.tar.part.json").exists());
+    // What is there is not fetched again, and `--discard` removes what has served.
+    let asked = mirror.asked().len();
+    project.images("pull", &["--discard"]).code(0).prints("is there");
+    assert_eq!(mirror.asked().len(), asked);
+    assert!(!project.shelved("shop.tar").exists());
+    project.assert_present(&saved);
+}
+
+#[test]
+fn a_mirror_that_stalls_or_ignores_ranges_is_asked_again() {
+    let (project, saved, content) = project("stall", 32);
+    let mirror = Mirror::start(move |asked| {
+        let whole = Reply::whole(&content, "");
+        match asked.number {
+            0 => whole.cut(1_000_000, End::Stall),
+            1 => whole.cut(2_000_000, End::Close),
+            _ => whole,
+        }
+    });
+    declare(&project, &[&mirror]);
+    project.images("pull", &QUICK).code(0);
+    project.assert_present(&saved);
+    assert_eq!(mirror.asked().len(), 3);
+}
+
+#[test]
+fn errors_send_to_the_next_mirror_and_back() {
+    let (project, saved, content) = project("turns", 33);
+    let first = Mirror::start(|asked| match asked.number {
+        0 => Reply::status("503 Service Unavailable"),
+        _ => Reply::status("404 Not Found"),
+    });
+    let rest = content.clone();
+    let second = Mirror::start(move |asked| match asked.number {
+        0 => Reply::asked(&rest, asked, "").cut(1_000_000, End::Close),
+        1 => Reply::status("500 Internal Server Error"),
+        _ => Reply::asked(&rest, asked, ""),
+    });
+    let page = Mirror::start(|_| Reply::whole(b"<html>Log in to the network</html>", "Content-Type: text/html\r\n"));
+    declare(&project, &[&page, &first, &second]);
+    project.images("pull", &QUICK).code(0);
+    project.assert_present(&saved);
+    assert_eq!(page.asked().len(), 1, "what answers with a page has no file");
+    // With nobody left, every one's reason is given, and what has arrived is kept.
+    let (project, _, _) = self::project("nobody", 34);
+    let broken = Mirror::start(move |asked| match asked.number {
+        0 => Reply::asked(&content, asked, "").cut(1_000_000, End::Close),
+        _ => Reply::status("502 Bad Gateway"),
+    });
+    let gone = Mirror::start(|_| Reply::status("410 Gone"));
+    declare(&project, &[&broken, &gone]);
+    let failed = project.images("pull", &QUICK).code(1).says("fetch shop.tar: ").says("it answered 502 Bad Gateway");
+    failed.says("it answered 410 Gone").says("hint: the same command goes on from what is there");
+    assert_eq!(project.state(), "partial");
+    assert_eq!(project.item(&project.image)["archive"]["here_bytes"], 1_000_000);
+    project.images("ls", &[]).code(0).prints("partial 31 %");
+    project.assert_absent();
+}
+
+#[test]
+fn a_file_that_changes_on_the_way_is_fetched_anew() {
+    for (label, has_etag, keeps_length) in [("etag", true, true), ("overlap", false, true), ("length", false, false)] {
+        let (project, saved, content) = project(label, 35);
+        let mut old = content.clone();
+        old.iter_mut().for_each(|byte| *byte ^= 0x55);
+        if !keeps_length {
+            old.truncate(2_500_000);
+        }
+        let mirror = Mirror::start(move |asked: &Asked| {
+            let (now, etag) = if asked.number == 0 { (&old, "old") } else { (&content, "new") };
+            let header = if has_etag { format!("ETag: \"{etag}\"\r\n") } else { String::new() };
+            let is_same = asked.if_range.as_ref().is_none_or(|wanted| *wanted == format!("\"{etag}\""));
+            let reply = if is_same { Reply::asked(now, asked, &header) } else { Reply::whole(now, &header) };
+            if asked.number == 0 { reply.cut(1_500_000, End::Close) } else { reply }
+        });
+        declare(&project, &[&mirror]);
+        project.images("pull", &QUICK).code(0);
+        project.assert_present(&saved);
+    }
+    // One that never stays the same is given up.
+    let (project, _, content) = project("restless", 36);
+    let mirror = Mirror::start(move |asked| {
+        let mut now = content.clone();
+        now.iter_mut().for_each(|byte| *byte ^= asked.number as u8);
+        Reply::asked(&now, asked, "").cut(1_500_000, End::Close)
+    });
+    declare(&project, &[&mirror]);
+    project.images("pull", &QUICK).code(1).says("the file changed while it was being fetched");
+    project.assert_absent();
+}
+
+#[test]
+fn lies_about_the_length_are_found_out() {
+    let (project, _, content) = project("lies", 37);
+    let (short, long, plain) = (content.clone(), content.clone(), content.clone());
+    let claim = |size: usize| format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n");
+    let too_short = Mirror::start(move |_| Reply { head: claim(1_000_000), body: short.clone(), end: End::Close });
+    declare(&project, &[&too_short]);
+    project.images("pull", &QUICK).code(1).says("the file is truncated: it ends after 1000000 bytes");
+    project.assert_absent();
+    assert_eq!(project.state(), "missing", "what is known to be wrong is not kept");
+    let too_long = Mirror::start(move |_| Reply { head: claim(9_000_000), body: long.clone(), end: End::Close });
+    declare(&project, &[&too_long]);
+    project.images("pull", &QUICK).code(1).says("the connection broke off");
+    project.assert_absent();
+    let endless =
+        Mirror::start(move |_| Reply { head: "HTTP/1.1 200 OK\r\n".to_owned(), body: plain.clone(), end: End::Close });
+    declare(&project, &[&endless]);
+    project.images("pull", &QUICK).code(1).says("it does not say where the file ends");
+    let elsewhere = Mirror::start(move |asked| match asked.range {
+        None => Reply::asked(&content, asked, "").cut(1_000_000, End::Close),
+        Some(_) => Reply::asked(&content, &Asked { range: Some(5), ..asked.clone() }, ""),
+    });
+    declare(&project, &[&elsewhere]);
+    project.images("pull", &QUICK).code(1).says("and answered with the range `bytes 5-");
+    project.assert_absent();
+    let size = "    size: 80g\n";
+    project.declare(&format!("{size}    mirrors: [ \"{}\" ]\n", too_short.url()), "");
+    project.images("pull", &QUICK).code(1).says("where about 85.9 GB are expected");
+}
+
+#[test]
+fn mirrors_with_different_files_are_not_mixed() {
+    let (project, saved, content) = project("mix", 38);
+    let mut other = content.clone();
+    other.iter_mut().for_each(|byte| *byte ^= 0x0f);
+    let first = Mirror::start(move |asked| match asked.number {
+        1 | 2 => Reply::status("503 Service Unavailable"),
+        0 => Reply::asked(&content, asked, "").cut(1_500_000, End::Close),
+        _ => Reply::asked(&content, asked, ""),
+    });
+    let second = Mirror::good(other);
+    declare(&project, &[&first, &second]);
+    project.images("pull", &QUICK).code(0);
+    project.assert_present(&saved);
+    assert!(!second.asked().is_empty());
+}
+
+#[test]
+fn the_first_copy_pins_what_mirrors_may_serve_later() {
+    let (project, saved, content) = project("repin", 39);
+    let mirror = Mirror::good(content);
+    declare(&project, &[&mirror]);
+    project.images("pull", &["--discard"]).code(0);
+    project.engine().docker(&["rmi", &project.image]);
+    let other = Project::new("repin2", "");
+    let changed =
+        crate::archive::save(&other.path("shop.tar"), &project.image, crate::archive::Layout::Classic, 40, CONTENT);
+    let exchanged = Mirror::good(fs::read(other.path("shop.tar")).unwrap());
+    declare(&project, &[&exchanged]);
+    let refused = project.images("pull", &QUICK).code(1).says(&exchanged.url());
+    refused.says(&format!("its SHA-256 is {}, that of the first copy is {}", changed.sha256, saved.sha256));
+    project.assert_absent();
+    declare(&project, &[&exchanged, &mirror]);
+    project.images("pull", &QUICK).code(0);
+    project.assert_present(&saved);
+}
+
+#[test]
+fn a_pull_that_is_killed_or_interrupted_goes_on_and_two_do_not_meet() {
+    let (project, saved, content) = project("kill", 41);
+    let size = content.len() as u64;
+    // Each connection brings a part and then nothing.
+    let mirror = Mirror::start(move |asked| Reply::asked(&content, asked, "ETag: \"x\"\r\n").cut(800_000, End::Stall));
+    declare(&project, &[&mirror]);
+    for signal in [Signal::KILL, Signal::INT, Signal::TERM] {
+        let before = mirror.sent();
+        let running = project.world.start(&project.words("pull", &[]));
+        within("a part", PATIENCE, || (mirror.sent() >= before + 700_000).then_some(()));
+        within("it is on disk", PATIENCE, || {
+            let part = fs::metadata(project.shelved("shop.tar.part")).ok()?.len();
+            (part >= before.min(size) * 9 / 10 && part > 0).then_some(())
+        });
+        project.images("pull", &[]).code(4).says("another arenad does that already");
+        kill_process(running.pid(), signal).unwrap();
+        let ended = running.ended();
+        if signal == Signal::INT {
+            ended.code(130).says("the same command goes on from here");
+        }
+        project.assert_absent();
+    }
+    project.images("pull", &QUICK).code(0);
+    project.assert_present(&saved);
+    assert!(mirror.sent() < size + 12 * (64 << 10) + 800_000, "{} of {size}", mirror.sent());
+}

@@ -1,0 +1,69 @@
+//! Every site is watched with probes that pass, and every account signs in.
+
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+use serde_json::Value;
+
+use crate::arena::Arena;
+
+/// How long the probes get: the deep ones are due every few seconds here.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The definition with deep probes that do not wait for the clock.
+fn without_waiting(definition: String) -> String {
+    let cron = Regex::new(r#"(?m)^( *)cron: .*$"#).expect("a pattern");
+    cron.replace_all(&definition, "${1}every: 2s").into_owned()
+}
+
+#[tokio::test]
+async fn every_account_signs_in_and_every_probe_passes() {
+    let arena = Arena::up_edited(&[], without_waiting);
+    let checked = arena.json(&["login", "--check", "--json"]);
+    let checked = checked.as_array().expect("a list");
+    assert!(checked.len() >= 2, "{checked:#?}");
+    assert!(checked.iter().all(|account| account["ok"] == true), "{checked:#?}");
+
+    every_kind_passes(&arena);
+}
+
+/// Waits until the latest shallow and the latest deep round of every site have passed. A machine that is busy with booting
+/// all of them may be too slow for a round or two.
+fn every_kind_passes(arena: &Arena) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let health = arena.json(&["health", "--json"]);
+        let sites = health["sites"].as_array().expect("sites");
+        let passes = |probes: &Value| probes["rounds"][0]["ok"] == true;
+        let is_well = |site: &Value| {
+            let kinds = site["probes"].as_array().expect("probes");
+            kinds.len() == 2 && kinds.iter().all(passes)
+        };
+        let ailing: Vec<&Value> = sites.iter().filter(|site| !is_well(site)).collect();
+        if ailing.is_empty() && sites.len() >= 2 {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{ailing:#?}");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// The session is good behind the public address, until the site is reset.
+#[tokio::test]
+async fn a_session_is_the_customers() {
+    let arena = Arena::up(&["shopping"]);
+    let state = arena.json(&["login", "shopping", "--account", "customer", "--format", "playwright"]);
+    let cookies = state["cookies"].as_array().expect("cookies");
+    let text = |cookie: &Value, key: &str| cookie[key].as_str().expect("a text").to_owned();
+    let pair = |cookie: &Value| format!("{}={}", text(cookie, "name"), text(cookie, "value"));
+    let header = cookies.iter().map(pair).collect::<Vec<_>>().join("; ");
+    let profile = format!("{}/accounts/profile/", arena.url("shopping"));
+    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let ask = async || {
+        let answer = client.get(&profile).header("Cookie", &header).send().await.expect("an answer");
+        answer.text().await.expect("a page")
+    };
+    assert!(ask().await.contains("emma.lopez@gmail.com"));
+    arena.json(&["reset", "shopping", "--json"]);
+    assert!(!ask().await.contains("emma.lopez@gmail.com"), "nobody is signed in in the baseline");
+}

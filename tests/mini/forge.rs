@@ -1,0 +1,92 @@
+//! The forge in a browser: an issue, a change and its pull request, merged; undone by a reset. And its image, built twice.
+
+use std::process::Command;
+
+use crate::arena::Arena;
+use crate::browser::{Browser, Page};
+
+const PROJECT: &str = "/byteblaze/heronry";
+
+#[tokio::test]
+async fn an_issue_and_a_merged_pull_request_are_undone() {
+    let arena = Arena::up(&["gitlab"]);
+    let before = arena.exec("gitlab", &["/srv/forge/dump"]);
+    let browser = Browser::start().await;
+    let page = browser.page(&arena.url("gitlab")).await;
+    let origin: String = page.eval("location.origin").await;
+
+    sign_in(&page, &origin).await;
+    open_issue(&page, &origin).await;
+    change_readme(&page, &origin).await;
+    merge_request(&page, &origin).await;
+    assert!(arena.exec("gitlab", &["/srv/forge/dump"]) != before, "something was written");
+
+    arena.json(&["reset", "gitlab", "--json"]);
+    assert!(arena.exec("gitlab", &["/srv/forge/dump"]) == before, "the baseline is back");
+    page.open(&format!("{origin}{PROJECT}")).await;
+    page.wait_for_text("Counts birds on photographs").await;
+    let text = page.text().await;
+    assert!(text.contains("Log In") && !text.contains("Wing beats"), "session and commit are gone: {text}");
+}
+
+async fn sign_in(page: &Page, origin: &str) {
+    page.open(&format!("{origin}/users/sign_in")).await;
+    page.fill("input[name=username]", "byteblaze").await;
+    page.fill("input[name=password]", "hello1234").await;
+    page.click("button[type=submit]").await;
+    page.wait_for_text("Welcome byteblaze").await;
+}
+
+async fn open_issue(page: &Page, origin: &str) {
+    page.open(&format!("{origin}{PROJECT}/-/issues/new")).await;
+    page.fill("#title", "Herons at dusk are missed").await;
+    page.fill("#issue_content", "Seen at the lake, not in the list.").await;
+    page.click("input[type=submit][value='Create Issue']").await;
+    page.wait_until("issue", "/\\/issue\\/\\d+$/.test(location.pathname)").await;
+    page.wait_for_text("Herons at dusk are missed").await;
+}
+
+/// Edits the file in the browser, onto a branch of its own; the worker commits it.
+async fn change_readme(page: &Page, origin: &str) {
+    page.open(&format!("{origin}{PROJECT}/-/edit/main/README.md")).await;
+    page.wait_for(".CodeMirror").await;
+    page.eval::<bool>(
+        "document.querySelector('.CodeMirror').CodeMirror.setValue('# heronry\\n\\nWing beats count.\\n') || true",
+    )
+    .await;
+    page.click("input[name=braction][value=new]").await;
+    page.fill("input[name=branch]", "wing-beats").await;
+    page.fill("#commit_title", "Wing beats count").await;
+    page.click("input[type=submit][value='Commit changes']").await;
+    page.wait_until("commits of the branch", "location.pathname.endsWith('/commits/wing-beats')").await;
+}
+
+async fn merge_request(page: &Page, origin: &str) {
+    page.open(&format!("{origin}{PROJECT}/diff/main..wing-beats")).await;
+    page.fill("#title", "Count wing beats").await;
+    page.click("input[type=submit][value='Create Pull Request']").await;
+    page.wait_until("pull request", "/\\/pull-request\\/\\d+$/.test(location.pathname)").await;
+    // The button opens what the page has found out about merging.
+    page.wait_until("merge status", "!document.querySelector('#merge_dropdown_btn .fa-spin')").await;
+    page.click("#merge_dropdown_btn").await;
+    page.click("#merge_btn").await;
+    page.wait_for_text("Merged").await;
+    page.open(&format!("{origin}{PROJECT}")).await;
+    page.wait_for_text("Wing beats count.").await;
+}
+
+/// The image holds one build of everything; a second is made from nothing in a fresh container.
+#[test]
+fn two_builds_from_nothing_give_the_same_forge() {
+    let arena = Arena::up(&["gitlab"]);
+    let script = "set -e; /srv/forge/dump > /tmp/first; /srv/forge/build-db.sh >/dev/null 2>&1; /srv/forge/dump > /tmp/second; \
+                  cmp /tmp/first /tmp/second; wc -l < /tmp/second";
+    let output = Command::new("docker")
+        .args(["run", "--rm", "--network", "none", &arena.image("gitlab"), "sh", "-c", script])
+        .output()
+        .expect("docker runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let lines: usize = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap_or_default();
+    assert!(lines > 5000, "a real dump: {said}");
+}

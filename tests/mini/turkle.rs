@@ -1,0 +1,79 @@
+//! Turkle in a browser: a worker does a task, and a reset gives it back.
+
+use serde_json::{Value, json};
+
+use crate::arena::Arena;
+use crate::browser::{Browser, Page};
+
+const DUMP: &str = "/srv/turkle/dump";
+
+#[tokio::test]
+async fn a_task_that_was_done_is_undone() {
+    let arena = Arena::up(&["turkle"]);
+    let before = arena.exec("turkle", &[DUMP]);
+    let browser = Browser::start().await;
+
+    let page = browser.page(&format!("{}/login/", arena.url("turkle"))).await;
+    sign_in(&page).await;
+    check_museum(&page).await;
+    assert_eq!(
+        answers(&arena),
+        json!({
+            "correct": "no", "wrong": ["objects", "closed"], "right_facts": "3", "opened": "1937", "town": "Harrowgate Mills",
+            "corrections": "objects: 2000",
+        })
+    );
+
+    arena.json(&["reset", "turkle", "--json"]);
+    assert!(arena.exec("turkle", &[DUMP]) == before, "the baseline is back");
+    let page = browser.page(&format!("{}/login/", arena.url("turkle"))).await;
+    sign_in(&page).await;
+    page.wait_for_text("Museums of Larkmoor").await;
+    assert!(!page.text().await.contains("abandoned"), "nothing was begun");
+}
+
+async fn sign_in(page: &Page) {
+    page.fill("#username", "worker").await;
+    page.fill("#password", "worker1234").await;
+    page.click("form button.form-control").await;
+    page.wait_for_text("Logged in as worker").await;
+}
+
+/// Does the first task of the first batch with every kind of field it has.
+async fn check_museum(page: &Page) {
+    page.click("form[action='/batch/1/accept_next_task/'] input[type=submit]").await;
+    page.wait_for("#task_assignment_iframe").await;
+    // What the frame shows, as a page of its own: there the selectors reach it.
+    let frame: String = page.eval("document.querySelector('#task_assignment_iframe').src").await;
+    page.open(&frame).await;
+    page.wait_for_text("Harrowgate Mills Museum of Weaving").await;
+    page.click("#correct-no").await;
+    page.click("#wrong-objects").await;
+    page.click("#wrong-closed").await;
+    page.choose("#right_facts", "3").await;
+    page.fill("#opened", "1937").await;
+    page.choose("#town", "Harrowgate Mills").await;
+    page.fill("#corrections", "objects: 2000").await;
+    page.click("#submitButton").await;
+    page.wait_until("next task", "location.pathname.startsWith('/task/2/assignment/')").await;
+}
+
+/// The answers to the first task, as Turkle keeps them.
+fn answers(arena: &Arena) -> Value {
+    let script = "import sqlite3; database = sqlite3.connect('file:/data/turkle.sqlite3?mode=ro', uri=True); \
+                  print(database.execute('select answers from turkle_taskassignment where task_id = 1').fetchone()[0])";
+    serde_json::from_str(&arena.exec("turkle", &["python", "-c", script])).expect("JSON")
+}
+
+/// The image holds one build of the database; a second is made from nothing in a fresh container.
+#[test]
+fn two_builds_from_nothing_are_equal() {
+    let arena = Arena::up(&["turkle"]);
+    let publish = "/srv/turkle/publish /srv/turkle/tasks >/dev/null && /srv/turkle/dump";
+    let first = arena.run("turkle", publish);
+    let second = arena.run("turkle", &format!("/srv/turkle/build-db.sh && {publish}"));
+    assert!(first.lines().count() > 300, "a real dump: {first}");
+    let differing = first.lines().zip(second.lines()).find(|(first, second)| first != second);
+    assert_eq!(differing, None);
+    assert_eq!(first.len(), second.len());
+}
