@@ -23,6 +23,8 @@ forbid engine 'crate::(doctor|definition|images|launch|probes|accounts|reset|dae
 forbid launch 'crate::(doctor|definition|images|probes|accounts|reset|daemon|cli|wire)' 'launch knows domain and engine'
 forbid probes 'crate::(doctor|definition|images|accounts|reset|daemon|cli|wire)' 'probes know domain, engine and launch'
 forbid images 'crate::(doctor|definition|launch|accounts|reset|daemon|cli|wire)' 'images know domain and engine, and how probes put errors into words'
+forbid evaluators '\b(tokio|async |reqwest|sqlx|bollard)\b|SystemTime|Instant::now|std::(fs|env|net|process)|crate::(doctor|definition|engine|images|launch|probes|accounts|reset|daemon|cli|wire)' \
+    'evaluators judge what they are told; they look at nothing'
 forbid accounts 'crate::(doctor|definition|engine|images|launch|reset|daemon|cli|wire)' 'accounts know domain and probes'
 forbid reset 'crate::(doctor|definition|images|accounts|daemon|cli|wire)' 'reset knows domain, engine, launch and probes'
 forbid doctor 'crate::(definition|images|launch|accounts|reset|daemon|cli|wire)' 'the doctor knows domain, engine and how probes describe errors'

@@ -16,8 +16,9 @@ fn webarena_answers_as_the_benchmark_does() {
 
 /// Every task of the benchmark loads, and every locator, helper and placeholder in it is understood.
 #[test]
+#[ignore = "reads the benchmark's task file: set ARENAD_BENCHMARK_DATA"]
 fn all_tasks_are_understood() {
-    let Some(text) = benchmark::file("webarena/test.raw.json") else { return };
+    let text = benchmark::file("webarena/test.raw.json");
     let names = ["SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "MAP", "WIKIPEDIA", "HOMEPAGE"];
     let urls = names.map(|name| (format!("__{name}__"), format!("http://{}.test", name.to_lowercase())));
     let tasks = read(&text, &urls.into()).unwrap_or_else(|error| panic!("{error}"));
