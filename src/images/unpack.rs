@@ -150,6 +150,9 @@ mod tests {
             let mut header = tar::Header::new_gnu();
             header.set_entry_type(*kind);
             header.set_mode(0o640);
+            header.set_uid(0);
+            header.set_gid(0);
+            header.set_mtime(0);
             let bytes = if *kind == EntryType::Regular { content.as_bytes() } else { b"" };
             header.set_size(bytes.len() as u64);
             if *kind != EntryType::Regular {

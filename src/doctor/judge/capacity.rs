@@ -287,12 +287,13 @@ mod tests {
                 apart.map(|(n, ((path, holds), free))| disk(path, room(free, n as u64), *holds)).collect();
             disks(&needs, &apart).iter().map(|finding| finding.level).collect()
         };
-        assert_eq!(levels([61 * GIB, 31 * GIB, GIB]), [Level::Ok; 3]);
-        assert_eq!(levels([60 * GIB, 30 * GIB, GIB]), [Level::Problem, Level::Problem, Level::Ok]);
+        // While it is loaded, the engine has the archive's content twice.
+        assert_eq!(levels([121 * GIB, 31 * GIB, GIB]), [Level::Ok; 3]);
+        assert_eq!(levels([120 * GIB, 30 * GIB, GIB]), [Level::Problem, Level::Problem, Level::Ok]);
         let same = [disk("/engine", room(70 * GIB, 1), Holds::Images), disk("/data", room(70 * GIB, 1), Holds::Data)];
         let finding = &disks(&needs, &same)[0];
         assert_eq!(finding.level, Level::Problem, "both go to the same file system");
-        assert!(finding.seen.ends_with("below /engine and /data, and what is still to be fetched takes 90.0 GiB"));
+        assert!(finding.seen.ends_with("below /engine and /data, and what is still to be fetched takes 150.0 GiB"));
     }
 
     #[test]
