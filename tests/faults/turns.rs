@@ -76,12 +76,13 @@ fn sites_boot_in_turns_and_their_time_outs_begin_with_them() {
     up.env("ARENAD_PARALLEL", "1");
     // Four baselines and four boots, each of two seconds, where each may take five.
     let (waiting, booting) = most(&world, world.start_command(up));
-    assert_eq!((waiting, booting), (3, 1), "most that waited, most that booted");
+    // Between one turn and the next all of them wait for an instant.
+    assert!((3..=4).contains(&waiting) && booting == 1, "most that waited: {waiting}, most that booted: {booting}");
     assert!(sites(&world).len() == 4 && sites(&world).iter().all(|site| site["state"] == "ready"));
 
     // Here the old containers of those that wait run on: only the waiting can be counted.
     let (waiting, _) = most(&world, world.start(&["reset", "--all"]));
-    assert_eq!(waiting, 3);
+    assert!((3..=4).contains(&waiting), "most that waited: {waiting}");
     assert!(sites(&world).iter().all(|site| site["last_reset"]["outcome"] == "done"));
     world.run(&["down"]).code(0);
     world.assert_down();

@@ -123,7 +123,10 @@ fn an_answer_under_way_is_cut_and_nothing_that_is_sent_later_arrives() {
         is_past.store(true, Ordering::SeqCst);
         let end = loop {
             match read_chunk(&mut client.reader) {
-                Ok(chunk) => assert_eq!(chunk, b"fine", "a byte of the past after the hold"),
+                // The gateway may cut a chunk in two, so letters are looked for: those that only "late" has.
+                Ok(chunk) => {
+                    assert!(!chunk.iter().any(|letter| b"lat".contains(letter)), "a byte of the past: {chunk:?}")
+                }
                 Err(error) => break in_time(error),
             }
         };
