@@ -44,12 +44,23 @@ const OTHER_PORTS: [(&str, &str); 9] = [
 fn the_plan_is_told_in_order_and_nothing_is_done() {
     for environment in ["webarena", "webarena-verified", "visualwebarena"] {
         let (out, _) = arenad(&["up", environment, "--dry-run"], &[]);
-        assert_golden(&format!("{environment}.plan.txt"), &out);
+        // How wide a column is depends on where the project lies.
+        let narrow: Vec<String> = out.lines().map(|line| columns(line).join("  ")).collect();
+        assert_golden(&format!("{environment}.plan.txt"), &(narrow.join("\n") + "\n"));
     }
     let public =
         [OTHER_PORTS.as_slice(), &[("ARENAD_MAP_BACKEND", "public"), ("ARENAD_GITLAB_SIZE", "large")]].concat();
     let (out, _) = arenad(&["up", "webarena", "gitlab", "map", "--dry-run", "--json"], &public);
     assert_golden("webarena-public-map.plan.json", &out);
+}
+
+/// The cells of a table's row; the indentation of a line is an empty one.
+fn columns(line: &str) -> Vec<&str> {
+    let mut cells: Vec<&str> = line.split("  ").map(str::trim).collect();
+    let indent = usize::from(line.starts_with("  "));
+    cells.retain(|cell| !cell.is_empty());
+    cells.splice(0..0, std::iter::repeat_n("", indent));
+    cells
 }
 
 #[test]

@@ -5,12 +5,13 @@ import re
 
 from larkmoor.geometry import Dice, Grid, along, distance, length, moved
 
-LANDMARKS = {"guildhall": {"historic": "building"}, "old lighthouse": {"man_made": "lighthouse"}, "clock tower": {"man_made": "tower", "tower:type": "clock"},
-             "castle": {"historic": "castle"}, "priory": {"historic": "monastery"}, "signal tower": {"man_made": "tower", "tower:type": "signal"},
-             "viaduct": {"historic": "bridge"}, "aqueduct": {"historic": "aqueduct"}, "windmill": {"man_made": "windmill"},
+# Of two main tags the import would take either, so these say what they are beside tourism=attraction in a key of no rank.
+LANDMARKS = {"guildhall": {"historic:kind": "building"}, "old lighthouse": {"man_made": "lighthouse"}, "clock tower": {"man_made": "tower", "tower:type": "clock"},
+             "castle": {"historic:kind": "castle"}, "priory": {"historic:kind": "monastery"}, "signal tower": {"man_made": "tower", "tower:type": "signal"},
+             "viaduct": {"historic:kind": "bridge"}, "aqueduct": {"historic:kind": "aqueduct"}, "windmill": {"man_made": "windmill"},
              "watermill": {"man_made": "watermill"}, "cathedral": {"amenity": "place_of_worship", "religion": "christian"},
-             "town gate": {"historic": "city_gate"}, "concert hall": {"amenity": "theatre", "theatre:type": "concert_hall"},
-             "observatory": {"man_made": "observatory"}, "market cross": {"historic": "wayside_cross"}}
+             "town gate": {"historic:kind": "city_gate"}, "concert hall": {"amenity": "theatre", "theatre:type": "concert_hall"},
+             "observatory": {"man_made": "observatory"}, "market cross": {"historic:kind": "wayside_cross"}}
 POIS = {"cafe": {"amenity": "cafe"}, "restaurant": {"amenity": "restaurant"}, "hotel": {"tourism": "hotel"}, "pharmacy": {"amenity": "pharmacy"},
         "supermarket": {"shop": "supermarket"}, "library": {"amenity": "library"}, "hospital": {"amenity": "hospital", "emergency": "yes"},
         "station": {"railway": "station", "public_transport": "station", "train": "yes"}}
@@ -47,7 +48,7 @@ def entries(world, town):
         out.append((street, int(number), tags, drawn))
 
     for x in town["landmarks"]:
-        tags = LANDMARKS.get(x["kind"], {"historic": "building"})
+        tags = LANDMARKS.get(x["kind"], {"historic:kind": "building"})
         add(x["address"], {**tags, "tourism": "attraction", "name": x["name"], "start_date": str(x["built"]), "height": str(x["height_m"])}, "large")
     for x in town["museums"]:
         fee = {"fee": "no"} if x["entry_fee_usd"] == 0 else {"fee": "yes", "charge": f"{x['entry_fee_usd']} USD"}
