@@ -192,6 +192,9 @@ fn site(site: &Site) -> Json {
             "deep": site.health.deep.as_ref().map(health_probes),
         })),
     });
+    if site.reset.standby > 0 {
+        found["reset"]["standby"] = site.reset.standby.into();
+    }
     if !site.exports.is_empty() {
         found["exports"] = Json::Object(texts(&site.exports));
     }

@@ -7,6 +7,7 @@ pub mod hex;
 pub mod ids;
 pub mod instance;
 pub mod login;
+pub mod pool;
 pub mod probe;
 pub mod reconcile;
 pub mod request_queue;

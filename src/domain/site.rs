@@ -304,6 +304,8 @@ pub struct HttpStep {
 pub struct ResetSpec {
     /// The way.
     pub strategy: ResetStrategyName,
+    /// How many standbys are kept once the site has been written to or reset.
+    pub standby: usize,
     /// How many requests the gateway holds while the site resets; more are answered 503.
     pub hold_requests: usize,
     /// How long the gateway holds a request before it answers 503.

@@ -224,6 +224,10 @@ pub(crate) struct RawBaseline {
 pub(crate) struct RawReset {
     /// The way. Default: `recreate`.
     pub(crate) strategy: Option<RawStrategy>,
+    /// How many standbys are kept: started from the snapshot, ready, and frozen until a reset swaps one in. They are made
+    /// once the site has been written to or reset, as far as memory allows. Default: 0.
+    #[schemars(range(min = 0, max = 100))]
+    pub(crate) standby: Option<u32>,
     /// How many requests the gateway holds while the site resets; more are answered 503. Default: 1024.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) hold_requests: Option<u32>,

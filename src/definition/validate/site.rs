@@ -26,6 +26,9 @@ use crate::domain::site::{
 /// more agents than a host serves, and costs a few megabytes.
 const HOLD_REQUESTS: usize = 1024;
 
+/// More standbys of one site than any host has memory for.
+const MOST_STANDBYS: u32 = 100;
+
 /// How long the gateway holds a request: what browsers and harnesses wait for a page by default.
 const HOLD_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -280,6 +283,7 @@ fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {
             RawStrategy::Recreate => ResetStrategyName::Recreate,
             RawStrategy::Keep => ResetStrategyName::Keep,
         },
+        standby: standby(scope.key("standby"), raw),
         hold_requests: raw.and_then(|raw| raw.hold_requests).map_or(HOLD_REQUESTS, |count| count as usize),
         hold_timeout: positive_period(
             scope.key("hold_timeout"),
@@ -287,4 +291,18 @@ fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {
             HOLD_TIMEOUT,
         ),
     }
+}
+
+/// How many standbys are wanted.
+fn standby(scope: Scope<'_>, raw: Option<&RawReset>) -> usize {
+    let wanted = raw.and_then(|raw| raw.standby).unwrap_or(0);
+    if wanted > 0 && raw.is_some_and(|raw| matches!(raw.strategy, Some(RawStrategy::Keep))) {
+        let draft =
+            scope.key_error("conflict", "standbys are wanted of a site that is kept, which none ever takes over from");
+        draft.help("remove `standby`, or choose another strategy").report();
+    }
+    if wanted > MOST_STANDBYS {
+        scope.error("value", format!("{wanted} standbys of one site")).expected("at most 100").report();
+    }
+    wanted.min(MOST_STANDBYS) as usize
 }
