@@ -15,5 +15,6 @@ pub mod images;
 pub mod launch;
 pub mod probes;
 pub mod reset;
+pub mod storage;
 pub mod telemetry;
 pub mod wire;
