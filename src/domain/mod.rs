@@ -13,4 +13,5 @@ pub mod reconcile;
 pub mod request_queue;
 pub mod schedule;
 pub mod site;
+pub mod store;
 pub mod subnet;

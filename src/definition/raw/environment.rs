@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::images::{RawData, RawImage};
 use super::login::RawLogin;
 use super::steps::{RawExec, RawProbe, RawStep, RawWarm};
+use super::stores::{RawStore, RawWriters};
 use super::values::{Entries, OneOrMany, Part, Period, Port, Scalar};
 
 /// An arenad environment: which service of the Compose file is which site, where browsers find it, when it is ready,
@@ -99,6 +100,11 @@ pub(crate) struct RawSite {
     pub(crate) accounts: Option<Entries<Part<RawAccount>>>,
     /// The databases that steps and probes may query, by a name such as `shop`.
     pub(crate) databases: Option<Entries<Part<RawDatabase>>>,
+    /// The places where the site keeps state, by a name such as `database`. What lies elsewhere is still brought back by
+    /// new containers, but neither compared nor restored in place.
+    pub(crate) stores: Option<Entries<Part<RawStore>>>,
+    /// What stops and starts whatever writes to the stores of a running instance, so that they can be restored in place.
+    pub(crate) writers: Option<RawWriters>,
     /// When the site counts as ready.
     #[schemars(required)]
     pub(crate) ready: Option<RawReady>,

@@ -8,6 +8,7 @@ use super::login::accounts;
 use super::probes::readiness;
 use super::site_context::{Services, SiteContext};
 use super::steps::baseline;
+use super::stores::{stores, writers};
 use super::support::{filled, key_name, one_line, positive_period};
 use super::watch::health;
 use crate::definition::problems::{Draft, quoted_list};
@@ -57,6 +58,8 @@ pub(super) fn site<'a>(
             Some((name.to_owned(), database(&site, databases_scope.key(name), name, raw.good()?)?))
         })
         .collect();
+    let stores = stores(&site, scope.key("stores"), raw, &databases);
+    let writers = writers(&site, scope, raw);
     let readiness = raw.ready.as_ref().map(|raw| readiness(&site, scope.key("ready"), raw));
     let ready_probes = readiness.as_ref().map_or(&[][..], |readiness| &readiness.probes);
     let health = health(&site, scope.key("health"), raw.health.as_ref(), ready_probes);
@@ -76,6 +79,8 @@ pub(super) fn site<'a>(
         egress: raw.egress.unwrap_or(false),
         accounts,
         databases,
+        stores,
+        writers,
         readiness: readiness?,
         baseline,
         reset: reset(scope.key("reset"), raw.reset.as_ref()),
