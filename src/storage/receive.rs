@@ -110,7 +110,8 @@ impl Unpacking<'_> {
     /// A path in the archive as one in the tree.
     fn within(&self, parts: &[CString], member: &[CString]) -> Result<PathBuf, StorageError> {
         let within = parts.strip_prefix(self.top.as_slice()).filter(|within| !within.is_empty());
-        let outside = || refused(member, format!("it is not below the archive's one folder, `{}`", shown(&self.top).display()));
+        let outside =
+            || refused(member, format!("it is not below the archive's one folder, `{}`", shown(&self.top).display()));
         Ok(shown(within.ok_or_else(outside)?))
     }
 
