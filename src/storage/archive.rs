@@ -140,7 +140,10 @@ impl<R: Read> Archive<R> {
 
     fn extension(&mut self, header: &Header, size: u64) -> Result<Vec<u8>, StorageError> {
         if size > EXTENSION_BYTES {
-            return Err(unsound(header, format!("it has an extension of {size} bytes; at most {EXTENSION_BYTES} are read")));
+            return Err(unsound(
+                header,
+                format!("it has an extension of {size} bytes; at most {EXTENSION_BYTES} are read"),
+            ));
         }
         self.expect(size);
         let mut records = Vec::new();

@@ -41,13 +41,7 @@ pub struct Cloned {
 
 /// Fills the empty folder `to` with a clone of `from`.
 pub(super) fn clone_into(from: &Folder, to: &Folder, clones: bool) -> Result<Cloned, StorageError> {
-    let cloning = Cloning {
-        from,
-        to,
-        copier: Copier::new(clones),
-        names: Mutex::default(),
-        tally: Tally::default(),
-    };
+    let cloning = Cloning { from, to, copier: Copier::new(clones), names: Mutex::default(), tally: Tally::default() };
     queue::run(threads(), Work::Folder(PathBuf::new()), |work, more| cloning.work(work, more))?;
     cloning.link()?;
     Ok(cloning.tally.sum())

@@ -70,7 +70,9 @@ pub enum StorageError {
         path: PathBuf,
     },
     /// A name that cannot be a folder's.
-    #[error("`{0}` cannot name a tree: 1 to 100 characters of a-z, A-Z, 0-9, '.', '-' and '_', beginning with none of the last three")]
+    #[error(
+        "`{0}` cannot name a tree: 1 to 100 characters of a-z, A-Z, 0-9, '.', '-' and '_', beginning with none of the last three"
+    )]
     Name(String),
 }
 

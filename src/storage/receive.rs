@@ -86,10 +86,11 @@ impl Unpacking<'_> {
         if counted >= self.limits.members {
             return Err(refused(&member.path, format!("the archive has more than {} members", self.limits.members)));
         }
-        let path = self.within(&member.path, &member.path)?;
-        let Some(name) = member.path.last() else {
+        if member.path == self.top {
             return Err(refused(&member.path, "the archive has its one folder twice"));
-        };
+        }
+        let path = self.within(&member.path, &member.path)?;
+        let name = member.path.last().map(CString::as_c_str).unwrap_or_default();
         let folder = self.enter(path.parent().map(PathBuf::from).unwrap_or_default(), member)?;
         match member.kind {
             Kind::Folder => {
@@ -110,7 +111,8 @@ impl Unpacking<'_> {
     /// A path in the archive as one in the tree.
     fn within(&self, parts: &[CString], member: &[CString]) -> Result<PathBuf, StorageError> {
         let within = parts.strip_prefix(self.top.as_slice()).filter(|within| !within.is_empty());
-        let outside = || refused(member, format!("it is not below the archive's one folder, `{}`", shown(&self.top).display()));
+        let outside =
+            || refused(member, format!("it is not below the archive's one folder, `{}`", shown(&self.top).display()));
         Ok(shown(within.ok_or_else(outside)?))
     }
 
