@@ -164,7 +164,7 @@ pub struct Reset {
     pub id: String,
     /// The instance.
     pub instance: String,
-    /// `recreate`.
+    /// `swap`, `recreate`, `keep`.
     pub strategy: String,
     /// When it was asked for.
     pub requested_at: String,
@@ -183,7 +183,7 @@ pub struct Reset {
 /// One stage of a reset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
-    /// `hold`, `remove`, `create`, `start`, `ready`, `switch`.
+    /// `queue`, `thaw`, `knock`, `record`; `hold`, `wait`, `remove`, `create`, `start`, `ready`, `switch`.
     pub stage: String,
     /// How long it took.
     pub duration_ms: f64,
@@ -281,10 +281,34 @@ pub struct Site {
     pub last_passed: Option<String>,
     /// Its containers.
     pub containers: Vec<Container>,
+    /// What is ready to take over at a reset, or is being made ready.
+    #[serde(default)]
+    pub standbys: Standbys,
     /// The same as `state`, for programs that know conditions.
     pub conditions: Vec<Condition>,
     /// The last reset that ended.
     pub last_reset: Option<Reset>,
+}
+
+/// The standbys of a site.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Standbys {
+    /// How many the definition wants.
+    pub wanted: usize,
+    /// Those that there are. There are none before the site has been written to or reset.
+    pub members: Vec<Standby>,
+    /// Why there are fewer than wanted, where something is in the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lack: Option<String>,
+}
+
+/// A standby.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standby {
+    /// The generation on its containers' labels.
+    pub generation: u64,
+    /// `making`, `running`, `frozen`, `used`.
+    pub state: String,
 }
 
 /// A container.

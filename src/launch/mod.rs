@@ -19,7 +19,7 @@ use crate::domain::instance::InstanceId;
 use crate::domain::site::{DependencyCondition, ServiceSpec, Site};
 use crate::domain::subnet::Subnet;
 use crate::engine::labels::{self, Ownership};
-use crate::engine::{ContainerHealth, ContainerSpec, ContainerState, Engine, EngineError, EngineHandle};
+use crate::engine::{ContainerHealth, ContainerSpec, ContainerState, CpuWeight, Engine, EngineError, EngineHandle};
 
 pub use volumes::{SavedVolumes, save_volumes};
 
@@ -93,6 +93,8 @@ pub struct Blueprint<'a> {
     pub volumes: SavedVolumes,
     /// Where address ranges are taken from.
     pub block: Subnet,
+    /// How much the containers get of the processors.
+    pub weight: CpuWeight,
 }
 
 /// The containers of one generation.
@@ -100,6 +102,9 @@ pub struct Blueprint<'a> {
 pub struct Incarnation {
     /// The generation.
     pub generation: u64,
+    /// The generation that the containers were made for, which their labels name: an earlier one, where they have been
+    /// brought back to the snapshot since.
+    pub made: u64,
     /// The container of each service.
     pub containers: BTreeMap<ServiceName, EngineHandle>,
     /// The address of each service; empty until started.
@@ -144,12 +149,14 @@ impl Blueprint<'_> {
                 network: network.clone(),
                 egress: self.site.egress,
                 volumes: volumes.get(&service.name).cloned().unwrap_or_default(),
+                weight: self.weight,
             };
             let handle = engine.create(&spec).await?;
             containers.insert(service.name.clone(), handle);
         }
         volumes::fill(engine, self, &containers).await?;
-        Ok(Incarnation { generation: self.ownership.generation, containers, addresses: BTreeMap::new(), started_at: 0 })
+        let generation = self.ownership.generation;
+        Ok(Incarnation { generation, made: generation, containers, addresses: BTreeMap::new(), started_at: 0 })
     }
 }
 
@@ -250,8 +257,30 @@ pub struct Remains<'a> {
     pub instance: &'a InstanceId,
     /// The role that they have.
     pub role: &'static str,
-    /// A generation to leave alone.
-    pub except: Option<u64>,
+    /// Of which generations.
+    pub which: Which<'a>,
+}
+
+/// Which generations are meant, by the labels of their containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which<'a> {
+    /// All.
+    All,
+    /// This one alone.
+    Only(u64),
+    /// All but these.
+    Except(&'a [u64]),
+}
+
+impl Which<'_> {
+    fn covers(self, label: Option<&String>) -> bool {
+        let generation = label.and_then(|label| label.parse::<u64>().ok());
+        match self {
+            Self::All => true,
+            Self::Only(meant) => generation == Some(meant),
+            Self::Except(kept) => generation.is_none_or(|generation| !kept.contains(&generation)),
+        }
+    }
 }
 
 impl Remains<'_> {
@@ -260,8 +289,20 @@ impl Remains<'_> {
         is(labels::INSTALLATION, self.installation)
             && is(labels::INSTANCE, &self.instance.to_string())
             && is(labels::ROLE, self.role)
-            && self.except.is_none_or(|generation| !is(labels::GENERATION, &generation.to_string()))
+            && self.which.covers(found.get(labels::GENERATION))
     }
+}
+
+/// Freezes all containers of an incarnation.
+pub async fn freeze(engine: &dyn Engine, incarnation: &Incarnation) -> Result<(), EngineError> {
+    let all = incarnation.containers.values().map(|handle| engine.freeze(handle));
+    first_error(futures_util::future::join_all(all).await)
+}
+
+/// Lets all containers of an incarnation go on.
+pub async fn thaw(engine: &dyn Engine, incarnation: &Incarnation) -> Result<(), EngineError> {
+    let all = incarnation.containers.values().map(|handle| engine.thaw(handle));
+    first_error(futures_util::future::join_all(all).await)
 }
 
 /// Removes containers, then networks and volumes. What is gone already is fine; the first other failure is returned
@@ -288,23 +329,23 @@ fn first_error(results: Vec<Result<(), EngineError>>) -> Result<(), EngineError>
     results.into_iter().find(Result::is_err).unwrap_or(Ok(()))
 }
 
-/// Finds the incarnation of a generation among the running containers; `None` unless every service has one.
+/// Finds the containers that were made for a generation and run; `None` unless every service has one.
 ///
 /// Used after a restart of the daemon, to take up what it finds rather than make it anew.
 pub async fn find(
     engine: &dyn Engine,
     site: &Site,
-    remains: Remains<'_>,
-    generation: u64,
+    installation: &str,
+    instance: &InstanceId,
+    made: u64,
 ) -> Result<Option<Incarnation>, LaunchError> {
+    let remains = Remains { installation, instance, role: labels::ROLE_INSTANCE, which: Which::Only(made) };
     let found = engine.containers(labels::INSTANCE, &remains.instance.to_string()).await?;
     let mut incarnation =
-        Incarnation { generation, containers: BTreeMap::new(), addresses: BTreeMap::new(), started_at: 0 };
+        Incarnation { generation: made, made, containers: BTreeMap::new(), addresses: BTreeMap::new(), started_at: 0 };
     for container in found {
-        let of_generation =
-            container.labels.get(labels::GENERATION).is_some_and(|found| *found == generation.to_string());
         let service = container.labels.get(labels::SERVICE).and_then(|name| ServiceName::parse(name).ok());
-        if let (true, true, Some(service)) = (remains.covers(&container.labels), of_generation, service) {
+        if let (true, Some(service)) = (remains.covers(&container.labels), service) {
             incarnation.started_at = container.created;
             incarnation.containers.insert(service, container.handle);
         }

@@ -16,7 +16,7 @@ use crate::engine::{Engine, EngineError};
 use crate::launch::{Blueprint, Incarnation, LaunchError};
 use crate::probes::{NotReady, ProbeFailure, Prober};
 
-pub use recreate::Recreate;
+pub use recreate::{Recreate, make};
 
 /// Why a reset failed. Whatever it left behind belongs to the generation of its blueprint and is removed by the caller.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +81,8 @@ pub struct ResetContext<'a> {
     pub prober: &'a Prober,
     /// What the new generation is made from.
     pub blueprint: Blueprint<'a>,
+    /// The generations that are not in the way, by the labels of their containers: the new one, and standbys.
+    pub keep: &'a [u64],
     /// Where the time goes.
     pub stages: &'a Stages,
     /// Is told what is being done.

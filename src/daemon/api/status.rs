@@ -91,6 +91,16 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
                 address: address.map(|address| address.to_string()),
             })
             .collect(),
+        standbys: wire::Standbys {
+            wanted: handle.site.reset.standby,
+            members: report
+                .standbys
+                .members
+                .into_iter()
+                .map(|(generation, state)| wire::Standby { generation, state: state.to_owned() })
+                .collect(),
+            lack: report.standbys.lack,
+        },
         conditions: vec![wire::Condition {
             kind: "Ready".to_owned(),
             status: status.to_owned(),
@@ -124,6 +134,7 @@ fn stranded(stranded: Stranded) -> wire::Environment {
             snapshot: row.snapshot.clone(),
             last_passed: None,
             containers: Vec::new(),
+            standbys: wire::Standbys::default(),
             conditions: vec![wire::Condition {
                 kind: "Ready".to_owned(),
                 status: "False".to_owned(),

@@ -23,8 +23,8 @@ use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
 use crate::domain::site::{MountSpec, ServiceSpec, Site};
 use crate::engine::labels::{self, Ownership};
-use crate::engine::{EngineError, Image};
-use crate::launch::{self, Blueprint, Incarnation, LaunchError, Remains, SavedVolumes};
+use crate::engine::{CpuWeight, EngineError, Image};
+use crate::launch::{self, Blueprint, Incarnation, LaunchError, Remains, SavedVolumes, Which};
 use crate::probes::{NotReady, describe};
 
 /// Why there is no baseline.
@@ -131,7 +131,7 @@ pub async fn provide(
     let _turn = shared.turns.boots.turn(stage).await;
     // What an earlier attempt left would be in the way of this one's names.
     let remains =
-        Remains { installation: &shared.installation, instance: id, role: labels::ROLE_BUILDER, except: None };
+        Remains { installation: &shared.installation, instance: id, role: labels::ROLE_BUILDER, which: Which::All };
     launch::remove(shared.engine.as_ref(), remains).await?;
     let made = make(shared, id, site, &images, key, stage).await;
     let removed = launch::remove(shared.engine.as_ref(), remains).await;
@@ -182,6 +182,7 @@ async fn make(
         images: images.iter().map(|(service, image)| (service.clone(), image.id.clone())).collect(),
         volumes: SavedVolumes::new(),
         block: shared.block,
+        weight: CpuWeight::Serving,
     };
     stage("baseline: starting from the image");
     let mut incarnation = blueprint.create(engine).await?;

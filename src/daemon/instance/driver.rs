@@ -75,8 +75,8 @@ impl Driver {
                 let message = tokio::select! {
                     () = self.shutdown.cancelled() => break,
                     message = self.messages.recv() => message,
-                    round = self.core.next_round() => {
-                        self.core.judge(round).await;
+                    happened = self.core.next_happening() => {
+                        self.core.attend_to(happened).await;
                         continue;
                     }
                 };

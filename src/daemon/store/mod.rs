@@ -19,8 +19,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 
 pub use environments::StoredEnvironment;
 pub use events::StoredEvent;
-pub use instances::StoredInstance;
-pub use resets::{StageTime, StoredReset};
+pub use instances::{Serving, StoredInstance};
+pub use resets::{NewSwap, StageTime, StoredReset};
 pub use rounds::StoredRound;
 pub use snapshots::StoredSnapshot;
 

@@ -1,0 +1,209 @@
+//! Resetting an instance by the best way that is ready: left as it is, swapped for a standby, or made anew.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::core::{Core, unless};
+use super::standbys::Chosen;
+use super::trouble::{self, Failure};
+use crate::daemon::store::{NewSwap, Serving, StageTime, StoredSnapshot};
+use crate::domain::instance::InstanceEvent;
+use crate::domain::site::ResetStrategyName;
+use crate::engine::CpuWeight;
+use crate::launch::{self, LaunchError};
+use crate::probes::describe;
+use crate::reset::{AnyStrategy, ResetError, ResetStrategy, Stages};
+
+/// How long a standby's entry may take to accept a connection.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
+
+impl Core {
+    /// Brings the instance back to its snapshot.
+    pub(super) async fn reset(
+        &mut self,
+        operation: &str,
+        begun: Instant,
+        stages: &Stages,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        if unless(cancel, self.is_kept()).await? {
+            return self.note_kept(operation, begun).await;
+        }
+        self.standbys.expect_resets();
+        stages.note("queue", begun.elapsed());
+        if self.swap(operation, begun, stages).await? {
+            return Ok(());
+        }
+        // First of all: from here on nothing that a client writes can be acknowledged and then lost.
+        self.hold_traffic("is being reset");
+        stages.note("hold", begun.elapsed());
+        let strategy = AnyStrategy::named(self.site.reset.strategy);
+        self.enter(InstanceEvent::ResetRequested).await;
+        self.shared.store.begin_reset(operation, &self.id, strategy.name()).await?;
+        let result = unless(cancel, self.bring_back(stages)).await.and_then(|result| result);
+        let took = begun.elapsed();
+        let (outcome, reason) = match &result {
+            Ok(()) => ("done", None),
+            Err(Failure::Superseded) => ("cancelled", None),
+            Err(failure) => ("failed", Some(trouble::of(failure, &self.id).reason)),
+        };
+        let duration_ms = milliseconds(took);
+        self.shared.store.end_reset(operation, outcome, reason.as_deref(), duration_ms, &times(stages)).await?;
+        if result.is_ok() {
+            self.note_reset(duration_ms, strategy.name());
+        }
+        result
+    }
+
+    /// Whether there is nothing to bring back: nobody can write to a site that is kept, and its probes say that it is well.
+    async fn is_kept(&self) -> bool {
+        let Some(incarnation) = self.incarnation.as_ref() else {
+            return false;
+        };
+        self.site.reset.strategy == ResetStrategyName::Keep
+            && self.shared.prober.round(&self.site.readiness.probes, &self.site, incarnation, None).await.is_ok()
+    }
+
+    async fn note_kept(&self, operation: &str, begun: Instant) -> Result<(), Failure> {
+        self.shared.store.begin_reset(operation, &self.id, "keep").await?;
+        self.shared.store.end_reset(operation, "done", None, milliseconds(begun.elapsed()), &[]).await?;
+        let message = format!("{} was left as it is: it is only read, and ready", self.id);
+        self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
+        Ok(())
+    }
+
+    /// Lets a standby take over; false if none can. What served goes to the pool, which brings it back or removes it.
+    async fn swap(&mut self, operation: &str, begun: Instant, stages: &Stages) -> Result<bool, Failure> {
+        let Some(snapshot) = self.snapshot.clone() else { return Ok(false) };
+        while let Some((made, chosen)) = self.standbys.choose(&snapshot.id) {
+            if let Err(reason) = self.wake(&chosen, stages).await {
+                let message = format!("standby {made} of {} does not answer and is given up: {reason}", self.id);
+                self.shared.events.note("standby.failed", Some(&self.id.to_string()), &message).await;
+                self.standbys.reject(chosen.incarnation, &snapshot.id);
+                continue;
+            }
+            self.switch_to(chosen, &snapshot, operation, begun, stages).await?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Makes sure that a standby runs and answers.
+    async fn wake(&self, chosen: &Chosen, stages: &Stages) -> Result<(), String> {
+        let Chosen { incarnation, is_frozen, .. } = chosen;
+        if *is_frozen {
+            let thawed = stages.time("thaw", launch::thaw(self.shared.engine.as_ref(), incarnation)).await;
+            thawed.map_err(|error| describe(&error))?;
+        }
+        let entry = &self.site.entry;
+        let Some(address) = incarnation.socket(&entry.service, entry.port) else {
+            return Err("it has no address".to_owned());
+        };
+        match stages.time("knock", tokio::time::timeout(ANSWERS_WITHIN, TcpStream::connect(address))).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err(format!("no connection within {ANSWERS_WITHIN:?}")),
+        }
+    }
+
+    async fn switch_to(
+        &mut self,
+        chosen: Chosen,
+        snapshot: &StoredSnapshot,
+        operation: &str,
+        begun: Instant,
+        stages: &Stages,
+    ) -> Result<(), Failure> {
+        let Chosen { mut incarnation, renewals, .. } = chosen;
+        let swap = NewSwap {
+            id: operation,
+            snapshot: &snapshot.id,
+            duration_ms: milliseconds(begun.elapsed()),
+            stages: &times(stages),
+        };
+        let recorded = stages.time("record", self.shared.store.record_swap(&self.id, incarnation.made, &swap)).await;
+        let Serving { generation, .. } = recorded?;
+        incarnation.generation = generation;
+        let was_well = self.report.borrow().state.trouble().is_none();
+        let used = self.incarnation.replace(incarnation);
+        // One step: the route cuts every exchange with what served before, and lets nothing of it through afterwards.
+        let switching = Instant::now();
+        self.route_to_current();
+        stages.note("switch", switching.elapsed());
+        let took = begun.elapsed();
+        self.show_containers();
+        self.advance(InstanceEvent::Swapped, Timestamp::now());
+        self.report.send_modify(|report| report.last_passed = Some(Timestamp::now()));
+        self.begin_watch();
+        let serving_renewals = std::mem::replace(&mut self.renewals, renewals);
+        if let Some(used) = used {
+            match was_well {
+                true => self.standbys.retire(used, &snapshot.id, serving_renewals),
+                false => self.standbys.reject(used, &snapshot.id),
+            }
+        }
+        self.show_standbys();
+        self.weigh_current();
+        self.note_swap(operation, milliseconds(took), times(stages));
+        Ok(())
+    }
+
+    /// What serves now was made in the background; who waits for it to get its share of the processors is nobody.
+    fn weigh_current(&self) {
+        let Some(incarnation) = self.incarnation.clone() else { return };
+        let shared = self.shared.clone();
+        self.shared.tasks.spawn(async move {
+            for handle in incarnation.containers.values() {
+                if let Err(error) = shared.engine.weigh(handle, CpuWeight::Serving).await {
+                    tracing::warn!(error = describe(&error), "a container keeps a standby's share of the processors");
+                }
+            }
+        });
+    }
+
+    /// Completes the row of a swap with what could not be known before, and notes the event, beside what the client waits for.
+    fn note_swap(&self, operation: &str, duration_ms: f64, times: Vec<StageTime>) {
+        let (shared, operation) = (self.shared.clone(), operation.to_owned());
+        self.shared.tasks.spawn(async move {
+            if let Err(error) = shared.store.end_reset(&operation, "done", None, duration_ms, &times).await {
+                tracing::warn!(error = describe(&error), "a swap's last stages are not stored");
+            }
+        });
+        self.note_reset(duration_ms, "swap");
+    }
+
+    /// Notes a reset among the events, beside what the client waits for.
+    fn note_reset(&self, duration_ms: f64, tier: &'static str) {
+        let (shared, id) = (self.shared.clone(), self.id.to_string());
+        let message = format!("{id} was reset in {duration_ms:.0} ms by {tier}");
+        self.shared.tasks.spawn(async move { shared.events.note("instance.reset", Some(&id), &message).await });
+    }
+
+    async fn bring_back(&mut self, stages: &Stages) -> Result<(), Failure> {
+        if self.snapshot.is_none() {
+            self.snapshot = Some(self.prepare().await?);
+        }
+        match self.recreate(stages).await {
+            // Someone removed the snapshot's images: they are made again, once.
+            Err(Failure::Reset(ResetError::Launch(LaunchError::Engine(error)))) if error.is_not_found() => {
+                self.snapshot = Some(self.prepare().await?);
+                self.recreate(stages).await
+            }
+            result => result,
+        }
+    }
+}
+
+fn milliseconds(took: Duration) -> f64 {
+    took.as_secs_f64() * 1e3
+}
+
+/// The stages as they are stored and shown.
+pub(super) fn times(stages: &Stages) -> Vec<StageTime> {
+    let all = stages.list().into_iter();
+    all.map(|(stage, took)| StageTime { stage: stage.to_owned(), duration_ms: milliseconds(took) }).collect()
+}
