@@ -18,7 +18,7 @@ forbid() {
 forbid domain '\b(tokio|async |serde|sqlx|reqwest|hyper|axum|bollard)\b|SystemTime|Instant::now|Timestamp::now|std::(fs|net::Tcp|process)' \
     'domain decides; it does no I/O, reads no clock and knows no library that does'
 forbid domain 'crate::(doctor|definition|engine|storage|images|launch|probes|accounts|reset|daemon|cli|wire)' 'domain stands below everything else'
-forbid definition 'crate::(doctor|engine|images|launch|probes|accounts|reset|daemon|cli|wire)' 'definition knows domain alone'
+forbid definition 'crate::(doctor|engine|storage|images|launch|probes|accounts|reset|daemon|cli|wire)' 'definition knows domain alone'
 forbid storage 'crate::(doctor|definition|engine|images|launch|probes|accounts|reset|daemon|cli|wire)' 'storage knows domain alone'
 forbid engine 'crate::(doctor|definition|storage|images|launch|probes|accounts|reset|daemon|cli|wire)' 'engine knows domain alone'
 forbid launch 'crate::(doctor|definition|images|probes|accounts|reset|daemon|cli|wire)' 'launch knows domain and engine'

@@ -6,13 +6,14 @@
 //! ```
 //! Whoever is interrupted leaves the mark, and a marked tree is not whole; exchanging it again makes it so.
 
+use std::os::fd::AsFd;
+
 use rustix::fs::RenameFlags;
 use rustix::io::Errno;
 
 use super::StorageError;
 use super::attributes::Attributes;
 use super::walk::Folder;
-use std::os::fd::AsFd;
 
 /// How often a folder is looked through for what was put in while it was emptied.
 const ROUNDS: usize = 16;
@@ -51,11 +52,12 @@ pub(super) fn exchange(
     trash: &Folder,
     before: Before<'_>,
 ) -> Result<Exchanged, StorageError> {
+    // Before its entries leave it, which changes its times.
+    let attributes = rustix::fs::fstat(fresh).and_then(|found| Attributes::of_open(fresh.as_fd(), &found));
+    let attributes = attributes.map_err(StorageError::at("read the attributes of", &fresh.path))?;
     let moved_out = move_out(live, trash, before)?;
     let moved_in = move_in(live, fresh, before)?;
     before(Step::Attributes)?;
-    let attributes = rustix::fs::fstat(fresh).and_then(|found| Attributes::of_open(fresh.as_fd(), &found));
-    let attributes = attributes.map_err(StorageError::at("read the attributes of", &fresh.path))?;
     attributes.replace_on_open(live).map_err(StorageError::at("give its attributes to", &live.path))?;
     Ok(Exchanged { moved_out, moved_in })
 }

@@ -86,10 +86,11 @@ impl Unpacking<'_> {
         if counted >= self.limits.members {
             return Err(refused(&member.path, format!("the archive has more than {} members", self.limits.members)));
         }
-        let path = self.within(&member.path, &member.path)?;
-        let Some(name) = member.path.last() else {
+        if member.path == self.top {
             return Err(refused(&member.path, "the archive has its one folder twice"));
-        };
+        }
+        let path = self.within(&member.path, &member.path)?;
+        let name = member.path.last().map(CString::as_c_str).unwrap_or_default();
         let folder = self.enter(path.parent().map(PathBuf::from).unwrap_or_default(), member)?;
         match member.kind {
             Kind::Folder => {
