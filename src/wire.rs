@@ -58,6 +58,22 @@ pub struct ResetRequest {
     /// Whether sites that are proven to be as their snapshots are left as they are.
     #[serde(default)]
     pub if_dirty: bool,
+    /// The snapshot to go to, by name or id; of one site. Without one: the baseline.
+    #[serde(default)]
+    pub to: Option<String>,
+}
+
+/// `GET /v1/snapshots/{id}/differences?from={id}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SnapshotDifferences {
+    /// The snapshot that was compared with.
+    pub from: String,
+    /// The snapshot.
+    pub snapshot: String,
+    /// What differs, by store.
+    pub differences: Vec<Difference>,
+    /// How many differences there are beyond those.
+    pub omitted: usize,
 }
 
 /// `POST /v1/environments/{environment}/sites/{site}/verify`.
@@ -517,6 +533,9 @@ pub struct Session {
     pub instance: String,
     /// The generation that it is good for: a reset ends it, unless the session is part of the snapshot.
     pub generation: u64,
+    /// Whether it is part of the snapshot, and so good again after every reset.
+    #[serde(default)]
+    pub is_kept: bool,
     /// How long the log-in took, its proof included.
     pub duration_ms: f64,
     /// By name.

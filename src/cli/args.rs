@@ -173,6 +173,9 @@ pub struct ResetArgs {
     /// Leave sites alone that are proven to be as their snapshots
     #[arg(long)]
     pub if_dirty: bool,
+    /// Go to this snapshot instead of the baseline: its name or id
+    #[arg(long, value_name = "SNAPSHOT", conflicts_with_all = ["all", "if_dirty"])]
+    pub to: Option<String>,
     /// The environment, where several have a site of that name
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
@@ -292,6 +295,8 @@ pub enum SnapshotCommand {
     Ls,
     /// Stop a site cleanly, store its state, start it again
     Take(TakeArgs),
+    /// Say in which tables and files two snapshots of a site differ
+    Diff(DiffArgs),
     /// Remove a snapshot that nothing uses
     Rm(RmArgs),
 }
@@ -309,6 +314,16 @@ pub struct TakeArgs {
     pub environment: Option<String>,
     #[command(flatten)]
     pub wait: WaitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// What to compare with: id, beginning of an id, or name
+    #[arg(value_name = "FROM")]
+    pub from: String,
+    /// The other one
+    #[arg(value_name = "TO")]
+    pub to: String,
 }
 
 #[derive(Debug, Args)]

@@ -127,6 +127,8 @@ pub struct Entry {
 /// What the gateway offers to browsers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicAddress {
+    /// The host name, the same for all sites of an environment.
+    pub host: String,
     /// The TCP port on the gateway.
     pub port: u16,
     /// What follows host and port in the site's URL: empty, or a path that begins with `/` and does not end with it.

@@ -70,6 +70,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/resets/{id}", get(operations::reset))
         .route("/v1/snapshots", get(snapshots::list))
         .route("/v1/snapshots/{id}", delete(snapshots::remove))
+        .route("/v1/snapshots/{id}/differences", get(snapshots::differences))
         .route("/v1/events", get(events::events))
         .fallback(|| async { ApiError::not_found("this address") })
         .method_not_allowed_fallback(|| async {

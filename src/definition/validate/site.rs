@@ -171,7 +171,7 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
             .expected("`public: { port: 7770 }`, or `ports: [\"7770:80\"]` for the entry's service in the Compose file")
             .report();
     }
-    Some(PublicAddress { port: port?, path, variable: raw.variable.clone() })
+    Some(PublicAddress { host: String::new(), port: port?, path, variable: raw.variable.clone() })
 }
 
 /// The port that the Compose file publishes for the entry. Everything else that it publishes is refused: only the
