@@ -591,3 +591,35 @@ pub struct Problem {
     /// Finds the request in the daemon's log.
     pub request_id: String,
 }
+
+/// `arenad storage status`: where sites' state is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageStatus {
+    /// The folder of the state root.
+    pub path: String,
+    /// Whether it is there already; else what is said holds for the folder above it.
+    pub exists: bool,
+    /// The kind of its file system, such as `xfs`.
+    pub file_system: String,
+    /// Whether copies share their blocks; null where that could not be tried.
+    pub clones: Option<bool>,
+    /// All that the file system holds.
+    pub total_bytes: u64,
+    /// What may be written yet.
+    pub free_bytes: u64,
+    /// The disk that `arenad storage init` made.
+    pub disk: Option<StorageDisk>,
+}
+
+/// A disk that `arenad storage init` made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageDisk {
+    /// The file that it is in.
+    pub file: String,
+    /// How large it may become.
+    pub size_bytes: u64,
+    /// What it takes of the file system beneath; null where the file is not there.
+    pub taken_bytes: Option<u64>,
+    /// Whether it is mounted; the daemon mounts it when it starts.
+    pub is_mounted: bool,
+}

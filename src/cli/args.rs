@@ -73,6 +73,9 @@ pub enum Command {
     /// List, fetch, load and verify images and data that no build makes
     #[command(subcommand)]
     Images(ImagesCommand),
+    /// Make and look at the file system that copies of sites' state are made on
+    #[command(subcommand)]
+    Storage(StorageCommand),
     /// Open a site in the browser
     Open(OpenArgs),
     /// Run the daemon in the foreground
@@ -420,6 +423,24 @@ pub struct ImagesVerifyArgs {
     pub from: Option<PathBuf>,
 }
 
+#[derive(Debug, Subcommand)]
+pub enum StorageCommand {
+    /// Make a file with XFS in it, where files can share their blocks, and keep sites' state there; needs root
+    Init(StorageInitArgs),
+    /// Say where sites' state is kept, what copies of it cost, and how much room is left
+    Status,
+}
+
+#[derive(Debug, Args)]
+pub struct StorageInitArgs {
+    /// How large it may become, such as 50G; it takes as much as is in it [default: 20G, or half of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub size: Option<u64>,
+    /// The file to make [default: stores.xfs in the state directory]
+    #[arg(long, value_name = "FILE")]
+    pub path: Option<PathBuf>,
+}
+
 #[derive(Debug, Args)]
 pub struct OpenArgs {
     /// The site
@@ -481,6 +502,10 @@ pub enum SchemaFile {
 pub struct SchemaArgs {
     /// Which file
     pub file: SchemaFile,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    crate::definition::size(text).ok_or_else(|| format!("`{text}` is not a size such as 20G or 512m"))
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -23,6 +23,7 @@ mod serve;
 mod session;
 mod snapshot;
 mod status;
+mod storage;
 mod up;
 
 use clap::{CommandFactory, Parser};
@@ -64,6 +65,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Snapshot(command) => snapshot::run(global, command).await,
         Command::Login(args) => login::run(global, args).await,
         Command::Images(command) => images::run(global, command).await,
+        Command::Storage(command) => storage::run(global, command).await,
         Command::Open(args) => open::run(global, args).await,
         Command::Serve(args) => serve::run(global, args).await,
         Command::Schema(args) => config::schema(args),

@@ -13,6 +13,9 @@ const XATTR_BYTES: usize = 64 << 10;
 /// Most files have none, and of those that have some few have more.
 const USUAL_LIST_BYTES: usize = 512;
 
+/// XFS shows access control lists a second time in its own form.
+const XFS_LISTS: [&CStr; 2] = [c"trusted.SGI_ACL_FILE", c"trusted.SGI_ACL_DEFAULT"];
+
 /// Extended attributes: name and value.
 pub(super) type Xattrs = Vec<(CString, Vec<u8>)>;
 
@@ -125,6 +128,9 @@ fn xattrs(
     let mut buffer = if length > 0 { vec![0; XATTR_BYTES] } else { Vec::new() };
     for name in names.get(..length).unwrap_or_default().split_inclusive(|byte| *byte == 0) {
         let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+        if XFS_LISTS.contains(&name) {
+            continue;
+        }
         match value(name, &mut buffer) {
             Ok(length) => found.push((name.to_owned(), buffer.get(..length).unwrap_or_default().to_vec())),
             // Gone since it was listed.

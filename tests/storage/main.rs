@@ -9,5 +9,6 @@ mod exchange;
 mod full;
 mod hostile;
 mod look;
+mod own_disk;
 mod sample;
 mod trees;
