@@ -8,15 +8,17 @@ use std::process::Command;
 
 use super::DiskError;
 
-/// Access times are not kept, for each would be a write; what is removed gives its room back to the file system beneath.
-const OPTIONS: &str = "noatime,discard";
+/// Access times are not kept, for each would be a write; what is removed gives its room back to the file system beneath;
+/// thousands of small files at once go through the log in few large writes.
+const OPTIONS: &str = "noatime,discard,logbsize=256k";
 
 const XFSPROGS: &str = "install it: `apt install xfsprogs`";
 const UTIL_LINUX: &str = "install it: `apt install mount`";
 
-/// Makes an XFS that can clone.
+/// Makes an XFS that can clone. It keeps no second index of who owns each block, which every clone would have to update and
+/// nothing here reads.
 pub(super) fn make_file_system(file: &Path) -> Result<(), DiskError> {
-    run("mkfs.xfs", XFSPROGS, ["-q".as_ref(), "-m".as_ref(), "reflink=1".as_ref(), file.as_os_str()]).map(drop)
+    run("mkfs.xfs", XFSPROGS, ["-q".as_ref(), "-m".as_ref(), "reflink=1,rmapbt=0".as_ref(), file.as_os_str()]).map(drop)
 }
 
 /// Mounts the file system in a file.
