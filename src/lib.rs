@@ -7,6 +7,7 @@ pub mod accounts;
 pub mod cli;
 pub mod daemon;
 pub mod definition;
+pub mod digest;
 pub mod doctor;
 pub mod domain;
 pub mod engine;

@@ -22,7 +22,7 @@ use crate::domain::reconcile::Suspects;
 use crate::domain::request_queue::Request;
 use crate::domain::site::{Environment, Site};
 use crate::engine::{EngineEvent, Image, labels};
-use crate::launch::{self, Remains, Which};
+use crate::launch::{Remains, RemoveError, Which};
 use crate::probes::describe;
 
 /// Why an environment could not be brought up, taken down or found.
@@ -70,6 +70,9 @@ pub enum EnvironmentError {
     /// The engine refused something.
     #[error(transparent)]
     Engine(#[from] crate::engine::EngineError),
+    /// What is left of a site could not be removed.
+    #[error(transparent)]
+    Remove(#[from] RemoveError),
     /// A new daemon could not take the environment up again.
     #[error("use environment {name}, which could not be taken up again: {}", .trouble.reason)]
     Stranded {
@@ -484,7 +487,7 @@ impl Environments {
             for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
                 let remains =
                     Remains { installation: &self.shared.installation, instance: &id, role, which: Which::All };
-                launch::remove(self.shared.engine.as_ref(), remains).await?;
+                self.shared.remove(remains).await?;
             }
         }
         if purge {

@@ -53,6 +53,7 @@ use crate::domain::site::Secret;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
 use crate::probes::{Prober, describe};
+use crate::storage::{StateRoot, Storage};
 
 /// How long the drivers and the API's requests get to come to their end.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
@@ -128,7 +129,17 @@ impl Daemon {
         if interrupted > 0 {
             tracing::warn!(interrupted, "resets were cut off by the last daemon's end");
         }
+        let storage = match StateRoot::open(state_dir.stores()) {
+            Ok(root) => Some(Storage::new(root)),
+            Err(error) => {
+                let hint =
+                    error.hint().unwrap_or("the sites work without it, and are reset by making their containers anew");
+                tracing::warn!(error = describe(&error), hint, "there is no state root");
+                None
+            }
+        };
         let shared = Arc::new(Shared {
+            storage,
             prober: Prober::new(settings.engine.clone()).map_err(StartError::Http)?,
             gateway: Gateway::start(GatewaySettings::default()).map_err(StartError::Gateway)?,
             events: EventLog::new(store.clone()),

@@ -9,6 +9,7 @@ use super::store::StoreError;
 use crate::domain::reconcile::{Known, Labelled, Suspects};
 use crate::engine::{EngineError, labels};
 use crate::probes::describe;
+use crate::storage::{StorageError, Tree};
 
 /// Why a pass could not look at everything.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +20,9 @@ pub enum ReconcileError {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The state root refused something.
+    #[error(transparent)]
+    State(#[from] StorageError),
     /// A snapshot could not be removed.
     #[error(transparent)]
     Snapshot(#[from] BaselineError),
@@ -85,6 +89,28 @@ pub async fn pass(
         if is_due(&name) {
             engine.remove_volume(&volume.name).await?;
             removed.push(name);
+        }
+    }
+    if let Some(storage) = &shared.storage {
+        let snapshots = shared.store.snapshots().await?;
+        for tree in storage.trees().await? {
+            let is_left_over = match &tree {
+                Tree::Instance { instance, generation, .. } => known.is_orphan(&Labelled {
+                    name: String::new(),
+                    instance: instance.to_string(),
+                    generation: *generation,
+                    is_builder: false,
+                }),
+                // One that is being taken has no row yet.
+                Tree::Snapshot { snapshot, .. } => {
+                    known.busy.is_empty() && !snapshots.iter().any(|stored| stored.id == *snapshot)
+                }
+            };
+            let name = format!("state {tree}");
+            if is_left_over && is_due(&name) {
+                storage.discard(&tree).await?;
+                removed.push(name);
+            }
         }
     }
     if let Some(suspects) = suspects {

@@ -206,6 +206,8 @@ pub struct ContainerSpec<'a> {
     pub egress: bool,
     /// The engine's volumes by mount path, with whether the container may only read.
     pub volumes: BTreeMap<String, (String, bool)>,
+    /// Folders of the host by mount path, which the container may write to.
+    pub binds: BTreeMap<String, PathBuf>,
     /// How much it gets of the processors.
     pub weight: CpuWeight,
 }

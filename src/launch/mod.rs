@@ -4,7 +4,9 @@
 //! bears the labels of its [`Ownership`], and removal goes by those labels, never by memory: what a crash or a lost
 //! reply left behind is removed by the same code as what is known. Nothing here decides when.
 
+mod command;
 mod network;
+mod state;
 mod volumes;
 
 use std::collections::BTreeMap;
@@ -20,7 +22,10 @@ use crate::domain::site::{DependencyCondition, ServiceSpec, Site};
 use crate::domain::subnet::Subnet;
 use crate::engine::labels::{self, Ownership};
 use crate::engine::{ContainerHealth, ContainerSpec, ContainerState, CpuWeight, Engine, EngineError, EngineHandle};
+use crate::storage::{Storage, StorageError};
 
+pub use command::{CommandError, run};
+pub use state::{StateMount, StateSource, exchange, fresh, save_state, state_mounts};
 pub use volumes::{SavedVolumes, save_volumes};
 
 /// How often a container is looked at while something is awaited of it.
@@ -58,6 +63,9 @@ pub enum LaunchError {
         /// What its container is doing.
         state: ContainerState,
     },
+    /// The state root refused something.
+    #[error(transparent)]
+    State(#[from] StorageError),
     /// A volume's archive could not be read or written.
     #[error("{doing} {path}")]
     Archive {
@@ -91,6 +99,8 @@ pub struct Blueprint<'a> {
     pub images: BTreeMap<ServiceName, String>,
     /// The archives to fill volumes with, by service and mount path. Empty for builders.
     pub volumes: SavedVolumes,
+    /// The snapshot's state, where it is kept outside of the images. None for builders.
+    pub state: Option<StateSource<'a>>,
     /// Where address ranges are taken from.
     pub block: Subnet,
     /// How much the containers get of the processors.
@@ -139,6 +149,10 @@ impl Blueprint<'_> {
         };
         network::create(engine, &network, self.block, self.site, &self.ownership.labels()).await?;
         let volumes = volumes::create(engine, self).await?;
+        let state = match &self.state {
+            Some(source) => state::clone(source, self.site, self.id, self.ownership.generation).await?,
+            None => BTreeMap::new(),
+        };
         let mut containers = BTreeMap::new();
         for service in &self.site.services {
             let spec = ContainerSpec {
@@ -149,6 +163,7 @@ impl Blueprint<'_> {
                 network: network.clone(),
                 egress: self.site.egress,
                 volumes: volumes.get(&service.name).cloned().unwrap_or_default(),
+                binds: state.get(&service.name).cloned().unwrap_or_default(),
                 weight: self.weight,
             };
             let handle = engine.create(&spec).await?;
@@ -273,12 +288,19 @@ pub enum Which<'a> {
 }
 
 impl Which<'_> {
-    fn covers(self, label: Option<&String>) -> bool {
-        let generation = label.and_then(|label| label.parse::<u64>().ok());
+    fn means(self, generation: u64) -> bool {
         match self {
             Self::All => true,
-            Self::Only(meant) => generation == Some(meant),
-            Self::Except(kept) => generation.is_none_or(|generation| !kept.contains(&generation)),
+            Self::Only(meant) => generation == meant,
+            Self::Except(kept) => !kept.contains(&generation),
+        }
+    }
+
+    /// A label that is no number belongs to no generation that anyone could want.
+    fn covers(self, label: Option<&String>) -> bool {
+        match label.and_then(|label| label.parse().ok()) {
+            Some(generation) => self.means(generation),
+            None => !matches!(self, Self::Only(_)),
         }
     }
 }
@@ -305,9 +327,20 @@ pub async fn thaw(engine: &dyn Engine, incarnation: &Incarnation) -> Result<(), 
     first_error(futures_util::future::join_all(all).await)
 }
 
-/// Removes containers, then networks and volumes. What is gone already is fine; the first other failure is returned
+/// Why something of an instance could not be removed.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoveError {
+    /// The engine refused or is gone.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The state root refused something.
+    #[error(transparent)]
+    State(#[from] StorageError),
+}
+
+/// Removes containers, then networks, volumes and state. What is gone already is fine; the first other failure is returned
 /// after everything has been tried.
-pub async fn remove(engine: &dyn Engine, remains: Remains<'_>) -> Result<(), EngineError> {
+pub async fn remove(engine: &dyn Engine, storage: Option<&Storage>, remains: Remains<'_>) -> Result<(), RemoveError> {
     let instance = remains.instance.to_string();
     let containers = engine.containers(labels::INSTANCE, &instance).await?;
     let ours = containers.iter().filter(|found| remains.covers(&found.labels));
@@ -322,7 +355,11 @@ pub async fn remove(engine: &dyn Engine, remains: Remains<'_>) -> Result<(), Eng
             outcome = outcome.and(engine.remove_volume(&volume.name).await);
         }
     }
-    outcome
+    outcome?;
+    if let Some(storage) = storage.filter(|_| remains.role == labels::ROLE_INSTANCE) {
+        state::discard(storage, remains.instance, remains.which).await?;
+    }
+    Ok(())
 }
 
 fn first_error(results: Vec<Result<(), EngineError>>) -> Result<(), EngineError> {

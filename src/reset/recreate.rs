@@ -18,14 +18,14 @@ impl ResetStrategy for Recreate {
     }
 
     async fn reset(&self, context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
-        let ResetContext { engine, stages, blueprint, .. } = context;
+        let ResetContext { engine, storage, stages, blueprint, .. } = context;
         let old = Remains {
             installation: &blueprint.ownership.installation,
             instance: blueprint.id,
             role: blueprint.ownership.role,
             which: Which::Except(context.keep),
         };
-        let remove = stages.time("remove", launch::remove(*engine, old));
+        let remove = stages.time("remove", launch::remove(*engine, *storage, old));
         let (removed, made) = if blueprint.site.writes_host_data() {
             // Two servers on one data folder would destroy it.
             remove.await.map_err(ResetError::Remove)?;
@@ -37,7 +37,7 @@ impl ResetStrategy for Recreate {
             // A site that filled the disk was in the way of its own successor. Now it is gone.
             Err(error) if is_for_want_of_space(&error) && removed.is_ok() => {
                 let new = Remains { which: Which::Only(blueprint.ownership.generation), ..old };
-                launch::remove(*engine, new).await.map_err(ResetError::Remove)?;
+                launch::remove(*engine, *storage, new).await.map_err(ResetError::Remove)?;
                 make(context).await?
             }
             made => made?,

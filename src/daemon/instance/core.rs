@@ -21,7 +21,7 @@ use crate::domain::instance::{InstanceEvent, InstanceId, InstanceState};
 use crate::domain::request_queue::Request;
 use crate::domain::site::Site;
 use crate::engine::{CpuWeight, labels};
-use crate::launch::{self, Incarnation, Remains, Which};
+use crate::launch::{self, Incarnation, Remains, RemoveError, Which};
 use crate::probes::ProbeFailure;
 use crate::reset::{AnyStrategy, ResetContext, ResetError, ResetStrategy, Stages};
 
@@ -55,7 +55,7 @@ pub(super) async fn unless<T>(cancel: &CancellationToken, work: impl Future<Outp
 }
 
 /// Tells readers of the report what is being done.
-fn tell(report: &channel::Sender<Report>, stage: &str) {
+pub(super) fn tell(report: &channel::Sender<Report>, stage: &str) {
     report.send_modify(|report| report.stage = Some(stage.to_owned()));
 }
 
@@ -292,6 +292,7 @@ impl Core {
         keep.push(generation);
         let context = ResetContext {
             engine: self.shared.engine.as_ref(),
+            storage: self.shared.storage.as_ref(),
             prober: &self.shared.prober,
             blueprint: blueprint(&self.shared, &self.id, &self.site, &snapshot, generation, CpuWeight::Serving),
             keep: &keep,
@@ -306,7 +307,7 @@ impl Core {
     }
 
     /// Lets traffic in. Everything before this line was invisible to clients.
-    async fn serve(&mut self, incarnation: Incarnation, stages: &Stages) {
+    pub(super) async fn serve(&mut self, incarnation: Incarnation, stages: &Stages) {
         let begun = Instant::now();
         self.incarnation = Some(incarnation);
         self.show_containers();
@@ -372,11 +373,11 @@ impl Core {
         Ok(())
     }
 
-    async fn clear(&self) -> Result<(), crate::engine::EngineError> {
-        let engine = self.shared.engine.as_ref();
+    async fn clear(&self) -> Result<(), RemoveError> {
         for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
             let installation = &self.shared.installation;
-            launch::remove(engine, Remains { installation, instance: &self.id, role, which: Which::All }).await?;
+            let which = Which::All;
+            self.shared.remove(Remains { installation, instance: &self.id, role, which }).await?;
         }
         Ok(())
     }

@@ -7,16 +7,23 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::core::{Core, unless};
+use super::core::{Core, tell, unless};
 use super::standbys::Chosen;
+use super::standbys::MOST_RENEWALS;
 use super::trouble::{self, Failure};
+use crate::daemon::baseline::snapshot;
 use crate::daemon::store::{NewSwap, Serving, StageTime, StoredSnapshot};
 use crate::domain::instance::InstanceEvent;
 use crate::domain::site::ResetStrategyName;
 use crate::engine::CpuWeight;
 use crate::launch::{self, LaunchError};
 use crate::probes::describe;
-use crate::reset::{AnyStrategy, ResetError, ResetStrategy, Stages};
+use crate::reset::{ResetError, Rewind, Stages};
+
+/// The tier that makes new containers, as it is stored and shown.
+const RECREATE: &str = "recreate";
+/// The tier that lets a standby take over.
+const SWAP: &str = "swap";
 
 /// How long a standby's entry may take to accept a connection.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
@@ -41,22 +48,21 @@ impl Core {
         // First of all: from here on nothing that a client writes can be acknowledged and then lost.
         self.hold_traffic("is being reset");
         stages.note("hold", begun.elapsed());
-        let strategy = AnyStrategy::named(self.site.reset.strategy);
         self.enter(InstanceEvent::ResetRequested).await;
-        self.shared.store.begin_reset(operation, &self.id, strategy.name()).await?;
+        self.shared.store.begin_reset(operation, &self.id, RECREATE).await?;
         let result = unless(cancel, self.bring_back(stages)).await.and_then(|result| result);
         let took = begun.elapsed();
-        let (outcome, reason) = match &result {
-            Ok(()) => ("done", None),
-            Err(Failure::Superseded) => ("cancelled", None),
-            Err(failure) => ("failed", Some(trouble::of(failure, &self.id).reason)),
+        let (tier, outcome, reason) = match &result {
+            Ok(tier) => (*tier, "done", None),
+            Err(Failure::Superseded) => (RECREATE, "cancelled", None),
+            Err(failure) => (RECREATE, "failed", Some(trouble::of(failure, &self.id).reason)),
         };
         let duration_ms = milliseconds(took);
-        self.shared.store.end_reset(operation, outcome, reason.as_deref(), duration_ms, &times(stages)).await?;
+        self.shared.store.end_reset(operation, tier, outcome, reason.as_deref(), duration_ms, &times(stages)).await?;
         if result.is_ok() {
-            self.note_reset(duration_ms, strategy.name());
+            self.note_reset(duration_ms, tier);
         }
-        result
+        result.map(drop)
     }
 
     /// Whether there is nothing to bring back: nobody can write to a site that is kept, and its probes say that it is well.
@@ -70,7 +76,7 @@ impl Core {
 
     async fn note_kept(&self, operation: &str, begun: Instant) -> Result<(), Failure> {
         self.shared.store.begin_reset(operation, &self.id, "keep").await?;
-        self.shared.store.end_reset(operation, "done", None, milliseconds(begun.elapsed()), &[]).await?;
+        self.shared.store.end_reset(operation, "keep", "done", None, milliseconds(begun.elapsed()), &[]).await?;
         let message = format!("{} was left as it is: it is only read, and ready", self.id);
         self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
         Ok(())
@@ -169,11 +175,11 @@ impl Core {
     fn note_swap(&self, operation: &str, duration_ms: f64, times: Vec<StageTime>) {
         let (shared, operation) = (self.shared.clone(), operation.to_owned());
         self.shared.tasks.spawn(async move {
-            if let Err(error) = shared.store.end_reset(&operation, "done", None, duration_ms, &times).await {
+            if let Err(error) = shared.store.end_reset(&operation, SWAP, "done", None, duration_ms, &times).await {
                 tracing::warn!(error = describe(&error), "a swap's last stages are not stored");
             }
         });
-        self.note_reset(duration_ms, "swap");
+        self.note_reset(duration_ms, SWAP);
     }
 
     /// Notes a reset among the events, beside what the client waits for.
@@ -183,9 +189,18 @@ impl Core {
         self.shared.tasks.spawn(async move { shared.events.note("instance.reset", Some(&id), &message).await });
     }
 
-    async fn bring_back(&mut self, stages: &Stages) -> Result<(), Failure> {
+    /// Brings back what serves: in place, if that can be done and works, and by new containers otherwise. Returns the way.
+    async fn bring_back(&mut self, stages: &Stages) -> Result<&'static str, Failure> {
         if self.snapshot.is_none() {
             self.snapshot = Some(self.prepare().await?);
+        }
+        match self.rewind(stages).await {
+            Ok(true) => return Ok(Rewind::NAME),
+            Ok(false) => {}
+            Err(error) => {
+                let message = format!("{} could not be rewound and is made anew: {}", self.id, describe(&error));
+                self.shared.events.note("instance.rewind_failed", Some(&self.id.to_string()), &message).await;
+            }
         }
         match self.recreate(stages).await {
             // Someone removed the snapshot's images: they are made again, once.
@@ -194,7 +209,44 @@ impl Core {
                 self.recreate(stages).await
             }
             result => result,
+        }?;
+        Ok(RECREATE)
+    }
+
+    /// Rewinds the serving containers; false if that is out of the question.
+    async fn rewind(&mut self, stages: &Stages) -> Result<bool, Failure> {
+        let (Some(snapshot), Some(mut incarnation)) = (self.snapshot.clone(), self.incarnation.clone()) else {
+            return Ok(false);
+        };
+        let is_current = self.report.borrow().snapshot.as_ref() == Some(&snapshot.id);
+        let shared = self.shared.clone();
+        let site = self.site.clone();
+        let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), &site.writers) else {
+            return Ok(false);
+        };
+        if !is_current
+            || self.renewals >= MOST_RENEWALS
+            || shared.prober.still_running(&site, &incarnation).await.is_err()
+        {
+            return Ok(false);
         }
+        incarnation.generation = shared.store.begin_rewind(&self.id).await?;
+        let report = &self.report;
+        let rewind = Rewind {
+            engine: shared.engine.as_ref(),
+            prober: &shared.prober,
+            id: &self.id,
+            site: &site,
+            writers,
+            source,
+            stages,
+            stage: &|text| tell(report, text),
+            waiting: &|failure| report.send_modify(|report| report.waiting_for = Some(failure.to_string())),
+        };
+        rewind.run(&incarnation).await?;
+        self.renewals += 1;
+        self.serve(incarnation, stages).await;
+        Ok(true)
     }
 }
 

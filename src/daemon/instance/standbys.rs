@@ -18,11 +18,11 @@ use crate::daemon::store::StoredSnapshot;
 use crate::domain::instance::InstanceId;
 use crate::domain::pool::{self, Budget, Lack, Member, PoolAction, Standing, Wanted};
 use crate::domain::site::Site;
+use crate::engine::CpuWeight;
 use crate::engine::labels::{self, Ownership};
-use crate::engine::{CpuWeight, EngineError};
-use crate::launch::{self, Blueprint, Incarnation, Remains, Which};
+use crate::launch::{self, Blueprint, Incarnation, Remains, RemoveError, Which};
 use crate::probes::describe;
-use crate::reset::{self, ResetContext, Stages};
+use crate::reset::{self, ResetContext, Rewind, Stages};
 
 /// How often the pool is looked at when nothing happens: traffic is no event here.
 const TEND_EVERY: Duration = Duration::from_secs(2);
@@ -30,6 +30,9 @@ const TEND_EVERY: Duration = Duration::from_secs(2);
 const RESETS_COME_IN_ROWS: Duration = Duration::from_secs(60);
 /// What a service is expected to take where its definition does not say, in bytes.
 const USUAL_MEMORY: u64 = 256 << 20;
+/// How often containers are brought back in place before they are made anew: whatever a rewind does not reach, such as files
+/// outside of the stores or memory that a process loses, ends with them.
+pub(super) const MOST_RENEWALS: u32 = 100;
 /// More renewals than any pool allows: what has this many is worn.
 const WORN: u32 = u32::MAX;
 
@@ -193,7 +196,8 @@ impl Core {
         let count = if serves && self.standbys.is_wanted { self.site.reset.standby } else { 0 };
         let Some(current) = self.snapshot.clone() else { return };
         let just_reset = self.standbys.reset_at.is_some_and(|at| at.elapsed() < RESETS_COME_IN_ROWS);
-        let wanted = Wanted { count, snapshot: &current.id, expects_reset: is_written || just_reset, most_renewals: 0 };
+        let most_renewals = if self.can_rewind(&current) { MOST_RENEWALS } else { 0 };
+        let wanted = Wanted { count, snapshot: &current.id, expects_reset: is_written || just_reset, most_renewals };
         let budget = Budget {
             memory_free: free_memory(),
             memory_each: expected_memory(&self.site),
@@ -210,7 +214,8 @@ impl Core {
     async fn act(&mut self, action: PoolAction, snapshot: &StoredSnapshot) {
         match action {
             PoolAction::Make => self.make_standby(snapshot).await,
-            PoolAction::Renew(made) | PoolAction::Discard(made) => self.discard_standby(made),
+            PoolAction::Renew(made) => self.renew_standby(made, snapshot),
+            PoolAction::Discard(made) => self.discard_standby(made),
             PoolAction::Freeze(made) => self.freeze_standby(made, true).await,
             PoolAction::Thaw(made) => self.freeze_standby(made, false).await,
         }
@@ -235,6 +240,22 @@ impl Core {
             self.shared
                 .tasks
                 .track_future(async move { Finished { made: generation, result: work.await.map(Ended::Ready) } }),
+        );
+    }
+
+    fn can_rewind(&self, from: &StoredSnapshot) -> bool {
+        self.site.writers.is_some() && snapshot::state(&self.shared, from).is_some()
+    }
+
+    /// Brings what has served back to the snapshot in the background; if that fails, it goes.
+    fn renew_standby(&mut self, made: u64, snapshot: &StoredSnapshot) {
+        let Some(standby) = self.standbys.members.get_mut(&made) else { return };
+        let Some(incarnation) = standby.incarnation.take() else { return };
+        standby.standing = Standing::Making;
+        standby.renewals += 1;
+        let work = renew(self.shared.clone(), self.id.clone(), self.site.clone(), snapshot.clone(), incarnation);
+        self.standbys.work.spawn(
+            self.shared.tasks.track_future(async move { Finished { made, result: work.await.map(Ended::Ready) } }),
         );
     }
 
@@ -327,6 +348,7 @@ async fn make(
     let _turn = shared.turns.standbys.turn(&|_| {}).await;
     let context = ResetContext {
         engine: shared.engine.as_ref(),
+        storage: shared.storage.as_ref(),
         prober: &shared.prober,
         blueprint: blueprint(&shared, &id, &site, &snapshot, generation, CpuWeight::Background),
         keep: &[],
@@ -336,36 +358,87 @@ async fn make(
     };
     let made = async {
         let incarnation = reset::make(&context).await.map_err(|error| describe(&error))?;
-        for step in &site.baseline.warm {
-            steps::http(&shared.prober, &incarnation, step).await?;
-        }
+        warm(&shared, &site, &incarnation).await?;
         Ok(incarnation)
     };
     match made.await {
         Ok(incarnation) => Ok(incarnation),
         Err(reason) => {
-            if let Err(error) = remove(&shared, &id, generation).await {
-                tracing::warn!(instance.id = %id, error = describe(&error), "leftovers of a standby remain");
-            }
+            clear_away(&shared, &id, generation).await;
             Err(reason)
         }
     }
 }
 
+/// Brings containers that have served back to the snapshot in place; removes them if that fails.
+async fn renew(
+    shared: Arc<Shared>,
+    id: InstanceId,
+    site: Arc<Site>,
+    snapshot: StoredSnapshot,
+    incarnation: Incarnation,
+) -> Result<Incarnation, String> {
+    let _turn = shared.turns.standbys.turn(&|_| {}).await;
+    let made = incarnation.made;
+    let renewed = async {
+        for handle in incarnation.containers.values() {
+            shared.engine.weigh(handle, CpuWeight::Background).await.map_err(|error| describe(&error))?;
+        }
+        let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), &site.writers) else {
+            return Err("its stores are not in the state root".to_owned());
+        };
+        let rewind = Rewind {
+            engine: shared.engine.as_ref(),
+            prober: &shared.prober,
+            id: &id,
+            site: &site,
+            writers,
+            source,
+            stages: &Stages::default(),
+            stage: &|_| {},
+            waiting: &|_| {},
+        };
+        rewind.run(&incarnation).await.map_err(|error| describe(&error))?;
+        warm(&shared, &site, &incarnation).await
+    };
+    match renewed.await {
+        Ok(()) => Ok(incarnation),
+        Err(reason) => {
+            clear_away(&shared, &id, made).await;
+            Err(reason)
+        }
+    }
+}
+
+/// Fills the caches of a standby as those of the baseline were filled.
+async fn warm(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result<(), String> {
+    for step in &site.baseline.warm {
+        steps::http(&shared.prober, incarnation, step).await?;
+    }
+    Ok(())
+}
+
+/// Removes what a failed attempt has left.
+async fn clear_away(shared: &Shared, id: &InstanceId, made: u64) {
+    if let Err(error) = remove(shared, id, made).await {
+        tracing::warn!(instance.id = %id, error = describe(&error), "leftovers of a standby remain");
+    }
+}
+
 /// Removes the containers that were made for a generation, and their network and volumes.
-async fn remove(shared: &Shared, id: &InstanceId, made: u64) -> Result<(), EngineError> {
+async fn remove(shared: &Shared, id: &InstanceId, made: u64) -> Result<(), RemoveError> {
     let remains = Remains {
         installation: &shared.installation,
         instance: id,
         role: labels::ROLE_INSTANCE,
         which: Which::Only(made),
     };
-    launch::remove(shared.engine.as_ref(), remains).await
+    shared.remove(remains).await
 }
 
 /// What a generation of an instance is made from.
 pub(super) fn blueprint<'a>(
-    shared: &Shared,
+    shared: &'a Shared,
     id: &'a InstanceId,
     site: &'a Site,
     from: &StoredSnapshot,
@@ -386,6 +459,7 @@ pub(super) fn blueprint<'a>(
         },
         images: snapshot::images(from),
         volumes: snapshot::saved_volumes(shared, from),
+        state: snapshot::state(shared, from),
         block: shared.block,
         weight,
     }

@@ -3,7 +3,7 @@
 use crate::daemon::baseline::BaselineError;
 use crate::daemon::store::StoreError;
 use crate::domain::instance::{InstanceId, Trouble};
-use crate::engine::EngineError;
+use crate::launch::RemoveError;
 use crate::probes::describe;
 use crate::reset::ResetError;
 
@@ -19,9 +19,9 @@ pub(super) enum Failure {
     /// The containers could not be brought back.
     #[error("bring the site back to its snapshot")]
     Reset(#[from] ResetError),
-    /// The engine refused something.
+    /// What is left of the instance could not be removed.
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    Remove(#[from] RemoveError),
     /// The store refused something.
     #[error(transparent)]
     Store(#[from] StoreError),

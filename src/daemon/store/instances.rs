@@ -128,6 +128,18 @@ impl Store {
         Ok(generation.unsigned_abs())
     }
 
+    /// Begins a new generation of the containers that serve, and returns its number.
+    pub async fn begin_rewind(&self, id: &InstanceId) -> Result<u64, StoreError> {
+        let generation: i64 = sqlx::query_scalar(
+            "UPDATE instances SET generation = generation + 1, serving = generation + 1 WHERE id = ? RETURNING generation",
+        )
+        .bind(id.to_string())
+        .fetch_one(&self.pool)
+        .await
+        .doing("begin a generation")?;
+        Ok(generation.unsigned_abs())
+    }
+
     /// Begins a new generation that is not to serve yet, and returns its number.
     pub async fn begin_standby(&self, id: &InstanceId) -> Result<u64, StoreError> {
         let generation: i64 =

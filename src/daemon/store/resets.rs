@@ -123,18 +123,20 @@ impl Store {
         Ok(Serving { generation: generation.unsigned_abs(), made })
     }
 
-    /// Notes how a reset ended.
+    /// Notes how a reset ended, and by which way it came there: what was begun as a rewind may have ended as a recreate.
     pub async fn end_reset(
         &self,
         id: &str,
+        strategy: &str,
         outcome: &'static str,
         reason: Option<&str>,
         duration_ms: f64,
         stages: &[StageTime],
     ) -> Result<(), StoreError> {
         sqlx::query(
-            "UPDATE resets SET finished_at = ?, outcome = ?, reason = ?, duration_ms = ?, stages = ? WHERE id = ?",
+            "UPDATE resets SET strategy = ?, finished_at = ?, outcome = ?, reason = ?, duration_ms = ?, stages = ? WHERE id = ?",
         )
+        .bind(strategy)
         .bind(now())
         .bind(outcome)
         .bind(reason)

@@ -92,7 +92,8 @@ fn mounts(spec: &ContainerSpec<'_>) -> Vec<Mount> {
             ..Default::default()
         }),
     });
-    volumes.chain(others).collect()
+    let state = spec.binds.iter().map(|(target, source)| bind(source, target, false));
+    volumes.chain(others).chain(state).collect()
 }
 
 fn bind(source: &Path, target: &str, read_only: bool) -> Mount {
