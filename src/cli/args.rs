@@ -73,6 +73,10 @@ pub enum Command {
     /// List, fetch, load and verify images and data that no build makes
     #[command(subcommand)]
     Images(ImagesCommand),
+    /// Show what takes room on disk: snapshots, instances, images, archives
+    Df,
+    /// Remove snapshots and images that nothing needs; named snapshots stay
+    Prune(PruneArgs),
     /// Make and look at the file system that copies of sites' state are made on
     #[command(subcommand)]
     Storage(StorageCommand),
@@ -421,6 +425,19 @@ pub struct ImagesVerifyArgs {
     /// An archive, or a folder of archives under their own names [default: what `pull` has fetched]
     #[arg(long, value_name = "FILE|DIR")]
     pub from: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct PruneArgs {
+    /// Also unused baselines that were taken longer ago, such as 7d: the next `up` makes them anew
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub older: Option<Duration>,
+    /// Also unused baselines, the oldest first, until snapshots take no more than this, such as 20G
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub keep_bytes: Option<u64>,
+    /// Remove without asking
+    #[arg(short, long)]
+    pub yes: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -4,6 +4,7 @@ mod args;
 mod client;
 mod config;
 mod definition;
+mod df;
 mod doctor;
 mod down;
 mod dry_run;
@@ -18,6 +19,7 @@ mod logs;
 mod open;
 mod output;
 mod progress;
+mod prune;
 mod reset;
 mod serve;
 mod session;
@@ -65,6 +67,8 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Snapshot(command) => snapshot::run(global, command).await,
         Command::Login(args) => login::run(global, args).await,
         Command::Images(command) => images::run(global, command).await,
+        Command::Df => df::run(global).await,
+        Command::Prune(args) => prune::run(global, args).await,
         Command::Storage(command) => storage::run(global, command).await,
         Command::Open(args) => open::run(global, args).await,
         Command::Serve(args) => serve::run(global, args).await,

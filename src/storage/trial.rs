@@ -42,7 +42,7 @@ pub fn nameless_file(folder: &Path) -> Result<File, Errno> {
 }
 
 /// The room on a file system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Room {
     /// What may be written yet, in bytes.
     pub free_bytes: u64,
