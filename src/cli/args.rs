@@ -74,7 +74,7 @@ pub enum Command {
     #[command(subcommand)]
     Images(ImagesCommand),
     /// Show what takes room on disk: snapshots, instances, images, archives
-    Df,
+    Df(DfArgs),
     /// Remove snapshots and images that nothing needs; named snapshots stay
     Prune(PruneArgs),
     /// Make and look at the file system that copies of sites' state are made on
@@ -428,6 +428,12 @@ pub struct ImagesVerifyArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct DfArgs {
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
 pub struct PruneArgs {
     /// Also unused baselines that were taken longer ago, such as 7d: the next `up` makes them anew
     #[arg(long, value_name = "DURATION", value_parser = duration)]
@@ -438,6 +444,8 @@ pub struct PruneArgs {
     /// Remove without asking
     #[arg(short, long)]
     pub yes: bool,
+    #[command(flatten)]
+    pub engine: EngineArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,15 +2,20 @@
 
 use reqwest::Method;
 
-use super::args::Global;
+use super::args::{DfArgs, Global};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, output};
 use crate::wire::{Df, DfFile};
 
 /// Shows what takes room on disk.
-pub async fn run(global: &Global) -> Result<u8, Failure> {
-    let df: Df = Client::new(global)?.json(Method::GET, "/v1/df").await?;
+pub async fn run(global: &Global, args: &DfArgs) -> Result<u8, Failure> {
+    let client = Client::new(global)?;
+    let was_running = client.is_running().await;
+    client.ensure_daemon(&args.engine).await?;
+    let asked: Result<Df, Failure> = client.json(Method::GET, "/v1/df").await;
+    client.leave(was_running).await?;
+    let df = asked?;
     match global.json {
         true => output::print_json(&df)?,
         false => print(&df),

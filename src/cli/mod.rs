@@ -67,7 +67,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Snapshot(command) => snapshot::run(global, command).await,
         Command::Login(args) => login::run(global, args).await,
         Command::Images(command) => images::run(global, command).await,
-        Command::Df => df::run(global).await,
+        Command::Df(args) => df::run(global, args).await,
         Command::Prune(args) => prune::run(global, args).await,
         Command::Storage(command) => storage::run(global, command).await,
         Command::Open(args) => open::run(global, args).await,

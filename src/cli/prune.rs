@@ -13,6 +13,19 @@ use crate::wire::{PruneRequest, Pruned};
 /// Shows what nothing needs; removes it once that is confirmed.
 pub async fn run(global: &Global, args: &PruneArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
+    let was_running = client.is_running().await;
+    client.ensure_daemon(&args.engine).await?;
+    let pruned = prune(&client, global, args).await;
+    client.leave(was_running).await?;
+    let done = pruned?;
+    match global.json {
+        true => output::print_json(&done)?,
+        false => say(&done),
+    }
+    Ok(exit_code::OK)
+}
+
+async fn prune(client: &Client, global: &Global, args: &PruneArgs) -> Result<Pruned, Failure> {
     let mut request = PruneRequest {
         older_seconds: args.older.map(|older| older.as_secs()),
         keep_bytes: args.keep_bytes,
@@ -26,20 +39,13 @@ pub async fn run(global: &Global, args: &PruneArgs) -> Result<u8, Failure> {
         }
         args.yes || (!global.json && asked()?)
     };
-    let done = match is_confirmed {
-        // What was shown goes, and nothing that has come to it since.
-        true => {
-            request.is_trial = false;
-            request.only = found.items.iter().map(|item| item.name.clone()).collect();
-            client.send(Method::POST, "/v1/prune", &request).await?
-        }
-        false => found,
-    };
-    match global.json {
-        true => output::print_json(&done)?,
-        false => say(&done),
+    if !is_confirmed {
+        return Ok(found);
     }
-    Ok(exit_code::OK)
+    // What was shown goes, and nothing that has come to it since.
+    request.is_trial = false;
+    request.only = found.items.into_iter().map(|item| item.name).collect();
+    client.send(Method::POST, "/v1/prune", &request).await
 }
 
 fn print(found: &Pruned) {

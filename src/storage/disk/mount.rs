@@ -21,18 +21,24 @@ pub(super) fn make_file_system(file: &Path) -> Result<(), DiskError> {
     run("mkfs.xfs", XFSPROGS, ["-q".as_ref(), "-m".as_ref(), "reflink=1,rmapbt=0".as_ref(), file.as_os_str()]).map(drop)
 }
 
-/// Mounts the file system in a file.
+/// Mounts the file system in a file. A device that is there already is taken: while a container uses the file system it is in
+/// use although it is mounted nowhere, and by a second one it could not be mounted.
 pub(super) fn mount(file: &Path, at: &Path) -> Result<(), DiskError> {
-    release_devices(file)?;
-    let device = attach(file)?;
-    let mounted = run(
-        "mount",
-        UTIL_LINUX,
-        ["-t".as_ref(), "xfs".as_ref(), "-o".as_ref(), OPTIONS.as_ref(), device.as_ref(), at.as_os_str()],
-    );
-    // Released now, the device goes with its mount, or at once where there is none.
-    let released = release(device.as_ref());
-    mounted.and(released)
+    for device in devices(file)?.lines() {
+        // It may be about to go.
+        if mount_device(device, at).is_ok() {
+            return Ok(());
+        }
+    }
+    mount_device(&attach(file)?, at)
+}
+
+fn mount_device(device: &str, at: &Path) -> Result<(), DiskError> {
+    let arguments = ["-t", "xfs", "-o", OPTIONS, device].map(OsStr::new);
+    let mounted = run("mount", UTIL_LINUX, [&arguments[..], &[at.as_os_str()]].concat());
+    // Released now, the device goes with its last mount, or at once where there is none.
+    let released = run("losetup", UTIL_LINUX, ["--detach", device].map(OsStr::new));
+    mounted.and(released).map(drop)
 }
 
 /// Unmounts what is mounted there last.
@@ -70,15 +76,10 @@ fn attach(file: &Path) -> Result<String, DiskError> {
     device.map(|device| device.trim().to_owned())
 }
 
-/// Lets go of devices that someone has left who was cut off between attaching and mounting.
-fn release_devices(file: &Path) -> Result<(), DiskError> {
+/// The loop devices on the file, one on a line: of a file system that is in use still, or left by someone who was cut off.
+fn devices(file: &Path) -> Result<String, DiskError> {
     let list = ["--noheadings", "--raw", "--output", "NAME", "--associated"].map(OsStr::new);
-    let devices = run("losetup", UTIL_LINUX, [&list[..], &[file.as_os_str()]].concat())?;
-    devices.lines().try_for_each(|device| release(device.as_ref()))
-}
-
-fn release(device: &OsStr) -> Result<(), DiskError> {
-    run("losetup", UTIL_LINUX, ["--detach".as_ref(), device]).map(drop)
+    run("losetup", UTIL_LINUX, [&list[..], &[file.as_os_str()]].concat())
 }
 
 /// Runs a program to its end; returns what it printed.
