@@ -27,6 +27,7 @@ mod snapshot;
 mod status;
 mod storage;
 mod up;
+mod verify;
 
 use clap::{CommandFactory, Parser};
 
@@ -65,6 +66,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Config(args) => config::config(global, args),
         Command::Validate(args) => config::validate(global, args),
         Command::Snapshot(command) => snapshot::run(global, command).await,
+        Command::Verify(args) => verify::run(global, args).await,
         Command::Login(args) => login::run(global, args).await,
         Command::Images(command) => images::run(global, command).await,
         Command::Df(args) => df::run(global, args).await,

@@ -17,6 +17,7 @@ pub mod health_log;
 pub mod host;
 pub mod instance;
 pub mod operations;
+pub mod proof;
 pub mod reconcile;
 pub mod server;
 pub mod shared;
@@ -146,6 +147,7 @@ impl Daemon {
             events: EventLog::new(store.clone()),
             health: HealthLog::new(store.clone()),
             images: Default::default(),
+            references: Default::default(),
             turns: Turns::new(settings.parallel),
             shutdown: CancellationToken::new(),
             tasks: TaskTracker::new(),

@@ -10,6 +10,7 @@ use super::baseline::images::Images;
 use super::events::EventLog;
 use super::gateway::Gateway;
 use super::health_log::HealthLog;
+use super::proof::References;
 use super::store::Store;
 use super::turns::Turns;
 use crate::domain::subnet::Subnet;
@@ -80,6 +81,8 @@ pub struct Shared {
     pub prober: Prober,
     /// Builds and pulls images, each once.
     pub images: Images,
+    /// What is in snapshots' stores.
+    pub references: References,
     /// The installation's id.
     pub installation: String,
     /// Where files are kept.

@@ -112,6 +112,65 @@ fn what_is_declared_is_put_back_into_running_containers() {
 }
 
 #[test]
+fn what_differs_is_named_and_what_does_not_is_left_alone() {
+    let world = rewindable("proof", 0, "true");
+    world.run(&["verify", "toy"]).code(0).prints("toy is as its snapshot");
+    let untouched = world.run(&["reset", "toy", "--if-dirty", "--json"]).code(0).json();
+    assert_eq!(untouched["operations"][0]["reset"]["strategy"], "untouched", "{untouched:#}");
+    let before = world.site().expect("the site");
+
+    world.write("scribble");
+    let id = list(&before["containers"], "id").remove(0);
+    world.engine.docker(&["exec", &id, "/bin/sh", "-c", "echo new >/srv/state/added; chmod 600 /srv/state/notes"]);
+    let verified = world.run(&["verify", "toy", "--json"]).code(1).json();
+    assert_eq!(verified[0]["equal"], false);
+    assert_eq!(list(&verified[0]["differences"], "name"), ["added", "notes"], "{verified:#}");
+    world.run(&["verify", "toy"]).code(1).prints("added").prints("notes");
+
+    let dirty = world.run(&["reset", "toy", "--if-dirty", "--json"]).code(0).json();
+    assert_eq!(dirty["operations"][0]["reset"]["strategy"], "rewind", "{dirty:#}");
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["verify"]).code(0).prints("toy is as its snapshot");
+    world.run(&["down"]).code(0);
+}
+
+#[test]
+fn a_standby_that_was_changed_behind_our_back_is_not_handed_out() {
+    let world = rewindable("sabotage", 1, "true");
+    world.write("scribble");
+    reset(&world);
+    await_standbys(&world, 1);
+    let generation = members(&world)[0]["generation"].as_u64().expect("a number");
+    let label = format!("label=dev.arenad.generation={generation}");
+    let ours = format!("label={}", world.label());
+    let id = world.engine.docker(&["ps", "--quiet", "--filter", &label, "--filter", &ours]);
+    world.engine.docker(&["exec", id.trim(), "/bin/sh", "-c", "echo sabotage >>/srv/state/notes"]);
+    assert_eq!(reset(&world), "rewind");
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["events"]).code(0).prints("is given up: not as its snapshot: notes: notes");
+    await_standbys(&world, 1);
+    assert_whole(&world);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn nothing_is_served_from_a_snapshot_that_was_damaged() {
+    let world = rewindable("damaged", 0, "true");
+    let snapshot = world.site().expect("the site")["snapshot"].as_str().expect("an id").to_owned();
+    let notes = world.state_dir().join("stores/snapshots").join(&snapshot).join("toy-srv-state/notes");
+    std::fs::write(&notes, "configured, forged\n").expect("write into the snapshot");
+    let refused = world.run(&["reset", "toy"]).code(1).says("not as its snapshot").says("notes");
+    refused.says("hint: ");
+    assert_eq!(world.state(), "failed");
+    assert_eq!(world.get("/cgi-bin/page").expect("an answer of the gateway").status, 503);
+    // A new one is made once the damaged one is gone.
+    world.run(&["snapshot", "rm", &snapshot]);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
 fn a_rewind_that_fails_ends_as_a_recreate() {
     let world = rewindable("unwound", 0, "test ! -e /srv/refuses");
     let id = list(&world.site().expect("the site")["containers"], "id").remove(0);

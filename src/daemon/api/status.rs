@@ -91,6 +91,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
                 address: address.map(|address| address.to_string()),
             })
             .collect(),
+        has_stores: !handle.site.stores.is_empty(),
         standbys: wire::Standbys {
             wanted: handle.site.reset.standby,
             members: report
@@ -134,6 +135,7 @@ fn stranded(stranded: Stranded) -> wire::Environment {
             snapshot: row.snapshot.clone(),
             last_passed: None,
             containers: Vec::new(),
+            has_stores: site.is_some_and(|site| !site.stores.is_empty()),
             standbys: wire::Standbys::default(),
             conditions: vec![wire::Condition {
                 kind: "Ready".to_owned(),

@@ -2,6 +2,7 @@
 //! `domain::instance`, tells the store before the engine, and the gateway last.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -15,8 +16,10 @@ use super::watch::Watch;
 use super::{AskError, Outcome, Report, reset};
 use crate::daemon::baseline::{self, snapshot};
 use crate::daemon::gateway::{Route, RouteStats, Target};
+use crate::daemon::proof::Candidate;
 use crate::daemon::shared::Shared;
 use crate::daemon::store::{StoredInstance, StoredSnapshot};
+use crate::digest::Taken;
 use crate::domain::instance::{InstanceEvent, InstanceId, InstanceState};
 use crate::domain::request_queue::Request;
 use crate::domain::site::Site;
@@ -45,6 +48,10 @@ pub(super) struct Core {
     pub(super) standbys: Standbys,
     /// When the standbys are to be looked at; never, where there are to be none.
     pub(super) tend_at: Option<Instant>,
+    /// What was found in the stores of what serves before it did; none where there is nothing to compare.
+    pub(super) proven: Option<Taken>,
+    /// Whether the operation that goes on has let traffic in: what is asked for from then on is not covered by it.
+    pub(super) is_open: Arc<AtomicBool>,
     /// How often the serving containers have been brought back since they were made.
     pub(super) renewals: u32,
 }
@@ -77,6 +84,7 @@ impl Core {
             snapshot: stored.as_ref().and_then(|stored| stored.snapshot.clone()),
             containers: Default::default(),
             last_passed: None,
+            incarnation: None,
             standbys: StandbyReport::default(),
         };
         let report = channel::channel(report).0;
@@ -92,6 +100,8 @@ impl Core {
             watch: Watch::new(),
             standbys: Standbys::new(),
             tend_at: None,
+            proven: None,
+            is_open: Arc::default(),
             renewals: 0,
         }
     }
@@ -109,7 +119,7 @@ impl Core {
         let state = self.state();
         let possible = match request {
             Request::Up | Request::Down => true,
-            Request::Reset => {
+            Request::Reset | Request::ResetIfDirty => {
                 matches!(state, InstanceState::Ready | InstanceState::Unhealthy(_) | InstanceState::Failed(_))
             }
             Request::Take => state == InstanceState::Ready,
@@ -172,6 +182,7 @@ impl Core {
         cancel: &CancellationToken,
     ) -> Outcome {
         let begun = Instant::now();
+        self.is_open.store(false, Ordering::SeqCst);
         // Whatever comes of it, the pool is looked at afterwards.
         self.tend_at = Some(begun);
         // Nobody would hear them end before the operation does, and then they would be of the past.
@@ -180,6 +191,7 @@ impl Core {
         let result = match request {
             Request::Up => self.up(cancel).await,
             Request::Reset => self.reset(operation, begun, &stages, cancel).await,
+            Request::ResetIfDirty => self.reset_if_dirty(operation, begun, &stages, cancel).await,
             Request::Down => self.down().await,
             Request::Take => match self.take(name.unwrap_or_default(), cancel).await {
                 Ok(snapshot) => {
@@ -301,6 +313,14 @@ impl Core {
             waiting: &waiting,
         };
         let incarnation = AnyStrategy::named(self.site.reset.strategy).reset(&context).await?;
+        let candidate = Candidate {
+            shared: &shared,
+            id: &self.id,
+            site: &self.site,
+            snapshot: &snapshot,
+            incarnation: &incarnation,
+        };
+        self.proven = stages.time("verify", candidate.prove_or_learn()).await?;
         self.renewals = 0;
         self.serve(incarnation, stages).await;
         Ok(())
@@ -309,6 +329,7 @@ impl Core {
     /// Lets traffic in. Everything before this line was invisible to clients.
     pub(super) async fn serve(&mut self, incarnation: Incarnation, stages: &Stages) {
         let begun = Instant::now();
+        self.is_open.store(true, Ordering::SeqCst);
         self.incarnation = Some(incarnation);
         self.show_containers();
         self.route_to_current();
@@ -350,6 +371,8 @@ impl Core {
             });
             (incarnation.generation, shown.collect())
         });
+        let incarnation = self.incarnation.clone();
+        self.report.send_modify(|report| report.incarnation = incarnation);
         self.report.send_modify(|report| match containers {
             Some((generation, containers)) => {
                 report.generation = generation;

@@ -24,6 +24,7 @@ use crate::domain::instance::{InstanceId, InstanceState, Trouble};
 use crate::domain::request_queue::Request;
 use crate::domain::site::Site;
 use crate::engine::EngineEvent;
+use crate::launch::Incarnation;
 
 pub use driver::spawn;
 pub use standbys::StandbyReport;
@@ -45,6 +46,8 @@ pub struct Report {
     pub snapshot: Option<String>,
     /// The containers: service, engine id, address.
     pub containers: BTreeMap<String, (String, Option<IpAddr>)>,
+    /// The same, for whoever is to look into them.
+    pub incarnation: Option<Incarnation>,
     /// When its probes last passed.
     pub last_passed: Option<Timestamp>,
     /// What is ready to take over, or is being made ready.

@@ -1,5 +1,6 @@
 //! Resetting an instance by the best way that is ready: left as it is, swapped for a standby, or made anew.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,8 +13,9 @@ use super::standbys::Chosen;
 use super::standbys::MOST_RENEWALS;
 use super::trouble::{self, Failure};
 use crate::daemon::baseline::snapshot;
+use crate::daemon::proof::Candidate;
 use crate::daemon::store::{NewSwap, Serving, StageTime, StoredSnapshot};
-use crate::domain::instance::InstanceEvent;
+use crate::domain::instance::{InstanceEvent, InstanceState};
 use crate::domain::site::ResetStrategyName;
 use crate::engine::CpuWeight;
 use crate::launch::{self, LaunchError};
@@ -22,6 +24,8 @@ use crate::reset::{ResetError, Rewind, Stages};
 
 /// The tier that makes new containers, as it is stored and shown.
 const RECREATE: &str = "recreate";
+/// What was not touched is not reset.
+const UNTOUCHED: &str = "untouched";
 /// The tier that lets a standby take over.
 const SWAP: &str = "swap";
 
@@ -65,6 +69,45 @@ impl Core {
         result.map(drop)
     }
 
+    /// Brings the instance back to its snapshot, unless it is proven to be as that is.
+    pub(super) async fn reset_if_dirty(
+        &mut self,
+        operation: &str,
+        begun: Instant,
+        stages: &Stages,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let is_dirty = unless(cancel, stages.time("verify", self.is_dirty())).await?;
+        if is_dirty {
+            return self.reset(operation, begun, stages, cancel).await;
+        }
+        let duration_ms = milliseconds(begun.elapsed());
+        self.shared.store.begin_reset(operation, &self.id, UNTOUCHED).await?;
+        self.shared.store.end_reset(operation, UNTOUCHED, "done", None, duration_ms, &times(stages)).await?;
+        let message = format!("{} was left as it is: it is proven to be as its snapshot", self.id);
+        self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
+        Ok(())
+    }
+
+    /// Whether the instance may differ from its snapshot, for all that can be told.
+    async fn is_dirty(&mut self) -> bool {
+        // What was let in has changed something or not; whoever asks wants to be sure.
+        if self.state() != InstanceState::Ready || self.route_stats().unsafe_requests > 0 {
+            return true;
+        }
+        let (Some(snapshot), Some(incarnation), Some(last)) = (&self.snapshot, &self.incarnation, &self.proven) else {
+            return true;
+        };
+        let candidate = Candidate { shared: &self.shared, id: &self.id, site: &self.site, snapshot, incarnation };
+        match candidate.prove_again(last).await {
+            Ok(taken) => {
+                self.proven = Some(taken);
+                false
+            }
+            Err(_) => true,
+        }
+    }
+
     /// Whether there is nothing to bring back: nobody can write to a site that is kept, and its probes say that it is well.
     async fn is_kept(&self) -> bool {
         let Some(incarnation) = self.incarnation.as_ref() else {
@@ -85,9 +128,9 @@ impl Core {
     /// Lets a standby take over; false if none can. What served goes to the pool, which brings it back or removes it.
     async fn swap(&mut self, operation: &str, begun: Instant, stages: &Stages) -> Result<bool, Failure> {
         let Some(snapshot) = self.snapshot.clone() else { return Ok(false) };
-        while let Some((made, chosen)) = self.standbys.choose(&snapshot.id) {
-            if let Err(reason) = self.wake(&chosen, stages).await {
-                let message = format!("standby {made} of {} does not answer and is given up: {reason}", self.id);
+        while let Some((made, mut chosen)) = self.standbys.choose(&snapshot.id) {
+            if let Err(reason) = self.wake(&mut chosen, &snapshot, stages).await {
+                let message = format!("standby {made} of {} is given up: {reason}", self.id);
                 self.shared.events.note("standby.failed", Some(&self.id.to_string()), &message).await;
                 self.standbys.reject(chosen.incarnation, &snapshot.id);
                 continue;
@@ -98,9 +141,9 @@ impl Core {
         Ok(false)
     }
 
-    /// Makes sure that a standby runs and answers.
-    async fn wake(&self, chosen: &Chosen, stages: &Stages) -> Result<(), String> {
-        let Chosen { incarnation, is_frozen, .. } = chosen;
+    /// Makes sure that a standby runs, answers, and is still as the snapshot.
+    async fn wake(&self, chosen: &mut Chosen, snapshot: &StoredSnapshot, stages: &Stages) -> Result<(), String> {
+        let Chosen { incarnation, is_frozen, proven, .. } = chosen;
         if *is_frozen {
             let thawed = stages.time("thaw", launch::thaw(self.shared.engine.as_ref(), incarnation)).await;
             thawed.map_err(|error| describe(&error))?;
@@ -110,10 +153,17 @@ impl Core {
             return Err("it has no address".to_owned());
         };
         match stages.time("knock", tokio::time::timeout(ANSWERS_WITHIN, TcpStream::connect(address))).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("no connection within {ANSWERS_WITHIN:?}")),
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => return Err(format!("it does not answer: {error}")),
+            Err(_) => return Err(format!("it does not answer: no connection within {ANSWERS_WITHIN:?}")),
         }
+        if let Some(last) = proven {
+            let (shared, id, site) = (&self.shared, &self.id, &self.site);
+            let candidate = Candidate { shared, id, site, snapshot, incarnation };
+            let again = stages.time("verify", candidate.prove_again(last)).await;
+            *last = again.map_err(|error| describe(&error))?;
+        }
+        Ok(())
     }
 
     async fn switch_to(
@@ -124,7 +174,7 @@ impl Core {
         begun: Instant,
         stages: &Stages,
     ) -> Result<(), Failure> {
-        let Chosen { mut incarnation, renewals, .. } = chosen;
+        let Chosen { mut incarnation, renewals, proven, .. } = chosen;
         let swap = NewSwap {
             id: operation,
             snapshot: &snapshot.id,
@@ -135,6 +185,8 @@ impl Core {
         let Serving { generation, .. } = recorded?;
         incarnation.generation = generation;
         let was_well = self.report.borrow().state.trouble().is_none();
+        self.proven = proven;
+        self.is_open.store(true, Ordering::SeqCst);
         let used = self.incarnation.replace(incarnation);
         // One step: the route cuts every exchange with what served before, and lets nothing of it through afterwards.
         let switching = Instant::now();
@@ -244,6 +296,9 @@ impl Core {
             waiting: &|failure| report.send_modify(|report| report.waiting_for = Some(failure.to_string())),
         };
         rewind.run(&incarnation).await?;
+        let candidate =
+            Candidate { shared: &shared, id: &self.id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+        self.proven = stages.time("verify", candidate.prove()).await?;
         self.renewals += 1;
         self.serve(incarnation, stages).await;
         Ok(true)

@@ -13,8 +13,10 @@ use tokio::time::Instant;
 
 use super::core::Core;
 use crate::daemon::baseline::{snapshot, steps};
+use crate::daemon::proof::Candidate;
 use crate::daemon::shared::Shared;
 use crate::daemon::store::StoredSnapshot;
+use crate::digest::Taken;
 use crate::domain::instance::InstanceId;
 use crate::domain::pool::{self, Budget, Lack, Member, PoolAction, Standing, Wanted};
 use crate::domain::site::Site;
@@ -55,6 +57,8 @@ pub(super) struct Standby {
     incarnation: Option<Incarnation>,
     snapshot: String,
     standing: Standing,
+    /// What was found in its stores; none where there is nothing to compare.
+    proven: Option<Taken>,
     renewals: u32,
 }
 
@@ -65,7 +69,7 @@ pub(super) struct Finished {
 }
 
 enum Ended {
-    Ready(Incarnation),
+    Ready(Incarnation, Option<Taken>),
     Removed,
 }
 
@@ -73,6 +77,7 @@ enum Ended {
 pub(super) struct Chosen {
     pub(super) incarnation: Incarnation,
     pub(super) is_frozen: bool,
+    pub(super) proven: Option<Taken>,
     pub(super) renewals: u32,
 }
 
@@ -112,15 +117,16 @@ impl Standbys {
         let made = fits(Standing::Running).or_else(|| fits(Standing::Frozen))?;
         let standby = self.members.remove(&made)?;
         let is_frozen = standby.standing == Standing::Frozen;
-        let incarnation = standby.incarnation?;
-        Some((made, Chosen { incarnation, is_frozen, renewals: standby.renewals }))
+        let Standby { incarnation, proven, renewals, .. } = standby;
+        Some((made, Chosen { incarnation: incarnation?, is_frozen, proven, renewals }))
     }
 
     /// Takes in what has left service.
     pub(super) fn retire(&mut self, incarnation: Incarnation, snapshot: &str, renewals: u32) {
         let made = incarnation.made;
         let standing = Standing::Used { renewals };
-        let standby = Standby { incarnation: Some(incarnation), snapshot: snapshot.to_owned(), standing, renewals };
+        let standby =
+            Standby { incarnation: Some(incarnation), snapshot: snapshot.to_owned(), standing, proven: None, renewals };
         self.members.insert(made, standby);
     }
 
@@ -230,17 +236,23 @@ impl Core {
                 return;
             }
         };
-        let standby =
-            Standby { incarnation: None, snapshot: snapshot.id.clone(), standing: Standing::Making, renewals: 0 };
+        let standby = Standby {
+            incarnation: None,
+            snapshot: snapshot.id.clone(),
+            standing: Standing::Making,
+            proven: None,
+            renewals: 0,
+        };
         self.standbys.members.insert(generation, standby);
         // Shown before its first container exists: reconciliation leaves alone what is shown.
         self.show_standbys();
         let work = make(self.shared.clone(), self.id.clone(), self.site.clone(), snapshot.clone(), generation);
-        self.standbys.work.spawn(
-            self.shared
-                .tasks
-                .track_future(async move { Finished { made: generation, result: work.await.map(Ended::Ready) } }),
-        );
+        self.standbys.work.spawn(self.shared.tasks.track_future(async move {
+            Finished {
+                made: generation,
+                result: work.await.map(|(incarnation, proven)| Ended::Ready(incarnation, proven)),
+            }
+        }));
     }
 
     fn can_rewind(&self, from: &StoredSnapshot) -> bool {
@@ -254,9 +266,9 @@ impl Core {
         standby.standing = Standing::Making;
         standby.renewals += 1;
         let work = renew(self.shared.clone(), self.id.clone(), self.site.clone(), snapshot.clone(), incarnation);
-        self.standbys.work.spawn(
-            self.shared.tasks.track_future(async move { Finished { made, result: work.await.map(Ended::Ready) } }),
-        );
+        self.standbys.work.spawn(self.shared.tasks.track_future(async move {
+            Finished { made, result: work.await.map(|(incarnation, proven)| Ended::Ready(incarnation, proven)) }
+        }));
     }
 
     fn discard_standby(&mut self, made: u64) {
@@ -293,11 +305,12 @@ impl Core {
         let Finished { made, result } = finished;
         self.tend_at = Some(Instant::now());
         match result {
-            Ok(Ended::Ready(incarnation)) => {
+            Ok(Ended::Ready(incarnation, proven)) => {
                 self.standbys.failures = 0;
                 self.standbys.failed_at = None;
                 if let Some(standby) = self.standbys.members.get_mut(&made) {
                     standby.incarnation = Some(incarnation);
+                    standby.proven = proven;
                     standby.standing = Standing::Running;
                 }
             }
@@ -344,7 +357,7 @@ async fn make(
     site: Arc<Site>,
     snapshot: StoredSnapshot,
     generation: u64,
-) -> Result<Incarnation, String> {
+) -> Result<(Incarnation, Option<Taken>), String> {
     let _turn = shared.turns.standbys.turn(&|_| {}).await;
     let context = ResetContext {
         engine: shared.engine.as_ref(),
@@ -359,10 +372,13 @@ async fn make(
     let made = async {
         let incarnation = reset::make(&context).await.map_err(|error| describe(&error))?;
         warm(&shared, &site, &incarnation).await?;
-        Ok(incarnation)
+        let candidate =
+            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+        let proven = candidate.prove_or_learn().await.map_err(|error| describe(&error))?;
+        Ok((incarnation, proven))
     };
     match made.await {
-        Ok(incarnation) => Ok(incarnation),
+        Ok(made) => Ok(made),
         Err(reason) => {
             clear_away(&shared, &id, generation).await;
             Err(reason)
@@ -377,7 +393,7 @@ async fn renew(
     site: Arc<Site>,
     snapshot: StoredSnapshot,
     incarnation: Incarnation,
-) -> Result<Incarnation, String> {
+) -> Result<(Incarnation, Option<Taken>), String> {
     let _turn = shared.turns.standbys.turn(&|_| {}).await;
     let made = incarnation.made;
     let renewed = async {
@@ -399,10 +415,13 @@ async fn renew(
             waiting: &|_| {},
         };
         rewind.run(&incarnation).await.map_err(|error| describe(&error))?;
-        warm(&shared, &site, &incarnation).await
+        warm(&shared, &site, &incarnation).await?;
+        let candidate =
+            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+        candidate.prove().await.map_err(|error| describe(&error))
     };
     match renewed.await {
-        Ok(()) => Ok(incarnation),
+        Ok(proven) => Ok((incarnation, proven)),
         Err(reason) => {
             clear_away(&shared, &id, made).await;
             Err(reason)

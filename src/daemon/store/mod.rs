@@ -3,6 +3,7 @@
 //! The only module that holds the pool. What is stored is intent and identity (what should be up, which generation is
 //! the newest, which snapshots exist); what is true of containers is always asked of the engine.
 
+mod digests;
 mod environments;
 mod events;
 mod instances;
