@@ -58,6 +58,8 @@ fn only_what_nothing_needs_is_pruned() {
     world.up();
     let first = ids(&df(&world));
     assert_eq!(first.len(), 1);
+    let container = &world.engine.containers(&world.label())[0];
+    world.engine.docker(&["exec", container, "/bin/sh", "-c", "echo mine >/srv/mine"]);
     world.run(&["snapshot", "take", "toy", "--name", "mine"]).code(0);
     world.run(&["prune", "--keep-bytes", "0", "--older", "0s", "--yes"]).code(0).prints("nothing can go");
     // Another baseline takes the first one's place.
