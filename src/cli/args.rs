@@ -75,6 +75,13 @@ pub enum Command {
     /// List, fetch, load and verify images and data that no build makes
     #[command(subcommand)]
     Images(ImagesCommand),
+    /// Show what takes room on disk: snapshots, instances, images, archives
+    Df(DfArgs),
+    /// Remove snapshots and images that nothing needs; named snapshots stay
+    Prune(PruneArgs),
+    /// Make and look at the file system that copies of sites' state are made on
+    #[command(subcommand)]
+    Storage(StorageCommand),
     /// Open a site in the browser
     Open(OpenArgs),
     /// Run the daemon in the foreground
@@ -451,6 +458,45 @@ pub struct ImagesVerifyArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct DfArgs {
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct PruneArgs {
+    /// Also unused baselines that were taken longer ago, such as 7d: the next `up` makes them anew
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub older: Option<Duration>,
+    /// Also unused baselines, the oldest first, until snapshots take no more than this, such as 20G
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub keep_bytes: Option<u64>,
+    /// Remove without asking
+    #[arg(short, long)]
+    pub yes: bool,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum StorageCommand {
+    /// Make a file with XFS in it, where files can share their blocks, and keep sites' state there; needs root
+    Init(StorageInitArgs),
+    /// Say where sites' state is kept, what copies of it cost, and how much room is left
+    Status,
+}
+
+#[derive(Debug, Args)]
+pub struct StorageInitArgs {
+    /// How large it may become, such as 50G; it takes as much as is in it [default: 20G, or half of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub size: Option<u64>,
+    /// The file to make [default: stores.xfs in the state directory]
+    #[arg(long, value_name = "FILE")]
+    pub path: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub struct OpenArgs {
     /// The site
     #[arg(value_name = "SITE")]
@@ -511,6 +557,10 @@ pub enum SchemaFile {
 pub struct SchemaArgs {
     /// Which file
     pub file: SchemaFile,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    crate::definition::size(text).ok_or_else(|| format!("`{text}` is not a size such as 20G or 512m"))
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

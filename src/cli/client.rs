@@ -207,6 +207,15 @@ impl Client {
             .context("start the daemon")
     }
 
+    /// Stops a daemon that was started for one question, unless it has something to look after.
+    pub async fn leave(&self, was_running: bool) -> Result<(), Failure> {
+        if was_running {
+            return Ok(());
+        }
+        let status = self.status().await?;
+        if status.environments.is_empty() && status.daemon.background { self.stop_daemon().await } else { Ok(()) }
+    }
+
     /// Asks the daemon to stop and waits until it has.
     pub async fn stop_daemon(&self) -> Result<(), Failure> {
         self.run(Method::POST, "/v1/shutdown", &serde_json::json!({})).await?;

@@ -8,6 +8,7 @@ use super::args::{DownArgs, Global};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, output};
+use crate::storage::disk;
 use crate::wire::{DownRequest, Status};
 
 /// Takes sites down. A daemon that `arenad up` started ends with its last environment.
@@ -116,6 +117,11 @@ fn remove_files(client: &Client) -> Result<(), Failure> {
         }
     }
     match std::fs::remove_dir_all(folder.join("volumes")) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    disk::remove(folder)?;
+    match std::fs::remove_dir_all(disk::stores(folder)) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }

@@ -4,6 +4,7 @@ mod args;
 mod client;
 mod config;
 mod definition;
+mod df;
 mod doctor;
 mod down;
 mod dry_run;
@@ -18,11 +19,13 @@ mod logs;
 mod open;
 mod output;
 mod progress;
+mod prune;
 mod reset;
 mod serve;
 mod session;
 mod snapshot;
 mod status;
+mod storage;
 mod up;
 mod verify;
 
@@ -66,6 +69,9 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Verify(args) => verify::run(global, args).await,
         Command::Login(args) => login::run(global, args).await,
         Command::Images(command) => images::run(global, command).await,
+        Command::Df(args) => df::run(global, args).await,
+        Command::Prune(args) => prune::run(global, args).await,
+        Command::Storage(command) => storage::run(global, command).await,
         Command::Open(args) => open::run(global, args).await,
         Command::Serve(args) => serve::run(global, args).await,
         Command::Schema(args) => config::schema(args),

@@ -195,6 +195,12 @@ impl Environments {
             .collect()
     }
 
+    /// What the drivers are working with, while nothing else is brought up or taken down.
+    pub async fn in_turn(&self) -> (tokio::sync::MutexGuard<'_, ()>, Hands) {
+        let turn = self.change.lock().await;
+        (turn, self.hands())
+    }
+
     /// What the drivers are working with.
     fn hands(&self) -> Hands {
         let mut hands = Hands::default();

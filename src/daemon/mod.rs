@@ -21,6 +21,7 @@ pub mod proof;
 pub mod reconcile;
 pub mod server;
 pub mod shared;
+pub mod space;
 pub mod store;
 pub mod stranded;
 pub mod tasks;
@@ -130,7 +131,7 @@ impl Daemon {
         if interrupted > 0 {
             tracing::warn!(interrupted, "resets were cut off by the last daemon's end");
         }
-        let storage = match StateRoot::open(state_dir.stores()) {
+        let storage = match StateRoot::open_in(state_dir.path()) {
             Ok(root) => Some(Storage::new(root)),
             Err(error) => {
                 let hint =

@@ -51,6 +51,7 @@ use raw::environment::{RawBenchmark, RawEnvironment};
 use raw::values::Port;
 use scope::{Document, Scope};
 use tree::Node;
+pub(crate) use values::size;
 use variables::Variables;
 
 /// The host name of public URLs where the file gives none: what works on the machine itself.

@@ -18,6 +18,8 @@ pub struct Facts {
     pub daemon: Daemon,
     /// The daemon's state directory.
     pub state_dir: Folder,
+    /// Where copies of sites' state are kept, below it.
+    pub stores: Folder,
     /// Memory and processors.
     pub machine: Machine,
     /// The kernel and its limits.

@@ -9,6 +9,7 @@ pub mod instance;
 pub mod login;
 pub mod pool;
 pub mod probe;
+pub mod prune;
 pub mod reconcile;
 pub mod request_queue;
 pub mod schedule;

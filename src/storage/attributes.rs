@@ -13,6 +13,12 @@ const XATTR_BYTES: usize = 64 << 10;
 /// Most files have none, and of those that have some few have more.
 const USUAL_LIST_BYTES: usize = 512;
 
+/// The bits that a new owner takes away.
+const SET_ID: u32 = 0o6000;
+
+/// XFS shows access control lists a second time in its own form.
+const XFS_LISTS: [&CStr; 2] = [c"trusted.SGI_ACL_FILE", c"trusted.SGI_ACL_DEFAULT"];
+
 /// Extended attributes: name and value.
 pub(super) type Xattrs = Vec<(CString, Vec<u8>)>;
 
@@ -51,8 +57,15 @@ impl Attributes {
     /// everything but the last changes no time that the last does not set.
     pub fn give_to_open(&self, file: impl AsFd) -> Result<(), Errno> {
         let file = file.as_fd();
-        rustix::fs::fchown(file, Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)))?;
-        rustix::fs::fchmod(file, Mode::from_raw_mode(self.mode))?;
+        // Setting what is so already would be a write to the file system's log, for each of thousands of files.
+        let present = rustix::fs::fstat(file)?;
+        let has_owner = (present.st_uid, present.st_gid) == (self.uid, self.gid);
+        if !has_owner {
+            rustix::fs::fchown(file, Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)))?;
+        }
+        if present.st_mode & 0o7777 != self.mode || !has_owner && self.mode & SET_ID != 0 {
+            rustix::fs::fchmod(file, Mode::from_raw_mode(self.mode))?;
+        }
         for (name, value) in &self.xattrs {
             rustix::fs::fsetxattr(file, name, value, XattrFlags::empty())?;
         }
@@ -125,6 +138,9 @@ fn xattrs(
     let mut buffer = if length > 0 { vec![0; XATTR_BYTES] } else { Vec::new() };
     for name in names.get(..length).unwrap_or_default().split_inclusive(|byte| *byte == 0) {
         let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+        if XFS_LISTS.contains(&name) {
+            continue;
+        }
         match value(name, &mut buffer) {
             Ok(length) => found.push((name.to_owned(), buffer.get(..length).unwrap_or_default().to_vec())),
             // Gone since it was listed.

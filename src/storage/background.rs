@@ -92,6 +92,11 @@ impl Storage {
         self.blocking(move |root| root.usage(&tree)).await
     }
 
+    /// [`StateRoot::trash_usage`].
+    pub async fn trash_usage(&self) -> Result<Usage, StorageError> {
+        self.blocking(StateRoot::trash_usage).await
+    }
+
     /// [`StateRoot::empty_trash`].
     pub async fn empty_trash(&self) -> Result<Removed, StorageError> {
         self.blocking(StateRoot::empty_trash).await

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 
 use super::Tree;
+use super::disk::DiskError;
 
 /// Why a tree could not be made, exchanged or removed.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +70,9 @@ pub enum StorageError {
         /// The file, or the folder where it is not known which.
         path: PathBuf,
     },
+    /// The disk that the trees are on could not be mounted.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     /// A name that cannot be a folder's.
     #[error(
         "`{0}` cannot name a tree: 1 to 100 characters of a-z, A-Z, 0-9, '.', '-' and '_', beginning with none of the last three"
@@ -80,6 +84,7 @@ impl StorageError {
     /// What to do next, where something can be said.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
+            Self::Disk(error) => return error.hint(),
             Self::NoRoom { .. } => "`arenad df` shows what takes the room, `arenad prune` makes some",
             Self::NotPermitted { .. } => {
                 "run the daemon as root; without, sites are reset by making their containers anew, which takes longer"

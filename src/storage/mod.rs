@@ -20,6 +20,7 @@ mod attributes;
 mod background;
 mod clone;
 mod content;
+pub mod disk;
 mod error;
 mod exchange;
 mod queue;

@@ -18,7 +18,7 @@ use super::remove::{self, Removed};
 use super::tree::{INSTANCES, MARK, SNAPSHOTS, Tree, parse_instance};
 use super::usage::{self, Usage};
 use super::walk::Folder;
-use super::{StorageError, trial};
+use super::{StorageError, disk, trial};
 
 /// Trees that are being made, and content that is being exchanged. What is here when the root is opened is of the past.
 const PARTIAL: &str = "partial";
@@ -57,6 +57,12 @@ struct Partial {
 }
 
 impl StateRoot {
+    /// Opens the state root of a state directory; mounts its own disk first, where it has one.
+    pub fn open_in(state_dir: &Path) -> Result<Self, StorageError> {
+        disk::attach(state_dir)?;
+        Self::open(disk::stores(state_dir))
+    }
+
     /// Opens a state root, made if need be and closed to other users, and puts what a crash has left half-made into the
     /// trash. There must be one opener at a time.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StorageError> {
@@ -125,6 +131,17 @@ impl StateRoot {
         let fresh = self.fresh(from)?;
         self.name(fresh.partial, to)?;
         Ok(fresh.cloned)
+    }
+
+    /// Makes a tree that is a copy of another root's tree of that name.
+    pub fn import(&self, from: &StateRoot, tree: &Tree) -> Result<Cloned, StorageError> {
+        from.check(tree)?;
+        self.check_free(tree)?;
+        let partial = self.begin()?;
+        let source = Folder::open(from.folder(tree))?;
+        let copied = clone::clone_into(&source, &Folder::open(&partial.path)?, self.inner.clones)?;
+        self.name(partial, tree)?;
+        Ok(copied)
     }
 
     /// Makes a clone for an exchange to come.

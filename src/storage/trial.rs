@@ -40,3 +40,42 @@ pub fn nameless_file(folder: &Path) -> Result<File, Errno> {
         Err(error) => Err(error),
     }
 }
+
+/// The room on a file system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Room {
+    /// What may be written yet, in bytes.
+    pub free_bytes: u64,
+    /// All that it holds, in bytes.
+    pub total_bytes: u64,
+    /// How many files may be made yet, where the file system counts them.
+    pub free_files: Option<u64>,
+}
+
+/// The room on the file system of a folder.
+pub fn room(folder: &Path) -> Result<Room, Errno> {
+    let found = rustix::fs::statvfs(folder)?;
+    Ok(Room {
+        free_bytes: found.f_bavail.saturating_mul(found.f_frsize),
+        total_bytes: found.f_blocks.saturating_mul(found.f_frsize),
+        free_files: (found.f_files > 0).then_some(found.f_favail),
+    })
+}
+
+/// A file system's kind by its magic number (`statfs(2)`).
+pub fn kind(folder: &Path) -> String {
+    let Ok(found) = rustix::fs::statfs(folder) else { return "an unknown file system".to_owned() };
+    // The numbers are 32 bits wide; some architectures show them signed.
+    match found.f_type as u32 {
+        0x0000_ef53 => "ext4".to_owned(),
+        0x5846_5342 => "xfs".to_owned(),
+        0x9123_683e => "btrfs".to_owned(),
+        0x2fc1_2fc1 => "zfs".to_owned(),
+        0x0102_1994 => "tmpfs".to_owned(),
+        0x794c_7630 => "overlayfs".to_owned(),
+        0xf2f5_2010 => "f2fs".to_owned(),
+        0x0000_6969 => "nfs".to_owned(),
+        0xca45_1a4e => "bcachefs".to_owned(),
+        magic => format!("file system {magic:#x}"),
+    }
+}

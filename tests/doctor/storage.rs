@@ -42,7 +42,7 @@ fn a_read_only_state_directory_is_a_problem() {
 fn a_state_directory_without_reflinks_is_warned_of_and_one_with_them_is_not() {
     let world = World::single("reflinks");
     let examined = examine_within(&world, &MOUNTS, &mounted(&world, "size=2g", "true"));
-    examined.found("reflinks").is("warning", "on tmpfs without reflinks", "mkfs.xfs -m reflink=1");
+    examined.found("reflinks").is("warning", "on tmpfs without reflinks", "arenad storage init");
 
     // As the cure says, only smaller.
     let disk = world.root().join("disk");

@@ -65,7 +65,8 @@ fn sums(tree: &Path) -> BTreeMap<PathBuf, String> {
 fn xattrs(file: &Path) -> BTreeMap<CString, Vec<u8>> {
     let mut names = vec![0; 65536];
     let length = rustix::fs::llistxattr(file, names.as_mut_slice()).unwrap();
-    let names = names[..length].split_inclusive(|byte| *byte == 0);
+    // XFS shows access control lists twice, the second time in its own form.
+    let names = names[..length].split_inclusive(|byte| *byte == 0).filter(|name| !name.starts_with(b"trusted.SGI_ACL"));
     names
         .map(|name| {
             let name = CString::from_vec_with_nul(name.to_vec()).unwrap();

@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 
+#[expect(dead_code, unused_imports, reason = "other targets look into more than storage")]
+#[path = "../support/mod.rs"]
+mod support;
+
 mod archive;
 mod cloning;
 mod disk;
@@ -9,5 +13,7 @@ mod exchange;
 mod full;
 mod hostile;
 mod look;
+mod own_disk;
 mod sample;
+mod space;
 mod trees;

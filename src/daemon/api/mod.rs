@@ -10,6 +10,7 @@ mod health;
 mod logs;
 mod operations;
 mod snapshots;
+mod space;
 mod status;
 mod verify;
 
@@ -66,6 +67,8 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/environments/{environment}/sites/{site}/logs", get(logs::logs))
         .route("/v1/environments/{environment}/sites/{site}/snapshots", post(snapshots::take))
         .route("/v1/purge", post(environments::purge))
+        .route("/v1/df", get(space::df))
+        .route("/v1/prune", post(space::prune))
         .route("/v1/operations/{id}", get(operations::operation))
         .route("/v1/resets/{id}", get(operations::reset))
         .route("/v1/snapshots", get(snapshots::list))

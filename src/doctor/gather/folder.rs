@@ -6,7 +6,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use rustix::fs::StatVfs;
 use rustix::io::Errno;
 
 use crate::doctor::facts::{Access, Folder, Room};
@@ -31,7 +30,7 @@ pub(super) async fn look(path: PathBuf) -> Folder {
 fn look_at(path: PathBuf) -> Folder {
     let (there, is_hidden) = nearest(&path);
     let exists = there == path;
-    let kind = kind(there);
+    let kind = trial::kind(there);
     let room = room(there).unwrap_or(Room { free_bytes: 0, total_bytes: 0, free_files: None, device: 0 });
     let tried = trial::nameless_file(there);
     let access = match &tried {
@@ -64,31 +63,8 @@ fn nearest(path: &Path) -> (&Path, bool) {
 
 /// The room below a folder; `None` where it cannot be looked at.
 pub(super) fn room(path: &Path) -> Option<Room> {
-    let found: StatVfs = rustix::fs::statvfs(path).ok()?;
-    Some(Room {
-        free_bytes: found.f_bavail.saturating_mul(found.f_frsize),
-        total_bytes: found.f_blocks.saturating_mul(found.f_frsize),
-        free_files: (found.f_files > 0).then_some(found.f_favail),
-        device: path.metadata().ok()?.dev(),
-    })
-}
-
-/// The file system's kind by its magic number (`statfs(2)`).
-fn kind(path: &Path) -> String {
-    let Ok(found) = rustix::fs::statfs(path) else { return "an unknown file system".to_owned() };
-    // The numbers are 32 bits wide; some architectures show them signed.
-    match found.f_type as u32 {
-        0x0000_ef53 => "ext4".to_owned(),
-        0x5846_5342 => "xfs".to_owned(),
-        0x9123_683e => "btrfs".to_owned(),
-        0x2fc1_2fc1 => "zfs".to_owned(),
-        0x0102_1994 => "tmpfs".to_owned(),
-        0x794c_7630 => "overlayfs".to_owned(),
-        0xf2f5_2010 => "f2fs".to_owned(),
-        0x0000_6969 => "nfs".to_owned(),
-        0xca45_1a4e => "bcachefs".to_owned(),
-        magic => format!("file system {magic:#x}"),
-    }
+    let trial::Room { free_bytes, total_bytes, free_files } = trial::room(path).ok()?;
+    Some(Room { free_bytes, total_bytes, free_files, device: path.metadata().ok()?.dev() })
 }
 
 /// Copies a file and writes it down, as the kernel does at the first write to a file of an image; bytes per second.

@@ -18,6 +18,7 @@ use super::facts::{self, Daemon, Facts, Network};
 use crate::domain::site::Environment;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
+use crate::storage::disk;
 
 pub use environment::{needs, resources};
 
@@ -47,9 +48,10 @@ pub async fn facts(subject: Subject<'_>) -> Facts {
         Daemon::None | Daemon::Silent { .. } => None,
     };
     let routes_before = system::routes();
-    let (engine, state_dir, filters, clock, browser) = tokio::join!(
+    let (engine, state_dir, stores, filters, clock, browser) = tokio::join!(
         engine::look(subject.engine),
         folder::look(subject.state_dir.to_owned()),
+        folder::look(disk::stores(subject.state_dir)),
         system::filters(),
         clock::look(subject.state_dir),
         browser::look(),
@@ -65,6 +67,7 @@ pub async fn facts(subject: Subject<'_>) -> Facts {
         engine,
         daemon: subject.daemon,
         state_dir,
+        stores,
         machine: system::machine(),
         system: system::look(),
         network: Network { block: subject.block, routes, filters },

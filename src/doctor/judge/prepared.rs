@@ -73,6 +73,7 @@ pub(crate) fn facts() -> Facts {
         engine: Engine::Answers(Box::new(engine())),
         daemon: Daemon::None,
         state_dir: folder("/var/lib/arenad", 2),
+        stores: folder("/var/lib/arenad/stores", 2),
         machine: Machine { memory_bytes: 16 * GIB, available_bytes: 12 * GIB, processors: 4 },
         system: System {
             open_files: (Some(65_536), Some(65_536)),

@@ -9,10 +9,9 @@ use crate::doctor::finding::{Area, Finding, Level};
 /// The size that the cost of a copy is told for: databases in images are of this order.
 const EXAMPLE_BYTES: u64 = 1 << 30;
 
-/// A state directory on a file system with reflinks, beside the one that is there and may have files in it.
-const LOOP_MOUNT: &str = "put it on XFS or btrfs; without a partition to spare: `truncate -s 50G /var/lib/arenad.xfs && \
-     mkfs.xfs -m reflink=1 /var/lib/arenad.xfs && mkdir -p /var/lib/arenad-xfs && \
-     mount -o loop /var/lib/arenad.xfs /var/lib/arenad-xfs`, and ARENAD_STATE_DIR=/var/lib/arenad-xfs";
+/// How the state root gets reflinks where the state directory has none.
+const OWN_DISK: &str = "`arenad storage init`, as root, makes a file with XFS in it for them, which takes no more than is in \
+     it; or put the state directory on XFS or btrfs";
 
 fn finding(id: &'static str, level: Level, seen: impl Into<String>) -> Finding {
     Finding::new(Area::Storage, id, level, seen)
@@ -25,7 +24,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     }
     findings.push(state_dir(&facts.state_dir));
     if facts.state_dir.access == Access::Writable {
-        findings.push(clones(&facts.state_dir));
+        findings.push(clones(&facts.stores));
     }
     findings
 }
@@ -131,7 +130,7 @@ fn clones(folder: &Folder) -> Finding {
         Some(false) | None => {
             finding("reflinks", Level::Warning, format!("{path} is on {} without reflinks", folder.kind))
                 .so("copies of sites' state are full copies: they take time and space in proportion to their size")
-                .cure(LOOP_MOUNT)
+                .cure(OWN_DISK)
         }
     }
 }
@@ -144,7 +143,7 @@ mod tests {
     #[test]
     fn overlay_without_reflinks_tells_what_a_copy_costs() {
         let mut facts = prepared::facts();
-        facts.state_dir.reflinks = Some(false);
+        facts.stores.reflinks = Some(false);
         let mut engine = prepared::engine();
         engine.data_root.reflinks = Some(false);
         engine.copy_speed = Some(200 << 20);
@@ -155,7 +154,7 @@ mod tests {
         assert!(copy_up.seen.contains("1.0 GiB takes 5.1 s or more here"), "{}", copy_up.seen);
         let reflinks = found(&findings, "reflinks");
         assert_eq!(reflinks.level, Level::Warning);
-        assert!(reflinks.cure.as_ref().is_some_and(|cure| cure.contains("mkfs.xfs -m reflink=1")));
+        assert!(reflinks.cure.as_ref().is_some_and(|cure| cure.contains("arenad storage init")));
     }
 
     #[test]

@@ -1,0 +1,74 @@
+//! `arenad df`
+
+use reqwest::Method;
+
+use super::args::{DfArgs, Global};
+use super::client::Client;
+use super::failure::Failure;
+use super::{exit_code, output};
+use crate::wire::{Df, DfFile};
+
+/// Shows what takes room on disk.
+pub async fn run(global: &Global, args: &DfArgs) -> Result<u8, Failure> {
+    let client = Client::new(global)?;
+    let was_running = client.is_running().await;
+    client.ensure_daemon(&args.engine).await?;
+    let asked: Result<Df, Failure> = client.json(Method::GET, "/v1/df").await;
+    client.leave(was_running).await?;
+    let df = asked?;
+    match global.json {
+        true => output::print_json(&df)?,
+        false => print(&df),
+    }
+    Ok(exit_code::OK)
+}
+
+fn print(df: &Df) {
+    let size = output::bytes;
+    match &df.state_root {
+        Some(root) => println!(
+            "state root {}: {} of {} are free ({}, {}); the trash takes {}\n",
+            root.path,
+            size(root.free_bytes),
+            size(root.total_bytes),
+            root.file_system,
+            if root.clones { "copies share their blocks" } else { "full copies: `arenad storage init` cures that" },
+            size(root.trash_bytes)
+        ),
+        None => println!("there is no state root: sites keep their state in their containers\n"),
+    }
+    let mut table = output::table(&["SNAPSHOT", "SITE", "NAME", "IMAGES", "STATE", "ALONE", "VOLUMES", "USED BY"]);
+    for snapshot in &df.snapshots {
+        table.add_row([
+            snapshot.id.as_str(),
+            &format!("{}/{}", snapshot.environment, snapshot.site),
+            snapshot.name.as_deref().unwrap_or("-"),
+            &size(snapshot.image_bytes),
+            &size(snapshot.state.allocated_bytes),
+            &size(snapshot.state.exclusive_bytes),
+            &size(snapshot.volume_bytes),
+            &snapshot.used_by.join(", "),
+        ]);
+    }
+    output::print_table(&table);
+    let mut table = output::table(&["INSTANCE", "GENERATION", "STATE", "ALONE"]);
+    for instance in &df.instances {
+        table.add_row([
+            instance.id.as_str(),
+            &instance.generation.to_string(),
+            &size(instance.state.allocated_bytes),
+            &size(instance.state.exclusive_bytes),
+        ]);
+    }
+    println!();
+    output::print_table(&table);
+    let mut table = output::table(&["IMAGE", "SIZE"]);
+    for image in &df.images {
+        table.add_row([image.name.as_str(), &size(image.size_bytes)]);
+    }
+    println!();
+    output::print_table(&table);
+    let total = |files: &[DfFile]| size(files.iter().map(|file| file.size_bytes).sum());
+    println!("\narchives of images take {}, archives of volumes {}", total(&df.archives), total(&df.volumes));
+    println!("ALONE is what removing it gives back; layers of images are counted with each image that has them");
+}

@@ -1,0 +1,80 @@
+//! `arenad prune`
+
+use std::io::{IsTerminal, Write};
+
+use reqwest::Method;
+
+use super::args::{Global, PruneArgs};
+use super::client::Client;
+use super::failure::Failure;
+use super::{exit_code, output};
+use crate::wire::{PruneRequest, Pruned};
+
+/// Shows what nothing needs; removes it once that is confirmed.
+pub async fn run(global: &Global, args: &PruneArgs) -> Result<u8, Failure> {
+    let client = Client::new(global)?;
+    let was_running = client.is_running().await;
+    client.ensure_daemon(&args.engine).await?;
+    let pruned = prune(&client, global, args).await;
+    client.leave(was_running).await?;
+    let done = pruned?;
+    match global.json {
+        true => output::print_json(&done)?,
+        false => say(&done),
+    }
+    Ok(exit_code::OK)
+}
+
+async fn prune(client: &Client, global: &Global, args: &PruneArgs) -> Result<Pruned, Failure> {
+    let mut request = PruneRequest {
+        older_seconds: args.older.map(|older| older.as_secs()),
+        keep_bytes: args.keep_bytes,
+        is_trial: true,
+        only: Vec::new(),
+    };
+    let found: Pruned = client.send(Method::POST, "/v1/prune", &request).await?;
+    let is_confirmed = !found.items.is_empty() && {
+        if !global.json {
+            print(&found);
+        }
+        args.yes || (!global.json && asked()?)
+    };
+    if !is_confirmed {
+        return Ok(found);
+    }
+    // What was shown goes, and nothing that has come to it since.
+    request.is_trial = false;
+    request.only = found.items.into_iter().map(|item| item.name).collect();
+    client.send(Method::POST, "/v1/prune", &request).await
+}
+
+fn print(found: &Pruned) {
+    let mut table = output::table(&["KIND", "NAME", "OF", "SIZE", "WHY"]);
+    for item in &found.items {
+        let name = item.name.strip_prefix("sha256:").and_then(|id| id.get(..12)).unwrap_or(&item.name);
+        table.add_row([item.kind.as_str(), name, &item.of, &output::bytes(item.bytes), &item.reason]);
+    }
+    output::print_table(&table);
+}
+
+/// Whether someone says yes. Where nobody can be asked, that is no.
+fn asked() -> std::io::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    eprint!("Remove them? [y/N] ");
+    std::io::stderr().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn say(done: &Pruned) {
+    let count = done.items.len();
+    match (count, done.is_trial) {
+        (0, _) => println!("nothing can go: everything is named, in use, or the newest of its kind"),
+        (_, true) => println!("\nnothing was removed; --yes removes {}", if count == 1 { "it" } else { "them" }),
+        (1, false) => println!("\nremoved 1 item"),
+        (_, false) => println!("\nremoved {count} items"),
+    }
+}

@@ -1,0 +1,160 @@
+//! Which baselines may go to make room. Snapshots that someone has named, and those that instances start from, never do.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// A snapshot, as far as it matters here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The environment and site that it is of.
+    pub site: (String, String),
+    /// Whether someone has named it.
+    pub is_named: bool,
+    /// Whether an instance starts from it, or an operation may be about to.
+    pub is_used: bool,
+    /// How long ago it was taken.
+    pub age: Duration,
+    /// What it takes, in bytes.
+    pub bytes: u64,
+}
+
+/// How much is wished to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Budget {
+    /// Baselines that were taken longer ago and that nothing uses.
+    pub older: Option<Duration>,
+    /// As many of those that nothing uses, the oldest first, as it takes for all snapshots to take no more bytes.
+    pub keep_bytes: Option<u64>,
+}
+
+/// Why a baseline may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// A newer one of its site has taken its place.
+    Replaced,
+    /// It is older than was asked for.
+    Old,
+    /// All snapshots together take more than was asked for.
+    OverBudget,
+}
+
+impl Reason {
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Replaced => "a newer baseline has taken its place",
+            Self::Old => "nothing uses it, and it is older than --older",
+            Self::OverBudget => "nothing uses it, and snapshots take more than --keep-bytes",
+        }
+    }
+}
+
+/// Chooses what goes: positions in `snapshots`, the oldest first, each with the reason.
+pub fn choose(snapshots: &[Candidate], budget: Budget) -> Vec<(usize, Reason)> {
+    let mut by_age: Vec<usize> = (0..snapshots.len()).collect();
+    by_age.sort_by_key(|index| std::cmp::Reverse(snapshots[*index].age));
+    let newest: BTreeSet<usize> = snapshots
+        .iter()
+        .filter(|snapshot| !snapshot.is_named)
+        .map(|snapshot| &snapshot.site)
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .filter_map(|site| {
+            by_age.iter().rev().copied().find(|index| !snapshots[*index].is_named && snapshots[*index].site == *site)
+        })
+        .collect();
+    let is_free = |index: &usize| !snapshots[*index].is_named && !snapshots[*index].is_used;
+    let mut chosen: Vec<(usize, Reason)> = Vec::new();
+    for index in by_age.iter().copied().filter(is_free) {
+        if !newest.contains(&index) {
+            chosen.push((index, Reason::Replaced));
+        } else if budget.older.is_some_and(|older| snapshots[index].age > older) {
+            chosen.push((index, Reason::Old));
+        }
+    }
+    let Some(keep_bytes) = budget.keep_bytes else { return chosen };
+    let goes = |chosen: &[(usize, Reason)], index: usize| chosen.iter().any(|(gone, _)| *gone == index);
+    let kept = |index: &usize| !goes(&chosen, *index);
+    let mut rest =
+        (0..snapshots.len()).filter(kept).fold(0_u64, |sum, index| sum.saturating_add(snapshots[index].bytes));
+    for index in by_age.into_iter().filter(is_free) {
+        if rest > keep_bytes && !goes(&chosen, index) {
+            rest = rest.saturating_sub(snapshots[index].bytes);
+            chosen.push((index, Reason::OverBudget));
+        }
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn baseline(site: &str, days: u64, bytes: u64) -> Candidate {
+        Candidate {
+            site: ("mini".to_owned(), site.to_owned()),
+            is_named: false,
+            is_used: false,
+            age: Duration::from_secs(days * 86_400),
+            bytes,
+        }
+    }
+
+    #[test]
+    fn only_replaced_baselines_go_unless_more_is_wished() {
+        let snapshots = [
+            baseline("shop", 9, 10),
+            baseline("shop", 1, 10),
+            baseline("forum", 5, 10),
+            Candidate { is_used: true, ..baseline("forum", 30, 10) },
+            Candidate { is_named: true, ..baseline("forum", 40, 10) },
+        ];
+        assert_eq!(choose(&snapshots, Budget::default()), [(0, Reason::Replaced)]);
+        let older = Budget { older: Some(Duration::from_secs(3 * 86_400)), keep_bytes: None };
+        assert_eq!(choose(&snapshots, older), [(0, Reason::Replaced), (2, Reason::Old)]);
+        let budget = |keep_bytes| Budget { older: None, keep_bytes: Some(keep_bytes) };
+        assert_eq!(choose(&snapshots, budget(40)), [(0, Reason::Replaced)]);
+        assert_eq!(choose(&snapshots, budget(39)), [(0, Reason::Replaced), (2, Reason::OverBudget)]);
+        let all = [(0, Reason::Replaced), (2, Reason::OverBudget), (1, Reason::OverBudget)];
+        assert_eq!(choose(&snapshots, budget(0)), all);
+    }
+
+    #[test]
+    fn a_named_snapshot_replaces_no_baseline() {
+        let snapshots = [baseline("shop", 9, 10), Candidate { is_named: true, ..baseline("shop", 1, 10) }];
+        assert_eq!(choose(&snapshots, Budget::default()), []);
+    }
+
+    fn candidate() -> impl Strategy<Value = Candidate> {
+        (0..4_u8, any::<bool>(), any::<bool>(), 0..50_u64, 0..100_u64).prop_map(
+            |(site, is_named, is_used, days, bytes)| Candidate {
+                is_named,
+                is_used,
+                ..baseline(&site.to_string(), days, bytes)
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_named_or_used_never_goes_and_nothing_goes_twice(
+            snapshots in prop::collection::vec(candidate(), 0..20),
+            older in prop::option::of(0..50_u64),
+            keep_bytes in prop::option::of(0..1000_u64),
+        ) {
+            let older = older.map(|days| Duration::from_secs(days * 86_400));
+            let chosen = choose(&snapshots, Budget { older, keep_bytes });
+            let mut seen = BTreeSet::new();
+            for (index, _) in &chosen {
+                prop_assert!(!snapshots[*index].is_named && !snapshots[*index].is_used && seen.insert(*index));
+            }
+            let left = |index: &usize| !seen.contains(index);
+            let rest: u64 = (0..snapshots.len()).filter(left).map(|index| snapshots[index].bytes).sum();
+            let is_free = |index: usize| !snapshots[index].is_named && !snapshots[index].is_used;
+            let all_went = (0..snapshots.len()).filter(left).all(|index| !is_free(index));
+            prop_assert!(keep_bytes.is_none_or(|keep| rest <= keep) || all_went);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Making and mounting file systems in files, by the programs of xfsprogs and util-linux: what they do takes system calls
+//! that have no safe interface, and rules (of loop devices, of formats) that change with the kernel.
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::Command;
+
+use super::DiskError;
+
+/// Access times are not kept, for each would be a write; what is removed gives its room back to the file system beneath;
+/// thousands of small files at once go through the log in few large writes.
+const OPTIONS: &str = "noatime,discard,logbsize=256k";
+
+const XFSPROGS: &str = "install it: `apt install xfsprogs`";
+const UTIL_LINUX: &str = "install it: `apt install mount`";
+
+/// Makes an XFS that can clone. It keeps no second index of who owns each block, which every clone would have to update and
+/// nothing here reads.
+pub(super) fn make_file_system(file: &Path) -> Result<(), DiskError> {
+    run("mkfs.xfs", XFSPROGS, ["-q".as_ref(), "-m".as_ref(), "reflink=1,rmapbt=0".as_ref(), file.as_os_str()]).map(drop)
+}
+
+/// Mounts the file system in a file. A device that is there already is taken: while a container uses the file system it is in
+/// use although it is mounted nowhere, and by a second one it could not be mounted.
+pub(super) fn mount(file: &Path, at: &Path) -> Result<(), DiskError> {
+    for device in devices(file)?.lines() {
+        // It may be about to go.
+        if mount_device(device, at).is_ok() {
+            return Ok(());
+        }
+    }
+    mount_device(&attach(file)?, at)
+}
+
+fn mount_device(device: &str, at: &Path) -> Result<(), DiskError> {
+    let arguments = ["-t", "xfs", "-o", OPTIONS, device].map(OsStr::new);
+    let mounted = run("mount", UTIL_LINUX, [&arguments[..], &[at.as_os_str()]].concat());
+    // Released now, the device goes with its last mount, or at once where there is none.
+    let released = run("losetup", UTIL_LINUX, ["--detach", device].map(OsStr::new));
+    mounted.and(released).map(drop)
+}
+
+/// Unmounts what is mounted there last.
+pub(super) fn unmount(at: &Path) -> Result<(), DiskError> {
+    run("umount", UTIL_LINUX, [at.as_os_str()]).map(drop)
+}
+
+/// What is mounted there: a device, mostly.
+pub(super) fn source(at: &Path) -> Result<Option<String>, DiskError> {
+    let failed = |error: procfs::ProcError| DiskError::file("read the mounts for", at)(std::io::Error::other(error));
+    // Mounts are listed by their real paths. What is not there is not mounted.
+    let Ok(at) = at.canonicalize() else { return Ok(None) };
+    let mounts = procfs::process::Process::myself().and_then(|myself| myself.mountinfo()).map_err(failed)?;
+    // The last one covers those before.
+    let found = mounts.into_iter().filter(|mount| mount.mount_point == at).last();
+    Ok(found.map(|mount| mount.mount_source.unwrap_or_default()))
+}
+
+/// Whether a device is a loop device on that file.
+pub(super) fn is_file(device: &str, file: &Path) -> bool {
+    let Some(name) = device.strip_prefix("/dev/") else { return false };
+    let backing = std::fs::read_to_string(format!("/sys/block/{name}/loop/backing_file")).unwrap_or_default();
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    Path::new(backing.trim_end_matches('\n')) == file
+}
+
+/// A loop device on the file. Past the page cache where that is possible, so that nothing is in memory twice.
+fn attach(file: &Path) -> Result<String, DiskError> {
+    let find = ["--find".as_ref(), "--show".as_ref()];
+    let direct = run("losetup", UTIL_LINUX, [&find[..], &["--direct-io=on".as_ref(), file.as_os_str()]].concat());
+    let device = match direct {
+        Err(DiskError::Program { .. }) => run("losetup", UTIL_LINUX, [&find[..], &[file.as_os_str()]].concat()),
+        other => other,
+    };
+    device.map(|device| device.trim().to_owned())
+}
+
+/// The loop devices on the file, one on a line: of a file system that is in use still, or left by someone who was cut off.
+fn devices(file: &Path) -> Result<String, DiskError> {
+    let list = ["--noheadings", "--raw", "--output", "NAME", "--associated"].map(OsStr::new);
+    run("losetup", UTIL_LINUX, [&list[..], &[file.as_os_str()]].concat())
+}
+
+/// Runs a program to its end; returns what it printed.
+fn run<'a>(
+    program: &'static str,
+    cure: &'static str,
+    arguments: impl IntoIterator<Item = &'a OsStr>,
+) -> Result<String, DiskError> {
+    // Who calls may have a PATH without the administrator's programs.
+    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+    let output = Command::new(program).args(arguments).env("PATH", path).env("LC_ALL", "C").output();
+    let output = output.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => DiskError::NoProgram { program, cure },
+        _ => DiskError::Program { program, said: error.to_string() },
+    })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(DiskError::Program {
+            program,
+            said: if said.is_empty() { output.status.to_string() } else { said },
+        });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,188 @@
+//! `arenad storage`: a disk is made once, carries over what is there, and is mounted again by whoever opens the root.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use arenad::storage::disk::{self, Standing};
+use arenad::storage::{StateRoot, Tree};
+use serde_json::Value;
+
+use crate::disk::{Disk, instance, path, snapshot};
+use crate::look::{Of, assert_same, look};
+use crate::sample;
+
+/// A state directory on ext4, whose disk goes with it.
+struct Home {
+    beneath: Disk,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self { beneath: Disk::new("ext4", 3 << 30) }
+    }
+
+    fn state_dir(&self) -> PathBuf {
+        self.beneath.path().join("state")
+    }
+
+    fn stores(&self) -> PathBuf {
+        self.state_dir().join("stores")
+    }
+
+    fn storage(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_arenad"));
+        command.args(["--state-dir", path(&self.state_dir()), "storage"]).args(arguments);
+        command.env_remove("ARENAD_HOST").output().unwrap()
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        let output = self.storage(&[arguments, &["--json"]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// What a command that fails says, and its exit code.
+    fn refused(&self, arguments: &[&str]) -> (String, Option<i32>) {
+        let output = self.storage(arguments);
+        (String::from_utf8(output.stderr).unwrap(), output.status.code())
+    }
+
+    fn unmount(&self) {
+        crate::disk::run("umount", &[path(&self.stores())]);
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.stores()).output();
+    }
+}
+
+#[test]
+fn a_disk_is_made_mounted_again_after_a_start_and_removed() {
+    let home = Home::new();
+    let before = home.json(&["status"]);
+    assert_eq!((&before["clones"], &before["file_system"]), (&Value::Bool(false), &Value::from("ext4")), "{before}");
+    assert!(before["disk"].is_null() && before["exists"] == false, "{before}");
+    let made = home.json(&["init", "--size", "1g"]);
+    assert_eq!((&made["clones"], &made["file_system"]), (&Value::Bool(true), &Value::from("xfs")), "{made}");
+    assert_eq!((&made["disk"]["size_bytes"], &made["disk"]["is_mounted"]), (&Value::from(1 << 30), &Value::Bool(true)));
+    assert!(made["disk"]["taken_bytes"].as_u64().unwrap() < 100 << 20, "{made}");
+    let root = StateRoot::open_in(&home.state_dir()).unwrap();
+    assert!(root.clones());
+    fs::create_dir_all(root.folder(&snapshot("s1"))).unwrap();
+    // The host starts anew: the loop device is gone, the record stays.
+    home.unmount();
+    assert_released(&home.state_dir().join("stores.xfs"));
+    assert_eq!(home.json(&["status"])["disk"]["is_mounted"], false);
+    assert!(StateRoot::open_in(&home.state_dir()).unwrap().is_whole(&snapshot("s1")));
+    assert_eq!(StateRoot::open_in(&home.state_dir()).unwrap().trees().unwrap(), [snapshot("s1")]);
+    let (said, code) = home.refused(&["init"]);
+    assert!(
+        said.contains("there is one already") && said.contains("arenad storage status") && code == Some(1),
+        "{said}"
+    );
+    assert!(disk::remove(&home.state_dir()).unwrap() && !disk::remove(&home.state_dir()).unwrap());
+    assert_eq!(disk::standing(&home.state_dir()).unwrap(), Standing::None);
+    assert_eq!(fs::read_dir(home.state_dir()).unwrap().count(), 2, "the lock and an empty folder");
+}
+
+/// The loop device goes with the mount; the kernel takes a moment for it.
+fn assert_released(file: &Path) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let listed = Command::new("losetup").args(["--associated", path(file)]).output().unwrap();
+        if listed.stdout.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{}", String::from_utf8_lossy(&listed.stdout));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn snapshots_are_carried_over_and_instances_are_in_the_way() {
+    let home = Home::new();
+    let root = StateRoot::open_in(&home.state_dir()).unwrap();
+    let first = root.folder(&snapshot("s1"));
+    fs::create_dir_all(first.parent().unwrap()).unwrap();
+    sample::make(&first);
+    let original = look(&first, Of::All);
+    root.clone_tree(&snapshot("s1"), &Tree::snapshot("s2", "other").unwrap()).unwrap();
+    root.clone_tree(&snapshot("s1"), &instance(1)).unwrap();
+    let (said, code) = home.refused(&["init", "--size", "600m"]);
+    assert!(said.contains("a tree of mini/shopping/1 is in the state root") && code == Some(1), "{said}");
+    assert!(said.contains("`arenad down`"), "{said}");
+    root.discard(&instance(1)).unwrap();
+    let elsewhere = home.beneath.path().join("elsewhere.img");
+    let made = home.json(&["init", "--size", "600m", "--path", path(&elsewhere)]);
+    assert_eq!(made["disk"]["file"], path(&elsewhere));
+    let root = StateRoot::open_in(&home.state_dir()).unwrap();
+    assert_eq!(root.trees().unwrap(), [snapshot("s1"), Tree::snapshot("s2", "other").unwrap()]);
+    assert_same(&look(&root.folder(&snapshot("s1")), Of::All), &original);
+    assert!(!home.state_dir().join("stores.before").exists() && !home.state_dir().join("stores.new").exists());
+}
+
+#[test]
+fn what_cannot_be_made_is_refused_and_changes_nothing() {
+    let home = Home::new();
+    fs::create_dir(home.state_dir()).unwrap();
+    fs::write(home.state_dir().join("stores.xfs"), "someone's").unwrap();
+    let other = path(&home.state_dir().join("other.xfs")).to_owned();
+    let cases: [(&[&str], &str, i32); 5] = [
+        (&["init"], "there is a file of that name", 1),
+        (&["init", "--path", &other, "--size", "100m"], "the least is", 2),
+        (&["init", "--path", &other, "--size", "100g"], "are free there", 1),
+        (&["init", "--path", "/no/such/folder/disk", "--size", "1g"], "/no/such/folder", 1),
+        (&["init", "--size", "many"], "is not a size such as 20G", 2),
+    ];
+    for (arguments, says, expected) in cases {
+        let (said, code) = home.refused(arguments);
+        assert!(said.contains(says) && code == Some(expected), "{arguments:?} ended with {code:?}: {said}");
+    }
+    let lock = fs::File::create(home.state_dir().join("lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let (said, code) = home.refused(&["init", "--path", &other]);
+    assert!(said.contains("a daemon runs on it") && code == Some(4), "{said}");
+    assert_eq!(fs::read(home.state_dir().join("stores.xfs")).unwrap(), b"someone's");
+    assert!(!Path::new(&other).exists() && !home.state_dir().join("disk.json").exists());
+    assert_eq!(disk::standing(&home.state_dir()).unwrap(), Standing::None);
+}
+
+#[test]
+fn snapshots_that_do_not_fit_stay_where_they_are() {
+    let home = Home::new();
+    let root = StateRoot::open_in(&home.state_dir()).unwrap();
+    let folder = root.folder(&snapshot("s1"));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("large"), vec![3; 700 << 20]).unwrap();
+    let (said, code) = home.refused(&["init", "--size", "600m"]);
+    assert!(said.contains("carry the snapshots over") && said.contains("no room is left") && code == Some(1), "{said}");
+    assert_eq!(disk::standing(&home.state_dir()).unwrap(), Standing::None);
+    assert!(StateRoot::open_in(&home.state_dir()).unwrap().is_whole(&snapshot("s1")));
+    assert!(!home.state_dir().join("stores.xfs").exists() && !home.state_dir().join("stores.new").exists());
+    assert!(!home.state_dir().join("stores.xfs.partial").exists());
+}
+
+#[test]
+fn a_file_system_with_reflinks_needs_no_disk() {
+    let beneath = Disk::new("xfs", 3 << 30);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_arenad"));
+    let output =
+        command.args(["--state-dir", path(&beneath.path().join("state")), "storage", "init"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("share their blocks there without one") && output.status.code() == Some(1), "{said}");
+}
+
+#[test]
+fn a_disk_that_is_gone_is_an_error_and_not_an_empty_root() {
+    let home = Home::new();
+    home.json(&["init", "--size", "600m"]);
+    home.unmount();
+    fs::rename(home.state_dir().join("stores.xfs"), home.state_dir().join("moved")).unwrap();
+    let error = StateRoot::open_in(&home.state_dir()).unwrap_err();
+    assert!(error.to_string().contains("losetup"), "{error}");
+    assert_eq!(home.json(&["status"])["disk"]["taken_bytes"], Value::Null);
+}
