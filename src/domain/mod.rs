@@ -6,6 +6,7 @@ pub mod health;
 pub mod hex;
 pub mod ids;
 pub mod instance;
+pub mod locator;
 pub mod login;
 pub mod probe;
 pub mod reconcile;
