@@ -16,6 +16,7 @@ pub mod gateway;
 pub mod health_log;
 pub mod host;
 pub mod instance;
+pub mod locate;
 pub mod operations;
 pub mod reconcile;
 pub mod server;
@@ -52,6 +53,7 @@ use self::turns::Turns;
 use crate::domain::site::Secret;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
+use crate::locators::Locators;
 use crate::probes::{Prober, describe};
 
 /// How long the drivers and the API's requests get to come to their end.
@@ -128,8 +130,10 @@ impl Daemon {
         if interrupted > 0 {
             tracing::warn!(interrupted, "resets were cut off by the last daemon's end");
         }
+        let prober = Prober::new(settings.engine.clone()).map_err(StartError::Http)?;
         let shared = Arc::new(Shared {
-            prober: Prober::new(settings.engine.clone()).map_err(StartError::Http)?,
+            locators: Locators::new(settings.engine.clone(), prober.http().clone(), state_dir.locators()),
+            prober,
             gateway: Gateway::start(GatewaySettings::default()).map_err(StartError::Gateway)?,
             events: EventLog::new(store.clone()),
             health: HealthLog::new(store.clone()),
@@ -187,6 +191,7 @@ impl Daemon {
         if tokio::time::timeout(STOP_PATIENCE, self.shared.tasks.wait()).await.is_err() {
             tracing::warn!("some tasks did not come to their end in time");
         }
+        self.shared.locators.close().await;
         // The socket goes before the lock: who finds none knows that no daemon runs.
         if let Err(error) = std::fs::remove_file(self.shared.state_dir.socket()) {
             tracing::debug!(%error, "the socket was gone already");

@@ -14,6 +14,7 @@ use super::store::Store;
 use super::turns::Turns;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
+use crate::locators::Locators;
 use crate::probes::Prober;
 
 /// The folder that an installation keeps its files in.
@@ -51,6 +52,11 @@ impl StateDir {
         self.0.join("arenad.log")
     }
 
+    /// What locators keep while they run.
+    pub fn locators(&self) -> PathBuf {
+        self.0.join("locators")
+    }
+
     /// The archives of snapshots' volumes.
     pub fn volumes(&self) -> PathBuf {
         self.0.join("volumes")
@@ -71,6 +77,8 @@ pub struct Shared {
     pub gateway: Gateway,
     /// Looks at sites.
     pub prober: Prober,
+    /// Reads values of sites.
+    pub locators: Locators,
     /// Builds and pulls images, each once.
     pub images: Images,
     /// The installation's id.

@@ -259,6 +259,9 @@ fn database(database: &Database, password: &str) -> Json {
     let engine = match database.engine {
         DatabaseEngine::Mysql => "mysql",
         DatabaseEngine::Postgres => "postgres",
+        DatabaseEngine::Sqlite => {
+            return json!({ "engine": "sqlite", "service": database.service.as_str(), "path": database.database });
+        }
     };
     let mut found = json!({
         "engine": engine,

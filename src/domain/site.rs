@@ -174,11 +174,11 @@ pub struct Database {
     pub service: ServiceName,
     /// The port inside the container.
     pub port: u16,
-    /// The account.
+    /// The account; empty for SQLite, which has none.
     pub user: String,
     /// The account's password; empty when the server asks for none.
     pub password: Secret,
-    /// The database's name on the server.
+    /// The database's name on the server; of SQLite, the file's path in the container.
     pub database: String,
     /// How statements get there.
     pub access: DatabaseAccess,
@@ -203,6 +203,8 @@ pub enum DatabaseEngine {
     Mysql,
     /// PostgreSQL.
     Postgres,
+    /// SQLite: a file of the service's container, which locators read a copy of.
+    Sqlite,
 }
 
 /// When a site counts as ready: when all of its probes have passed in one round.

@@ -75,6 +75,8 @@ pub async fn run_statement(
             close(connection).await;
             Ok(value)
         }
+        // No definition has probes or steps on one.
+        DatabaseEngine::Sqlite => Err(SqlFailure::Server("a SQLite file is asked by locators alone".to_owned())),
     }
 }
 

@@ -1,0 +1,114 @@
+//! The evaluation of an expression: its value as bounded JSON, or what it threw.
+
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+use super::cdp::{Cdp, CdpError};
+use crate::domain::locator::Value;
+use crate::locators::json::{parsed, to_value};
+use crate::locators::{LocateError, SIZE_MAX};
+
+/// Turns the value into JSON in the page, so that a large one never leaves it. A function is called, a promise awaited;
+/// what JSON has no word for is `null`, numbers that are none are texts.
+const INTO_JSON: &str = "async function (limit) {
+    let value = this[0];
+    if (typeof value === 'function') value = value();
+    value = await value;
+    if (typeof value === 'number' && !Number.isFinite(value)) return 'n' + value;
+    if (typeof value === 'bigint') return 'b' + value;
+    if (value === undefined) return 'jnull';
+    const text = typeof value === 'string' ? 't' + value : 'j' + JSON.stringify(value);
+    return text.length > limit ? 'l' + text.length : text;
+}";
+
+/// Evaluates an expression in a session.
+///
+/// Errors: `Failed` with what it threw. Endless ones are ended by the browser after `limit` where it can.
+pub(super) async fn evaluate(
+    cdp: &Cdp,
+    session: Option<&str>,
+    expression: &str,
+    limit: Duration,
+) -> Result<Result<Value, LocateError>, CdpError> {
+    // In a list the value stays in the page, however large it is. The line break ends a comment at the expression's end.
+    let wrapped = json!({
+        "expression": format!("[{expression}\n]"),
+        "timeout": u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+        "userGesture": true,
+    });
+    let list = cdp.call(session, "Runtime.evaluate", wrapped).await?;
+    if let Some(thrown) = thrown(&list) {
+        return Ok(Err(thrown));
+    }
+    let Some(object) = list["result"]["objectId"].as_str() else {
+        return Ok(Err(LocateError::Failed("the expression has no value".to_owned())));
+    };
+    let call = json!({
+        "objectId": object,
+        "functionDeclaration": INTO_JSON,
+        "arguments": [{ "value": SIZE_MAX }],
+        "returnByValue": true,
+        "awaitPromise": true,
+    });
+    let answer = cdp.call(session, "Runtime.callFunctionOn", call).await?;
+    // The page may have gone on to another by now; then the list went with the old one.
+    let _ = cdp.call(session, "Runtime.releaseObject", json!({ "objectId": object })).await;
+    if let Some(thrown) = thrown(&answer) {
+        return Ok(Err(thrown));
+    }
+    let Some(text) = answer["result"]["value"].as_str() else {
+        return Ok(Err(LocateError::Failed("the value is not understood".to_owned())));
+    };
+    Ok(read(text))
+}
+
+fn read(text: &str) -> Result<Value, LocateError> {
+    let mut chars = text.chars();
+    let kind = chars.next();
+    let rest = chars.as_str();
+    match kind {
+        Some('t') => Ok(Value::Text(rest.to_owned())),
+        Some('j') => Ok(match serde_json::from_str(rest) {
+            Ok(json @ (Json::Array(_) | Json::Object(_))) => Value::Json(json.to_string()),
+            Ok(json) => to_value(json),
+            Err(_) => parsed(rest.to_owned()),
+        }),
+        Some('n') => Ok(Value::Float(match rest {
+            "Infinity" => f64::INFINITY,
+            "-Infinity" => f64::NEG_INFINITY,
+            _ => f64::NAN,
+        })),
+        Some('b') => Ok(rest.parse().map_or_else(|_| Value::Decimal(rest.to_owned()), Value::Integer)),
+        _ => Err(LocateError::too_many_bytes(format!("the expression's value has {rest} characters"))),
+    }
+}
+
+/// What an evaluation threw.
+fn thrown(answer: &Json) -> Option<LocateError> {
+    let details = answer.get("exceptionDetails")?;
+    let said = details["exception"]["description"].as_str().or_else(|| details["exception"]["value"].as_str());
+    let said = said.or_else(|| details["text"].as_str()).unwrap_or("something");
+    let first = said.lines().next().unwrap_or_default().chars().take(300).collect::<String>();
+    if details["exception"].is_null() && said.contains("terminated") {
+        return Some(LocateError::TimedOut { limit: Duration::ZERO });
+    }
+    Some(LocateError::Failed(format!("the expression throws: {first}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_page_answers_is_typed() {
+        assert_eq!(read("tjnull"), Ok(Value::Text("jnull".to_owned())));
+        assert_eq!(read("jnull"), Ok(Value::Null));
+        assert_eq!(read("j12"), Ok(Value::Integer(12)));
+        assert_eq!(read("j{\"a\":1}"), Ok(Value::Json("{\"a\":1}".to_owned())));
+        assert_eq!(read("nInfinity"), Ok(Value::Float(f64::INFINITY)));
+        assert_eq!(read("b12345678901234567890"), Ok(Value::Integer(12_345_678_901_234_567_890)));
+        assert!(matches!(read("l99999999"), Err(LocateError::TooLarge { .. })));
+        assert!(read("").is_err());
+    }
+}
