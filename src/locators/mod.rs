@@ -44,6 +44,9 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an expression may take, the page's load included.
 const JS_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long the kinds get to clean up behind what took too long.
+const SLACK: Duration = Duration::from_secs(8);
+
 /// The most that a locator reads, in bytes.
 pub const SIZE_MAX: usize = 4 << 20;
 
@@ -124,7 +127,7 @@ impl Locators {
             }
         };
         // The kinds stop by themselves, and know better what took so long; this is for whatever they overlook.
-        let found = tokio::time::timeout(limit + Duration::from_millis(500), work).await;
+        let found = tokio::time::timeout(limit + SLACK, work).await;
         let found = found.unwrap_or(Err(LocateError::TimedOut { limit }))?;
         let evidence = Evidence {
             ran: found.ran,

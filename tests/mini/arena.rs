@@ -1,8 +1,10 @@
 //! A mini environment of the test's own: a copy of the definition with free ports, a state directory, the binary.
 
+#![allow(dead_code, reason = "each test target takes what it needs")]
+
 use std::collections::BTreeSet;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
 
@@ -103,6 +105,29 @@ impl Arena {
             .expect("docker runs");
         assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Where the daemon keeps its files.
+    pub fn state_dir(&self) -> PathBuf {
+        self.state.path().join("state")
+    }
+
+    /// Runs a shell script in the site's only container as its administrator.
+    pub fn exec_as_root(&self, site: &str, script: &str) {
+        let output = Command::new("docker").args(["exec", "-u", "0", &self.container(site), "sh", "-c", script]).output();
+        let output = output.expect("docker runs");
+        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Kills the site's only container, as a crash would.
+    pub fn kill(&self, site: &str) {
+        let output = Command::new("docker").args(["kill", &self.container(site)]).output().expect("docker runs");
+        assert!(output.status.success(), "kill {site}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    fn container(&self, site: &str) -> String {
+        let containers = Self::site(&self.status, site)["containers"].as_array().expect("containers").clone();
+        containers[0]["id"].as_str().expect("a container").to_owned()
     }
 
     /// Runs a statement behind the site's back.

@@ -99,6 +99,22 @@ impl Cdp {
         answer.await.map_err(|_| CdpError::Gone)?
     }
 
+    /// Sends a command to the browser whose answer does not matter.
+    pub(super) fn tell(&self, method: &'static str, params: Json) {
+        self.send(method, None, params);
+    }
+
+    /// The same to the session of a page.
+    pub(super) fn tell_session(&self, session: &str, method: &'static str, params: Json) {
+        self.send(method, Some(session.to_owned()), params);
+    }
+
+    fn send(&self, method: &'static str, session: Option<String>, params: Json) {
+        let (reply, _) = oneshot::channel();
+        // A browser that has gone needs to be told nothing.
+        let _ = self.orders.send(Order::Call { method, session, params, reply });
+    }
+
     /// The events of a session, from now on.
     pub(super) fn listen(&self, session: &str) -> Events {
         let (sender, inbox) = mpsc::unbounded_channel();

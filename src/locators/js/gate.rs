@@ -5,7 +5,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -26,25 +26,31 @@ pub(super) struct Gate {
 
 struct State {
     client: reqwest::Client,
-    place: Place,
-    headers: HeaderMap,
+    /// Where it leads, and the headers that every request gets; nowhere until somebody says.
+    way: OnceLock<(Place, HeaderMap)>,
     /// Why the site could not be reached, if it could not.
     fault: Mutex<Option<String>>,
 }
 
 impl Gate {
-    /// Opens it. The session's headers are put on every request.
-    pub(super) async fn open(client: reqwest::Client, place: Place, session: Option<&Session>) -> std::io::Result<Self> {
+    /// Opens it; it leads nowhere yet.
+    pub(super) async fn open(client: reqwest::Client) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
+        let state = Arc::new(State { client, way: OnceLock::new(), fault: Mutex::default() });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(accept(listener, state.clone()));
+        Ok(Self { address, state, _tasks: tasks })
+    }
+
+    /// Says where it leads, once for all. The session's headers are put on every request.
+    pub(super) fn lead(&self, place: Place, session: Option<&Session>) {
         let pairs = session.iter().flat_map(|session| &session.headers);
         let headers = pairs.filter_map(|(name, value)| {
             Some((name.parse::<header::HeaderName>().ok()?, HeaderValue::from_str(value.expose()).ok()?))
         });
-        let state = Arc::new(State { client, place, headers: headers.collect(), fault: Mutex::default() });
-        let mut tasks = JoinSet::new();
-        tasks.spawn(accept(listener, state.clone()));
-        Ok(Self { address, state, _tasks: tasks })
+        // A page is opened once.
+        let _ = self.state.way.set((place, headers.collect()));
     }
 
     /// Where it listens.
@@ -78,20 +84,23 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
 
 async fn pass(state: Arc<State>, request: Request<Incoming>) -> Result<Response<reqwest::Body>, Infallible> {
     let uri = request.uri();
-    let is_ours = uri.scheme_str() == Some("http")
-        && uri.host() == Some(state.place.host.as_str())
-        && uri.port_u16().unwrap_or(80) == state.place.port;
-    if request.method() == Method::CONNECT || !is_ours {
+    let leads_there = |place: &Place| {
+        uri.scheme_str() == Some("http")
+            && uri.host() == Some(place.host.as_str())
+            && uri.port_u16().unwrap_or(80) == place.port
+    };
+    let way = state.way.get().filter(|(place, _)| request.method() != Method::CONNECT && leads_there(place));
+    let Some((place, added)) = way else {
         return Ok(refusal(StatusCode::FORBIDDEN, "this address is not the site's"));
-    }
-    let target = format!("http://{}{}", state.place.entry, uri.path_and_query().map_or("/", |path| path.as_str()));
+    };
+    let target = format!("http://{}{}", place.entry, uri.path_and_query().map_or("/", |path| path.as_str()));
     let (head, body) = request.into_parts();
     let mut headers = head.headers;
     for name in [header::CONNECTION, header::PROXY_AUTHORIZATION, header::TRANSFER_ENCODING, header::UPGRADE] {
         headers.remove(name);
     }
     headers.remove("proxy-connection");
-    headers.extend(state.headers.clone());
+    headers.extend(added.clone());
     let has_body = !matches!(head.method, Method::GET | Method::HEAD);
     let mut sent = state.client.request(head.method, target).headers(headers);
     if has_body {

@@ -40,7 +40,7 @@ pub(super) async fn look(
         let cdp = Cdp::connect(&address).await.map_err(unreachable)?;
         if pages.len() > 1 {
             let shown = evaluate(&cdp, None, "document.visibilityState === 'visible'", limit).await.map_err(gone)?;
-            if shown != Ok(Value::Bool(true)) {
+            if shown.is_ok_and(|shown| shown.value != Value::Bool(true)) {
                 continue;
             }
         }
@@ -48,13 +48,13 @@ pub(super) async fn look(
             // Their errors do not count.
             let _ = evaluate(&cdp, None, expression, limit).await.map_err(gone)?;
         }
-        let value = evaluate(&cdp, None, &locator.expression, limit).await.map_err(gone)?;
-        let value = value.map_err(|error| match error {
+        let seen = evaluate(&cdp, None, &locator.expression, limit).await.map_err(gone)?;
+        let seen = seen.map_err(|error| match error {
             LocateError::TimedOut { .. } => LocateError::TimedOut { limit },
             other => other,
         })?;
         let ran = format!("{} @ {}", locator.expression, page.url);
-        return Ok(Found { value, ran, notes: vec![("url", page.url.clone())] });
+        return Ok(Found { value: seen.value, ran, notes: vec![("url", seen.url)] });
     }
     Err(LocateError::Unavailable(format!("the agent's browser at {address} shows no page")))
 }

@@ -17,7 +17,7 @@ mod page;
 mod script;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -26,13 +26,16 @@ use tokio::time::Instant;
 
 use self::cdp::{Cdp, CdpError};
 use self::launch::Process;
-use self::page::PageFault;
+use self::page::{Page, PageFault};
 use super::{Found, LocateError, Scene};
 use crate::accounts::Session;
-use crate::domain::locator::{JsLocator, JsPage, Value};
+use crate::domain::locator::{JsLocator, JsPage};
 
 /// How long a browser that nobody uses stays.
 const IDLE: Duration = Duration::from_secs(300);
+
+/// How long a page whose time is over gets to be closed.
+const STOP_PATIENCE: Duration = Duration::from_secs(6);
 
 /// The browser, running or not.
 pub struct Browser {
@@ -46,7 +49,25 @@ pub struct Browser {
 #[derive(Clone)]
 struct Running {
     cdp: Cdp,
+    /// The page that the next one who asks gets.
+    spare: Arc<std::sync::Mutex<Option<Page>>>,
     _process: Arc<Process>,
+}
+
+impl Running {
+    fn take_spare(&self) -> Option<Page> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Prepares a page for the next one who asks, after this one has its answer.
+    fn prepare_spare(&self, client: reqwest::Client) {
+        let running = self.clone();
+        tokio::spawn(async move {
+            if let Ok(page) = Page::prepare(&running.cdp, &client).await {
+                *running.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(page);
+            }
+        });
+    }
 }
 
 impl Browser {
@@ -77,17 +98,34 @@ impl Browser {
                 scene.page.clone().unwrap_or_else(|| if public.is_empty() { "/".to_owned() } else { public.clone() })
             }
         };
-        // A browser that dies under a page is started again once; a second death is the page's doing.
+        // A browser that dies under a page is started again once; a second death is the page's doing. A spare page may
+        // have died in its sleep, which says nothing of the browser.
         let mut has_died = false;
         loop {
             let running = match tokio::time::timeout_at(deadline, self.running()).await {
                 Ok(running) => running?,
                 Err(_) => return Err(LocateError::Unavailable("the browser does not start in time".to_owned())),
             };
-            let page = page::look(&running.cdp, &self.http, scene, &path, locator, session, deadline).await;
+            let spare = running.take_spare();
+            let was_spare = spare.is_some();
+            let seen = async {
+                let page = match spare {
+                    Some(page) => page,
+                    None => Page::prepare(&running.cdp, &self.http).await?,
+                };
+                page.look(scene, &path, locator, session, deadline).await
+            };
+            let seen = tokio::time::timeout_at(deadline + STOP_PATIENCE, seen).await.unwrap_or(Err(PageFault::Stuck));
             self.end_when_idle();
-            match page {
-                Ok((value, notes)) => return Ok(found(scene, &path, locator, value, notes)),
+            if !running.cdp.is_gone() {
+                running.prepare_spare(self.http.clone());
+            }
+            match seen {
+                Ok(seen) => {
+                    let ran = format!("{} @ http://{}:{}{path}", locator.expression, scene.place.host, scene.place.port);
+                    return Ok(Found { value: seen.value, ran, notes: vec![("url", seen.url)] });
+                }
+                Err(PageFault::Cdp(CdpError::Refused { .. })) if was_spare => {}
                 Err(PageFault::Locate(LocateError::TimedOut { .. })) => return Err(LocateError::TimedOut { limit }),
                 Err(PageFault::Locate(error)) => return Err(error),
                 Err(PageFault::Stuck) => {
@@ -116,7 +154,7 @@ impl Browser {
         let process = launch::start(&self.folder).await.map_err(LocateError::Unavailable)?;
         let cdp = Cdp::connect(process.address()).await;
         let cdp = cdp.map_err(|error| LocateError::Unavailable(format!("connect to the browser: {error}")))?;
-        let fresh = Running { cdp, _process: Arc::new(process) };
+        let fresh = Running { cdp, spare: Arc::default(), _process: Arc::new(process) };
         *running = Some(fresh.clone());
         Ok(fresh)
     }
@@ -143,9 +181,4 @@ impl Browser {
     pub async fn close(&self) {
         *self.running.lock().await = None;
     }
-}
-
-fn found(scene: &Scene<'_>, path: &str, locator: &JsLocator, value: Value, notes: Vec<(&'static str, String)>) -> Found {
-    let ran = format!("{} @ http://{}:{}{path}", locator.expression, scene.place.host, scene.place.port);
-    Found { value, ran, notes }
 }

@@ -15,12 +15,19 @@ const INTO_JSON: &str = "async function (limit) {
     let value = this[0];
     if (typeof value === 'function') value = value();
     value = await value;
-    if (typeof value === 'number' && !Number.isFinite(value)) return 'n' + value;
-    if (typeof value === 'bigint') return 'b' + value;
-    if (value === undefined) return 'jnull';
+    if (typeof value === 'number' && !Number.isFinite(value)) return ['n' + value, location.href];
+    if (typeof value === 'bigint') return ['b' + value, location.href];
+    if (value === undefined) return ['jnull', location.href];
     const text = typeof value === 'string' ? 't' + value : 'j' + JSON.stringify(value);
-    return text.length > limit ? 'l' + text.length : text;
+    return [text.length > limit ? 'l' + text.length : text, location.href];
 }";
+
+/// A value, and the address of the page that it is from.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Evaluated {
+    pub value: Value,
+    pub url: String,
+}
 
 /// Evaluates an expression in a session.
 ///
@@ -30,7 +37,7 @@ pub(super) async fn evaluate(
     session: Option<&str>,
     expression: &str,
     limit: Duration,
-) -> Result<Result<Value, LocateError>, CdpError> {
+) -> Result<Result<Evaluated, LocateError>, CdpError> {
     // In a list the value stays in the page, however large it is. The line break ends a comment at the expression's end.
     let wrapped = json!({
         "expression": format!("[{expression}\n]"),
@@ -52,15 +59,20 @@ pub(super) async fn evaluate(
         "awaitPromise": true,
     });
     let answer = cdp.call(session, "Runtime.callFunctionOn", call).await?;
-    // The page may have gone on to another by now; then the list went with the old one.
-    let _ = cdp.call(session, "Runtime.releaseObject", json!({ "objectId": object })).await;
+    let release = json!({ "objectId": object });
+    match session {
+        // The agent's page stays, and would keep the list.
+        None => drop(cdp.call(None, "Runtime.releaseObject", release).await),
+        Some(_) => {}
+    }
     if let Some(thrown) = thrown(&answer) {
         return Ok(Err(thrown));
     }
-    let Some(text) = answer["result"]["value"].as_str() else {
+    let answer = &answer["result"]["value"];
+    let (Some(text), Some(url)) = (answer[0].as_str(), answer[1].as_str()) else {
         return Ok(Err(LocateError::Failed("the value is not understood".to_owned())));
     };
-    Ok(read(text))
+    Ok(read(text).map(|value| Evaluated { value, url: url.to_owned() }))
 }
 
 fn read(text: &str) -> Result<Value, LocateError> {

@@ -42,12 +42,19 @@ pub(super) async fn run(
     let pieces = guard(dialect, &locator.statement, &locator.arguments)
         .map_err(|(column, reason)| LocateError::Refused(format!("{reason} (column {column} of the statement)")))?;
     let query = Query { pieces, arguments: &locator.arguments, limit };
-    let rows = match (&database.access, database.engine) {
-        (DatabaseAccess::Client { program }, _) => client::query(engine, scene, database, program, &query).await?,
-        (DatabaseAccess::Tcp, DatabaseEngine::Mysql) => mysql::query(scene, database, &query).await?,
-        (DatabaseAccess::Tcp, DatabaseEngine::Postgres) => postgres::query(scene, database, &query).await?,
-        (DatabaseAccess::Tcp, DatabaseEngine::Sqlite) => sqlite::query(engine, confined, scene, database, &query).await?,
+    let asked = async {
+        match (&database.access, database.engine) {
+            (DatabaseAccess::Client { program }, _) => client::query(engine, scene, database, program, &query).await,
+            (DatabaseAccess::Tcp, DatabaseEngine::Mysql) => mysql::query(scene, database, &query).await,
+            (DatabaseAccess::Tcp, DatabaseEngine::Postgres) => postgres::query(scene, database, &query).await,
+            (DatabaseAccess::Tcp, DatabaseEngine::Sqlite) => {
+                sqlite::query(engine, confined, scene, database, &query).await
+            }
+        }
     };
+    // The servers keep the time; this is for those that do not answer at all.
+    let patience = limit + Duration::from_millis(500);
+    let rows = tokio::time::timeout(patience, asked).await.unwrap_or(Err(LocateError::TimedOut { limit }))?;
     let notes = vec![("rows", rows.rows.len().to_string())];
     let value = if locator.as_rows { Value::Rows(rows) } else { rows.value() };
     Ok(Found { value, ran: locator.statement.clone(), notes })

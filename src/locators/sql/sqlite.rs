@@ -72,12 +72,10 @@ async fn at_rest(engine: &dyn Engine, scene: &Scene<'_>, database: &Database) ->
 
 async fn look(engine: &dyn Engine, scene: &Scene<'_>, database: &Database) -> Result<Copy, LocateError> {
     let (service, container) = scene.container(Some(database.service.as_str()))?;
-    let mut copy = Copy::default();
-    for (place, suffix) in copy.iter_mut().zip(COMPANIONS) {
-        let path = format!("{}{suffix}", database.database);
-        *place = file::read(engine, service, container, &path, DATABASE_MAX).await?;
-    }
-    Ok(copy)
+    let paths = COMPANIONS.map(|suffix| format!("{}{suffix}", database.database));
+    let read = |path| file::read(engine, service, container, path, DATABASE_MAX);
+    let (log, journal, file) = tokio::try_join!(read(&paths[0]), read(&paths[1]), read(&paths[2]))?;
+    Ok([log, journal, file])
 }
 
 /// Asks a copy; runs in the confined process.
