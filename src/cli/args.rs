@@ -372,7 +372,8 @@ const LOCATORS: &str = "Locators:
   http: GET /path as ACCOUNT | jsonpath: $.x   or jq: .x, css: h1, header: Location, status, body
   js: document.title @ /path as ACCOUNT        options: wait='#id'; or @ live, with --cdp
   exec: SERVICE: command …                     no shell
-  file: SERVICE: /path";
+  file: SERVICE: /path
+  helper: NAME('text', …)                      what the environment file calls so";
 
 fn argument(text: &str) -> Result<(String, String), String> {
     let is_name = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');

@@ -8,6 +8,7 @@
 //! [`Daemon::start`] is the build order, [`Daemon::stop`] the shutdown order. A daemon that stops leaves the containers
 //! running; the next one takes them up again. `arenad down` is what removes them.
 
+pub mod answers;
 pub mod api;
 pub mod baseline;
 pub mod environments;
@@ -26,6 +27,7 @@ pub mod stranded;
 pub mod tasks;
 pub mod turns;
 
+use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -40,6 +42,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::answers::Witness;
 use self::api::Api;
 use self::environments::Environments;
 use self::events::EventLog;
@@ -53,6 +56,7 @@ use self::turns::Turns;
 use crate::domain::site::Secret;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
+use crate::evaluators::question::{Answer, Question};
 use crate::locators::Locators;
 use crate::probes::{Prober, describe};
 
@@ -114,6 +118,7 @@ pub enum StartError {
 /// A running daemon.
 pub struct Daemon {
     shared: Arc<Shared>,
+    environments: Arc<Environments>,
     stop: CancellationToken,
     /// Held until the process ends; the kernel gives it back even after a `kill -9`.
     _lock: File,
@@ -175,7 +180,24 @@ impl Daemon {
         }
         let message = format!("arenad {} has started (pid {})", env!("CARGO_PKG_VERSION"), std::process::id());
         shared.events.note("daemon.started", None, &message).await;
-        Ok(Self { shared, stop, _lock: lock })
+        Ok(Self { shared, environments, stop, _lock: lock })
+    }
+
+    /// Finds the answer to an evaluator's question on the sites of an environment. `cdp` is the address of the agent's
+    /// browser, `accounts` says as whom each site is looked at.
+    pub async fn answer(
+        &self,
+        environment: &str,
+        question: &Question,
+        cdp: Option<&str>,
+        accounts: &BTreeMap<String, String>,
+    ) -> Answer {
+        let handles = match self.environments.choose(environment, &[]) {
+            Ok(handles) => handles,
+            Err(error) => return Answer::Unavailable(describe(&error)),
+        };
+        let host = self.environments.host(environment).unwrap_or_default();
+        Witness { shared: &self.shared, handles: &handles, host: &host, cdp, accounts }.answer(question).await
     }
 
     /// Resolves when a client has asked the daemon to stop.

@@ -3,6 +3,7 @@
 
 pub mod archive;
 pub mod health;
+pub mod helper;
 pub mod hex;
 pub mod ids;
 pub mod instance;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::archive::{DataSource, ImageSource};
 use super::health::HealthSpec;
+use super::helper::Helper;
 use super::ids::{EnvironmentName, ServiceName, SiteName};
 use super::login::Login;
 use super::probe::Probe;
@@ -70,6 +71,8 @@ pub struct Site {
     pub accounts: Vec<Account>,
     /// The databases by their key, for SQL steps and probes.
     pub databases: BTreeMap<String, Database>,
+    /// What the names that tasks call mean here.
+    pub helpers: Vec<Helper>,
     /// When the site counts as ready.
     pub readiness: Readiness,
     /// How the baseline is made from the images.

@@ -14,6 +14,9 @@ pub enum LocateError {
     /// It ran, and the site's server, the page's script or the selection said no.
     #[error("run the locator: {0}")]
     Failed(String),
+    /// The expression threw something.
+    #[error("run the locator: the expression throws: {0}")]
+    Threw(String),
     /// The site, or what looks at it, could not be reached. Says nothing about the site's state.
     #[error("reach the site: {0}")]
     Unavailable(String),
@@ -38,7 +41,7 @@ impl LocateError {
     pub fn is_environment_fault(&self) -> bool {
         match self {
             Self::Unavailable(_) | Self::TimedOut { .. } => true,
-            Self::Refused(_) | Self::Unknown(_) | Self::Failed(_) | Self::TooLarge { .. } => false,
+            Self::Refused(_) | Self::Unknown(_) | Self::Failed(_) | Self::Threw(_) | Self::TooLarge { .. } => false,
         }
     }
 

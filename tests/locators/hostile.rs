@@ -26,7 +26,7 @@ const MARIADB: [&str; 18] = [
     "WITH x AS (SELECT 1) UPDATE order_order SET number = 'harm'",
     "LOAD DATA INFILE '/etc/passwd' INTO TABLE order_order",
     "SELECT * FROM order_order FOR UPDATE",
-    "SELECT a.* FROM order_order a, order_order b, order_order c, order_order d, order_order e WHERE a.number = 'x' OR b.number = 'x'",
+    "SELECT a.* FROM order_order a, order_order b, order_order c, order_order d, order_order e WHERE a.id * b.id * c.id * d.id * e.id < 0",
 ];
 
 const POSTGRES: [&str; 20] = [

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::helpers::RawHelper;
 use super::images::{RawData, RawImage};
 use super::login::RawLogin;
 use super::steps::{RawExec, RawProbe, RawStep, RawWarm};
@@ -99,6 +100,8 @@ pub(crate) struct RawSite {
     pub(crate) accounts: Option<Entries<Part<RawAccount>>>,
     /// The databases that steps and probes may query, by a name such as `shop`.
     pub(crate) databases: Option<Entries<Part<RawDatabase>>>,
+    /// What the names that a benchmark's tasks call mean on this site, by the name.
+    pub(crate) helpers: Option<Entries<Part<RawHelper>>>,
     /// When the site counts as ready.
     #[schemars(required)]
     pub(crate) ready: Option<RawReady>,

@@ -4,6 +4,7 @@ mod databases;
 mod environment;
 mod graph;
 mod health;
+mod helpers;
 mod images;
 mod limits;
 mod login;

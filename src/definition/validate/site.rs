@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Context;
 use super::databases::database;
 use super::graph::start_order;
+use super::helpers::helpers;
 use super::login::accounts;
 use super::probes::readiness;
 use super::site_context::{Services, SiteContext};
@@ -56,6 +57,7 @@ pub(super) fn site<'a>(
     let health = health(&site, scope.key("health"), raw.health.as_ref(), ready_probes);
     let accounts = accounts(&site, scope.key("accounts"), raw.accounts.as_ref());
     let baseline = raw.baseline.as_ref().map(|raw| baseline(&site, scope.key("baseline"), raw)).unwrap_or_default();
+    let helpers = helpers(&site, scope.key("helpers"), raw);
     let title = raw.title.clone().unwrap_or_else(|| name.to_string());
     filled(scope.key("title"), &title, "the title");
     one_line(scope.key("title"), &title, "the title");
@@ -70,6 +72,7 @@ pub(super) fn site<'a>(
         egress: raw.egress.unwrap_or(false),
         accounts,
         databases,
+        helpers,
         readiness: readiness?,
         baseline,
         reset: reset(scope.key("reset"), raw.reset.as_ref()),

@@ -29,10 +29,33 @@ pub(super) struct Evaluated {
     pub url: String,
 }
 
+/// How often an expression is evaluated anew when its page goes on to another meanwhile.
+const NAVIGATIONS_MAX: usize = 5;
+
 /// Evaluates an expression in a session.
 ///
-/// Errors: `Failed` with what it threw. Endless ones are ended by the browser after `limit` where it can.
+/// Errors: `Threw` with what it threw. Endless ones are ended by the browser after `limit` where it can.
 pub(super) async fn evaluate(
+    cdp: &Cdp,
+    session: Option<&str>,
+    expression: &str,
+    limit: Duration,
+) -> Result<Result<Evaluated, LocateError>, CdpError> {
+    for _ in 0..NAVIGATIONS_MAX {
+        match once(cdp, session, expression, limit).await {
+            Err(CdpError::Refused { message, .. }) if is_navigation(&message) => {}
+            answer => return answer,
+        }
+    }
+    once(cdp, session, expression, limit).await
+}
+
+/// Whether the browser says that the page that a value was to come from is no longer there.
+fn is_navigation(message: &str) -> bool {
+    ["context", "navigated", "Could not find object"].iter().any(|part| message.contains(part))
+}
+
+async fn once(
     cdp: &Cdp,
     session: Option<&str>,
     expression: &str,
@@ -105,7 +128,7 @@ fn thrown(answer: &Json) -> Option<LocateError> {
     if details["exception"].is_null() && said.contains("terminated") {
         return Some(LocateError::TimedOut { limit: Duration::ZERO });
     }
-    Some(LocateError::Failed(format!("the expression throws: {first}")))
+    Some(LocateError::Threw(first))
 }
 
 #[cfg(test)]

@@ -84,7 +84,9 @@ pub(in crate::locators) async fn ask(path: &Path, statement: String, arguments: 
         .filename(path)
         .create_if_missing(false)
         .pragma("trusted_schema", "off")
-        .pragma("query_only", "on");
+        .pragma("query_only", "on")
+        // Files of its own would be more than the process may write.
+        .pragma("temp_store", "memory");
     let refused = |error: sqlx::Error| LocateError::Failed(format!("SQLite says: {error}"));
     let mut connection = options.connect().await.map_err(refused)?;
     // AssertSqlSafe: the statement has passed the guard, and its arguments are bound.
