@@ -1,9 +1,10 @@
 //! Locators on the mini environment: what they find, what they refuse, and what happens when the site or the browser goes
 //! away under them. Real databases, real pages, a real browser, the real binary.
 
-mod hostile;
 #[path = "../mini/arena.rs"]
 mod arena;
+mod helpers;
+mod hostile;
 mod pages;
 mod statements;
 
@@ -76,11 +77,13 @@ async fn pages_are_read_and_do_no_harm() {
     pages::requests_take_what_they_ask_for(&arena);
     pages::files_and_commands_are_read(&arena);
     pages::expressions_see_what_the_account_sees(&arena);
+    helpers::helpers_find_what_tasks_ask_for(&arena);
     hostile::requests_and_expressions_do_no_harm(&arena).await;
     pages::the_browser_comes_back_and_leaves_nothing(&arena);
     pages::the_agents_page_is_looked_at_and_left_alone(&arena).await;
     pages::two_hundred_looks_leave_no_more_than_ten(&arena);
     pages::a_site_that_dies_in_the_middle_is_unavailable(&arena);
+    helpers::evaluators_get_their_answers(&arena).await;
 }
 
 /// What an error has to say so that nobody takes it for the site's state.

@@ -125,8 +125,22 @@ impl Arena {
         assert!(output.status.success(), "kill {site}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
+    /// Ends the daemon and waits until it has; the sites go on.
+    pub fn stop_daemon(&self) {
+        let socket = self.state_dir().join("arenad.sock");
+        let asked = Command::new("curl")
+            .args(["-sf", "-X", "POST", "http://arenad/v1/shutdown", "--unix-socket"])
+            .arg(&socket)
+            .status();
+        assert!(asked.is_ok_and(|status| status.success()), "the daemon is asked to stop");
+        while socket.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
     fn container(&self, site: &str) -> String {
-        let containers = Self::site(&self.status, site)["containers"].as_array().expect("containers").clone();
+        let status = serde_json::from_slice(&self.arenad(&["status", "--json"]).stdout).expect("JSON");
+        let containers = Self::site(&status, site)["containers"].as_array().expect("containers").clone();
         containers[0]["id"].as_str().expect("a container").to_owned()
     }
 
