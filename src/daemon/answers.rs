@@ -81,7 +81,8 @@ impl Witness<'_> {
             Some(url) => self.place(url).map(|(handle, path)| (handle, JsPage::Path(path)))?,
         };
         let account = if page == JsPage::Live { None } else { self.account(handle) };
-        let js = JsLocator { expression: expression.to_owned(), page, account, wait_for: None, prepare: prepare.to_vec() };
+        let js =
+            JsLocator { expression: expression.to_owned(), page, account, wait_for: None, prepare: prepare.to_vec() };
         self.run(handle, &Locator { kind: LocatorKind::Js(js), timeout: None }, None).await
     }
 
@@ -98,11 +99,10 @@ impl Witness<'_> {
         // The site of the page comes first: two sites may have a helper of one name.
         let first = own.as_ref().map(|(handle, _)| *handle);
         let known = first.into_iter().chain(self.handles).find_map(|handle| Some((handle, named(handle, &call.name)?)));
-        let (handle, helper) =
-            known.ok_or_else(|| Doubt::Unsupported(format!("no site of the environment has a helper `{}`", call.name)))?;
+        let (handle, helper) = known
+            .ok_or_else(|| Doubt::Unsupported(format!("no site of the environment has a helper `{}`", call.name)))?;
         let call = HelperCall { name: call.name.clone(), arguments: call.arguments.clone() };
-        let arguments =
-            helper.arguments(&call.arguments).map_err(|error| Doubt::Unsupported(error.to_string()))?;
+        let arguments = helper.arguments(&call.arguments).map_err(|error| Doubt::Unsupported(error.to_string()))?;
         let mut locator = helper.locator.clone().with(&arguments);
         let mut path = None;
         if let LocatorKind::Js(js) = &mut locator.kind
@@ -133,7 +133,8 @@ impl Witness<'_> {
         let is_there = |handle: &&InstanceHandle| {
             parsed.scheme() == "http" && parsed.port_or_known_default() == Some(handle.site.public.port)
         };
-        let handle = self.handles.iter().find(is_there).filter(|_| parsed.host_str() == Some(self.host)).ok_or_else(wrong)?;
+        let handle =
+            self.handles.iter().find(is_there).filter(|_| parsed.host_str() == Some(self.host)).ok_or_else(wrong)?;
         Ok((handle, after_port(&parsed)))
     }
 

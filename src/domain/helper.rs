@@ -93,14 +93,18 @@ impl HelperCall {
             return Err(error(start, "the helper's name is missing", "a name such as `shopping_get_latest_order_url`"));
         }
         let bracket = "`(` after the helper's name";
-        let mut rest =
-            rest.trim_start().strip_prefix('(').ok_or_else(|| error(rest, "no arguments follow", bracket))?.trim_start();
+        let mut rest = rest
+            .trim_start()
+            .strip_prefix('(')
+            .ok_or_else(|| error(rest, "no arguments follow", bracket))?
+            .trim_start();
         let mut arguments = Vec::new();
         while !rest.starts_with(')') {
             if let Some(after) = rest.strip_prefix("__page__") {
                 rest = after;
             } else {
-                let (argument, after) = quoted(rest).ok_or_else(|| error(rest, "this is no argument", "a text in quotes"))?;
+                let (argument, after) =
+                    quoted(rest).ok_or_else(|| error(rest, "this is no argument", "a text in quotes"))?;
                 arguments.push(argument);
                 rest = after;
             }

@@ -12,7 +12,9 @@ pub fn plain(value: &Value) -> Json {
         Value::Null => Json::Null,
         Value::Bool(value) => json!(value),
         Value::Integer(value) => i64::try_from(*value).map_or_else(|_| json!(value.to_string()), Json::from),
-        Value::Float(value) => serde_json::Number::from_f64(*value).map_or_else(|| json!(value.to_string()), Json::Number),
+        Value::Float(value) => {
+            serde_json::Number::from_f64(*value).map_or_else(|| json!(value.to_string()), Json::Number)
+        }
         Value::Decimal(text) | Value::Text(text) => json!(text),
         Value::Bytes(bytes) => json!(hex(bytes)),
         Value::Timestamp(at) => json!(at.to_string()),

@@ -60,6 +60,8 @@ impl Scene<'_> {
             LocateError::Unknown(format!("{} has no service `{name}`; it has {}", self.site.name, known.join(", ")))
         })?;
         let handle = self.incarnation.containers.get(&spec.name);
-        handle.map(|handle| (&spec.name, handle)).ok_or_else(|| LocateError::Unavailable(format!("{name} has no container")))
+        handle
+            .map(|handle| (&spec.name, handle))
+            .ok_or_else(|| LocateError::Unavailable(format!("{name} has no container")))
     }
 }

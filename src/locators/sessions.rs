@@ -32,7 +32,10 @@ impl Sessions {
         let Some(account) = account else { return Ok(None) };
         let account = scene.account(account)?;
         let login = account.login.as_ref().ok_or_else(|| {
-            LocateError::Unknown(format!("the definition does not say how {} of {} signs in", account.name, scene.site.name))
+            LocateError::Unknown(format!(
+                "the definition does not say how {} of {} signs in",
+                account.name, scene.site.name
+            ))
         })?;
         let key = (scene.instance.clone(), account.name.clone());
         let generation = scene.incarnation.generation;

@@ -15,7 +15,9 @@ use super::{locate_with, refused, value};
 const PRODUCT: &str = "/catalogue/elsing-audio-skylark-wireless-headphones-ivory_1/";
 
 pub fn helpers_find_what_tasks_ask_for(arena: &Arena) {
-    let is = |call: &str, expected: Value| assert_eq!(value(arena, "shopping", &format!("helper: {call}")), expected, "{call}");
+    let is = |call: &str, expected: Value| {
+        assert_eq!(value(arena, "shopping", &format!("helper: {call}")), expected, "{call}")
+    };
     let origin = arena.url("shopping");
     is("shopping_get_latest_order_url()", json!(format!("{origin}/accounts/orders/100300/")));
     is("shopping_get_sku_latest_review_author('OSM00198')", json!("Ava Winslow"));
@@ -28,11 +30,16 @@ pub fn helpers_find_what_tasks_ask_for(arena: &Arena) {
     };
     assert_eq!(on_page("shopping_get_product_price(__page__)", PRODUCT), json!(168.99));
     assert_eq!(on_page("shopping_get_num_reviews(__page__)", PRODUCT), json!(2));
-    assert_eq!(on_page("shopping_get_product_attributes(__page__, 'color |OR| Material')", PRODUCT), json!("Ivory, aluminium and leather"));
+    assert_eq!(
+        on_page("shopping_get_product_attributes(__page__, 'color |OR| Material')", PRODUCT),
+        json!("Ivory, aluminium and leather")
+    );
     assert_eq!(on_page("get_query_text(__page__, '.price_color')", PRODUCT), json!("$168.99"));
     assert_eq!(on_page("get_query_text(__page__, '.no-such')", PRODUCT), json!(""));
     assert!(refused(arena, "shopping", "helper: nothing()").contains("it has shopping_get_latest_order_url"));
-    assert!(refused(arena, "shopping", "helper: shopping_get_sku_latest_review_title()").contains("takes 1 argument (sku)"));
+    assert!(
+        refused(arena, "shopping", "helper: shopping_get_sku_latest_review_title()").contains("takes 1 argument (sku)")
+    );
     assert!(refused(arena, "shopping", "helper: __import__('os').system('x')").contains("column"));
 }
 
@@ -67,12 +74,16 @@ pub async fn evaluators_get_their_answers(arena: &Arena) {
     let Answer::Value(Value::String(html)) = ask(Question::Content { place: page("/accounts/profile/") }).await else {
         panic!("a page")
     };
-    assert!(html.starts_with("<!DOCTYPE html>") && html.contains("emma.lopez@gmail.com"), "signed in as the first account");
+    assert!(
+        html.starts_with("<!DOCTYPE html>") && html.contains("emma.lopez@gmail.com"),
+        "signed in as the first account"
+    );
     assert_eq!(ask(script(page("/"), "document.title", &[])).await, Answer::Value(json!("One Stop Market")));
     let prepared = script(page("/"), "document.title", &["null.x", "document.title = 'prepared'"]);
     assert_eq!(ask(prepared).await, Answer::Value(json!("prepared")));
     assert!(matches!(ask(script(page("/"), "document.querySelector('#none').value", &[])).await, Answer::Threw(_)));
-    let title = Question::Helper { place: Place::Last, call: call("shopping_get_sku_latest_review_title", &["OSM00198"]) };
+    let title =
+        Question::Helper { place: Place::Last, call: call("shopping_get_sku_latest_review_title", &["OSM00198"]) };
     assert_eq!(ask(title).await, Answer::Value(json!("The best one yet")));
     let price = Question::Helper { place: page(PRODUCT), call: call("shopping_get_product_price", &[]) };
     assert_eq!(ask(price).await, Answer::Value(json!(168.99)));
@@ -84,13 +95,12 @@ pub async fn evaluators_get_their_answers(arena: &Arena) {
     assert!(matches!(ask(foreign).await, Answer::Unsupported(_)));
     let unknown = Question::Helper { place: Place::Last, call: call("nothing", &[]) };
     assert!(matches!(ask(unknown).await, Answer::Unsupported(_)));
-    assert!(matches!(ask(script(Place::Last, "1", &[])).await, Answer::Unavailable(_)), "nobody said where the agent is");
-    let comparison = Comparison {
-        kind: Sameness::Answer,
-        intent: String::new(),
-        reference: String::new(),
-        answer: String::new(),
-    };
+    assert!(
+        matches!(ask(script(Place::Last, "1", &[])).await, Answer::Unavailable(_)),
+        "nobody said where the agent is"
+    );
+    let comparison =
+        Comparison { kind: Sameness::Answer, intent: String::new(), reference: String::new(), answer: String::new() };
     assert!(matches!(ask(Question::Judge(comparison)).await, Answer::Unsupported(_)));
 
     arena.kill("shopping");

@@ -81,14 +81,17 @@ async fn pages_are_read_and_do_no_harm() {
     hostile::requests_and_expressions_do_no_harm(&arena).await;
     pages::the_browser_comes_back_and_leaves_nothing(&arena);
     pages::the_agents_page_is_looked_at_and_left_alone(&arena).await;
-    pages::two_hundred_looks_leave_no_more_than_ten(&arena);
+    pages::sixty_looks_leave_no_more_than_ten(&arena);
     pages::a_site_that_dies_in_the_middle_is_unavailable(&arena);
     helpers::evaluators_get_their_answers(&arena).await;
 }
 
 /// What an error has to say so that nobody takes it for the site's state.
 fn is_environment_fault(said: &str) -> bool {
-    said.contains("reach the site") || said.contains("no value within") || said.contains("is failed") || said.contains("was reset")
+    said.contains("reach the site")
+        || said.contains("no value within")
+        || said.contains("is failed")
+        || said.contains("was reset")
 }
 
 /// The table as plain values.

@@ -9,13 +9,22 @@ pub fn values_are_typed(arena: &Arena) {
     assert_eq!(value(arena, "shopping", "sql(shop): SELECT count(*) FROM order_order"), json!(300));
     let order = "SELECT number, total_incl_tax, date_placed, guest_email = '', NULL FROM order_order WHERE id = 300";
     let located = locate(arena, "shopping", &format!("sql(shop): {order}"));
-    let kinds: Vec<&str> =
-        located["value"]["rows"][0].as_array().expect("a row").iter().filter_map(|cell| cell["type"].as_str()).collect();
+    let kinds: Vec<&str> = located["value"]["rows"][0]
+        .as_array()
+        .expect("a row")
+        .iter()
+        .filter_map(|cell| cell["type"].as_str())
+        .collect();
     assert_eq!(kinds, ["text", "decimal", "timestamp", "integer", "null"], "{located}");
     assert_eq!(rows(&located["value"])[0][2], "2023-05-31T20:53:28Z");
     let evidence = &located["evidence"];
-    assert_eq!((&evidence["ran"], &evidence["site"], &evidence["notes"]["rows"]), (&json!(order), &json!("shopping"), &json!("1")));
-    assert!(evidence["duration_ms"].as_f64().is_some_and(|took| took > 0.0) && evidence["generation"].as_u64() >= Some(1));
+    assert_eq!(
+        (&evidence["ran"], &evidence["site"], &evidence["notes"]["rows"]),
+        (&json!(order), &json!("shopping"), &json!("1"))
+    );
+    assert!(
+        evidence["duration_ms"].as_f64().is_some_and(|took| took > 0.0) && evidence["generation"].as_u64() >= Some(1)
+    );
 
     let all = "sql(forum): select 1::int8, 1.10::numeric(9,2), 0.1::float8, true, 'x'::text, '{\"a\": 1}'::jsonb, '\\xff00'::bytea, \
                '2023-05-01 12:00+02'::timestamptz, date '2023-05-01', null::int, array[1, 2], 'infinity'::timestamp";
@@ -24,7 +33,10 @@ pub fn values_are_typed(arena: &Arena) {
         1, "1.10", 0.1, true, "x", { "a": 1 }, "ff00", "2023-05-01T10:00:00Z", "2023-05-01", null, [1, 2], "infinity"
     ]]);
     assert_eq!(rows(&located["value"]), expected);
-    assert_eq!(value(arena, "reddit", "sql(forum): select sum(x)::numeric from (values (0.1), (0.2)) t(x)"), json!("0.3"));
+    assert_eq!(
+        value(arena, "reddit", "sql(forum): select sum(x)::numeric from (values (0.1), (0.2)) t(x)"),
+        json!("0.3")
+    );
 
     assert_eq!(value(arena, "turkle", "sql: select username from auth_user where is_superuser"), json!("admin"));
     let mixed = locate(arena, "turkle", "sql: select 1, 1.5, 'x', x'ff', null");
@@ -49,7 +61,10 @@ pub fn arguments_are_bound(arena: &Arena) {
         assert_eq!(locate_with(arena, site, &echo, &options)["value"], json!(hostile), "{echo}");
     }
     let twice = ["-a", "a=1", "-a", "b=2"];
-    assert_eq!(locate_with(arena, "reddit", "sql(forum): select {b}::int * 10 + {a}::int + {b}::int", &twice)["value"], json!(23));
+    assert_eq!(
+        locate_with(arena, "reddit", "sql(forum): select {b}::int * 10 + {a}::int + {b}::int", &twice)["value"],
+        json!(23)
+    );
 }
 
 pub fn clients_in_containers_are_asked_too(arena: &Arena) {

@@ -114,7 +114,8 @@ impl Arena {
 
     /// Runs a shell script in the site's only container as its administrator.
     pub fn exec_as_root(&self, site: &str, script: &str) {
-        let output = Command::new("docker").args(["exec", "-u", "0", &self.container(site), "sh", "-c", script]).output();
+        let output =
+            Command::new("docker").args(["exec", "-u", "0", &self.container(site), "sh", "-c", script]).output();
         let output = output.expect("docker runs");
         assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
     }
@@ -133,9 +134,9 @@ impl Arena {
             .arg(&socket)
             .status();
         assert!(asked.is_ok_and(|status| status.success()), "the daemon is asked to stop");
-        while socket.exists() {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
+        // The lock is the last thing that it lets go of.
+        let lock = std::fs::File::open(self.state_dir().join("lock")).expect("the daemon's lock");
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockShared).expect("the daemon has ended");
     }
 
     fn container(&self, site: &str) -> String {

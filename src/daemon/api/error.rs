@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use crate::daemon::baseline::BaselineError;
 use crate::daemon::environments::EnvironmentError;
 use crate::daemon::instance::AskError;
-use crate::daemon::store::StoreError;
 use crate::daemon::locate::LocatingError;
+use crate::daemon::store::StoreError;
 use crate::engine::EngineError;
 use crate::locators::LocateError;
 use crate::probes::describe;
@@ -125,7 +125,9 @@ impl From<LocateError> for ApiError {
             LocateError::Refused(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "locator_refused", detail)
                 .hint("locators only read; configuration steps and scripts are what may write"),
             LocateError::Unknown(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_locator", detail),
-            LocateError::Failed(_) | LocateError::Threw(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "locator_failed", detail),
+            LocateError::Failed(_) | LocateError::Threw(_) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "locator_failed", detail)
+            }
             LocateError::TooLarge { .. } => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "locator_too_large", detail)
                 .hint("ask for less: one column, one element, a `LIMIT`"),
             LocateError::Unavailable(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)

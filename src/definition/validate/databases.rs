@@ -51,7 +51,11 @@ fn file(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawDatabase) -> Option<D
     }
     let path = needed(scope, "path", raw.path.as_deref(), "the file's path in the container");
     if path.as_ref().is_some_and(|path| !path.starts_with('/')) {
-        scope.key("path").error("value", "the path is not absolute").expected("a path such as `/data/app.sqlite3`").report();
+        scope
+            .key("path")
+            .error("value", "the path is not absolute")
+            .expected("a path such as `/data/app.sqlite3`")
+            .report();
     }
     Some(Database {
         access: DatabaseAccess::Tcp,

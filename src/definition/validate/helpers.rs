@@ -28,7 +28,8 @@ fn one(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, helper: &RawHelper,
     let parameters = helper.parameters.clone().unwrap_or_default();
     for (index, parameter) in parameters.iter().enumerate() {
         if !is_name(parameter, |c| c.is_ascii_lowercase()) {
-            let draft = scope.key("parameters").index(index).error("value", format!("`{parameter}` is no parameter's name"));
+            let draft =
+                scope.key("parameters").index(index).error("value", format!("`{parameter}` is no parameter's name"));
             draft.expected("lower-case letters and `_`, such as `sku`").report();
         }
     }
@@ -37,7 +38,8 @@ fn one(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, helper: &RawHelper,
     let locator = match locator::parse(text) {
         Ok(locator) => locator,
         Err(error) => {
-            let draft = locator_scope.error("value", format!("it is no locator: column {}: {}", error.column, error.problem));
+            let draft =
+                locator_scope.error("value", format!("it is no locator: column {}: {}", error.column, error.problem));
             draft.expected(error.expected).report();
             return None;
         }
@@ -75,7 +77,11 @@ fn known_names(site: &SiteContext<'_>, scope: Scope<'_>, locator: &Locator, raw:
     let services: Vec<&str> = site.names.iter().map(|name| name.as_str()).collect();
     let check = |what: &str, name: Option<&String>, known: &[&str]| {
         let Some(name) = name.filter(|name| !known.contains(&name.as_str())) else { return };
-        let expected = if known.is_empty() { "none: the site has none".to_owned() } else { format!("one of {}", quoted_list(known.iter().copied())) };
+        let expected = if known.is_empty() {
+            "none: the site has none".to_owned()
+        } else {
+            format!("one of {}", quoted_list(known.iter().copied()))
+        };
         scope
             .error("value", format!("the site has no {what} `{name}`"))
             .expected(expected)
@@ -87,7 +93,10 @@ fn known_names(site: &SiteContext<'_>, scope: Scope<'_>, locator: &Locator, raw:
             check("database", sql.database.as_ref(), &databases);
             if sql.database.is_none() && databases.len() != 1 {
                 scope
-                    .error("value", format!("the statement does not say which of {} databases it means", databases.len()))
+                    .error(
+                        "value",
+                        format!("the statement does not say which of {} databases it means", databases.len()),
+                    )
                     .expected("`sql(NAME): …`, with a name under the site's `databases`")
                     .report();
             }

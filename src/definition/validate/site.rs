@@ -36,13 +36,7 @@ pub(super) fn site<'a>(
     services: &'a Services<'a>,
     names: Vec<ServiceName>,
 ) -> Option<Site> {
-    let mut site = SiteContext {
-        context,
-        services,
-        names,
-        entry: None,
-        databases: servers(raw),
-    };
+    let mut site = SiteContext { context, services, names, entry: None, databases: servers(raw) };
     site.entry = entry(&site, scope, raw);
     let public = public(&site, scope, raw.public.as_ref().unwrap_or(&RawPublic::default()));
     let databases_scope = scope.key("databases");

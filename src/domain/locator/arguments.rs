@@ -18,8 +18,7 @@ impl Arguments {
     /// Fills a template's places with encoded texts.
     pub fn fill(&self, text: &str, encode: fn(&str) -> String) -> String {
         let encoded: Vec<(&str, String)> = self.0.iter().map(|(name, text)| (name.as_str(), encode(text))).collect();
-        Template::new(text)
-            .fill(|name| encoded.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str()))
+        Template::new(text).fill(|name| encoded.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str()))
     }
 }
 
@@ -128,7 +127,10 @@ mod tests {
 
     #[test]
     fn arguments_are_encoded_for_the_place_where_they_stand() {
-        let LocatorKind::Http(http) = with("http(reads, header='A: {x}', body='{\"q\": \"{x}\"}'): POST /p/{x}?q={x} | jsonpath: $[?@.a == {x}]", "a\"/\r\n&") else {
+        let LocatorKind::Http(http) = with(
+            "http(reads, header='A: {x}', body='{\"q\": \"{x}\"}'): POST /p/{x}?q={x} | jsonpath: $[?@.a == {x}]",
+            "a\"/\r\n&",
+        ) else {
             panic!("http")
         };
         assert_eq!(http.path, "/p/a%22%2F%0D%0A%26?q=a%22%2F%0D%0A%26");

@@ -81,7 +81,9 @@ fn http(cursor: &mut Cursor<'_>, mut options: Options) -> Result<HttpLocator, Sy
     };
     match method {
         "GET" | "HEAD" | "OPTIONS" if body.is_none() => {}
-        "GET" | "HEAD" | "OPTIONS" => return Err(cursor.error_at(at, format!("a `{method}` carries no body"), "`POST`")),
+        "GET" | "HEAD" | "OPTIONS" => {
+            return Err(cursor.error_at(at, format!("a `{method}` carries no body"), "`POST`"));
+        }
         "POST" if reads => {}
         "POST" => {
             let expected = "`http(reads): POST …` where this request changes nothing: locators only read";
@@ -90,7 +92,9 @@ fn http(cursor: &mut Cursor<'_>, mut options: Options) -> Result<HttpLocator, Sy
         "PUT" | "PATCH" | "DELETE" => {
             return Err(cursor.error_at(at, format!("a `{method}` writes"), "`GET`: locators only read"));
         }
-        other => return Err(cursor.error_at(at, format!("`{other}` is no method"), "`GET`, `HEAD`, `OPTIONS` or `POST`")),
+        other => {
+            return Err(cursor.error_at(at, format!("`{other}` is no method"), "`GET`, `HEAD`, `OPTIONS` or `POST`"));
+        }
     }
     cursor.skip_space();
     let path = cursor.path()?;
@@ -102,7 +106,8 @@ fn http(cursor: &mut Cursor<'_>, mut options: Options) -> Result<HttpLocator, Sy
 
 fn header(cursor: &Cursor<'_>, given: &Given) -> Result<(String, String), SyntaxError> {
     let text = given.value.as_deref().unwrap_or_default();
-    let is_name = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let is_name =
+        |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     // The host is the site, and how the body ends is the client's affair.
     let is_ours = |name: &str| ["host", "content-length", "transfer-encoding", "connection"].contains(&name);
     match text.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
@@ -166,7 +171,13 @@ fn js(cursor: &mut Cursor<'_>, mut options: Options) -> Result<JsLocator, Syntax
         page.starts_with('/') || page.split_whitespace().next() == Some("live")
     });
     let Some((end, after)) = split.last() else {
-        return Ok(JsLocator { expression: text.to_owned(), page: JsPage::Given, account: None, wait_for, prepare: Vec::new() });
+        return Ok(JsLocator {
+            expression: text.to_owned(),
+            page: JsPage::Given,
+            account: None,
+            wait_for,
+            prepare: Vec::new(),
+        });
     };
     let offset = cursor.offset_of(start, text);
     let mut tail = Cursor { text: cursor.text, at: offset + after };
@@ -381,7 +392,10 @@ mod tests {
         assert_eq!(sql.statement, "SELECT a || ':' FROM t -- (x)");
         for text in ["sql(shop, rows): select 1", "sql(rows,database=shop) : select 1"] {
             let LocatorKind::Sql(sql) = kind(text) else { panic!("sql") };
-            assert_eq!((sql.database.as_deref(), sql.as_rows, sql.statement.as_str()), (Some("shop"), true, "select 1"));
+            assert_eq!(
+                (sql.database.as_deref(), sql.as_rows, sql.statement.as_str()),
+                (Some("shop"), true, "select 1")
+            );
         }
         assert_eq!(parse("sql(timeout=250ms): select 1").map(|it| it.timeout), Ok(Some(Duration::from_millis(250))));
     }
@@ -397,7 +411,8 @@ mod tests {
         let LocatorKind::Http(http) = kind("http(stay): /login|status") else { panic!("http") };
         assert_eq!((http.method.as_str(), http.follows, http.selection), ("GET", false, Selection::Status));
         let LocatorKind::Http(http) = kind("http: /x | css(all, attribute=href): ul > li a") else { panic!("http") };
-        let expected = Selection::Css { selector: "ul > li a".to_owned(), attribute: Some("href".to_owned()), all: true };
+        let expected =
+            Selection::Css { selector: "ul > li a".to_owned(), attribute: Some("href".to_owned()), all: true };
         assert_eq!(http.selection, expected);
         let text = r#"http(reads, header="Accept: a, b", header='X-A: "1"', body='{"q": "\n"}'): POST /graphql"#;
         let LocatorKind::Http(http) = kind(text) else { panic!("http") };
@@ -436,7 +451,10 @@ mod tests {
         assert_eq!(refused("sqll: x"), expected);
         assert_eq!(refused("sql"), "column 4: what is to be read is missing; expected `:` and what this kind reads");
         assert_eq!(refused("sql: "), "column 6: nothing follows; expected a statement such as `SELECT 1`");
-        assert!(refused("sql(a, b=1): x").starts_with("column 8: `b=1` is no option here; expected once at most: `timeout`, `rows`"));
+        assert!(
+            refused("sql(a, b=1): x")
+                .starts_with("column 8: `b=1` is no option here; expected once at most: `timeout`, `rows`")
+        );
         assert!(refused("sql(timeout=1h): x").starts_with("column 5: `1h` is no time limit"));
         assert!(refused("http: GET x").starts_with("column 11: the path is missing"));
         assert!(refused("http: DELETE /x").starts_with("column 7: a `DELETE` writes"));

@@ -43,7 +43,8 @@ pub(super) async fn run(
     let url = origin.join(&locator.path).ok().filter(|url| url.origin() == origin.origin());
     let url = url.ok_or_else(|| LocateError::Refused(format!("{} is no path of the site", locator.path)))?;
     let ran = format!("{} {url}", locator.method);
-    let mut visitor = Visitor { client, scene, origin, cookies: cookies(session)?, headers: headers(locator, session)? };
+    let mut visitor =
+        Visitor { client, scene, origin, cookies: cookies(session)?, headers: headers(locator, session)? };
     let answer = tokio::time::timeout(limit, visitor.follow(locator, url))
         .await
         .unwrap_or(Err(LocateError::TimedOut { limit }))?;
@@ -81,7 +82,8 @@ fn cookies(session: Option<&Session>) -> Result<CookieStore, LocateError> {
             raw.set_domain(host.to_owned());
         }
         let parsed = origin.parse::<Url>().ok();
-        let kept = parsed.and_then(|url| cookie_store::Cookie::try_from_raw_cookie(&raw, &url).ok().map(|it| (it, url)));
+        let kept =
+            parsed.and_then(|url| cookie_store::Cookie::try_from_raw_cookie(&raw, &url).ok().map(|it| (it, url)));
         let Some((cookie, url)) = kept else {
             return Err(LocateError::Failed(format!("the session's cookie {} cannot be used", cookie.name)));
         };
@@ -137,7 +139,10 @@ impl Visitor<'_> {
             }
             url = next;
         }
-        Err(LocateError::Failed(format!("more than {REDIRECTS_MAX} redirects in a row, the last one to {}", url.path())))
+        Err(LocateError::Failed(format!(
+            "more than {REDIRECTS_MAX} redirects in a row, the last one to {}",
+            url.path()
+        )))
     }
 
     async fn exchange(&mut self, method: &str, url: &Url, body: Option<&str>) -> Result<Answer, LocateError> {

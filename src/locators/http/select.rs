@@ -28,7 +28,8 @@ pub(super) async fn take(
             Ok(value.map_or(Value::Null, |value| Value::Text(value.into_owned())))
         }
         Selection::Body => {
-            let kind = answer.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+            let kind =
+                answer.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
             let is_json = kind.split(';').next().is_some_and(|kind| kind.trim().ends_with("json"));
             match text_or_bytes(answer.body) {
                 Value::Text(text) if is_json => Ok(parsed(text)),
@@ -75,8 +76,8 @@ fn css(page: &str, selector: &str, attribute: Option<&str>, all: bool) -> Result
 
 /// The values at a path of JSON text.
 pub(in crate::locators) fn json_path(path: &str, input: &str, all: bool) -> Result<Value, LocateError> {
-    let parsed = JsonPath::parse(path)
-        .map_err(|error| LocateError::Unknown(format!("`{path}` is no JSONPath: {error}")))?;
+    let parsed =
+        JsonPath::parse(path).map_err(|error| LocateError::Unknown(format!("`{path}` is no JSONPath: {error}")))?;
     let input = json(input)?;
     let found = parsed.query(&input).all();
     match (found.as_slice(), all) {
@@ -178,7 +179,10 @@ mod tests {
         assert!(matches!(one(".items ["), Err(LocateError::Unknown(_))));
         assert!(matches!(one(".total | keys"), Err(LocateError::Failed(_))));
         assert!(matches!(one("halt"), Err(LocateError::Failed(_))));
-        assert!(matches!(jq("[limit(1000000; repeat(\"aaaaaaaa\"))] | .[]", "1", true), Err(LocateError::TooLarge { .. })));
+        assert!(matches!(
+            jq("[limit(1000000; repeat(\"aaaaaaaa\"))] | .[]", "1", true),
+            Err(LocateError::TooLarge { .. })
+        ));
     }
 
     #[test]

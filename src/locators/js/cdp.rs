@@ -92,7 +92,12 @@ impl Cdp {
     }
 
     /// Sends a command to the browser, or to the session of a page, and waits for the answer.
-    pub(super) async fn call(&self, session: Option<&str>, method: &'static str, params: Json) -> Result<Json, CdpError> {
+    pub(super) async fn call(
+        &self,
+        session: Option<&str>,
+        method: &'static str,
+        params: Json,
+    ) -> Result<Json, CdpError> {
         let (reply, answer) = oneshot::channel();
         let order = Order::Call { method, session: session.map(str::to_owned), params, reply };
         self.orders.send(order).map_err(|_| CdpError::Gone)?;

@@ -69,7 +69,10 @@ pub(super) async fn start(folder: &Path) -> Result<Process, String> {
     let program = match named {
         Some(named) => PathBuf::from(named),
         None => NAMES.iter().find_map(|name| found(name)).ok_or_else(|| {
-            format!("find a browser: none of {} is there; install chromium, or name one in {VARIABLE}", NAMES.join(", "))
+            format!(
+                "find a browser: none of {} is there; install chromium, or name one in {VARIABLE}",
+                NAMES.join(", ")
+            )
         })?,
     };
     let doing = |error: std::io::Error| format!("start {}: {error}", program.display());
@@ -140,7 +143,14 @@ impl Cage {
                 // A shell opens the filter for it: descriptors of our own are closed when a program starts.
                 add(&["-c", "exec \"$@\" 9<\"$0\"", &self.filter.display().to_string(), &bwrap.display().to_string()]);
                 add(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run"]);
-                add(&["--tmpfs", "/root", "--tmpfs", "/home", "--tmpfs", folder.rsplit_once('/').map_or("/tmp", |(up, _)| up)]);
+                add(&[
+                    "--tmpfs",
+                    "/root",
+                    "--tmpfs",
+                    "/home",
+                    "--tmpfs",
+                    folder.rsplit_once('/').map_or("/tmp", |(up, _)| up),
+                ]);
                 add(&["--bind", &profile, &profile, "--unshare-pid", "--unshare-ipc", "--unshare-uts"]);
                 add(&["--cap-drop", "ALL", "--die-with-parent", "--new-session", "--seccomp", "9", "--"]);
                 add(&[&program.display().to_string()]);

@@ -36,7 +36,8 @@ pub(super) async fn look(
         let Some(address) = &page.address else { continue };
         let address = through(address, &browser);
         let gone = |error: CdpError| LocateError::Unavailable(format!("the agent's browser: {error}"));
-        let unreachable = |error: String| LocateError::Unavailable(format!("reach the agent's page at {address}: {error}"));
+        let unreachable =
+            |error: String| LocateError::Unavailable(format!("reach the agent's page at {address}: {error}"));
         let cdp = Cdp::connect(&address).await.map_err(unreachable)?;
         if pages.len() > 1 {
             let shown = evaluate(&cdp, None, "document.visibilityState === 'visible'", limit).await.map_err(gone)?;
@@ -64,16 +65,21 @@ fn browser(address: &str) -> Result<Url, LocateError> {
     let wrong = || LocateError::Unknown(format!("`{address}` is no CDP address, such as http://127.0.0.1:9222"));
     let mut url = Url::parse(address).map_err(|_| wrong())?;
     if matches!(url.scheme(), "ws" | "http") && url.host_str().is_some() {
-        url = Url::parse(&format!("http://{}:{}/", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(80)))
-            .map_err(|_| wrong())?;
+        url = Url::parse(&format!(
+            "http://{}:{}/",
+            url.host_str().unwrap_or_default(),
+            url.port_or_known_default().unwrap_or(80)
+        ))
+        .map_err(|_| wrong())?;
         return Ok(url);
     }
     Err(wrong())
 }
 
 async fn pages(client: &reqwest::Client, browser: &Url) -> Result<Vec<Target>, LocateError> {
-    let unreachable =
-        |error: reqwest::Error| LocateError::Unavailable(format!("ask the agent's browser at {browser}: {}", innermost(&error)));
+    let unreachable = |error: reqwest::Error| {
+        LocateError::Unavailable(format!("ask the agent's browser at {browser}: {}", innermost(&error)))
+    };
     let list = browser.join("json/list").map_err(|error| LocateError::Unknown(error.to_string()))?;
     let mut request = client.get(list);
     // Chromium answers to addresses and `localhost` alone.

@@ -17,8 +17,8 @@ mod page;
 mod script;
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -122,7 +122,8 @@ impl Browser {
             }
             match seen {
                 Ok(seen) => {
-                    let ran = format!("{} @ http://{}:{}{path}", locator.expression, scene.place.host, scene.place.port);
+                    let ran =
+                        format!("{} @ http://{}:{}{path}", locator.expression, scene.place.host, scene.place.port);
                     return Ok(Found { value: seen.value, ran, notes: vec![("url", seen.url)] });
                 }
                 Err(PageFault::Cdp(CdpError::Refused { .. })) if was_spare => {}

@@ -29,7 +29,8 @@ pub(super) async fn query(
     let command = command(database, program, query, &mark);
     // The server ends the statement; the client gets a moment longer to say so.
     let patience = query.limit + Duration::from_millis(300);
-    let output = engine.exec(container, &command, None, patience).await.map_err(|error| exec::failed(&error, query.limit))?;
+    let output =
+        engine.exec(container, &command, None, patience).await.map_err(|error| exec::failed(&error, query.limit))?;
     if output.code != 0 {
         return Err(refused(output.stderr.trim(), program, query.limit));
     }
@@ -80,7 +81,8 @@ fn read_marked(printed: &str, mark: &str) -> Option<Rows> {
 
 /// The rows of MySQL's XML, whose texts have no `<` of their own.
 fn read_xml(printed: &str) -> Rows {
-    let field = Regex::new(r#"<field name="([^"]*)"(?: xsi:nil="true" ?/>|>([^<]*)</field>)"#).expect("a constant pattern");
+    let field =
+        Regex::new(r#"<field name="([^"]*)"(?: xsi:nil="true" ?/>|>([^<]*)</field>)"#).expect("a constant pattern");
     let plain = |text: &str| htmlize::unescape(text).into_owned();
     let mut table = Rows::default();
     for row in printed.split("<row>").skip(1) {
@@ -106,7 +108,8 @@ fn refused(said: &str, program: &str, limit: Duration) -> LocateError {
     if has(&["permission denied", "read-only transaction", "ERROR 1792", "ERROR 1142", "ERROR 1227", "ERROR 1044"]) {
         return LocateError::Refused(message);
     }
-    if has(&["connection to server", "ERROR 2002", "ERROR 2003", "ERROR 1045", "ERROR 2013", "the database system is"]) {
+    if has(&["connection to server", "ERROR 2002", "ERROR 2003", "ERROR 1045", "ERROR 2013", "the database system is"])
+    {
         return LocateError::Unavailable(message);
     }
     LocateError::Failed(message)
@@ -124,6 +127,9 @@ mod tests {
         assert_eq!(rows.rows, [vec![text("1"), text("x\ny")], vec![Value::Null, text("")]]);
         let xml = "<resultset>\n  <row>\n\t<field name=\"a\">1 &lt; 2</field>\n\t<field name=\"b\" xsi:nil=\"true\" />\n  </row>\n</resultset>";
         let rows = read_xml(xml);
-        assert_eq!((rows.columns, rows.rows), (vec!["a".to_owned(), "b".to_owned()], vec![vec![text("1 < 2"), Value::Null]]));
+        assert_eq!(
+            (rows.columns, rows.rows),
+            (vec!["a".to_owned(), "b".to_owned()], vec![vec![text("1 < 2"), Value::Null]])
+        );
     }
 }

@@ -187,7 +187,9 @@ impl<'a> Reader<'a, '_> {
     fn judge(&mut self, before: &str, word: &str, is_first: bool) -> Result<(), String> {
         if is_first && !BEGINNINGS.contains(&word) {
             let word = word.to_uppercase();
-            return Err(format!("a locator only reads: `{word}` begins no query; it may begin with `SELECT` or `WITH`"));
+            return Err(format!(
+                "a locator only reads: `{word}` begins no query; it may begin with `SELECT` or `WITH`"
+            ));
         }
         if self.dialect == Dialect::Postgres && word == "u" && (self.starts("&\"") || self.starts("&'")) {
             return Err("names and texts with Unicode escapes are not understood".to_owned());
@@ -197,14 +199,25 @@ impl<'a> Reader<'a, '_> {
             return Err(format!("a locator only reads: `{}` writes or locks", word.to_uppercase()));
         }
         if matches!((before, word), ("for", "share" | "no" | "key") | ("lock", "in") | ("next", "value")) {
-            return Err(format!("a locator only reads: `{} {}` locks or counts on", before.to_uppercase(), word.to_uppercase()));
+            return Err(format!(
+                "a locator only reads: `{} {}` locks or counts on",
+                before.to_uppercase(),
+                word.to_uppercase()
+            ));
         }
         if is_called { refuse_function(word) } else { Ok(()) }
     }
 
     /// Whether a bracket follows, so that the name before it is a function's.
     fn is_called(&self) -> bool {
-        let mut ahead = Reader { dialect: self.dialect, text: self.text, at: self.at, arguments: self.arguments, pieces: Vec::new(), sent: 0 };
+        let mut ahead = Reader {
+            dialect: self.dialect,
+            text: self.text,
+            at: self.at,
+            arguments: self.arguments,
+            pieces: Vec::new(),
+            sent: 0,
+        };
         // A comment that is refused is refused when it is its turn.
         ahead.skip_blank().is_err() || ahead.starts("(")
     }
@@ -226,7 +239,8 @@ impl<'a> Reader<'a, '_> {
     /// A number. One that runs into a word is two things to some servers and one to others.
     fn number(&mut self) -> Result<(), String> {
         let bytes = self.rest().as_bytes();
-        let digits = |from: usize| bytes[from.min(bytes.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let digits =
+            |from: usize| bytes[from.min(bytes.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         let mut end = digits(0);
         if bytes.first() == Some(&b'0') && matches!(bytes.get(1), Some(b'x' | b'X')) {
             end = 2 + bytes[2..].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
@@ -284,7 +298,9 @@ impl<'a> Reader<'a, '_> {
 
     fn without_places(&self, inner: &'a str) -> Result<&'a str, String> {
         match self.arguments.0.iter().find(|(name, _)| inner.contains(&format!("{{{name}}}"))) {
-            Some((name, _)) => Err(format!("`{{{name}}}` stands inside of quotes; arguments are bound, so write it bare")),
+            Some((name, _)) => {
+                Err(format!("`{{{name}}}` stands inside of quotes; arguments are bound, so write it bare"))
+            }
             None => Ok(inner),
         }
     }
@@ -416,7 +432,9 @@ mod tests {
     }
 
     fn refused(dialect: Dialect, statement: &str) -> String {
-        guard(dialect, statement, &arguments()).map(|pieces| panic!("{dialect:?} {statement}: {pieces:?}")).unwrap_or_else(|(_, reason)| reason)
+        guard(dialect, statement, &arguments())
+            .map(|pieces| panic!("{dialect:?} {statement}: {pieces:?}"))
+            .unwrap_or_else(|(_, reason)| reason)
     }
 
     #[test]

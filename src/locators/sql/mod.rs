@@ -149,9 +149,8 @@ fn refused(error: &sqlx::Error, limit: Duration) -> LocateError {
             LocateError::Refused(format!("the server says: {message}"))
         }
         // Shutting down, starting, or another account than the definition says.
-        ("57P01" | "57P02" | "57P03" | "53300" | "28P01" | "28000" | "3D000", _) | (_, Some(1040 | 1045 | 1049 | 1053)) => {
-            LocateError::Unavailable(format!("the server says: {message}"))
-        }
+        ("57P01" | "57P02" | "57P03" | "53300" | "28P01" | "28000" | "3D000", _)
+        | (_, Some(1040 | 1045 | 1049 | 1053)) => LocateError::Unavailable(format!("the server says: {message}")),
         _ => LocateError::Failed(format!("the server says: {message}")),
     }
 }
@@ -163,6 +162,7 @@ async fn close<C: sqlx::Connection>(connection: C) {
 
 /// Where the database listens.
 fn socket(scene: &Scene<'_>, database: &Database) -> Result<SocketAddr, LocateError> {
-    let missing = || LocateError::Unavailable(format!("{} has no address: its container is not running", database.service));
+    let missing =
+        || LocateError::Unavailable(format!("{} has no address: its container is not running", database.service));
     scene.incarnation.socket(&database.service, database.port).ok_or_else(missing)
 }

@@ -65,7 +65,8 @@ fn cell(row: &MySqlRow, index: usize) -> Result<Value, String> {
     }
     let kind = raw.type_info().name().to_owned();
     let bytes: Vec<u8> = row.try_get_unchecked(index).map_err(|error| error.to_string())?;
-    value(&kind, bytes).ok_or_else(|| format!("column {} has a `{kind}` that is not understood", row.columns()[index].name()))
+    value(&kind, bytes)
+        .ok_or_else(|| format!("column {} has a `{kind}` that is not understood", row.columns()[index].name()))
 }
 
 /// A value as the binary protocol has it: numbers in little-endian order, times as their parts, the rest as text.

@@ -69,7 +69,10 @@ fn cell(row: &PgRow, index: usize) -> Result<Value, String> {
     let kind = if matches!(info.kind(), PgTypeKind::Enum(_)) { "TEXT" } else { info.name() };
     value(kind, bytes).ok_or_else(|| {
         let column = row.columns()[index].name();
-        format!("column {column} has the type {}, which is not understood; cast it, as in `{column}::text`", info.name())
+        format!(
+            "column {column} has the type {}, which is not understood; cast it, as in `{column}::text`",
+            info.name()
+        )
     })
 }
 

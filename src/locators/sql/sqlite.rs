@@ -38,7 +38,9 @@ pub(super) async fn query(
     for (suffix, bytes) in COMPANIONS.iter().zip(copy) {
         let Some(bytes) = bytes else { continue };
         let target = folder.path().join(format!("database{suffix}"));
-        tokio::fs::write(&target, bytes).await.map_err(|error| LocateError::Unavailable(format!("copy the database: {error}")))?;
+        tokio::fs::write(&target, bytes)
+            .await
+            .map_err(|error| LocateError::Unavailable(format!("copy the database: {error}")))?;
     }
     let job = Job::Sqlite {
         path,
@@ -79,7 +81,11 @@ async fn look(engine: &dyn Engine, scene: &Scene<'_>, database: &Database) -> Re
 }
 
 /// Asks a copy; runs in the confined process.
-pub(in crate::locators) async fn ask(path: &Path, statement: String, arguments: Vec<String>) -> Result<Value, LocateError> {
+pub(in crate::locators) async fn ask(
+    path: &Path,
+    statement: String,
+    arguments: Vec<String>,
+) -> Result<Value, LocateError> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(false)
