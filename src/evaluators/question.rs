@@ -1,10 +1,15 @@
 //! What evaluators ask for, and what they are told. They do no I/O themselves: someone else looks, and keeps what was seen
 //! as evidence, so that an episode can be judged again without its sites.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Something that an evaluator wants to know.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Question {
     /// The HTML of a page, as the browser has it. The answer is a text.
     Content {
@@ -27,12 +32,39 @@ pub enum Question {
         /// The helper.
         call: Call,
     },
+    /// The pictures of a page, fetched from their `src` (which may be relative to the page). The answer is
+    /// [`Answer::Pictures`] with one entry for each picture that could be fetched, in the order of the page, and empty if
+    /// there is none.
+    Pictures {
+        /// The page.
+        place: Place,
+        /// A CSS selector: the matching `img` elements, and all `img` elements within other matching ones. If empty, every
+        /// element with the role `img`.
+        selector: String,
+    },
+    /// One picture to compare with: an `http` URL, or a path in the benchmark's repository. The answer is
+    /// [`Answer::Pictures`] with one entry.
+    Reference {
+        /// Where it is.
+        source: String,
+    },
+    /// What someone who sees the pictures of [`Question::Pictures`] answers to a question about each. The answer is a list of
+    /// texts, one for each picture that can be read.
+    Look {
+        /// The page.
+        place: Place,
+        /// Which pictures, as in [`Question::Pictures`].
+        selector: String,
+        /// The question.
+        question: String,
+    },
     /// Whether two texts mean the same. The answer is a truth value.
     Judge(Comparison),
 }
 
 /// A page.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Place {
     /// The page where the agent ended, as it is, not loaded again.
     Last,
@@ -43,7 +75,7 @@ pub enum Place {
 }
 
 /// A call of a helper: a name of a fixed list, and texts.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Call {
     /// The helper's name.
     pub name: String,
@@ -52,10 +84,12 @@ pub struct Call {
 }
 
 /// What a judge is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Comparison {
     /// What kind of sameness.
     pub kind: Sameness,
+    /// In whose words the judge is asked, and how its reply is read.
+    pub wording: Wording,
     /// The task.
     pub intent: String,
     /// What was expected.
@@ -65,7 +99,8 @@ pub struct Comparison {
 }
 
 /// What a judge looks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Sameness {
     /// The answer means what the reference means.
     Answer,
@@ -73,15 +108,67 @@ pub enum Sameness {
     Reason,
 }
 
+/// In whose words a judge is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wording {
+    /// In those of WebArena's code.
+    WebArena,
+    /// In those of VisualWebArena's code.
+    VisualWebArena,
+    /// In arenad's own, from which an answer cannot break out, and whose replies are read to the letter.
+    Strict,
+}
+
 /// What was seen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// A value.
     Value(Value),
+    /// Pictures.
+    Pictures(Vec<Picture>),
     /// The page's script or the helper failed; the benchmarks take that for an empty text.
     Threw(String),
-    /// Nobody could look: the site is down, time ran out, there is no judge. Says nothing about the agent.
+    /// Nobody could look: the site is down, time ran out. Says nothing about the agent.
     Unavailable(String),
+    /// Someone has to judge who is not there.
+    NoJudge(String),
     /// Nobody here knows how to find out.
     Unsupported(String),
+}
+
+/// A picture as it was fetched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picture {
+    /// Where it was fetched.
+    pub url: String,
+    /// The file: PNG, JPEG, GIF, WebP or BMP. Whatever else is there cannot be read, which is for the evaluator to say.
+    pub bytes: Arc<[u8]>,
+}
+
+/// What was seen, by what was asked.
+#[derive(Debug, Clone, Default)]
+pub struct Told(HashMap<Question, Answer>);
+
+impl Told {
+    /// Keeps an answer.
+    pub fn tell(&mut self, question: Question, answer: Answer) {
+        self.0.insert(question, answer);
+    }
+
+    /// The answer to a question; that nobody looked, or judged, if there is none.
+    #[must_use]
+    pub fn ask(&self, question: &Question) -> Answer {
+        self.0.get(question).cloned().unwrap_or_else(|| match question {
+            Question::Judge(_) | Question::Look { .. } => Answer::NoJudge("no judge was asked".to_owned()),
+            _ => Answer::Unavailable("nobody looked".to_owned()),
+        })
+    }
+}
+
+/// The questions that have no answer yet, each once, in order.
+#[must_use]
+pub(super) fn open(questions: Vec<Question>, told: &Told) -> Vec<Question> {
+    let mut seen = HashSet::new();
+    questions.into_iter().filter(|question| !told.0.contains_key(question) && seen.insert(question.clone())).collect()
 }

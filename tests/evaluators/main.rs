@@ -2,4 +2,5 @@
 
 mod benchmark;
 mod vectors;
+mod visual;
 mod webarena;
