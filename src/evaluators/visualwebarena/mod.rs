@@ -18,7 +18,7 @@ pub use urls::{exact, gold_in_pred};
 pub use super::webarena::{Context, Eval, Helper, Returns, Task, TaskError, TaskFileError, read};
 
 use super::question::{Question, Told, open};
-use super::verdict::{Profile, Report};
+use super::verdict::{Check, Profile, Report};
 use super::{strict, webarena};
 
 pub use numbers::satisfies;
@@ -73,8 +73,22 @@ pub fn questions(context: &Context, eval: &Eval, told: &Told, profile: Profile) 
     Ok(open(questions, told))
 }
 
-/// Judges a task: every evaluator of `eval_types` has to pass. A value on which the benchmark's own code fails makes the
-/// check `unsupported`.
+/// Why judging ends before its end.
+enum Halt {
+    /// The benchmark's code fails on the task, whatever the agent did.
+    Task(TaskError),
+    /// It fails on what was found, and so gives no score, whatever the other checks say.
+    Found(Box<Check>),
+}
+
+impl From<TaskError> for Halt {
+    fn from(error: TaskError) -> Self {
+        Self::Task(error)
+    }
+}
+
+/// Judges a task: every evaluator of `eval_types` has to pass. Where the benchmark's own code fails on what was found, and
+/// so gives no score, the report is `unsupported`.
 ///
 /// # Errors
 ///
@@ -83,6 +97,14 @@ pub fn evaluate(context: &Context, eval: &Eval, told: &Told, profile: Profile) -
     if profile == Profile::Strict {
         return strict::evaluate(context, eval, told, &DIALECT);
     }
+    match checks(context, eval, told) {
+        Ok(checks) => Ok(Report::of(Profile::Compat, checks)),
+        Err(Halt::Found(check)) => Ok(Report::of(Profile::Compat, vec![*check])),
+        Err(Halt::Task(error)) => Err(error),
+    }
+}
+
+fn checks(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, Halt> {
     let mut checks = Vec::new();
     for kind in &eval.eval_types {
         checks.extend(match kind.as_str() {
@@ -92,9 +114,9 @@ pub fn evaluate(context: &Context, eval: &Eval, told: &Told, profile: Profile) -
             "page_image_query" => pictures::page_image_query(context, eval, told, &HELPERS)?,
             _ => {
                 let expected = "string_match, url_match, program_html or page_image_query";
-                return Err(TaskError::new("eval_types", expected, &kind.as_str().into()));
+                return Err(TaskError::new("eval_types", expected, &kind.as_str().into()).into());
             }
         });
     }
-    Ok(Report::of(Profile::Compat, checks))
+    Ok(checks)
 }

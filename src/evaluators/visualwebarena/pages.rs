@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::{HELPERS, numbers, strings};
+use super::{HELPERS, Halt, numbers, strings};
 use crate::evaluators::question::{Answer, Question, Sameness, Told};
 use crate::evaluators::text::python;
 use crate::evaluators::verdict::{Check, Verdict, excerpt, unseen};
@@ -34,8 +34,8 @@ pub(super) fn questions(context: &Context, eval: &Eval, told: &Told) -> Result<V
     for target in &eval.program_html {
         let (question, given) = question(context, target)?;
         let answer = told.ask(&question);
-        if let (Rule::Fuzzy(references), None, Found::Text(text)) =
-            (rule(target)?, unseen(&answer), found(&answer, given))
+        if let (Ok(Rule::Fuzzy(references)), None, Found::Text(text)) =
+            (rule(target), unseen(&answer), found(&answer, given))
         {
             questions.extend(references.split(OR).map(|reference| compare(reference, &text)));
         }
@@ -45,22 +45,23 @@ pub(super) fn questions(context: &Context, eval: &Eval, told: &Told) -> Result<V
 }
 
 /// Judges what was found on the pages.
-pub(super) fn program_html(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, TaskError> {
+pub(super) fn program_html(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, Halt> {
     let mut checks = Vec::new();
     for target in &eval.program_html {
         let (question, given) = question(context, target)?;
         let answer = told.ask(&question);
-        let rule = rule(target)?;
+        let expected = || Value::Object(target.required_contents.clone());
         if let Some((verdict, reason)) = unseen(&answer) {
-            let expected = Value::Object(target.required_contents.clone());
-            checks.push(Check::open("program_html", rule.name(), &whereabouts(target), expected, verdict, reason));
+            let (rule, place) = (rule(target)?, whereabouts(target));
+            checks.push(Check::open("program_html", rule.name(), &place, expected(), verdict, reason));
             continue;
         }
         let found = found(&answer, given);
-        checks.extend(judge(context, target, &rule, &found, told)?);
         if found == Found::Nothing {
+            checks.push(Check::of("program_html", "locator", &whereabouts(target), expected(), Value::Null, false));
             break;
         }
+        checks.extend(judge(context, target, &rule(target)?, &found, told)?);
     }
     Ok(checks)
 }
@@ -171,13 +172,7 @@ fn rule(target: &Target) -> Result<Rule<'_>, TaskError> {
     Err(TaskError::new("required_contents", expected, &Value::Object(wanted.clone())))
 }
 
-fn judge(
-    context: &Context,
-    target: &Target,
-    rule: &Rule<'_>,
-    found: &Found,
-    told: &Told,
-) -> Result<Vec<Check>, TaskError> {
+fn judge(context: &Context, target: &Target, rule: &Rule<'_>, found: &Found, told: &Told) -> Result<Vec<Check>, Halt> {
     let place = whereabouts(target);
     let evidence = match found {
         Found::Text(text) => excerpt(text),
@@ -187,18 +182,17 @@ fn judge(
     let name = rule.name();
     let whole = target.required_contents[name].clone();
     let check = |expected: Value, fits| Check::of("program_html", name, &place, expected, evidence.clone(), fits);
-    let fails = || {
-        let reason = "the benchmark's code fails when this rule meets a value of this kind";
-        let open = Check::open("program_html", name, &place, whole.clone(), Verdict::Unsupported, reason);
-        Ok(vec![Check { found: Some(evidence.clone()), ..open }])
-    };
     let text = match (found, rule) {
-        (Found::Nothing, _) => return Ok(vec![check(whole, false)]),
-        (Found::Other, _) => return fails(),
+        (Found::Text(text), _) => text,
         (Found::Number(number, _), Rule::Values(inequalities)) => return values(*number, inequalities, check),
         (Found::Number(_, Some(printed)), Rule::Exact(_)) => printed,
-        (Found::Number(..), _) => return fails(),
-        (Found::Text(text), _) => text,
+        // Nothing is required, and so the value is not looked at.
+        (_, Rule::Include(list) | Rule::Exclude(list) | Rule::Values(list)) if list.is_empty() => return Ok(Vec::new()),
+        _ => {
+            let reason = "the benchmark's code fails when this rule meets a value of this kind";
+            let open = Check::open("program_html", name, &place, whole, Verdict::Unsupported, reason);
+            return Err(Halt::Found(Box::new(Check { found: Some(evidence), ..open })));
+        }
     };
     match rule {
         Rule::Exact(reference) => Ok(vec![check(whole, strings::exact_match(reference, text))]),
@@ -226,7 +220,7 @@ fn judge(
     }
 }
 
-fn values(number: f64, inequalities: &[&str], check: impl Fn(Value, bool) -> Check) -> Result<Vec<Check>, TaskError> {
+fn values(number: f64, inequalities: &[&str], check: impl Fn(Value, bool) -> Check) -> Result<Vec<Check>, Halt> {
     let fits = |inequality: &&str| Ok(check((*inequality).into(), numbers::satisfies(number, inequality)?));
     inequalities.iter().map(fits).collect()
 }

@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use super::Halt;
 use super::similarity::{Pixels, similarity};
 use crate::evaluators::question::{Answer, Picture, Question, Told};
 use crate::evaluators::verdict::{Check, Verdict, unseen};
@@ -70,7 +71,7 @@ pub(super) fn page_image_query(
     eval: &Eval,
     told: &Told,
     helpers: &[Helper],
-) -> Result<Vec<Check>, TaskError> {
+) -> Result<Vec<Check>, Halt> {
     let mut checks = Vec::new();
     for (index, query) in eval.page_image_query.iter().enumerate() {
         let pictures = match seen(&told.ask(&pictures(context, query, helpers)?), query) {

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::numbers;
+use super::{Halt, numbers};
 use crate::evaluators::question::{Comparison, Question, Sameness, Told, Wording};
 use crate::evaluators::text::{python, word_tokenize};
 use crate::evaluators::verdict::{Check, Verdict};
@@ -66,76 +66,72 @@ enum Heard {
 }
 
 impl Heard {
-    /// Python's `str()` of what is a text or a number.
-    fn text(&self) -> Option<String> {
+    /// The text that a rule can work on; none where the benchmark's code fails.
+    fn text(&self, rule: &str) -> Option<String> {
         match self {
             Self::Text(text) => Some(text.clone()),
-            Self::Number(number) => Some(number.to_string()),
-            Self::Nothing => None,
+            Self::Number(number) if rule == "exact_match" => Some(number.to_string()),
+            Self::Number(_) | Self::Nothing => None,
         }
     }
 }
 
 /// Judges an answer. The entries of `reference_answers` all have to hold; unknown ones do not count.
-///
-/// # Errors
-///
-/// When an entry has a shape on which the benchmark's own code fails.
-pub fn string_match(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, TaskError> {
+pub(super) fn string_match(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, Halt> {
     let mut checks = Vec::new();
     let mut heard = Heard::Text(clean_answer(&context.answer));
     for (rule, expected) in &eval.reference_answers {
         let place = format!("reference_answers.{rule}");
-        if rule == "required_values" {
-            let inequalities = texts_of(&place, expected)?;
-            // An answer that is a number already makes the benchmark's code fail here; no object has a key twice.
-            let Heard::Text(text) = &heard else { continue };
-            heard = numbers::whole(text).map_or(Heard::Nothing, Heard::Number);
-            let Heard::Number(number) = heard else {
-                checks.push(check(context, rule, expected, false));
-                continue;
-            };
-            for inequality in inequalities {
-                checks.push(check(context, rule, &inequality.into(), numbers::satisfies(number, inequality)?));
-            }
-            continue;
-        }
-        if !["exact_match", "must_include", "must_exclude", "one_of", "fuzzy_match"].contains(&rule.as_str()) {
-            continue;
-        }
-        let text = match (&heard, rule.as_str()) {
-            (Heard::Text(text), _) => text.clone(),
-            (Heard::Number(_), "exact_match") => heard.text().unwrap_or_default(),
-            _ => {
-                let reason = "after required_values the benchmark's code has no text any more, and fails on this rule";
-                let place = "answer";
-                checks.push(Check::open("string_match", rule, place, expected.clone(), Verdict::Unsupported, reason));
-                continue;
-            }
-        };
+        let text = || heard.text(rule).ok_or_else(|| after_number(rule, expected));
         match rule.as_str() {
             "exact_match" => {
-                checks.push(check(context, rule, expected, exact_match(text_of(&place, expected)?, &text)));
+                checks.push(check(context, rule, expected, exact_match(text_of(&place, expected)?, &text()?)));
             }
             "must_include" => {
                 for references in texts_of(&place, expected)? {
-                    checks.push(check(context, rule, &references.into(), must_include_any(references, &text)));
+                    let fits = must_include_any(references, &text()?);
+                    checks.push(check(context, rule, &references.into(), fits));
                 }
             }
             "must_exclude" => {
                 for reference in texts_of(&place, expected)? {
-                    checks.push(check(context, rule, &reference.into(), !must_include(reference, &text)));
+                    let fits = !must_include(reference, &text()?);
+                    checks.push(check(context, rule, &reference.into(), fits));
                 }
             }
             "one_of" => {
-                let references = texts_of(&place, expected)?;
-                let fits = references.iter().any(|reference| text.contains(&clean_answer(reference)));
+                let mut fits = false;
+                for reference in texts_of(&place, expected)? {
+                    fits |= text()?.contains(&clean_answer(reference));
+                }
                 checks.push(check(context, rule, expected, fits));
             }
-            _ => fuzzy(context, eval, told, &text, expected, &mut checks)?,
+            "required_values" => {
+                let inequalities = texts_of(&place, expected)?;
+                match numbers::whole(&text()?) {
+                    Some(number) => {
+                        for inequality in inequalities {
+                            let fits = numbers::satisfies(number, inequality)?;
+                            checks.push(check(context, rule, &inequality.into(), fits));
+                        }
+                        heard = Heard::Number(number);
+                    }
+                    None => {
+                        checks.push(check(context, rule, expected, false));
+                        heard = Heard::Nothing;
+                    }
+                }
+            }
+            "fuzzy_match" => fuzzy(context, eval, told, &heard, expected, &mut checks)?,
+            _ => {}
         }
     }
     Ok(checks)
+}
+
+fn after_number(rule: &str, expected: &Value) -> Halt {
+    let reason = "after required_values the benchmark's code has no text any more, and fails on this rule";
+    Halt::Found(Box::new(Check::open("string_match", rule, "answer", expected.clone(), Verdict::Unsupported, reason)))
 }
 
 /// `fuzzy_match`: as in WebArena, in this benchmark's words.
@@ -143,26 +139,33 @@ fn fuzzy(
     context: &Context,
     eval: &Eval,
     told: &Told,
-    answer: &str,
+    heard: &Heard,
     expected: &Value,
     checks: &mut Vec<Check>,
-) -> Result<(), TaskError> {
-    let ask = |kind, reference: &str| told.ask(&comparison(kind, &context.intent, reference, answer));
+) -> Result<(), Halt> {
+    let rule = "fuzzy_match";
+    let ask = |kind, reference: &str| -> Result<_, Halt> {
+        let answer = heard.text(rule).ok_or_else(|| after_number(rule, expected))?;
+        Ok(told.ask(&comparison(kind, &context.intent, reference, &answer)))
+    };
     if expected == "N/A" {
-        let gave_up = exact_match("N/A", answer);
+        if let Heard::Nothing = heard {
+            return Err(after_number(rule, expected));
+        }
+        let gave_up = heard.text(rule).is_some_and(|answer| exact_match("N/A", &answer));
         if gave_up && checks.iter().all(|check| check.verdict == Verdict::Passed) {
-            checks.push(check(context, "fuzzy_match", expected, true));
+            checks.push(check(context, rule, expected, true));
             return Ok(());
         }
         // The judge's verdict takes the place of the score so far.
         checks.clear();
-        let said = ask(Sameness::Reason, &eval.string_note);
-        checks.push(webarena::judged(context, "fuzzy_match", expected, &said));
+        let said = ask(Sameness::Reason, &eval.string_note)?;
+        checks.push(webarena::judged(context, rule, expected, &said));
         return Ok(());
     }
     for reference in texts_of("reference_answers.fuzzy_match", expected)? {
-        let said = ask(Sameness::Answer, reference);
-        checks.push(webarena::judged(context, "fuzzy_match", &reference.into(), &said));
+        let said = ask(Sameness::Answer, reference)?;
+        checks.push(webarena::judged(context, rule, &reference.into(), &said));
     }
     Ok(())
 }
