@@ -25,6 +25,8 @@ forbid probes 'crate::(doctor|definition|images|accounts|reset|daemon|cli|wire)'
 forbid images 'crate::(doctor|definition|launch|accounts|reset|daemon|cli|wire)' 'images know domain and engine, and how probes put errors into words'
 forbid evaluators '\b(tokio|async |reqwest|sqlx|bollard)\b|SystemTime|Instant::now|std::(fs|env|net|process)|crate::(doctor|definition|engine|images|launch|probes|accounts|reset|daemon|cli|wire)' \
     'evaluators judge what they are told; they look at nothing'
+forbid judge 'crate::(accounts|doctor|definition|engine|images|launch|locators|probes|reset|daemon|cli|wire)' 'a judge knows the evaluators'\'' questions, the domain and connections to the outside'
+forbid outbound.rs 'crate::' 'connections know nobody'
 forbid accounts 'crate::(doctor|definition|engine|images|launch|reset|daemon|cli|wire)' 'accounts know domain and probes'
 forbid reset 'crate::(doctor|definition|images|accounts|daemon|cli|wire)' 'reset knows domain, engine, launch and probes'
 forbid doctor 'crate::(definition|images|launch|accounts|reset|daemon|cli|wire)' 'the doctor knows domain, engine and how probes describe errors'
