@@ -64,7 +64,8 @@ impl Endpoint {
     pub fn new(settings: Settings) -> Result<Self, JudgeError> {
         let wrong = || JudgeError::Address(settings.url.clone());
         let base = Url::parse(&settings.url).ok();
-        let base = base.filter(|base| matches!(base.scheme(), "http" | "https") && base.has_host()).ok_or_else(wrong)?;
+        let base =
+            base.filter(|base| matches!(base.scheme(), "http" | "https") && base.has_host()).ok_or_else(wrong)?;
         let url = format!("{}/chat/completions", base.as_str().trim_end_matches('/')).parse().map_err(|_| wrong())?;
         let archive = settings.folder.as_deref().map(Archive::open).transpose()?;
         let (archive, spent) = (Mutex::new(archive), Mutex::new(Spent::default()));

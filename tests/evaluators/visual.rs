@@ -1,12 +1,13 @@
 //! VisualWebArena's evaluators against VisualWebArena's own answers.
 
-use arenad::evaluators::question::{Answer as Seen, Picture, Place, Question, Told};
+use arenad::evaluators::question::{Answer as Seen, Question, Told};
 use arenad::evaluators::verdict::Profile;
 use arenad::evaluators::visualwebarena::similarity::{Pixels, similarity};
 use arenad::evaluators::visualwebarena::{Context, Eval, evaluate, questions, read, satisfies, strings};
 use serde_json::{Value, json};
 
 use crate::benchmark;
+use crate::seen::{bytes, look, picture};
 use crate::vectors::{Answer, run};
 
 #[test]
@@ -127,44 +128,6 @@ fn judge(eval: &Value, input: &Value) -> Answer {
     report.score.map(|score| json!(score)).ok_or_else(|| format!("{report:?}"))
 }
 
-/// The pages, pictures and judge that the case describes.
-fn look(question: &Question, input: &Value) -> Seen {
-    match question {
-        Question::Content { place: Place::Last } => Seen::Value(input["content"].clone()),
-        Question::Content { place: Place::Url(url) } => Seen::Value(input["pages"][url].clone()),
-        Question::Script { expression, .. } => match input["evaluate"].get(expression) {
-            Some(value) => Seen::Value(value.clone()),
-            None => Seen::Threw("not listed".to_owned()),
-        },
-        Question::Helper { call, .. } => match input["helpers"].get(&call.name) {
-            Some(value) => Seen::Value(value.clone()),
-            None => Seen::Threw("not listed".to_owned()),
-        },
-        Question::Judge(comparison) => {
-            let said = input["judge"].get(&comparison.reference).and_then(Value::as_bool);
-            said.map_or_else(|| panic!("nobody asks {comparison:?}"), |said| Seen::Value(said.into()))
-        }
-        Question::Pictures { selector, .. } => {
-            let found = input["pictures"][selector].as_array().cloned().unwrap_or_default();
-            Seen::Pictures(found.iter().map(|hex| picture(&bytes(hex))).collect())
-        }
-        Question::Reference { source } => Seen::Pictures(vec![picture(&bytes(&input["references"][source]))]),
-        Question::Look { question, .. } => Seen::Value(input["replies"][question].clone()),
-        other => panic!("nobody asks {other:?}"),
-    }
-}
-
-fn picture(bytes: &[u8]) -> Picture {
-    Picture { url: "http://shopping.test/a.png".to_owned(), bytes: bytes.into() }
-}
-
-/// Bytes that a case gives as hexadecimal digits.
-fn bytes(hex: &Value) -> Vec<u8> {
-    let digits = hex.as_str().unwrap_or_default().as_bytes();
-    let byte = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
-    digits.chunks(2).map(|pair| byte(pair).expect("two hexadecimal digits")).collect()
-}
-
 /// A PNG file: eight by eight pixels of one grey.
-const SQUARE: &str = "89504e470d0a1a0a0000000d4948445200000008000000080800000000e164e157000000104944415478\
+pub const SQUARE: &str = "89504e470d0a1a0a0000000d4948445200000008000000080800000000e164e157000000104944415478\
     9c638c62800026068a18001b7e006a10c7eb540000000049454e44ae426082";
