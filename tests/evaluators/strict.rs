@@ -208,3 +208,88 @@ fn every_picture_query_counts() {
 fn a_task_without_checks_is_not_passed() {
     assert_eq!(webarena(json!({ "eval_types": [] }), json!({})), (Passed, Unsupported));
 }
+
+/// Whoever answers in the very words of a reference, ends at the very URL and leaves the very text on a page passes: the
+/// profile fails nobody who did what the published task asks for.
+#[test]
+#[ignore = "reads the benchmarks' task files: set ARENAD_BENCHMARK_DATA"]
+fn references_pass_by_themselves() {
+    let names = ["SHOPPING", "SHOPPING_ADMIN", "REDDIT", "GITLAB", "MAP", "WIKIPEDIA", "HOMEPAGE", "CLASSIFIEDS"];
+    let urls = names.map(|name| (format!("__{name}__"), format!("http://{}.test", name.to_lowercase()))).into();
+    let files: [(&str, Questions, Evaluate); 4] = [
+        ("webarena/test.raw.json", webarena::questions, webarena::evaluate),
+        ("visualwebarena/test_classifieds.raw.json", visual::questions, visual::evaluate),
+        ("visualwebarena/test_shopping.raw.json", visual::questions, visual::evaluate),
+        ("visualwebarena/test_reddit.raw.json", visual::questions, visual::evaluate),
+    ];
+    let (mut failed, mut judged_parts) = (Vec::new(), 0);
+    for (file, questions, evaluate) in files {
+        let tasks = webarena::read(&crate::benchmark::file(file), &urls).unwrap_or_else(|error| panic!("{error}"));
+        for task in tasks {
+            for (eval, mut context, text) in parts(&task.eval) {
+                context.intent.clone_from(&task.intent);
+                judged_parts += 1;
+                let mut told = Told::default();
+                loop {
+                    let open = questions(&context, &eval, &told, Profile::Strict).expect("questions");
+                    if open.is_empty() {
+                        break;
+                    }
+                    for question in open {
+                        let judged = matches!(question, Question::Judge(_));
+                        told.tell(question, Answer::Value(if judged { true.into() } else { text.clone() }));
+                    }
+                }
+                let report = evaluate(&context, &eval, &told, Profile::Strict).expect("a report");
+                if report.verdict != Passed {
+                    failed.push(format!("{file} {}: {:?}", task.task_id, report.checks));
+                }
+            }
+        }
+    }
+    // 335 + 280 answers, 205 + 224 URLs, 651 + 554 targets.
+    assert!(judged_parts > 2000, "{judged_parts} parts");
+    assert!(failed.is_empty(), "{} fail:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// A task in parts that are judged alone, each with what its references say.
+fn parts(eval: &Eval) -> Vec<(Eval, Context, Value)> {
+    let only = |kind: &str| Eval { eval_types: vec![kind.to_owned()], program_html: Vec::new(), ..eval.clone() };
+    let first = |references: &Value| references.as_str().unwrap_or_default().split(" |OR| ").next().map(str::to_owned);
+    // What a set of rules says: the first alternative of each text, one below the other.
+    let said = |rules: &serde_json::Map<String, Value>| -> Value {
+        let number = rules.get("required_values").and_then(|bounds| bounds[0].as_str());
+        if let Some(bound) = number {
+            let value: f64 = bound.trim_start_matches(['<', '>', '=', ' ']).parse().expect("a number");
+            return json!(if bound.starts_with('<') { value - 1.0 } else { value });
+        }
+        let texts = rules.iter().filter(|(rule, _)| *rule != "must_exclude").flat_map(|(rule, value)| match value {
+            Value::Array(several) if rule == "one_of" => several.first().and_then(first).into_iter().collect(),
+            Value::Array(several) => several.iter().filter_map(first).collect::<Vec<_>>(),
+            Value::String(one) if one == "N/A" => vec!["what it says there".to_owned()],
+            one => first(one).into_iter().collect(),
+        });
+        let text = texts.collect::<Vec<_>>().join("\n");
+        json!(if text.is_empty() { "something else".to_owned() } else { text })
+    };
+    let mut parts = Vec::new();
+    for kind in &eval.eval_types {
+        match kind.as_str() {
+            "string_match" => {
+                let answer = said(&eval.reference_answers).as_str().unwrap_or_default().to_owned();
+                parts.push((only(kind), Context { answer, ..Context::default() }, Value::Null));
+            }
+            "url_match" => {
+                let url = first(&json!(eval.reference_url)).unwrap_or_default();
+                let url = if url.contains("://") { url } else { format!("http://reddit.test/{url}") };
+                parts.push((only(kind), Context { url, ..Context::default() }, Value::Null));
+            }
+            "program_html" => parts.extend(eval.program_html.iter().map(|target| {
+                let eval = Eval { program_html: vec![target.clone()], ..only(kind) };
+                (eval, Context::default(), said(&target.required_contents))
+            })),
+            _ => {}
+        }
+    }
+    parts
+}
