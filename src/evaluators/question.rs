@@ -121,7 +121,8 @@ pub enum Wording {
 }
 
 /// What was seen.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// A value.
     Value(Value),
@@ -138,17 +139,50 @@ pub enum Answer {
 }
 
 /// A picture as it was fetched.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
     /// Where it was fetched.
     pub url: String,
     /// The file: PNG, JPEG, GIF, WebP or BMP. Whatever else is there cannot be read, which is for the evaluator to say.
+    #[serde(with = "base64_bytes")]
     pub bytes: Arc<[u8]>,
 }
 
-/// What was seen, by what was asked.
-#[derive(Debug, Clone, Default)]
+/// Bytes as base64, for evidence that is kept as JSON.
+mod base64_bytes {
+    use std::sync::Arc;
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Arc<[u8]>, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Arc<[u8]>, D::Error> {
+        let text = String::deserialize(input)?;
+        STANDARD.decode(text).map(Arc::from).map_err(D::Error::custom)
+    }
+}
+
+/// What was seen, by what was asked. As JSON, a list of pairs: evidence by which an episode can be judged again.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Vec<(Question, Answer)>", into = "Vec<(Question, Answer)>")]
 pub struct Told(HashMap<Question, Answer>);
+
+impl From<Vec<(Question, Answer)>> for Told {
+    fn from(pairs: Vec<(Question, Answer)>) -> Self {
+        Self(pairs.into_iter().collect())
+    }
+}
+
+impl From<Told> for Vec<(Question, Answer)> {
+    fn from(told: Told) -> Self {
+        told.0.into_iter().collect()
+    }
+}
 
 impl Told {
     /// Keeps an answer.
@@ -171,4 +205,25 @@ impl Told {
 pub(super) fn open(questions: Vec<Question>, told: &Told) -> Vec<Question> {
     let mut seen = HashSet::new();
     questions.into_iter().filter(|question| !told.0.contains_key(question) && seen.insert(question.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn evidence_can_be_kept() {
+        let mut told = Told::default();
+        let place = Place::Url("http://h/".to_owned());
+        let pictures = Question::Pictures { place: place.clone(), selector: ".a".to_owned() };
+        let picture = Picture { url: "http://h/a.png".to_owned(), bytes: [0, 255, 7].as_slice().into() };
+        told.tell(pictures.clone(), Answer::Pictures(vec![picture]));
+        told.tell(Question::Content { place }, Answer::Value(json!("<p>")));
+        told.tell(Question::Reference { source: "x".to_owned() }, Answer::Unavailable("the site is down".to_owned()));
+        let kept = serde_json::to_string(&told).expect("JSON");
+        assert_eq!(serde_json::from_str::<Told>(&kept).expect("evidence"), told);
+        assert!(matches!(told.ask(&pictures), Answer::Pictures(pictures) if pictures.len() == 1));
+    }
 }

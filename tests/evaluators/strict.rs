@@ -4,6 +4,7 @@ use arenad::evaluators::question::{Answer, Question, Told};
 use arenad::evaluators::verdict::{Profile, SideBySide, Verdict};
 use arenad::evaluators::visualwebarena as visual;
 use arenad::evaluators::webarena::{self, Context, Eval, TaskError};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::seen::look;
@@ -207,6 +208,27 @@ fn every_picture_query_counts() {
 #[test]
 fn a_task_without_checks_is_not_passed() {
     assert_eq!(webarena(json!({ "eval_types": [] }), json!({})), (Passed, Unsupported));
+}
+
+proptest! {
+    /// Whatever an agent writes and whatever a page shows, there is a report.
+    #[test]
+    fn nothing_upsets_the_rules(said in "\\PC{0,40}", reference in "[0-9a-zA-Z$€.,%+ é京'\"-]{0,8}", url in "\\PC{0,30}") {
+        let mut case = json!({ "answer": said, "url": url, "content": said, "shown": said, "judge": { reference.as_str(): true } });
+        case["evaluate"] = json!({ "document.x": said });
+        let rules = json!({ "exact_match": reference, "must_include": [reference], "must_exclude": [reference], "one_of": [reference] });
+        let targets: Vec<Value> = ["document.x", ""]
+            .map(|locator| json!({ "url": "last", "locator": locator, "required_contents": rules }))
+            .into();
+        let eval = json!({
+            "eval_types": ["string_match", "url_match", "program_html"],
+            "reference_answers": rules,
+            "reference_url": format!("http://h/{reference}"),
+            "program_html": targets,
+        });
+        visual(eval.clone(), case.clone());
+        webarena(eval, case);
+    }
 }
 
 /// Whoever answers in the very words of a reference, ends at the very URL and leaves the very text on a page passes: the

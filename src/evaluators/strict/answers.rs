@@ -73,7 +73,7 @@ pub(super) fn bounded(
     rule: &str,
     inequalities: &str,
     value: Option<f64>,
-    check: impl Fn(&str, Value, bool) -> Check,
+    check: &impl Fn(&str, Value, bool) -> Check,
 ) -> Check {
     let satisfied = |inequality| numbers::satisfies(value.unwrap_or(f64::NAN), inequality);
     match inequalities.split(OR).map(satisfied).collect::<Option<Vec<bool>>>() {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::words;
 use crate::evaluators::question::{Question, Told};
-use crate::evaluators::verdict::{Check, Verdict};
+use crate::evaluators::verdict::{Check, Profile, Verdict};
 use crate::evaluators::visualwebarena::pictures::{looks, pictures, references, replied, replies, seen, similar};
 use crate::evaluators::webarena::{Context, Eval, Helper, PictureQuery, TaskError};
 
@@ -31,7 +31,7 @@ pub(super) fn page_image_query(
         match seen(&told.ask(&pictures(context, query, helpers)?), query) {
             Ok(pictures) => {
                 checks.extend(replied_all(context, query, told, helpers)?);
-                checks.extend(similar(query, &pictures, told));
+                checks.extend(similar(query, &pictures, told, Profile::Strict).unwrap_or_else(|check| Some(*check)));
             }
             Err(check) => checks.push(*check),
         }

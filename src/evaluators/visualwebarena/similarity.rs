@@ -9,10 +9,10 @@ use std::io::Cursor;
 use image::{DynamicImage, ImageFormat, ImageReader, Limits};
 
 /// The longest side of a picture that is read, in pixels.
-const SIDE_MAX: u32 = 16_384;
+const SIDE_MAX: u32 = 10_000;
 
 /// The memory that reading a picture may take, in bytes.
-const MEMORY_MAX: u64 = 1 << 30;
+const MEMORY_MAX: u64 = 512 << 20;
 
 /// The side of the squares that are compared, in pixels.
 const WINDOW: usize = 7;
@@ -230,8 +230,7 @@ fn weights(from: usize, to: usize) -> Vec<(usize, Vec<i32>)> {
             let centre = (place as f64 + 0.5) * scale;
             let first = (centre - SUPPORT + 0.5).max(0.0) as usize;
             let last = ((centre + SUPPORT + 0.5) as usize).min(from);
-            let weights: Vec<f64> =
-                (first..last).map(|at| lanczos((at - first) as f64 + first as f64 - centre + 0.5)).collect();
+            let weights: Vec<f64> = (first..last).map(|at| lanczos(at as f64 - centre + 0.5)).collect();
             let sum: f64 = weights.iter().sum();
             let one = f64::from(1u32 << PRECISION);
             let fixed = |weight: &f64| {
