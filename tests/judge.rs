@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arenad::domain::site::Secret;
-use arenad::evaluators::question::{Answer, Comparison, Picture, Sameness, Wording};
+use arenad::evaluators::question::{Answer, Comparison, Picture, Place, Question, Sameness, Told, Wording};
 use arenad::judge::{self, Endpoint, Judge, JudgeError, Off, Prompt, Recorded, Settings, Spent};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -300,6 +300,16 @@ async fn pictures_are_shown_one_by_one() {
     let kinds: Vec<_> = asked.iter().map(|(_, document)| shown(document)).collect();
     assert_eq!(kinds, [Some("data:image/png;base64".to_owned()), Some("data:image/gif;base64".to_owned())]);
     assert!(matches!(judge::look(&Off, "?", &pictures).await, Answer::NoJudge(_)));
+
+    // As evaluators ask: about the pictures that were found before.
+    let (place, selector) = (Place::Last, ".a".to_owned());
+    let question = Question::Look { place: place.clone(), selector: selector.clone(), question: "Is it?".to_owned() };
+    let mut told = Told::default();
+    let unseen = judge::answer(&Off, &question, &told).await;
+    assert!(matches!(unseen, Some(Answer::Unavailable(_))), "{unseen:?}");
+    told.tell(Question::Pictures { place: place.clone(), selector }, Answer::Pictures(Vec::new()));
+    assert_eq!(judge::answer(&Off, &question, &told).await, Some(Answer::Value(json!([]))));
+    assert_eq!(judge::answer(&Off, &Question::Content { place }, &told).await, None);
 }
 
 #[test]

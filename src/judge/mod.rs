@@ -1,6 +1,6 @@
 //! Judges of meaning: whether an answer means what a reference does, and what a picture shows. Evaluators ask
-//! ([`Question::Judge`](crate::evaluators::question::Question), `Question::Look`), whoever runs them puts the question to a
-//! [`Judge`] by [`compare`] or [`look`] and tells them the [`Answer`].
+//! ([`Question::Judge`], [`Question::Look`]), whoever runs them puts the question to a
+//! [`Judge`] by [`answer`] and tells them the [`Answer`].
 //!
 //! Three judges: [`Off`], which leaves the verdict open (`needs_judge`); [`Endpoint`], a model behind an OpenAI-compatible
 //! interface; [`Recorded`], replies from a file. None ever turns its own failure into a verdict on the agent.
@@ -9,7 +9,8 @@
 //! use std::time::Duration;
 //! use arenad::judge::{self, Endpoint, Settings};
 //!
-//! # async fn f(question: &arenad::evaluators::question::Comparison) -> Result<(), Box<dyn std::error::Error>> {
+//! # use arenad::evaluators::question::{Question, Told};
+//! # async fn f(question: Question, told: &mut Told) -> Result<(), Box<dyn std::error::Error>> {
 //! let judge = Endpoint::new(Settings {
 //!     url: "http://localhost:11434/v1".to_owned(),
 //!     model: "qwen2.5:32b".to_owned(),
@@ -19,8 +20,10 @@
 //!     pause: Duration::from_secs(1),
 //!     folder: Some("judge".into()),
 //! })?;
-//! let answer = judge::compare(&judge, question).await;
-//! println!("{answer:?}, {:?}", judge.spent());
+//! if let Some(answer) = judge::answer(&judge, &question, told).await {
+//!     told.tell(question, answer);
+//! }
+//! println!("{:?}", judge.spent());
 //! # Ok(()) }
 //! ```
 
@@ -39,7 +42,7 @@ pub use archive::{Record, Recorded, Spent, Usage};
 pub use endpoint::{Endpoint, Settings};
 pub use prompt::{About, Prompt};
 
-use crate::evaluators::question::{Answer, Comparison, Picture};
+use crate::evaluators::question::{Answer, Comparison, Picture, Question, Told};
 use crate::evaluators::visualwebarena::similarity::Pixels;
 
 /// Someone who replies to a prompt.
@@ -106,6 +109,22 @@ pub struct Off;
 impl Judge for Off {
     async fn reply(&self, _: &Prompt) -> Result<String, JudgeError> {
         Err(JudgeError::Absent("there is no judge".to_owned()))
+    }
+}
+
+/// What a judge answers to an evaluator's question; nothing if it is none for a judge. A question about pictures is about those
+/// that the answer to [`Question::Pictures`] has, so tell that first: evaluators ask for it first.
+pub async fn answer(judge: &dyn Judge, question: &Question, told: &Told) -> Option<Answer> {
+    match question {
+        Question::Judge(comparison) => Some(compare(judge, comparison).await),
+        Question::Look { place, selector, question } => {
+            let asked = Question::Pictures { place: place.clone(), selector: selector.clone() };
+            Some(match told.ask(&asked) {
+                Answer::Pictures(pictures) => look(judge, question, &pictures).await,
+                other => other,
+            })
+        }
+        _ => None,
     }
 }
 

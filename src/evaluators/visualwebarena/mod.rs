@@ -22,6 +22,7 @@ use super::verdict::{Check, Profile, Report};
 use super::{strict, webarena};
 
 pub use numbers::satisfies;
+pub use pictures::sources;
 
 /// The helpers that VisualWebArena's tasks may call.
 pub const HELPERS: [Helper; 17] = [

@@ -44,6 +44,22 @@ pub(in crate::evaluators) fn pictures(
     Ok(Question::Pictures { place, selector: selector.to_owned() })
 }
 
+/// An expression that gives, on a page, the addresses of the pictures that [`Question::Pictures`] asks for, in their order.
+///
+/// Shape: a list of texts, absolute URLs. Whoever fetches them does so without the page's cookies, as the benchmark does.
+#[must_use]
+pub fn sources(selector: &str) -> String {
+    let chosen = if selector.is_empty() {
+        "[...document.querySelectorAll('img:not([alt=\"\"]), [role=\"img\"]')]".to_owned()
+    } else {
+        let selector = Value::from(selector);
+        format!(
+            "[...document.querySelectorAll({selector})].flatMap(e => e.tagName === 'IMG' ? [e] : [...e.querySelectorAll('img')])"
+        )
+    };
+    format!("{chosen}.map(e => e.getAttribute('src')).filter(Boolean).map(src => new URL(src, location.href).href)")
+}
+
 /// What someone who sees the pictures is asked.
 pub(in crate::evaluators) fn looks(
     context: &Context,
