@@ -6,6 +6,7 @@
 # xfsprogs         file systems with reflinks
 # nginx-light, wrk what the benchmark compares the gateway with
 # chromium         the browser that looks at the sites
+# bubblewrap       keeps it from noticing the host's networks, which tests make and remove all the time
 # docker-compose   checks that the Compose files mean to it what they mean to arenad
 set -eu
 
@@ -26,6 +27,7 @@ need wrk wrk
 need docker-compose docker-compose
 need mkfs.xfs xfsprogs
 need chromium chromium
+need bwrap bubblewrap
 
 # A dynamically linked busybox does not run in an empty image.
 if [ -x /bin/busybox ] && ldd /bin/busybox 2>/dev/null | grep -q '=>'; then

@@ -48,6 +48,69 @@ pub struct SitesRequest {
     pub sites: Vec<String>,
 }
 
+/// `POST /v1/environments/{environment}/resets`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResetRequest {
+    /// Site names; empty is all.
+    #[serde(default)]
+    pub sites: Vec<String>,
+    /// Whether sites that are proven to be as their snapshots are left as they are.
+    #[serde(default)]
+    pub if_dirty: bool,
+}
+
+/// `POST /v1/environments/{environment}/sites/{site}/verify`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verification {
+    /// The environment.
+    pub environment: String,
+    /// The site.
+    pub site: String,
+    /// The instance that was looked at.
+    pub instance: String,
+    /// Its generation.
+    pub generation: u64,
+    /// The snapshot that it was compared with.
+    pub snapshot: String,
+    /// Whether it is as that.
+    pub equal: bool,
+    /// SHA-256 over everything that was found.
+    pub digest: String,
+    /// What differs, by store.
+    pub differences: Vec<Difference>,
+    /// How many differences there are beyond those.
+    pub omitted: usize,
+    /// What was looked at.
+    pub stores: Vec<VerifiedStore>,
+}
+
+/// Something that is not as in the snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// The store.
+    pub store: String,
+    /// `table`, `counter`, `object`, `file`, `key`, `store`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// What it was; null: it was not there.
+    pub before: Option<String>,
+    /// What it is; null: it is gone.
+    pub now: Option<String>,
+    /// The same as a sentence.
+    pub text: String,
+}
+
+/// A store that was looked at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VerifiedStore {
+    /// Its name.
+    pub name: String,
+    /// How long it took.
+    pub duration_ms: f64,
+}
+
 /// `POST /v1/environments/{environment}/down`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -164,7 +227,7 @@ pub struct Reset {
     pub id: String,
     /// The instance.
     pub instance: String,
-    /// `recreate`.
+    /// `swap`, `rewind`, `recreate`, `keep`, `untouched`.
     pub strategy: String,
     /// When it was asked for.
     pub requested_at: String,
@@ -183,7 +246,7 @@ pub struct Reset {
 /// One stage of a reset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
-    /// `hold`, `remove`, `create`, `start`, `ready`, `switch`.
+    /// `queue`, `thaw`, `knock`, `record`; `hold`, `wait`, `remove`, `create`, `start`, `ready`, `switch`.
     pub stage: String,
     /// How long it took.
     pub duration_ms: f64,
@@ -281,10 +344,37 @@ pub struct Site {
     pub last_passed: Option<String>,
     /// Its containers.
     pub containers: Vec<Container>,
+    /// Whether it declares stores, so that `verify` has something to compare.
+    #[serde(default)]
+    pub has_stores: bool,
+    /// What is ready to take over at a reset, or is being made ready.
+    #[serde(default)]
+    pub standbys: Standbys,
     /// The same as `state`, for programs that know conditions.
     pub conditions: Vec<Condition>,
     /// The last reset that ended.
     pub last_reset: Option<Reset>,
+}
+
+/// The standbys of a site.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Standbys {
+    /// How many the definition wants.
+    pub wanted: usize,
+    /// Those that there are. There are none before the site has been written to or reset.
+    pub members: Vec<Standby>,
+    /// Why there are fewer than wanted, where something is in the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lack: Option<String>,
+}
+
+/// A standby.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standby {
+    /// The generation on its containers' labels.
+    pub generation: u64,
+    /// `making`, `running`, `frozen`, `used`.
+    pub state: String,
 }
 
 /// A container.

@@ -15,6 +15,7 @@ use arenad::domain::ids::EnvironmentName;
 use arenad::domain::probe::{JsonExpectation, ProbeKind};
 use arenad::domain::schedule::Schedule;
 use arenad::domain::site::MountSpec;
+use arenad::domain::store::StoreKind;
 use serde_json::{Value, json};
 
 fn cases(kind: &str) -> Vec<PathBuf> {
@@ -258,6 +259,33 @@ fn baseline_inputs_change_with_what_the_baseline_depends_on_and_with_nothing_els
     for (file, from, to) in different {
         assert_ne!(edited(file, from, to), before, "{to}");
     }
+}
+
+#[test]
+fn stores_say_what_is_mounted_and_only_that_is_the_baselines() {
+    let loaded = good("stores");
+    let forge = &loaded.environment.sites[0];
+    let mounts: Vec<String> =
+        forge.state_mounts().iter().map(|(service, folder)| format!("{service}:{folder}")).collect();
+    assert_eq!(mounts, ["db:/uploads", "db:/var/lib/postgresql/data", "web:/cache/valkey", "web:/data"]);
+    assert_eq!(loaded.environment.sites[1].state_mounts(), []);
+    let server = forge.store("server").expect("declared");
+    assert_eq!(server.service.as_str(), "db", "where its databases are");
+    assert_eq!(server.kind, StoreKind::Postgres { databases: vec!["forge".to_owned(), "tiles".to_owned()] });
+    let writers = forge.writers.as_ref().expect("declared");
+    assert_eq!(writers.stop[1].command, ["/srv/db-stop", "--fast"]);
+    let inputs = |from: &str, to: &str| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions/good/stores");
+        let located = definition::locate_file(&root.join("environments/x.yaml")).expect("it exists");
+        let mut sources = definition::read(&located).expect("it reads");
+        assert!(sources.environment.text.contains(from), "there is no {from}");
+        sources.environment.text = sources.environment.text.replacen(from, to, 1);
+        definition::load(&sources, &variables()).expect("it loads").environment.sites[0].baseline_inputs.clone()
+    };
+    assert_eq!(inputs("logs/**", "log/**"), forge.baseline_inputs, "what does not count");
+    assert_eq!(inputs("/data/notes/notes", "/data/notes/other"), forge.baseline_inputs, "within what is mounted");
+    assert_eq!(inputs("/srv/stop", "/srv/other"), forge.baseline_inputs, "who writes");
+    assert_ne!(inputs("path: /uploads", "path: /downloads"), forge.baseline_inputs, "what is mounted");
 }
 
 #[test]

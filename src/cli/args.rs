@@ -47,6 +47,8 @@ pub enum Command {
     Down(DownArgs),
     /// Bring sites back to their snapshots
     Reset(ResetArgs),
+    /// Compare sites with their snapshots and name what differs
+    Verify(VerifyArgs),
     /// Say what is up, how it is, and what to do about it
     Status(StatusArgs),
     /// Show what the health probes of sites have seen
@@ -168,11 +170,24 @@ pub struct ResetArgs {
     /// All sites
     #[arg(short, long)]
     pub all: bool,
+    /// Leave sites alone that are proven to be as their snapshots
+    #[arg(long)]
+    pub if_dirty: bool,
     /// The environment, where several have a site of that name
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
     #[command(flatten)]
     pub wait: WaitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// The sites; all that declare stores, if none is named
+    #[arg(value_name = "SITE")]
+    pub sites: Vec<String>,
+    /// The environment, where several have a site of that name
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 
 /// It was done.
 pub const OK: u8 = 0;
-/// It failed; standard error says why. `doctor`: it found a problem; standard output says which.
+/// It failed; standard error says why. `verify`: something differs; standard output says what. `doctor`: it found a problem; standard output says which.
 pub const FAILED: u8 = 1;
 /// The command line or a definition file is wrong; nothing was changed.
 pub const USAGE: u8 = 2;

@@ -24,6 +24,7 @@ mod session;
 mod snapshot;
 mod status;
 mod up;
+mod verify;
 
 use clap::{CommandFactory, Parser};
 
@@ -62,6 +63,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Config(args) => config::config(global, args),
         Command::Validate(args) => config::validate(global, args),
         Command::Snapshot(command) => snapshot::run(global, command).await,
+        Command::Verify(args) => verify::run(global, args).await,
         Command::Login(args) => login::run(global, args).await,
         Command::Images(command) => images::run(global, command).await,
         Command::Open(args) => open::run(global, args).await,

@@ -6,7 +6,7 @@ use super::args::{Global, ResetArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, output, progress};
-use crate::wire::{Accepted, SitesRequest};
+use crate::wire::{Accepted, ResetRequest};
 
 /// Resets sites and says where the time went.
 pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, Failure> {
@@ -16,7 +16,8 @@ pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, Failure> {
     let mut begun = Vec::new();
     for (environment, sites) in chosen {
         let path = format!("/v1/environments/{environment}/resets");
-        let accepted: Accepted = client.send(Method::POST, &path, &SitesRequest { sites }).await?;
+        let accepted: Accepted =
+            client.send(Method::POST, &path, &ResetRequest { sites, if_dirty: args.if_dirty }).await?;
         begun.extend(accepted.operations);
     }
     let ended = match args.wait.detach {

@@ -7,7 +7,7 @@ use super::client::Client;
 use super::exit_code;
 use super::failure::Failure;
 use super::output::{self, age, first_line};
-use crate::wire::Status;
+use crate::wire::{Standbys, Status};
 
 /// Says what is up, how it is, and what to do about it. Exits with 3 unless everything is ready.
 pub async fn run(global: &Global, args: &StatusArgs) -> Result<u8, Failure> {
@@ -56,7 +56,7 @@ fn print_human(status: &Status) {
         println!("nothing is up (`arenad up` brings sites up)");
         return;
     }
-    let mut table = output::table(&["ENVIRONMENT", "SITE", "STATE", "SINCE", "URL", "LAST RESET"]);
+    let mut table = output::table(&["ENVIRONMENT", "SITE", "STATE", "SINCE", "URL", "LAST RESET", "STANDBY"]);
     for site in status.environments.iter().flat_map(|environment| &environment.sites) {
         let reset = match &site.last_reset {
             None => "-".to_owned(),
@@ -76,6 +76,7 @@ fn print_human(status: &Status) {
             age(&site.since).into(),
             site.url.as_str().into(),
             comfy_table::Cell::new(reset),
+            comfy_table::Cell::new(standbys(&site.standbys)),
         ]);
     }
     output::print_table(&table);
@@ -92,7 +93,19 @@ fn print_human(status: &Status) {
         } else if let Some(missed) = &site.waiting_for {
             println!("\n{} missed a probe: {}", site.name, first_line(missed));
         }
+        if let Some(lack) = &site.standbys.lack {
+            println!("\n{} has fewer standbys than it wants: {lack}", site.name);
+        }
     }
+}
+
+/// What stands by, in few words.
+fn standbys(standbys: &Standbys) -> String {
+    if standbys.wanted == 0 {
+        return "-".to_owned();
+    }
+    let ready = standbys.members.iter().filter(|member| matches!(member.state.as_str(), "running" | "frozen")).count();
+    format!("{ready} of {}", standbys.wanted)
 }
 
 /// Lists the containers of sites.

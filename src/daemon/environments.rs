@@ -9,7 +9,7 @@ use std::sync::{Arc, RwLock};
 use super::baseline::{BaselineError, snapshot};
 use super::gateway::{HoldLimits, OpenError, Route};
 use super::instance::{self, AskError, InstanceHandle, Outcome, Ticket};
-use super::reconcile;
+use super::reconcile::{self, Hands};
 use super::shared::Shared;
 use super::store::{StoreError, StoredEnvironment};
 use super::stranded::{AllStranded, Stranded};
@@ -22,7 +22,7 @@ use crate::domain::reconcile::Suspects;
 use crate::domain::request_queue::Request;
 use crate::domain::site::{Environment, Site};
 use crate::engine::{EngineEvent, Image, labels};
-use crate::launch::{self, Remains};
+use crate::launch::{Remains, RemoveError, Which};
 use crate::probes::describe;
 
 /// Why an environment could not be brought up, taken down or found.
@@ -70,6 +70,9 @@ pub enum EnvironmentError {
     /// The engine refused something.
     #[error(transparent)]
     Engine(#[from] crate::engine::EngineError),
+    /// What is left of a site could not be removed.
+    #[error(transparent)]
+    Remove(#[from] RemoveError),
     /// A new daemon could not take the environment up again.
     #[error("use environment {name}, which could not be taken up again: {}", .trouble.reason)]
     Stranded {
@@ -192,14 +195,18 @@ impl Environments {
             .collect()
     }
 
-    /// The instances that an operation is working on.
-    fn busy(&self) -> BTreeSet<String> {
-        let handles = self.list().into_iter().flat_map(|(_, handles)| handles);
-        let works = |handle: &InstanceHandle| {
-            matches!(handle.report().state.name(), "preparing" | "starting" | "resetting" | "stopping")
-                || handle.report().stage.is_some()
-        };
-        handles.filter(works).map(|handle| handle.id.to_string()).collect()
+    /// What the drivers are working with.
+    fn hands(&self) -> Hands {
+        let mut hands = Hands::default();
+        for handle in self.list().into_iter().flat_map(|(_, handles)| handles) {
+            let (id, report) = (handle.id.to_string(), handle.report());
+            let works = matches!(report.state.name(), "preparing" | "starting" | "resetting" | "stopping");
+            hands.standbys.insert(id.clone(), report.standbys.members.iter().map(|(made, _)| *made).collect());
+            if works || report.stage.is_some() {
+                hands.busy.insert(id);
+            }
+        }
+        hands
     }
 
     /// Removes what is left over in the engine: at a daemon's start at once, later after a grace period.
@@ -207,7 +214,7 @@ impl Environments {
         let _turn = self.change.lock().await;
         let mut suspects = self.suspects.lock().await;
         let suspects = (!at_start).then_some(&mut *suspects);
-        if let Err(error) = reconcile::pass(&self.shared, || self.busy(), suspects).await {
+        if let Err(error) = reconcile::pass(&self.shared, || self.hands(), suspects).await {
             tracing::warn!(error = describe(&error), "reconciliation did not come to its end");
         }
     }
@@ -478,8 +485,9 @@ impl Environments {
             let id = InstanceId::serving(&environment, &site);
             self.shared.store.want_instance(&id, false).await?;
             for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
-                let remains = Remains { installation: &self.shared.installation, instance: &id, role, except: None };
-                launch::remove(self.shared.engine.as_ref(), remains).await?;
+                let remains =
+                    Remains { installation: &self.shared.installation, instance: &id, role, which: Which::All };
+                self.shared.remove(remains).await?;
             }
         }
         if purge {

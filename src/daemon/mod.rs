@@ -17,6 +17,7 @@ pub mod health_log;
 pub mod host;
 pub mod instance;
 pub mod operations;
+pub mod proof;
 pub mod reconcile;
 pub mod server;
 pub mod shared;
@@ -53,6 +54,7 @@ use crate::domain::site::Secret;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
 use crate::probes::{Prober, describe};
+use crate::storage::{StateRoot, Storage};
 
 /// How long the drivers and the API's requests get to come to their end.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
@@ -128,12 +130,23 @@ impl Daemon {
         if interrupted > 0 {
             tracing::warn!(interrupted, "resets were cut off by the last daemon's end");
         }
+        let storage = match StateRoot::open(state_dir.stores()) {
+            Ok(root) => Some(Storage::new(root)),
+            Err(error) => {
+                let hint =
+                    error.hint().unwrap_or("the sites work without it, and are reset by making their containers anew");
+                tracing::warn!(error = describe(&error), hint, "there is no state root");
+                None
+            }
+        };
         let shared = Arc::new(Shared {
+            storage,
             prober: Prober::new(settings.engine.clone()).map_err(StartError::Http)?,
             gateway: Gateway::start(GatewaySettings::default()).map_err(StartError::Gateway)?,
             events: EventLog::new(store.clone()),
             health: HealthLog::new(store.clone()),
             images: Default::default(),
+            references: Default::default(),
             turns: Turns::new(settings.parallel),
             shutdown: CancellationToken::new(),
             tasks: TaskTracker::new(),

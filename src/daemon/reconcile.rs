@@ -1,7 +1,7 @@
 //! Reconciliation: the engine's things against the store's rows. The pass that runs at start is the pass that runs every
 //! minute, so recovery is exercised all the time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::baseline::{BaselineError, snapshot};
 use super::shared::Shared;
@@ -9,6 +9,7 @@ use super::store::StoreError;
 use crate::domain::reconcile::{Known, Labelled, Suspects};
 use crate::engine::{EngineError, labels};
 use crate::probes::describe;
+use crate::storage::{StorageError, Tree};
 
 /// Why a pass could not look at everything.
 #[derive(Debug, thiserror::Error)]
@@ -19,12 +20,24 @@ pub enum ReconcileError {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The state root refused something.
+    #[error(transparent)]
+    State(#[from] StorageError),
     /// A snapshot could not be removed.
     #[error(transparent)]
     Snapshot(#[from] BaselineError),
 }
 
-fn labelled(name: &str, labels: &std::collections::BTreeMap<String, String>) -> Option<Labelled> {
+/// What this daemon has in hand, of which the rows say nothing.
+#[derive(Debug, Default)]
+pub struct Hands {
+    /// The instances that an operation is working on.
+    pub busy: BTreeSet<String>,
+    /// The generations of each instance's standbys.
+    pub standbys: BTreeMap<String, BTreeSet<u64>>,
+}
+
+fn labelled(name: &str, labels: &BTreeMap<String, String>) -> Option<Labelled> {
     let role = labels.get(labels::ROLE)?;
     // A container that someone runs by hand from one of our snapshots inherits the image's labels, whose role is
     // `snapshot`: it is theirs.
@@ -39,11 +52,11 @@ fn labelled(name: &str, labels: &std::collections::BTreeMap<String, String>) -> 
     })
 }
 
-/// Removes what is left over; returns how many things went. `busy` names the instances that operations work on. Without
+/// Removes what is left over; returns how many things went. `hands` says what this daemon is working with. Without
 /// `suspects` there is no grace: right at a daemon's start, when its lock proves that nobody is at work.
 pub async fn pass(
     shared: &Shared,
-    busy: impl Fn() -> BTreeSet<String> + Send,
+    hands: impl Fn() -> Hands + Send,
     mut suspects: Option<&mut Suspects>,
 ) -> Result<usize, ReconcileError> {
     let engine = shared.engine.as_ref();
@@ -53,7 +66,7 @@ pub async fn pass(
     let containers = engine.containers(labels::INSTALLATION, ours).await?;
     let networks = engine.networks(labels::INSTALLATION, ours).await?;
     let volumes = engine.volumes(labels::INSTALLATION, ours).await?;
-    let known = known(shared, busy()).await?;
+    let known = known(shared, hands()).await?;
     let is_left_over = |name: &str, labels| labelled(name, labels).is_some_and(|thing| known.is_orphan(&thing));
     let mut is_due = |name: &str| suspects.as_mut().is_none_or(|suspects| suspects.note(name));
     let mut removed = Vec::new();
@@ -78,6 +91,28 @@ pub async fn pass(
             removed.push(name);
         }
     }
+    if let Some(storage) = &shared.storage {
+        let snapshots = shared.store.snapshots().await?;
+        for tree in storage.trees().await? {
+            let is_left_over = match &tree {
+                Tree::Instance { instance, generation, .. } => known.is_orphan(&Labelled {
+                    name: String::new(),
+                    instance: instance.to_string(),
+                    generation: *generation,
+                    is_builder: false,
+                }),
+                // One that is being taken has no row yet.
+                Tree::Snapshot { snapshot, .. } => {
+                    known.busy.is_empty() && !snapshots.iter().any(|stored| stored.id == *snapshot)
+                }
+            };
+            let name = format!("state {tree}");
+            if is_left_over && is_due(&name) {
+                storage.discard(&tree).await?;
+                removed.push(name);
+            }
+        }
+    }
     if let Some(suspects) = suspects {
         suspects.end_pass();
     }
@@ -92,12 +127,12 @@ pub async fn pass(
     Ok(removed.len())
 }
 
-async fn known(shared: &Shared, busy: BTreeSet<String>) -> Result<Known, StoreError> {
-    let mut known = Known { busy, ..Known::default() };
+async fn known(shared: &Shared, hands: Hands) -> Result<Known, StoreError> {
+    let mut known = Known { busy: hands.busy, generations: hands.standbys };
     for environment in shared.store.environments().await? {
         for instance in shared.store.instances(&environment.name).await? {
             if instance.desired_up {
-                known.generations.insert(instance.id, instance.generation);
+                known.generations.entry(instance.id).or_default().extend(instance.serving.map(|serving| serving.made));
             }
         }
     }

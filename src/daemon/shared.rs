@@ -10,11 +10,14 @@ use super::baseline::images::Images;
 use super::events::EventLog;
 use super::gateway::Gateway;
 use super::health_log::HealthLog;
+use super::proof::References;
 use super::store::Store;
 use super::turns::Turns;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
+use crate::launch::{self, Remains, RemoveError};
 use crate::probes::Prober;
+use crate::storage::Storage;
 
 /// The folder that an installation keeps its files in.
 #[derive(Debug, Clone)]
@@ -51,6 +54,11 @@ impl StateDir {
         self.0.join("arenad.log")
     }
 
+    /// The state root: what sites keep in their declared stores.
+    pub fn stores(&self) -> PathBuf {
+        self.0.join("stores")
+    }
+
     /// The archives of snapshots' volumes.
     pub fn volumes(&self) -> PathBuf {
         self.0.join("volumes")
@@ -73,10 +81,14 @@ pub struct Shared {
     pub prober: Prober,
     /// Builds and pulls images, each once.
     pub images: Images,
+    /// What is in snapshots' stores.
+    pub references: References,
     /// The installation's id.
     pub installation: String,
     /// Where files are kept.
     pub state_dir: StateDir,
+    /// Where the state of sites' stores is kept; none where the system does not allow it.
+    pub storage: Option<Storage>,
     /// Where address ranges are taken from.
     pub block: Subnet,
     /// Bounds what goes on at once.
@@ -85,4 +97,11 @@ pub struct Shared {
     pub shutdown: CancellationToken,
     /// Owns every task.
     pub tasks: TaskTracker,
+}
+
+impl Shared {
+    /// Removes what the engine and the state root hold of an instance.
+    pub async fn remove(&self, remains: Remains<'_>) -> Result<(), RemoveError> {
+        launch::remove(self.engine.as_ref(), self.storage.as_ref(), remains).await
+    }
 }

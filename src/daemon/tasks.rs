@@ -15,12 +15,16 @@ use super::host::{self, HostReport};
 use super::shared::Shared;
 use crate::engine::labels;
 use crate::probes::describe;
+use crate::storage::Storage;
 
 /// When left-over things are looked for.
 const RECONCILE: &str = "* * * * *";
 
 /// When old events and resets are forgotten.
 const FORGET: &str = "17 * * * *";
+
+/// How often the state root's trash is emptied: each reset leaves the state of the past there.
+const EMPTY_TRASH_EVERY: Duration = Duration::from_secs(5);
 
 /// How many events are kept: weeks of ordinary use.
 const EVENTS_KEPT: u32 = 100_000;
@@ -44,6 +48,9 @@ pub fn spawn(
     let cancel = shared.shutdown.clone();
     shared.tasks.spawn(host::watch(shared.engine.clone(), folders, report, cancel));
     shared.tasks.spawn(listen(shared.clone(), environments.clone()));
+    if let Some(storage) = shared.storage.clone() {
+        shared.tasks.spawn(empty_trash(shared.clone(), storage));
+    }
     let reconciled = environments.clone();
     shared.tasks.spawn(on_schedule(shared.clone(), RECONCILE, move || {
         let environments = reconciled.clone();
@@ -86,6 +93,19 @@ where
         tokio::select! {
             () = shared.shutdown.cancelled() => return,
             () = duty() => {}
+        }
+    }
+}
+
+/// Removes what the state root has in its trash, again and again.
+async fn empty_trash(shared: Arc<Shared>, storage: Storage) {
+    loop {
+        if let Err(error) = storage.empty_trash().await {
+            tracing::warn!(error = describe(&error), "the state root's trash could not be emptied");
+        }
+        tokio::select! {
+            () = shared.shutdown.cancelled() => return,
+            () = tokio::time::sleep(EMPTY_TRASH_EVERY) => {}
         }
     }
 }

@@ -14,6 +14,8 @@ pub struct Turns {
     pub builds: Bound,
     /// Of sites to boot, be it for a baseline or to serve.
     pub boots: Bound,
+    /// Of standbys to boot, beside the boots that someone waits for: one at a time, at low weight.
+    pub standbys: Bound,
 }
 
 impl Turns {
@@ -21,7 +23,11 @@ impl Turns {
     pub fn new(parallel: Option<NonZeroUsize>) -> Self {
         let processors = || std::thread::available_parallelism().map_or(2, |processors| processors.get().max(2));
         let count = parallel.map_or_else(processors, NonZeroUsize::get);
-        Self { builds: Bound(Semaphore::new(count)), boots: Bound(Semaphore::new(count)) }
+        Self {
+            builds: Bound(Semaphore::new(count)),
+            boots: Bound(Semaphore::new(count)),
+            standbys: Bound(Semaphore::new(1)),
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::domain::site::{
     BaselineSpec, Benchmark, ConfigureAction, Database, DatabaseAccess, DatabaseEngine, DependencyCondition,
     Environment, ExecStep, HttpStep, MountSpec, Readiness, ResetStrategyName, ServiceSpec, Site,
 };
+use crate::domain::store::{RedisAccess, Store, StoreKind, VolatilePart};
 
 /// SHA-256 (hex) over everything that the content of a site's baseline depends on.
 ///
@@ -38,6 +39,11 @@ pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
     // Added only where it is set, so that the key of a baseline that does not have it stays what it was.
     if site.egress {
         inputs["egress"] = Json::Bool(true);
+    }
+    let mounts = site.state_mounts();
+    if !mounts.is_empty() {
+        let mounts = mounts.iter().map(|(service, folder)| json!([service.as_str(), folder]));
+        inputs["state"] = mounts.collect();
     }
     inputs.sort_all_objects();
     let digest = Sha256::digest(inputs.to_string().as_bytes());
@@ -192,6 +198,16 @@ fn site(site: &Site) -> Json {
             "deep": site.health.deep.as_ref().map(health_probes),
         })),
     });
+    if site.reset.standby > 0 {
+        found["reset"]["standby"] = site.reset.standby.into();
+    }
+    if !site.stores.is_empty() {
+        found["stores"] = site.stores.iter().map(|each| (each.name.clone(), store(each))).collect::<Map<_, _>>().into();
+    }
+    if let Some(writers) = &site.writers {
+        let steps = |steps: &[ExecStep]| steps.iter().map(exec_step).collect::<Vec<_>>();
+        found["writers"] = json!({ "stop": steps(&writers.stop), "start": steps(&writers.start) });
+    }
     if !site.exports.is_empty() {
         found["exports"] = Json::Object(texts(&site.exports));
     }
@@ -199,6 +215,34 @@ fn site(site: &Site) -> Json {
         found["egress"] = Json::Bool(true);
     }
     found
+}
+
+fn store(store: &Store) -> Json {
+    let (databases, port, client) = match &store.kind {
+        StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => (Some(databases), None, None),
+        StoreKind::Redis { access: RedisAccess::Tcp { port } } => (None, Some(port), None),
+        StoreKind::Redis { access: RedisAccess::Client { command } } => (None, None, Some(command)),
+        StoreKind::Sqlite | StoreKind::Directory => (None, None, None),
+    };
+    let volatile = store.volatile.iter().map(|volatile| {
+        let (key, text) = match &volatile.part {
+            VolatilePart::Table(table) => ("table", table.clone()),
+            VolatilePart::Column { table, column } => ("column", format!("{table}.{column}")),
+            VolatilePart::Sequence(sequence) => ("sequence", sequence.clone()),
+            VolatilePart::File(pattern) => ("file", pattern.clone()),
+            VolatilePart::Key(pattern) => ("key", pattern.clone()),
+        };
+        json!({ key: text, "reason": volatile.reason })
+    });
+    filled(json!({
+        "kind": store.kind.name(),
+        "service": store.service.as_str(),
+        "path": store.path,
+        "database": databases,
+        "port": port,
+        "client": client,
+        "volatile": volatile.collect::<Vec<_>>(),
+    }))
 }
 
 fn health_probes(health: &HealthProbes) -> Json {

@@ -3,7 +3,7 @@
 //! ```text
 //!            UpRequested          BaselineReady          ProbesPassed
 //!   Down ───────────────► Preparing ─────────► Starting ─────────────► Ready ◄──┐
-//!    ▲                        │                   │                    │  │     │ Recovered
+//!    ▲                        │                   │                    │  │     │ Recovered, Swapped
 //!    │ Removed                │ StepFailed        │ StepFailed         │  └► Unhealthy (ProbesFailed)
 //!  Stopping ◄── DownRequested │                   │    ResetRequested  │          │
 //!    (from every state)       └──────► Failed ◄───┴───── Resetting ◄───┴──────────┘
@@ -121,6 +121,8 @@ pub enum InstanceEvent {
     ProbesPassed,
     /// Someone wants it reset.
     ResetRequested,
+    /// A standby took over, ready by its own probes.
+    Swapped,
     /// Someone wants it gone.
     DownRequested,
     /// Nothing of it is left.
@@ -157,7 +159,7 @@ impl InstanceState {
             (S::Ready | S::Unhealthy(_) | S::Failed(_), E::ResetRequested) => S::Resetting,
             (S::Preparing | S::Starting | S::Resetting | S::Stopping, E::StepFailed(trouble)) => S::Failed(trouble),
             (S::Ready | S::Unhealthy(_), E::ProbesFailed(trouble)) => S::Unhealthy(trouble),
-            (S::Ready | S::Unhealthy(_), E::Recovered) => S::Ready,
+            (S::Ready | S::Unhealthy(_), E::Recovered | E::Swapped) => S::Ready,
             (state, event) => {
                 return Err(Refused { state: state.name(), event });
             }

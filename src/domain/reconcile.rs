@@ -21,8 +21,8 @@ pub struct Labelled {
 /// What the store knows.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
-    /// The newest generation of each instance that is wanted up.
-    pub generations: BTreeMap<String, u64>,
+    /// Of each instance that is wanted up: the generation that serves, and those of its standbys.
+    pub generations: BTreeMap<String, BTreeSet<u64>>,
     /// The instances that an operation is working on.
     pub busy: BTreeSet<String>,
 }
@@ -33,7 +33,8 @@ impl Known {
         if self.busy.contains(&thing.instance) {
             return false;
         }
-        thing.is_builder || self.generations.get(&thing.instance) != Some(&thing.generation)
+        let known = self.generations.get(&thing.instance);
+        thing.is_builder || known.is_none_or(|known| !known.contains(&thing.generation))
     }
 }
 
@@ -79,15 +80,16 @@ mod tests {
 
     fn known() -> Known {
         Known {
-            generations: BTreeMap::from([("mini/a/1".into(), 3), ("mini/b/1".into(), 1)]),
+            generations: BTreeMap::from([("mini/a/1".into(), [3, 5].into()), ("mini/b/1".into(), [1].into())]),
             busy: ["mini/b/1".into()].into(),
         }
     }
 
     #[test]
-    fn only_the_newest_generation_of_a_wanted_instance_stays() {
+    fn what_serves_and_what_stands_by_stays() {
         assert!(!known().is_orphan(&thing("mini/a/1", 3, false)));
-        assert!(known().is_orphan(&thing("mini/a/1", 2, false)));
+        assert!(!known().is_orphan(&thing("mini/a/1", 5, false)));
+        assert!(known().is_orphan(&thing("mini/a/1", 4, false)));
         assert!(known().is_orphan(&thing("mini/gone/1", 1, false)));
     }
 

@@ -14,6 +14,7 @@ use super::health::HealthSpec;
 use super::ids::{EnvironmentName, ServiceName, SiteName};
 use super::login::Login;
 use super::probe::Probe;
+use super::store::{Store, Writers};
 
 /// A named set of sites that an episode needs together.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +71,10 @@ pub struct Site {
     pub accounts: Vec<Account>,
     /// The databases by their key, for SQL steps and probes.
     pub databases: BTreeMap<String, Database>,
+    /// Where it keeps state, in file order; empty: nobody has said.
+    pub stores: Vec<Store>,
+    /// What stops and starts whatever writes to the stores; `None`: they cannot be restored in a running instance.
+    pub writers: Option<Writers>,
     /// When the site counts as ready.
     pub readiness: Readiness,
     /// How the baseline is made from the images.
@@ -79,7 +84,7 @@ pub struct Site {
     /// How a ready instance is watched.
     pub health: HealthSpec,
     /// SHA-256 (hex) over everything in the definition that the baseline's content depends on: services without their
-    /// public ports, entry, databases, readiness and baseline. Image ids are not in it; they are added when they are known.
+    /// public ports, entry, databases, readiness, baseline and what is mounted for the stores. Image ids are not in it; they are added when they are known.
     pub baseline_inputs: String,
 }
 
@@ -304,6 +309,8 @@ pub struct HttpStep {
 pub struct ResetSpec {
     /// The way.
     pub strategy: ResetStrategyName,
+    /// How many standbys are kept once the site has been written to or reset.
+    pub standby: usize,
     /// How many requests the gateway holds while the site resets; more are answered 503.
     pub hold_requests: usize,
     /// How long the gateway holds a request before it answers 503.

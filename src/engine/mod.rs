@@ -206,6 +206,19 @@ pub struct ContainerSpec<'a> {
     pub egress: bool,
     /// The engine's volumes by mount path, with whether the container may only read.
     pub volumes: BTreeMap<String, (String, bool)>,
+    /// Folders of the host by mount path, which the container may write to.
+    pub binds: BTreeMap<String, PathBuf>,
+    /// How much it gets of the processors.
+    pub weight: CpuWeight,
+}
+
+/// How much a container gets of processors that others want too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CpuWeight {
+    /// Like everything else on the host.
+    Serving,
+    /// What serving containers leave.
+    Background,
 }
 
 /// What a container is doing.
@@ -411,6 +424,12 @@ pub trait Engine: Send + Sync + 'static {
     async fn start(&self, handle: &EngineHandle) -> Result<(), EngineError>;
     /// Asks a container to stop and kills it after `grace`.
     async fn stop(&self, handle: &EngineHandle, grace: Duration) -> Result<(), EngineError>;
+    /// Stops all processes of a running container where they are. They keep their memory and their connections.
+    async fn freeze(&self, handle: &EngineHandle) -> Result<(), EngineError>;
+    /// Lets the processes of a frozen container go on.
+    async fn thaw(&self, handle: &EngineHandle) -> Result<(), EngineError>;
+    /// Says how much a container gets of processors that others want too, from now on.
+    async fn weigh(&self, handle: &EngineHandle, weight: CpuWeight) -> Result<(), EngineError>;
     /// Kills and removes a container.
     async fn remove(&self, handle: &EngineHandle) -> Result<(), EngineError>;
     /// Says what a container is doing.

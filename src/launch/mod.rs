@@ -4,7 +4,9 @@
 //! bears the labels of its [`Ownership`], and removal goes by those labels, never by memory: what a crash or a lost
 //! reply left behind is removed by the same code as what is known. Nothing here decides when.
 
+mod command;
 mod network;
+mod state;
 mod volumes;
 
 use std::collections::BTreeMap;
@@ -19,8 +21,11 @@ use crate::domain::instance::InstanceId;
 use crate::domain::site::{DependencyCondition, ServiceSpec, Site};
 use crate::domain::subnet::Subnet;
 use crate::engine::labels::{self, Ownership};
-use crate::engine::{ContainerHealth, ContainerSpec, ContainerState, Engine, EngineError, EngineHandle};
+use crate::engine::{ContainerHealth, ContainerSpec, ContainerState, CpuWeight, Engine, EngineError, EngineHandle};
+use crate::storage::{Storage, StorageError};
 
+pub use command::{CommandError, run};
+pub use state::{StateMount, StateSource, exchange, fresh, save_state, state_mounts};
 pub use volumes::{SavedVolumes, save_volumes};
 
 /// How often a container is looked at while something is awaited of it.
@@ -58,6 +63,9 @@ pub enum LaunchError {
         /// What its container is doing.
         state: ContainerState,
     },
+    /// The state root refused something.
+    #[error(transparent)]
+    State(#[from] StorageError),
     /// A volume's archive could not be read or written.
     #[error("{doing} {path}")]
     Archive {
@@ -91,8 +99,12 @@ pub struct Blueprint<'a> {
     pub images: BTreeMap<ServiceName, String>,
     /// The archives to fill volumes with, by service and mount path. Empty for builders.
     pub volumes: SavedVolumes,
+    /// The snapshot's state, where it is kept outside of the images. None for builders.
+    pub state: Option<StateSource<'a>>,
     /// Where address ranges are taken from.
     pub block: Subnet,
+    /// How much the containers get of the processors.
+    pub weight: CpuWeight,
 }
 
 /// The containers of one generation.
@@ -100,6 +112,9 @@ pub struct Blueprint<'a> {
 pub struct Incarnation {
     /// The generation.
     pub generation: u64,
+    /// The generation that the containers were made for, which their labels name: an earlier one, where they have been
+    /// brought back to the snapshot since.
+    pub made: u64,
     /// The container of each service.
     pub containers: BTreeMap<ServiceName, EngineHandle>,
     /// The address of each service; empty until started.
@@ -134,6 +149,10 @@ impl Blueprint<'_> {
         };
         network::create(engine, &network, self.block, self.site, &self.ownership.labels()).await?;
         let volumes = volumes::create(engine, self).await?;
+        let state = match &self.state {
+            Some(source) => state::clone(source, self.site, self.id, self.ownership.generation).await?,
+            None => BTreeMap::new(),
+        };
         let mut containers = BTreeMap::new();
         for service in &self.site.services {
             let spec = ContainerSpec {
@@ -144,12 +163,15 @@ impl Blueprint<'_> {
                 network: network.clone(),
                 egress: self.site.egress,
                 volumes: volumes.get(&service.name).cloned().unwrap_or_default(),
+                binds: state.get(&service.name).cloned().unwrap_or_default(),
+                weight: self.weight,
             };
             let handle = engine.create(&spec).await?;
             containers.insert(service.name.clone(), handle);
         }
         volumes::fill(engine, self, &containers).await?;
-        Ok(Incarnation { generation: self.ownership.generation, containers, addresses: BTreeMap::new(), started_at: 0 })
+        let generation = self.ownership.generation;
+        Ok(Incarnation { generation, made: generation, containers, addresses: BTreeMap::new(), started_at: 0 })
     }
 }
 
@@ -250,8 +272,37 @@ pub struct Remains<'a> {
     pub instance: &'a InstanceId,
     /// The role that they have.
     pub role: &'static str,
-    /// A generation to leave alone.
-    pub except: Option<u64>,
+    /// Of which generations.
+    pub which: Which<'a>,
+}
+
+/// Which generations are meant, by the labels of their containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which<'a> {
+    /// All.
+    All,
+    /// This one alone.
+    Only(u64),
+    /// All but these.
+    Except(&'a [u64]),
+}
+
+impl Which<'_> {
+    fn means(self, generation: u64) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(meant) => generation == meant,
+            Self::Except(kept) => !kept.contains(&generation),
+        }
+    }
+
+    /// A label that is no number belongs to no generation that anyone could want.
+    fn covers(self, label: Option<&String>) -> bool {
+        match label.and_then(|label| label.parse().ok()) {
+            Some(generation) => self.means(generation),
+            None => !matches!(self, Self::Only(_)),
+        }
+    }
 }
 
 impl Remains<'_> {
@@ -260,13 +311,36 @@ impl Remains<'_> {
         is(labels::INSTALLATION, self.installation)
             && is(labels::INSTANCE, &self.instance.to_string())
             && is(labels::ROLE, self.role)
-            && self.except.is_none_or(|generation| !is(labels::GENERATION, &generation.to_string()))
+            && self.which.covers(found.get(labels::GENERATION))
     }
 }
 
-/// Removes containers, then networks and volumes. What is gone already is fine; the first other failure is returned
+/// Freezes all containers of an incarnation.
+pub async fn freeze(engine: &dyn Engine, incarnation: &Incarnation) -> Result<(), EngineError> {
+    let all = incarnation.containers.values().map(|handle| engine.freeze(handle));
+    first_error(futures_util::future::join_all(all).await)
+}
+
+/// Lets all containers of an incarnation go on.
+pub async fn thaw(engine: &dyn Engine, incarnation: &Incarnation) -> Result<(), EngineError> {
+    let all = incarnation.containers.values().map(|handle| engine.thaw(handle));
+    first_error(futures_util::future::join_all(all).await)
+}
+
+/// Why something of an instance could not be removed.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoveError {
+    /// The engine refused or is gone.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The state root refused something.
+    #[error(transparent)]
+    State(#[from] StorageError),
+}
+
+/// Removes containers, then networks, volumes and state. What is gone already is fine; the first other failure is returned
 /// after everything has been tried.
-pub async fn remove(engine: &dyn Engine, remains: Remains<'_>) -> Result<(), EngineError> {
+pub async fn remove(engine: &dyn Engine, storage: Option<&Storage>, remains: Remains<'_>) -> Result<(), RemoveError> {
     let instance = remains.instance.to_string();
     let containers = engine.containers(labels::INSTANCE, &instance).await?;
     let ours = containers.iter().filter(|found| remains.covers(&found.labels));
@@ -281,30 +355,34 @@ pub async fn remove(engine: &dyn Engine, remains: Remains<'_>) -> Result<(), Eng
             outcome = outcome.and(engine.remove_volume(&volume.name).await);
         }
     }
-    outcome
+    outcome?;
+    if let Some(storage) = storage.filter(|_| remains.role == labels::ROLE_INSTANCE) {
+        state::discard(storage, remains.instance, remains.which).await?;
+    }
+    Ok(())
 }
 
 fn first_error(results: Vec<Result<(), EngineError>>) -> Result<(), EngineError> {
     results.into_iter().find(Result::is_err).unwrap_or(Ok(()))
 }
 
-/// Finds the incarnation of a generation among the running containers; `None` unless every service has one.
+/// Finds the containers that were made for a generation and run; `None` unless every service has one.
 ///
 /// Used after a restart of the daemon, to take up what it finds rather than make it anew.
 pub async fn find(
     engine: &dyn Engine,
     site: &Site,
-    remains: Remains<'_>,
-    generation: u64,
+    installation: &str,
+    instance: &InstanceId,
+    made: u64,
 ) -> Result<Option<Incarnation>, LaunchError> {
+    let remains = Remains { installation, instance, role: labels::ROLE_INSTANCE, which: Which::Only(made) };
     let found = engine.containers(labels::INSTANCE, &remains.instance.to_string()).await?;
     let mut incarnation =
-        Incarnation { generation, containers: BTreeMap::new(), addresses: BTreeMap::new(), started_at: 0 };
+        Incarnation { generation: made, made, containers: BTreeMap::new(), addresses: BTreeMap::new(), started_at: 0 };
     for container in found {
-        let of_generation =
-            container.labels.get(labels::GENERATION).is_some_and(|found| *found == generation.to_string());
         let service = container.labels.get(labels::SERVICE).and_then(|name| ServiceName::parse(name).ok());
-        if let (true, true, Some(service)) = (remains.covers(&container.labels), of_generation, service) {
+        if let (true, Some(service)) = (remains.covers(&container.labels), service) {
             incarnation.started_at = container.created;
             incarnation.containers.insert(service, container.handle);
         }

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 use tokio_util::io::ReaderStream;
 
-use super::{Blueprint, LaunchError};
+use super::{Blueprint, LaunchError, state};
 use crate::domain::hex::hex;
 use crate::domain::ids::ServiceName;
 use crate::domain::site::{MountSpec, Site};
@@ -47,7 +47,10 @@ pub(super) async fn create(engine: &dyn Engine, blueprint: &Blueprint<'_>) -> Re
     });
     let saved =
         blueprint.volumes.iter().flat_map(|(service, paths)| paths.keys().map(|path| (service.clone(), path.clone())));
-    let wanted: BTreeSet<(ServiceName, String)> = declared.chain(saved).collect();
+    // What lies in the state root is mounted from there.
+    let is_state =
+        |place: &(ServiceName, String)| blueprint.state.is_some() && state::covers(blueprint.site, &place.0, &place.1);
+    let wanted: BTreeSet<(ServiceName, String)> = declared.chain(saved).filter(|place| !is_state(place)).collect();
     let mut made = BTreeSet::new();
     let mut volumes = Volumes::new();
     for (service, path) in wanted {
@@ -78,6 +81,9 @@ pub(super) async fn fill(
             continue;
         };
         for (path, file) in paths {
+            if blueprint.state.is_some() && state::covers(blueprint.site, service, path) {
+                continue;
+            }
             if !filled.insert(volume_part(blueprint.site, service, path).0) {
                 continue;
             }

@@ -21,14 +21,42 @@ pub(super) async fn run_statement(
     program: &str,
     statement: &str,
 ) -> Result<FirstValue, SqlFailure> {
-    let command = command(database, program, statement);
-    let output = engine.exec(container, &command, None, LIMIT).await;
+    let answer = ask(engine, container, program, &command(database, program, statement)).await?;
+    Ok(first_value(database.engine, &answer))
+}
+
+/// Runs a script whose rows are texts of one line each, and returns them.
+pub(super) async fn column(
+    engine: &dyn Engine,
+    container: &EngineHandle,
+    database: &Database,
+    program: &str,
+    script: &str,
+) -> Result<Vec<String>, SqlFailure> {
+    let mut command = command(database, program, script);
+    // As they are, without words about statements that yield no rows.
+    let as_they_are = match database.engine {
+        DatabaseEngine::Mysql => "-r",
+        DatabaseEngine::Postgres => "-q",
+    };
+    command.insert(1, as_they_are.to_owned());
+    let answer = ask(engine, container, program, &command).await?;
+    Ok(answer.lines().map(str::to_owned).collect())
+}
+
+async fn ask(
+    engine: &dyn Engine,
+    container: &EngineHandle,
+    program: &str,
+    command: &[String],
+) -> Result<String, SqlFailure> {
+    let output = engine.exec(container, command, None, LIMIT).await;
     let output = output.map_err(|error| SqlFailure::Server(describe(&error)))?;
     if output.code != 0 {
         let said = output.stderr.trim().lines().last().unwrap_or("it said nothing").to_owned();
         return Err(SqlFailure::Server(format!("{program} ended with code {}: {said}", output.code)));
     }
-    Ok(first_value(database.engine, &output.stdout))
+    Ok(output.stdout)
 }
 
 /// The client's arguments, for which it prints rows as lines without headings.

@@ -20,7 +20,7 @@ use crate::engine::{ContainerHealth, ContainerState, Engine, EngineError, Engine
 use crate::launch::Incarnation;
 
 pub use self::http::{Answer, HttpExchange, exchange, innermost, judge, read};
-pub use self::sql::{FirstValue, SqlFailure, run_statement};
+pub use self::sql::{FirstValue, Session, SqlFailure, run_statement};
 
 /// What a probe found wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -5,13 +5,13 @@
 
 use std::time::Duration;
 
-use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
-use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlSslMode};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
 
 use super::client;
 use crate::domain::site::{Database, DatabaseAccess, DatabaseEngine};
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineHandle};
 use crate::launch::Incarnation;
 
 /// Why a statement failed.
@@ -35,47 +35,119 @@ pub async fn run_statement(
     incarnation: &Incarnation,
     statement: &str,
 ) -> Result<FirstValue, SqlFailure> {
-    if let DatabaseAccess::Client { program } = &database.access {
+    let mut session = Session::open(engine, database, incarnation).await?;
+    let value = session.first_value(statement).await?;
+    session.close().await;
+    Ok(value)
+}
+
+/// A way to a database on which several scripts may follow one another.
+pub struct Session<'a> {
+    database: &'a Database,
+    way: Way<'a>,
+}
+
+enum Way<'a> {
+    /// A program in the container; each script is a session of its own.
+    Client {
+        engine: &'a dyn Engine,
+        container: &'a EngineHandle,
+        program: &'a str,
+    },
+    Mysql(Box<MySqlConnection>),
+    Postgres(Box<PgConnection>),
+}
+
+impl<'a> Session<'a> {
+    /// Connects, by the way that the definition says.
+    pub async fn open(
+        engine: &'a dyn Engine,
+        database: &'a Database,
+        incarnation: &'a Incarnation,
+    ) -> Result<Self, SqlFailure> {
         let missing = || SqlFailure::NoAddress(database.service.to_string());
-        let container = incarnation.containers.get(&database.service).ok_or_else(missing)?;
-        return client::run_statement(engine, container, database, program, statement).await;
-    }
-    let socket = incarnation
-        .socket(&database.service, database.port)
-        .ok_or_else(|| SqlFailure::NoAddress(database.service.to_string()))?;
-    let host = socket.ip().to_string();
-    let server = |error: sqlx::Error| SqlFailure::Server(error.to_string());
-    // The simple protocol returns every value as text, whatever its type. AssertSqlSafe: see the module's head.
-    match database.engine {
-        DatabaseEngine::Mysql => {
-            let options = MySqlConnectOptions::new()
-                .host(&host)
-                .port(socket.port())
-                .username(&database.user)
-                .password(database.password.expose())
-                .database(&database.database)
-                .ssl_mode(MySqlSslMode::Disabled);
-            let mut connection = options.connect().await.map_err(server)?;
-            let row = sqlx::raw_sql(AssertSqlSafe(statement)).fetch_optional(&mut connection).await.map_err(server)?;
-            let value = row.map(|row| row.try_get_unchecked::<Option<String>, _>(0).unwrap_or_default());
-            close(connection).await;
-            Ok(value)
+        if let DatabaseAccess::Client { program } = &database.access {
+            let container = incarnation.containers.get(&database.service).ok_or_else(missing)?;
+            return Ok(Self { database, way: Way::Client { engine, container, program } });
         }
-        DatabaseEngine::Postgres => {
-            let options = PgConnectOptions::new_without_pgpass()
-                .host(&host)
-                .port(socket.port())
-                .username(&database.user)
-                .password(database.password.expose())
-                .database(&database.database)
-                .ssl_mode(PgSslMode::Disable);
-            let mut connection = options.connect().await.map_err(server)?;
-            let row = sqlx::raw_sql(AssertSqlSafe(statement)).fetch_optional(&mut connection).await.map_err(server)?;
-            let value = row.map(|row| row.try_get_unchecked::<Option<String>, _>(0).unwrap_or_default());
-            close(connection).await;
-            Ok(value)
+        let socket = incarnation.socket(&database.service, database.port).ok_or_else(missing)?;
+        let host = socket.ip().to_string();
+        let way = match database.engine {
+            DatabaseEngine::Mysql => {
+                let options = MySqlConnectOptions::new()
+                    .host(&host)
+                    .port(socket.port())
+                    .username(&database.user)
+                    .password(database.password.expose())
+                    .database(&database.database)
+                    .ssl_mode(MySqlSslMode::Disabled);
+                Way::Mysql(Box::new(options.connect().await.map_err(server)?))
+            }
+            DatabaseEngine::Postgres => {
+                let options = PgConnectOptions::new_without_pgpass()
+                    .host(&host)
+                    .port(socket.port())
+                    .username(&database.user)
+                    .password(database.password.expose())
+                    .database(&database.database)
+                    .ssl_mode(PgSslMode::Disable);
+                Way::Postgres(Box::new(options.connect().await.map_err(server)?))
+            }
+        };
+        Ok(Self { database, way })
+    }
+
+    async fn first_value(&mut self, statement: &str) -> Result<FirstValue, SqlFailure> {
+        // The simple protocol returns every value as text, whatever its type. AssertSqlSafe: see the module's head.
+        let statement_only = sqlx::raw_sql(AssertSqlSafe(statement));
+        match &mut self.way {
+            Way::Client { engine, container, program } => {
+                client::run_statement(*engine, container, self.database, program, statement).await
+            }
+            Way::Mysql(connection) => {
+                let row = statement_only.fetch_optional(&mut **connection).await.map_err(server)?;
+                Ok(row.map(|row| row.try_get_unchecked::<Option<String>, _>(0).unwrap_or_default()))
+            }
+            Way::Postgres(connection) => {
+                let row = statement_only.fetch_optional(&mut **connection).await.map_err(server)?;
+                Ok(row.map(|row| row.try_get_unchecked::<Option<String>, _>(0).unwrap_or_default()))
+            }
         }
     }
+
+    /// Runs a script and returns the first column of every row of all its statements. The values must be texts without
+    /// line breaks, such as JSON: a client in a container prints one to a line.
+    ///
+    /// Errors: also when a client's answer is longer than what is read of it; scripts end it with a row that they know.
+    pub async fn column(&mut self, script: &str) -> Result<Vec<String>, SqlFailure> {
+        let script_only = sqlx::raw_sql(AssertSqlSafe(script));
+        match &mut self.way {
+            Way::Client { engine, container, program } => {
+                client::column(*engine, container, self.database, program, script).await
+            }
+            Way::Mysql(connection) => {
+                let rows = script_only.fetch_all(&mut **connection).await.map_err(server)?;
+                rows.iter().map(|row| row.try_get_unchecked(0)).collect::<Result<_, _>>().map_err(server)
+            }
+            Way::Postgres(connection) => {
+                let rows = script_only.fetch_all(&mut **connection).await.map_err(server)?;
+                rows.iter().map(|row| row.try_get_unchecked(0)).collect::<Result<_, _>>().map_err(server)
+            }
+        }
+    }
+
+    /// Says goodbye to the server.
+    pub async fn close(self) {
+        match self.way {
+            Way::Client { .. } => {}
+            Way::Mysql(connection) => close(*connection).await,
+            Way::Postgres(connection) => close(*connection).await,
+        }
+    }
+}
+
+fn server(error: sqlx::Error) -> SqlFailure {
+    SqlFailure::Server(error.to_string())
 }
 
 /// Says goodbye, so that the server's log is not full of aborted connections; a slow goodbye is not waited for.

@@ -5,6 +5,7 @@
 //! correct and the reference that any faster way is checked against.
 
 mod recreate;
+mod rewind;
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -12,11 +13,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::site::ResetStrategyName;
-use crate::engine::{Engine, EngineError};
-use crate::launch::{Blueprint, Incarnation, LaunchError};
+use crate::engine::Engine;
+use crate::launch::{Blueprint, CommandError, Incarnation, LaunchError, RemoveError};
 use crate::probes::{NotReady, ProbeFailure, Prober};
+use crate::storage::{Storage, StorageError};
 
-pub use recreate::Recreate;
+pub use recreate::{Recreate, make};
+pub use rewind::Rewind;
 
 /// Why a reset failed. Whatever it left behind belongs to the generation of its blueprint and is removed by the caller.
 #[derive(Debug, thiserror::Error)]
@@ -42,9 +45,15 @@ pub enum ResetError {
         /// The last lines of the containers' logs.
         log: String,
     },
+    /// What writes to the stores could not be stopped or started.
+    #[error("stop and start what writes to the stores")]
+    Writers(#[source] CommandError),
+    /// The state root refused something.
+    #[error("put the snapshot's state back")]
+    State(#[source] StorageError),
     /// The old containers could not be removed.
     #[error("remove the containers of the old generation")]
-    Remove(#[source] EngineError),
+    Remove(#[source] RemoveError),
 }
 
 /// Where the time of a reset went. Stages may overlap.
@@ -77,10 +86,14 @@ impl Stages {
 pub struct ResetContext<'a> {
     /// The engine.
     pub engine: &'a dyn Engine,
+    /// Keeps the state of the site's stores, where there is a state root.
+    pub storage: Option<&'a Storage>,
     /// Looks whether the site is ready.
     pub prober: &'a Prober,
     /// What the new generation is made from.
     pub blueprint: Blueprint<'a>,
+    /// The generations that are not in the way, by the labels of their containers: the new one, and standbys.
+    pub keep: &'a [u64],
     /// Where the time goes.
     pub stages: &'a Stages,
     /// Is told what is being done.

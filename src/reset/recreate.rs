@@ -6,7 +6,7 @@
 use tokio::time::Instant;
 
 use super::{ResetContext, ResetError, ResetStrategy};
-use crate::launch::{self, Incarnation, Remains};
+use crate::launch::{self, Incarnation, Remains, Which};
 use crate::probes::describe;
 
 /// The reference way of resetting.
@@ -18,14 +18,14 @@ impl ResetStrategy for Recreate {
     }
 
     async fn reset(&self, context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
-        let ResetContext { engine, stages, blueprint, .. } = context;
+        let ResetContext { engine, storage, stages, blueprint, .. } = context;
         let old = Remains {
             installation: &blueprint.ownership.installation,
             instance: blueprint.id,
             role: blueprint.ownership.role,
-            except: Some(blueprint.ownership.generation),
+            which: Which::Except(context.keep),
         };
-        let remove = stages.time("remove", launch::remove(*engine, old));
+        let remove = stages.time("remove", launch::remove(*engine, *storage, old));
         let (removed, made) = if blueprint.site.writes_host_data() {
             // Two servers on one data folder would destroy it.
             remove.await.map_err(ResetError::Remove)?;
@@ -36,8 +36,8 @@ impl ResetStrategy for Recreate {
         let incarnation = match made {
             // A site that filled the disk was in the way of its own successor. Now it is gone.
             Err(error) if is_for_want_of_space(&error) && removed.is_ok() => {
-                let all = Remains { except: None, ..old };
-                launch::remove(*engine, all).await.map_err(ResetError::Remove)?;
+                let new = Remains { which: Which::Only(blueprint.ownership.generation), ..old };
+                launch::remove(*engine, *storage, new).await.map_err(ResetError::Remove)?;
                 make(context).await?
             }
             made => made?,
@@ -52,8 +52,9 @@ fn is_for_want_of_space(error: &ResetError) -> bool {
     describe(error).contains("no space left")
 }
 
-async fn make(context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
-    let ResetContext { engine, prober, blueprint, stages, stage, waiting } = context;
+/// Makes the containers of the blueprint's generation and waits until they are ready.
+pub async fn make(context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
+    let ResetContext { engine, prober, blueprint, stages, stage, waiting, .. } = context;
     let site = blueprint.site;
     let deadline = Instant::now() + site.readiness.timeout;
     stage("creating containers");

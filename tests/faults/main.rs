@@ -15,4 +15,5 @@ mod isolation;
 mod lifecycle;
 mod mistakes;
 mod services;
+mod standbys;
 mod turns;

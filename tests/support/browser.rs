@@ -3,7 +3,8 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use chromiumoxide::browser::{Browser as Chromium, BrowserConfig};
@@ -34,7 +35,7 @@ impl Browser {
     pub async fn start() -> Self {
         let profile = tempfile::tempdir().expect("a folder");
         let config = BrowserConfig::builder()
-            .chrome_executable("/usr/bin/chromium")
+            .chrome_executable(deaf_chromium(profile.path()))
             .user_data_dir(profile.path())
             .new_headless_mode()
             .no_sandbox()
@@ -68,6 +69,38 @@ impl Browser {
         page.open(url).await;
         page
     }
+}
+
+/// A program in `folder` that runs Chromium without telling it about the host's networks.
+///
+/// Chromium gives requests up with `ERR_NETWORK_CHANGED` when an address appears on the host, which happens whenever another
+/// test makes containers. It hears of addresses through a netlink socket, and does without where it gets none.
+fn deaf_chromium(folder: &Path) -> PathBuf {
+    const SOCKET: u32 = if cfg!(target_arch = "x86_64") { 41 } else { 198 };
+    const AF_NETLINK: u32 = 16;
+    const EAFNOSUPPORT: u32 = 97;
+    // `struct sock_filter` of linux/filter.h: code, jumps if true and false, operand. The data is `struct seccomp_data`.
+    let rules: [(u16, u8, u8, u32); 6] = [
+        (0x20, 0, 0, 0),          // load the number of the system call
+        (0x15, 0, 3, SOCKET),     // another one is allowed
+        (0x20, 0, 0, 16),         // load its first argument
+        (0x15, 0, 1, AF_NETLINK), // another family is allowed
+        (0x06, 0, 0, 0x0005_0000 | EAFNOSUPPORT),
+        (0x06, 0, 0, 0x7fff_0000),
+    ];
+    let encode = |(code, yes, no, operand): (u16, u8, u8, u32)| {
+        [&code.to_ne_bytes()[..], &[yes, no], &operand.to_ne_bytes()].concat()
+    };
+    let filter = folder.join("no-netlink.bpf");
+    std::fs::write(&filter, rules.map(encode).concat()).expect("the filter is written");
+    let program = folder.join("chromium");
+    let script = format!(
+        "#!/bin/sh\nexec bwrap --dev-bind / / --die-with-parent --seccomp 9 -- /usr/bin/chromium \"$@\" 9<'{}'\n",
+        filter.display()
+    );
+    std::fs::write(&program, script).expect("the program is written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("the program may be run");
+    program
 }
 
 impl Drop for Browser {

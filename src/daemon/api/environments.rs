@@ -12,7 +12,7 @@ use super::error::ApiError;
 use super::operations::shown;
 use crate::daemon::store::StoredEnvironment;
 use crate::domain::request_queue::Request;
-use crate::wire::{Accepted, DownRequest, SitesRequest, SourceText, UpRequest};
+use crate::wire::{Accepted, DownRequest, ResetRequest, SourceText, UpRequest};
 
 pub(super) type Body<T> = Result<Json<T>, JsonRejection>;
 
@@ -51,12 +51,14 @@ pub(super) async fn up(
 pub(super) async fn reset(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
-    request: Body<SitesRequest>,
+    request: Body<ResetRequest>,
 ) -> Result<(StatusCode, Json<Accepted>), ApiError> {
-    let handles = api.environments.choose(&environment, &body(request)?.sites)?;
+    let ResetRequest { sites, if_dirty } = body(request)?;
+    let wanted = if if_dirty { Request::ResetIfDirty } else { Request::Reset };
+    let handles = api.environments.choose(&environment, &sites)?;
     let mut operations = Vec::new();
     for handle in handles {
-        let ticket = handle.ask(Request::Reset).await?;
+        let ticket = handle.ask(wanted).await?;
         let entry = api.operations.remember("reset", handle.id.clone(), ticket);
         operations.push(shown(&api, &entry, None).await?);
     }

@@ -8,7 +8,9 @@ use crate::daemon::environments::EnvironmentError;
 use crate::daemon::instance::AskError;
 use crate::daemon::store::StoreError;
 use crate::engine::EngineError;
+use crate::launch::RemoveError;
 use crate::probes::describe;
+use crate::storage::StorageError;
 use crate::wire::Problem;
 
 /// An error on its way to a client.
@@ -105,12 +107,24 @@ impl From<AskError> for ApiError {
     }
 }
 
+impl From<StorageError> for ApiError {
+    fn from(error: StorageError) -> Self {
+        let answer = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "storage", describe(&error));
+        match error.hint() {
+            Some(hint) => answer.hint(hint),
+            None => answer,
+        }
+    }
+}
+
 impl From<BaselineError> for ApiError {
     fn from(error: BaselineError) -> Self {
         let detail = describe(&error);
         match error {
             BaselineError::Engine(error) => error.into(),
             BaselineError::Store(error) => error.into(),
+            BaselineError::Remove(RemoveError::Engine(error)) => error.into(),
+            BaselineError::Remove(RemoveError::State(error)) | BaselineError::State(error) => error.into(),
             BaselineError::Image { .. }
             | BaselineError::Launch(_)
             | BaselineError::Configure { .. }
@@ -145,7 +159,8 @@ impl From<EnvironmentError> for ApiError {
             EnvironmentError::Ask(error) => error.into(),
             EnvironmentError::Store(error) => error.into(),
             EnvironmentError::Baseline(error) => error.into(),
-            EnvironmentError::Engine(error) => error.into(),
+            EnvironmentError::Engine(error) | EnvironmentError::Remove(RemoveError::Engine(error)) => error.into(),
+            EnvironmentError::Remove(RemoveError::State(error)) => error.into(),
             EnvironmentError::Stranded { trouble, .. } => {
                 Self::new(StatusCode::CONFLICT, "stranded", detail).hint(trouble.hint)
             }

@@ -11,6 +11,7 @@ mod logs;
 mod operations;
 mod snapshots;
 mod status;
+mod verify;
 
 use std::sync::Arc;
 
@@ -61,6 +62,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/environments/{environment}/resets", post(environments::reset))
         .route("/v1/environments/{environment}/sites/{site}/accounts", get(accounts::list))
         .route("/v1/environments/{environment}/sites/{site}/accounts/{account}/login", post(accounts::log_in))
+        .route("/v1/environments/{environment}/sites/{site}/verify", post(verify::verify))
         .route("/v1/environments/{environment}/sites/{site}/logs", get(logs::logs))
         .route("/v1/environments/{environment}/sites/{site}/snapshots", post(snapshots::take))
         .route("/v1/purge", post(environments::purge))

@@ -57,9 +57,11 @@ pub(super) async fn shown(api: &Api, entry: &Entry, ended: Option<Outcome>) -> R
         reset: None,
         snapshot: None,
     };
+    let mut stages = Vec::new();
     match ended {
         None => {}
-        Some(Outcome::Done { took, snapshot }) => {
+        Some(Outcome::Done { took, snapshot, stages: times }) => {
+            stages = times;
             shown.state = "done".to_owned();
             shown.duration_ms = Some(took.as_secs_f64() * 1e3);
             shown.snapshot = snapshot.map(|taken| snapshots::shown(*taken, Vec::new()));
@@ -78,7 +80,12 @@ pub(super) async fn shown(api: &Api, entry: &Entry, ended: Option<Outcome>) -> R
         }
     }
     if shown.state != "running" && entry.kind == "reset" {
-        shown.reset = api.shared.store.reset(&shown.id).await?.map(shown_reset);
+        let stored = api.shared.store.reset(&shown.id).await?;
+        // What the driver has just measured may not be in the store yet.
+        shown.reset = stored.map(|reset| match stages.is_empty() {
+            true => shown_reset(reset),
+            false => shown_reset(StoredReset { stages, duration_ms: shown.duration_ms, ..reset }),
+        });
     }
     Ok(shown)
 }

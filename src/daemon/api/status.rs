@@ -91,6 +91,17 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
                 address: address.map(|address| address.to_string()),
             })
             .collect(),
+        has_stores: !handle.site.stores.is_empty(),
+        standbys: wire::Standbys {
+            wanted: handle.site.reset.standby,
+            members: report
+                .standbys
+                .members
+                .into_iter()
+                .map(|(generation, state)| wire::Standby { generation, state: state.to_owned() })
+                .collect(),
+            lack: report.standbys.lack,
+        },
         conditions: vec![wire::Condition {
             kind: "Ready".to_owned(),
             status: status.to_owned(),
@@ -124,6 +135,8 @@ fn stranded(stranded: Stranded) -> wire::Environment {
             snapshot: row.snapshot.clone(),
             last_passed: None,
             containers: Vec::new(),
+            has_stores: site.is_some_and(|site| !site.stores.is_empty()),
+            standbys: wire::Standbys::default(),
             conditions: vec![wire::Condition {
                 kind: "Ready".to_owned(),
                 status: "False".to_owned(),

@@ -23,9 +23,10 @@ use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
 use crate::domain::site::{MountSpec, ServiceSpec, Site};
 use crate::engine::labels::{self, Ownership};
-use crate::engine::{EngineError, Image};
-use crate::launch::{self, Blueprint, Incarnation, LaunchError, Remains, SavedVolumes};
+use crate::engine::{CpuWeight, EngineError, Image};
+use crate::launch::{self, Blueprint, Incarnation, LaunchError, Remains, RemoveError, SavedVolumes, Which};
 use crate::probes::{NotReady, describe};
+use crate::storage::StorageError;
 
 /// Why there is no baseline.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +46,12 @@ pub enum BaselineError {
     /// The engine refused something.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// What an attempt left could not be removed.
+    #[error(transparent)]
+    Remove(#[from] RemoveError),
+    /// The state root refused something.
+    #[error(transparent)]
+    State(#[from] StorageError),
     /// The store refused something.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -125,16 +132,17 @@ pub async fn provide(
     let key = key(site, &images);
     if let Some(found) = shared.store.baseline(id.environment.as_str(), site.name.as_str(), &key).await?
         && snapshot::is_whole(shared, &found).await?
+        && snapshot::has_state(shared, site, &found)
     {
         return Ok(found);
     }
     let _turn = shared.turns.boots.turn(stage).await;
     // What an earlier attempt left would be in the way of this one's names.
     let remains =
-        Remains { installation: &shared.installation, instance: id, role: labels::ROLE_BUILDER, except: None };
-    launch::remove(shared.engine.as_ref(), remains).await?;
+        Remains { installation: &shared.installation, instance: id, role: labels::ROLE_BUILDER, which: Which::All };
+    shared.remove(remains).await?;
     let made = make(shared, id, site, &images, key, stage).await;
-    let removed = launch::remove(shared.engine.as_ref(), remains).await;
+    let removed = shared.remove(remains).await;
     let made = made?;
     removed?;
     Ok(made)
@@ -181,7 +189,9 @@ async fn make(
         },
         images: images.iter().map(|(service, image)| (service.clone(), image.id.clone())).collect(),
         volumes: SavedVolumes::new(),
+        state: None,
         block: shared.block,
+        weight: CpuWeight::Serving,
     };
     stage("baseline: starting from the image");
     let mut incarnation = blueprint.create(engine).await?;

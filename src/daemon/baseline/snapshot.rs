@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use super::{BaselineError, steps};
+use super::BaselineError;
 use crate::daemon::shared::Shared;
 use crate::daemon::store::StoredSnapshot;
 use crate::domain::hex::hex;
@@ -14,7 +14,9 @@ use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
 use crate::domain::site::Site;
 use crate::engine::{ContainerState, EngineError, labels};
-use crate::launch::{self, Incarnation, SavedVolumes};
+use crate::launch::{self, Incarnation, SavedVolumes, StateMount, StateSource};
+use crate::probes::describe;
+use crate::storage::Tree;
 
 /// The repository name of committed images.
 const REPOSITORY: &str = "arenad-snapshot";
@@ -41,9 +43,9 @@ pub enum Purpose {
 pub async fn stop_cleanly(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result<(), BaselineError> {
     let engine = shared.engine.as_ref();
     for step in &site.baseline.quiesce {
-        steps::exec(engine, incarnation, step)
+        launch::run(engine, incarnation, step)
             .await
-            .map_err(|reason| BaselineError::Step { doing: "bring the writers to rest", reason })?;
+            .map_err(|error| BaselineError::Step { doing: "bring the writers to rest", reason: describe(&error) })?;
     }
     for service in site.services.iter().rev() {
         let Some(handle) = incarnation.containers.get(&service.name) else {
@@ -103,18 +105,28 @@ pub async fn store(
         })
         .collect();
     digest.update(format!("\0{volumes:?}"));
+    let id_text = hex(&digest.finalize()[..8]);
+    let state = match &shared.storage {
+        Some(storage) => {
+            let live = matches!(purpose, Purpose::Named { .. }).then_some((id, incarnation.made));
+            launch::save_state(engine, storage, site, &incarnation.containers, live, &id_text).await?;
+            launch::state_mounts(site).into_iter().map(|mount| mount.name).collect()
+        }
+        None => Vec::new(),
+    };
     let (baseline_key, name) = match purpose {
         Purpose::Baseline { key } => (Some(key), None),
         Purpose::Named { name } => (None, Some(name)),
     };
     let snapshot = StoredSnapshot {
-        id: hex(&digest.finalize()[..8]),
+        id: id_text,
         environment: id.environment.to_string(),
         site: site.name.to_string(),
         baseline_key,
         name,
         images,
         volumes,
+        state,
         size_bytes,
         created_at: Timestamp::now(),
     };
@@ -151,6 +163,22 @@ pub fn images(snapshot: &StoredSnapshot) -> BTreeMap<ServiceName, String> {
         .collect()
 }
 
+/// The snapshot's state for a generation of the site; none where there is no state root, or nothing of the site lies in it.
+pub fn state<'a>(shared: &'a Shared, snapshot: &StoredSnapshot) -> Option<StateSource<'a>> {
+    let storage = shared.storage.as_ref().filter(|_| !snapshot.state.is_empty())?;
+    Some(StateSource { storage, snapshot: snapshot.id.clone() })
+}
+
+/// Whether the state root has, of a snapshot, what a site's stores need.
+pub fn has_state(shared: &Shared, site: &Site, snapshot: &StoredSnapshot) -> bool {
+    let Some(storage) = &shared.storage else { return true };
+    let is_there = |mount: &StateMount| {
+        let tree = mount.of_snapshot(&snapshot.id);
+        snapshot.state.contains(&mount.name) && tree.is_ok_and(|tree| storage.root().is_whole(&tree))
+    };
+    launch::state_mounts(site).iter().all(is_there)
+}
+
 /// Whether everything that a snapshot names is still there: someone may have removed images behind our back.
 pub async fn is_whole(shared: &Shared, snapshot: &StoredSnapshot) -> Result<bool, EngineError> {
     for image in snapshot.images.values() {
@@ -166,6 +194,11 @@ pub async fn is_whole(shared: &Shared, snapshot: &StoredSnapshot) -> Result<bool
 pub async fn remove(shared: &Shared, snapshot: &StoredSnapshot) -> Result<(), BaselineError> {
     shared.store.forget_snapshot(&snapshot.id).await?;
     let others = shared.store.snapshots().await?;
+    if let Some(storage) = &shared.storage {
+        for name in &snapshot.state {
+            storage.discard(&Tree::snapshot(&snapshot.id, name)?).await?;
+        }
+    }
     for image in snapshot.images.values() {
         if !others.iter().any(|other| other.images.values().any(|named| named == image)) {
             shared.engine.remove_image(image).await?;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::site::{ConfigureAction, ConfigureStep, ExecStep, HttpStep, Site, Unless};
+use crate::domain::site::{ConfigureAction, ConfigureStep, HttpStep, Site, Unless};
 use crate::engine::Engine;
-use crate::launch::Incarnation;
+use crate::launch::{self, Incarnation};
 use crate::probes::{HttpExchange, Prober, describe, exchange, run_statement};
 
 /// The pause before a failing step is tried again.
@@ -28,7 +28,9 @@ pub async fn configure(
     let deadline = Instant::now() + step.retry_for;
     loop {
         let outcome = match &step.action {
-            ConfigureAction::Exec(step) => exec(engine, incarnation, step).await,
+            ConfigureAction::Exec(step) => {
+                launch::run(engine, incarnation, step).await.map_err(|error| describe(&error))
+            }
             ConfigureAction::Http(step) => http(prober, incarnation, step).await,
             ConfigureAction::Sql { database, statement } => match site.databases.get(database) {
                 Some(database) => {
@@ -64,25 +66,6 @@ async fn passes(prober: &Prober, site: &Site, incarnation: &Incarnation, unless:
         }
         tokio::time::sleep(RETRY_PAUSE).await;
     }
-}
-
-/// Runs a command that must end with 0.
-pub async fn exec(engine: &dyn Engine, incarnation: &Incarnation, step: &ExecStep) -> Result<(), String> {
-    let handle = incarnation
-        .containers
-        .get(&step.service)
-        .ok_or_else(|| format!("service {} has no container", step.service))?;
-    let output = engine
-        .exec(handle, &step.command, step.user.as_deref(), step.timeout)
-        .await
-        .map_err(|error| describe(&error))?;
-    if output.code == 0 {
-        return Ok(());
-    }
-    let said = if output.stderr.trim().is_empty() { &output.stdout } else { &output.stderr };
-    let tail: Vec<&str> = said.trim().lines().rev().take(5).collect();
-    let tail = tail.into_iter().rev().collect::<Vec<_>>().join("\n    ");
-    Err(format!("`{}` ended with code {}:\n    {tail}", step.command.join(" "), output.code))
 }
 
 /// Sends a request that must be answered with one of the step's status codes.

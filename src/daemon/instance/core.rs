@@ -2,6 +2,7 @@
 //! `domain::instance`, tells the store before the engine, and the gateway last.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -9,18 +10,21 @@ use tokio::sync::watch as channel;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::standbys::{StandbyReport, Standbys, blueprint};
 use super::trouble::{self, Failure};
 use super::watch::Watch;
-use super::{AskError, Outcome, Report};
+use super::{AskError, Outcome, Report, reset};
 use crate::daemon::baseline::{self, snapshot};
-use crate::daemon::gateway::{Route, Target};
+use crate::daemon::gateway::{Route, RouteStats, Target};
+use crate::daemon::proof::Candidate;
 use crate::daemon::shared::Shared;
-use crate::daemon::store::{StageTime, StoredInstance, StoredSnapshot};
+use crate::daemon::store::{StoredInstance, StoredSnapshot};
+use crate::digest::Taken;
 use crate::domain::instance::{InstanceEvent, InstanceId, InstanceState};
 use crate::domain::request_queue::Request;
-use crate::domain::site::{ResetStrategyName, Site};
-use crate::engine::labels::{self, Ownership};
-use crate::launch::{self, Blueprint, Incarnation, LaunchError, Remains};
+use crate::domain::site::Site;
+use crate::engine::{CpuWeight, labels};
+use crate::launch::{self, Incarnation, Remains, RemoveError, Which};
 use crate::probes::ProbeFailure;
 use crate::reset::{AnyStrategy, ResetContext, ResetError, ResetStrategy, Stages};
 
@@ -41,15 +45,24 @@ pub(super) struct Core {
     pub(super) snapshot: Option<StoredSnapshot>,
     stored: Option<StoredInstance>,
     pub(super) watch: Watch,
+    pub(super) standbys: Standbys,
+    /// When the standbys are to be looked at; never, where there are to be none.
+    pub(super) tend_at: Option<Instant>,
+    /// What was found in the stores of what serves before it did; none where there is nothing to compare.
+    pub(super) proven: Option<Taken>,
+    /// Whether the operation that goes on has let traffic in: what is asked for from then on is not covered by it.
+    pub(super) is_open: Arc<AtomicBool>,
+    /// How often the serving containers have been brought back since they were made.
+    pub(super) renewals: u32,
 }
 
 /// Ends an operation that was superseded, between two awaits.
-async fn unless<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, Failure> {
+pub(super) async fn unless<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, Failure> {
     cancel.run_until_cancelled(work).await.ok_or(Failure::Superseded)
 }
 
 /// Tells readers of the report what is being done.
-fn tell(report: &channel::Sender<Report>, stage: &str) {
+pub(super) fn tell(report: &channel::Sender<Report>, stage: &str) {
     report.send_modify(|report| report.stage = Some(stage.to_owned()));
 }
 
@@ -71,9 +84,26 @@ impl Core {
             snapshot: stored.as_ref().and_then(|stored| stored.snapshot.clone()),
             containers: Default::default(),
             last_passed: None,
+            incarnation: None,
+            standbys: StandbyReport::default(),
         };
         let report = channel::channel(report).0;
-        Self { shared, id, site, route, report, incarnation: None, snapshot: None, stored, watch: Watch::new() }
+        Self {
+            shared,
+            id,
+            site,
+            route,
+            report,
+            incarnation: None,
+            snapshot: None,
+            stored,
+            watch: Watch::new(),
+            standbys: Standbys::new(),
+            tend_at: None,
+            proven: None,
+            is_open: Arc::default(),
+            renewals: 0,
+        }
     }
 
     pub(super) fn subscribe(&self) -> channel::Receiver<Report> {
@@ -89,7 +119,7 @@ impl Core {
         let state = self.state();
         let possible = match request {
             Request::Up | Request::Down => true,
-            Request::Reset => {
+            Request::Reset | Request::ResetIfDirty => {
                 matches!(state, InstanceState::Ready | InstanceState::Unhealthy(_) | InstanceState::Failed(_))
             }
             Request::Take => state == InstanceState::Ready,
@@ -114,6 +144,24 @@ impl Core {
         if let Err(error) = self.shared.store.save_state(&self.id, &next, since).await {
             tracing::error!(instance.id = %self.id, error = crate::probes::describe(&error), "state not stored");
         }
+        self.publish(&next, since);
+        if state.name() != next.name() {
+            let because = next.trouble().map(|trouble| format!(": {}", trouble.reason)).unwrap_or_default();
+            let message = format!("{} is {}{because}", self.id, next.name());
+            let kind = format!("instance.{}", next.name());
+            self.shared.events.note(&kind, Some(&self.id.to_string()), &message).await;
+        }
+    }
+
+    /// Moves the state where the store knows of it already.
+    pub(super) fn advance(&mut self, event: InstanceEvent, since: Timestamp) {
+        match self.state().after(event) {
+            Ok(next) => self.publish(&next, since),
+            Err(refused) => tracing::error!(instance.id = %self.id, "{refused}"),
+        }
+    }
+
+    fn publish(&mut self, next: &InstanceState, since: Timestamp) {
         self.report.send_modify(|report| {
             report.state = next.clone();
             report.since = since;
@@ -122,12 +170,6 @@ impl Core {
         });
         if !next.serves() {
             self.watch.end();
-        }
-        if state.name() != next.name() {
-            let because = next.trouble().map(|trouble| format!(": {}", trouble.reason)).unwrap_or_default();
-            let message = format!("{} is {}{because}", self.id, next.name());
-            let kind = format!("instance.{}", next.name());
-            self.shared.events.note(&kind, Some(&self.id.to_string()), &message).await;
         }
     }
 
@@ -140,27 +182,35 @@ impl Core {
         cancel: &CancellationToken,
     ) -> Outcome {
         let begun = Instant::now();
+        self.is_open.store(false, Ordering::SeqCst);
+        // Whatever comes of it, the pool is looked at afterwards.
+        self.tend_at = Some(begun);
         // Nobody would hear them end before the operation does, and then they would be of the past.
         self.watch.drop_rounds();
+        let stages = Stages::default();
         let result = match request {
             Request::Up => self.up(cancel).await,
-            Request::Reset => self.reset(operation, begun, cancel).await,
+            Request::Reset => self.reset(operation, begun, &stages, cancel).await,
+            Request::ResetIfDirty => self.reset_if_dirty(operation, begun, &stages, cancel).await,
             Request::Down => self.down().await,
             Request::Take => match self.take(name.unwrap_or_default(), cancel).await {
                 Ok(snapshot) => {
-                    return Outcome::Done { took: begun.elapsed(), snapshot: Some(Box::new(snapshot)) };
+                    let (took, snapshot) = (begun.elapsed(), Some(Box::new(snapshot)));
+                    return Outcome::Done { took, snapshot, stages: Vec::new() };
                 }
                 Err(failure) => Err(failure),
             },
         };
         match result {
-            Ok(()) => Outcome::Done { took: begun.elapsed(), snapshot: None },
+            Ok(()) => Outcome::Done { took: begun.elapsed(), snapshot: None, stages: reset::times(&stages) },
             Err(Failure::Superseded) => Outcome::Superseded,
             Err(failure) => {
                 let trouble = trouble::of(&failure, &self.id);
                 self.route.refuse(format!("{} has failed: {}", self.site.name, trouble.reason), RETRY_AFTER);
                 self.incarnation = None;
                 self.show_containers();
+                self.standbys.abandon();
+                self.show_standbys();
                 self.enter(InstanceEvent::StepFailed(trouble.clone())).await;
                 // Nothing of a failed attempt stays behind; if the engine is away, reconciliation comes back to it.
                 if let Err(error) = self.clear().await {
@@ -197,74 +247,9 @@ impl Core {
         Ok(())
     }
 
-    /// Whether there is nothing to bring back: nobody can write to a site that is kept, and its probes say that it is well.
-    async fn is_kept(&self) -> bool {
-        let Some(incarnation) = self.incarnation.as_ref() else {
-            return false;
-        };
-        self.site.reset.strategy == ResetStrategyName::Keep
-            && self.shared.prober.round(&self.site.readiness.probes, &self.site, incarnation, None).await.is_ok()
-    }
-
-    /// Brings the instance back to its snapshot.
-    async fn reset(&mut self, operation: &str, begun: Instant, cancel: &CancellationToken) -> Result<(), Failure> {
-        if unless(cancel, self.is_kept()).await? {
-            self.shared.store.begin_reset(operation, &self.id, "keep").await?;
-            let duration_ms = begun.elapsed().as_secs_f64() * 1e3;
-            self.shared.store.end_reset(operation, "done", None, duration_ms, &[]).await?;
-            let message = format!("{} was left as it is: it is only read, and ready", self.id);
-            self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
-            return Ok(());
-        }
-        // First of all: from here on nothing that a client writes can be acknowledged and then lost.
-        self.route.hold(format!("{} is being reset", self.site.name));
-        let strategy = AnyStrategy::named(self.site.reset.strategy);
-        let stages = Stages::default();
-        stages.note("hold", begun.elapsed());
-        self.enter(InstanceEvent::ResetRequested).await;
-        self.shared.store.begin_reset(operation, &self.id, strategy.name()).await?;
-        let result = unless(cancel, self.bring_back(&stages)).await.and_then(|result| result);
-        let took = begun.elapsed();
-        let (outcome, reason) = match &result {
-            Ok(()) => ("done", None),
-            Err(Failure::Superseded) => ("cancelled", None),
-            Err(failure) => ("failed", Some(trouble::of(failure, &self.id).reason)),
-        };
-        let times: Vec<StageTime> = stages
-            .list()
-            .into_iter()
-            .map(|(stage, took)| StageTime { stage: stage.to_owned(), duration_ms: took.as_secs_f64() * 1e3 })
-            .collect();
-        let duration_ms = took.as_secs_f64() * 1e3;
-        self.shared.store.end_reset(operation, outcome, reason.as_deref(), duration_ms, &times).await?;
-        if result.is_ok() {
-            let message = format!("{} was reset in {duration_ms:.0} ms by {}", self.id, strategy.name());
-            self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
-        }
-        result
-    }
-
-    async fn bring_back(&mut self, stages: &Stages) -> Result<(), Failure> {
-        if self.snapshot.is_none() {
-            self.snapshot = Some(self.prepare().await?);
-        }
-        match self.recreate(stages).await {
-            // Someone removed the snapshot's images: they are made again, once.
-            Err(Failure::Reset(ResetError::Launch(LaunchError::Engine(error)))) if error.is_not_found() => {
-                self.snapshot = Some(self.prepare().await?);
-                self.recreate(stages).await
-            }
-            result => result,
-        }
-    }
-
     /// Provides images and baseline.
-    async fn prepare(&self) -> Result<StoredSnapshot, Failure> {
+    pub(super) async fn prepare(&self) -> Result<StoredSnapshot, Failure> {
         Ok(baseline::provide(&self.shared, &self.id, &self.site, &|text: &str| tell(&self.report, text)).await?)
-    }
-
-    fn remains(&self, except: Option<u64>) -> Remains<'_> {
-        Remains { installation: &self.shared.installation, instance: &self.id, role: labels::ROLE_INSTANCE, except }
     }
 
     /// Takes up the containers that an earlier daemon left, if they are of the newest generation, from the snapshot
@@ -275,14 +260,16 @@ impl Core {
             return Ok(false);
         };
         // A reset that a crash cut off may have left the old generation as it was: it is brought to its end.
-        if stored.generation == 0 || stored.snapshot != wanted || stored.state == InstanceState::Resetting.name() {
+        let Some(serving) = stored.serving else { return Ok(false) };
+        if stored.snapshot != wanted || stored.state == InstanceState::Resetting.name() {
             return Ok(false);
         }
         let engine = self.shared.engine.as_ref();
-        let found = launch::find(engine, &self.site, self.remains(None), stored.generation).await;
-        let Some(incarnation) = found.map_err(ResetError::Launch)? else {
+        let found = launch::find(engine, &self.site, &self.shared.installation, &self.id, serving.made).await;
+        let Some(mut incarnation) = found.map_err(ResetError::Launch)? else {
             return Ok(false);
         };
+        incarnation.generation = serving.generation;
         let deadline = Instant::now() + ADOPTION_PATIENCE;
         let probes = &self.site.readiness.probes;
         while let Err(failure) = self.shared.prober.round(probes, &self.site, &incarnation, None).await {
@@ -297,7 +284,7 @@ impl Core {
     }
 
     /// Makes a new generation by the site's strategy and lets traffic in.
-    async fn recreate(&mut self, stages: &Stages) -> Result<(), Failure> {
+    pub(super) async fn recreate(&mut self, stages: &Stages) -> Result<(), Failure> {
         let Some(snapshot) = self.snapshot.clone() else {
             return Err(Failure::Superseded);
         };
@@ -305,7 +292,7 @@ impl Core {
         let report = &self.report;
         let stage = |text: &str| tell(report, text);
         let _turn = stages.time("wait", shared.turns.boots.turn(&stage)).await;
-        let generation = self.shared.store.next_generation(&self.id, &snapshot.id).await?;
+        let generation = self.shared.store.begin_serving(&self.id, &snapshot.id).await?;
         self.report.send_modify(|report| {
             report.generation = generation;
             report.snapshot = Some(snapshot.id.clone());
@@ -313,37 +300,36 @@ impl Core {
         let waiting = |failure: &ProbeFailure| {
             report.send_modify(|report| report.waiting_for = Some(failure.to_string()));
         };
+        let mut keep = self.standbys.generations();
+        keep.push(generation);
         let context = ResetContext {
             engine: self.shared.engine.as_ref(),
+            storage: self.shared.storage.as_ref(),
             prober: &self.shared.prober,
-            blueprint: Blueprint {
-                id: &self.id,
-                site: &self.site,
-                ownership: Ownership {
-                    installation: self.shared.installation.clone(),
-                    environment: self.id.environment.to_string(),
-                    site: self.site.name.to_string(),
-                    instance: self.id.to_string(),
-                    generation,
-                    role: labels::ROLE_INSTANCE,
-                    snapshot: snapshot.id.clone(),
-                },
-                images: snapshot::images(&snapshot),
-                volumes: snapshot::saved_volumes(&self.shared, &snapshot),
-                block: self.shared.block,
-            },
+            blueprint: blueprint(&self.shared, &self.id, &self.site, &snapshot, generation, CpuWeight::Serving),
+            keep: &keep,
             stages,
             stage: &stage,
             waiting: &waiting,
         };
         let incarnation = AnyStrategy::named(self.site.reset.strategy).reset(&context).await?;
+        let candidate = Candidate {
+            shared: &shared,
+            id: &self.id,
+            site: &self.site,
+            snapshot: &snapshot,
+            incarnation: &incarnation,
+        };
+        self.proven = stages.time("verify", candidate.prove_or_learn()).await?;
+        self.renewals = 0;
         self.serve(incarnation, stages).await;
         Ok(())
     }
 
     /// Lets traffic in. Everything before this line was invisible to clients.
-    async fn serve(&mut self, incarnation: Incarnation, stages: &Stages) {
+    pub(super) async fn serve(&mut self, incarnation: Incarnation, stages: &Stages) {
         let begun = Instant::now();
+        self.is_open.store(true, Ordering::SeqCst);
         self.incarnation = Some(incarnation);
         self.show_containers();
         self.route_to_current();
@@ -367,7 +353,17 @@ impl Core {
         self.route.refuse(format!("{} is unhealthy: {reason}", self.site.name), RETRY_AFTER);
     }
 
-    fn show_containers(&self) {
+    /// Lets clients wait.
+    pub(super) fn hold_traffic(&self, why: &str) {
+        self.route.hold(format!("{} {why}", self.site.name));
+    }
+
+    /// What the route has done.
+    pub(super) fn route_stats(&self) -> RouteStats {
+        self.route.stats()
+    }
+
+    pub(super) fn show_containers(&self) {
         let containers = self.incarnation.as_ref().map(|incarnation| {
             let shown = incarnation.containers.iter().map(|(service, handle)| {
                 let address = incarnation.addresses.get(service).copied();
@@ -375,6 +371,8 @@ impl Core {
             });
             (incarnation.generation, shown.collect())
         });
+        let incarnation = self.incarnation.clone();
+        self.report.send_modify(|report| report.incarnation = incarnation);
         self.report.send_modify(|report| match containers {
             Some((generation, containers)) => {
                 report.generation = generation;
@@ -389,6 +387,8 @@ impl Core {
         self.route.refuse(format!("{} is going down", self.site.name), RETRY_AFTER);
         self.enter(InstanceEvent::DownRequested).await;
         self.incarnation = None;
+        self.standbys.abandon();
+        self.show_standbys();
         self.show_containers();
         self.clear().await?;
         self.stored = None;
@@ -396,10 +396,13 @@ impl Core {
         Ok(())
     }
 
-    async fn clear(&self) -> Result<(), crate::engine::EngineError> {
-        let engine = self.shared.engine.as_ref();
-        launch::remove(engine, Remains { role: labels::ROLE_BUILDER, ..self.remains(None) }).await?;
-        launch::remove(engine, self.remains(None)).await
+    async fn clear(&self) -> Result<(), RemoveError> {
+        for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
+            let installation = &self.shared.installation;
+            let which = Which::All;
+            self.shared.remove(Remains { installation, instance: &self.id, role, which }).await?;
+        }
+        Ok(())
     }
 
     /// Stops the instance cleanly, stores what it is as a snapshot, and starts it again.

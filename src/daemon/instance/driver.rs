@@ -5,6 +5,7 @@
 //! generation and goes with the next removal.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tokio::sync::{mpsc, oneshot, watch as channel};
 use tokio_util::sync::CancellationToken;
@@ -75,8 +76,8 @@ impl Driver {
                 let message = tokio::select! {
                     () = self.shutdown.cancelled() => break,
                     message = self.messages.recv() => message,
-                    round = self.core.next_round() => {
-                        self.core.judge(round).await;
+                    happened = self.core.next_happening() => {
+                        self.core.attend_to(happened).await;
                         continue;
                     }
                 };
@@ -106,6 +107,7 @@ impl Driver {
     /// Works on one request while taking others in.
     async fn work(&mut self, request: Request, operation: &Operation) -> Outcome {
         let cancel = self.shutdown.child_token();
+        let is_open = self.core.is_open.clone();
         let Self { core, messages, queue, next, .. } = self;
         let work = core.perform(request, &operation.id, operation.name.as_deref(), &cancel);
         let mut work = std::pin::pin!(work);
@@ -117,6 +119,9 @@ impl Driver {
             };
             match message {
                 Some(Message::Ask { request, name, reply }) => {
+                    if is_open.load(Ordering::SeqCst) {
+                        queue.open();
+                    }
                     admit(queue, operation, next, request, name, reply, &cancel);
                 }
                 // The operation looks for itself.
@@ -181,7 +186,7 @@ fn admit(
 fn request_name(request: Request) -> &'static str {
     match request {
         Request::Up => "coming up",
-        Request::Reset => "resetting",
+        Request::Reset | Request::ResetIfDirty => "resetting",
         Request::Down => "going down",
         Request::Take => "taking a snapshot",
     }

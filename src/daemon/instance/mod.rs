@@ -5,7 +5,9 @@
 
 mod core;
 mod driver;
+mod reset;
 mod round;
+mod standbys;
 mod trouble;
 mod watch;
 
@@ -17,13 +19,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch as channel};
 
-use super::store::StoredSnapshot;
+use super::store::{StageTime, StoredSnapshot};
 use crate::domain::instance::{InstanceId, InstanceState, Trouble};
 use crate::domain::request_queue::Request;
 use crate::domain::site::Site;
 use crate::engine::EngineEvent;
+use crate::launch::Incarnation;
 
 pub use driver::spawn;
+pub use standbys::StandbyReport;
 
 /// What an instance says of itself.
 #[derive(Debug, Clone)]
@@ -42,8 +46,12 @@ pub struct Report {
     pub snapshot: Option<String>,
     /// The containers: service, engine id, address.
     pub containers: BTreeMap<String, (String, Option<IpAddr>)>,
+    /// The same, for whoever is to look into them.
+    pub incarnation: Option<Incarnation>,
     /// When its probes last passed.
     pub last_passed: Option<Timestamp>,
+    /// What is ready to take over, or is being made ready.
+    pub standbys: StandbyReport,
 }
 
 /// How an operation ended.
@@ -55,6 +63,8 @@ pub enum Outcome {
         took: Duration,
         /// The snapshot that was taken, if that was asked.
         snapshot: Option<Box<StoredSnapshot>>,
+        /// Where the time of a reset went.
+        stages: Vec<StageTime>,
     },
     /// Not.
     Failed(Trouble),

@@ -1,9 +1,10 @@
 //! What went wrong, in words for the person who must do something about it.
 
 use crate::daemon::baseline::BaselineError;
+use crate::daemon::proof::ProofError;
 use crate::daemon::store::StoreError;
 use crate::domain::instance::{InstanceId, Trouble};
-use crate::engine::EngineError;
+use crate::launch::RemoveError;
 use crate::probes::describe;
 use crate::reset::ResetError;
 
@@ -19,9 +20,12 @@ pub(super) enum Failure {
     /// The containers could not be brought back.
     #[error("bring the site back to its snapshot")]
     Reset(#[from] ResetError),
-    /// The engine refused something.
+    /// What is left of the instance could not be removed.
     #[error(transparent)]
-    Engine(#[from] EngineError),
+    Remove(#[from] RemoveError),
+    /// What was made is not as its snapshot, or cannot be compared with it.
+    #[error("prove that the site is as its snapshot")]
+    Proof(#[from] ProofError),
     /// The store refused something.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -58,6 +62,12 @@ pub(super) fn hint(reason: &str, id: &InstanceId) -> String {
         )
     } else if has("pull access denied") || has("pull image") || has("manifest unknown") {
         "build the base image with `scripts/base-image.sh`, or load the image with `docker load`".to_owned()
+    } else if has("not as its snapshot") {
+        let environment = &id.environment;
+        format!(
+            "if what differs changes by itself and does not matter, declare it `volatile`; if it should not differ, the snapshot is \
+             damaged: `arenad down {site}`, `arenad snapshot rm` it, `arenad up {environment} {site}`"
+        )
     } else if has("make the baseline") {
         format!("correct the definition or the image, then `arenad up {} {site}`", id.environment)
     } else {

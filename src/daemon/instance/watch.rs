@@ -17,6 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::core::Core;
 use super::round::{self, Round, Sight};
+use super::standbys::Finished;
 use super::trouble;
 use crate::daemon::health_log::NewRound;
 use crate::domain::health::{Depth, Moment, Vigils};
@@ -74,6 +75,23 @@ async fn ended(slot: &mut Option<AbortOnDropHandle<Round>>, depth: Depth) -> Rou
     round.unwrap_or_else(|error| Round::broken_off(depth, &error))
 }
 
+/// What wants the driver's attention.
+pub(super) enum Happening {
+    /// A round of probes has ended.
+    Round(Round),
+    /// A standby's task has ended.
+    Standby(Finished),
+    /// It is time to look at the standbys.
+    Tend,
+}
+
+async fn tending_due(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
 impl Core {
     /// The instance serves from now on, having passed its start-up probes.
     pub(super) fn begin_watch(&mut self) {
@@ -82,29 +100,47 @@ impl Core {
         self.watch.vigils = Some(Vigils::begin(&self.site.health, self.watch.now()));
     }
 
-    /// Runs the rounds that are due and returns one that has ended. Never returns for an instance that does not serve.
-    /// May be dropped at any await: the rounds go on at the next call.
-    pub(super) async fn next_round(&mut self) -> Round {
+    /// Runs the rounds that are due, and returns the first thing that wants the driver's attention: a round that has ended,
+    /// a standby's task that has, or the time to look at the standbys. May be dropped at any await: everything goes on at the
+    /// next call.
+    pub(super) async fn next_happening(&mut self) -> Happening {
         loop {
-            let now = self.watch.now();
-            let mut pause = Duration::MAX;
-            for depth in Depth::ALL {
-                if self.watch.slot(depth).is_some() {
-                    continue;
-                }
-                match self.watch.vigils.as_mut().and_then(|vigils| vigils.pause(depth, now)) {
-                    Some(Duration::ZERO) => self.start_round(depth),
-                    Some(until) => pause = pause.min(until),
-                    None => {}
-                }
-            }
+            let pause = self.start_due_rounds();
             let [shallow, deep] = &mut self.watch.rounds;
             tokio::select! {
-                round = ended(shallow, Depth::Shallow) => return round,
-                round = ended(deep, Depth::Deep) => return round,
+                round = ended(shallow, Depth::Shallow) => return Happening::Round(round),
+                round = ended(deep, Depth::Deep) => return Happening::Round(round),
+                finished = self.standbys.news() => return Happening::Standby(finished),
+                () = tending_due(self.tend_at) => return Happening::Tend,
                 () = tokio::time::sleep(pause), if pause < Duration::MAX => {}
             }
         }
+    }
+
+    /// Takes in what has happened.
+    pub(super) async fn attend_to(&mut self, happening: Happening) {
+        match happening {
+            Happening::Round(round) => self.judge(round).await,
+            Happening::Standby(finished) => self.note_standby(finished).await,
+            Happening::Tend => self.tend_standbys().await,
+        }
+    }
+
+    /// Starts the rounds that are due and says when the next one is; never, for an instance that does not serve.
+    fn start_due_rounds(&mut self) -> Duration {
+        let now = self.watch.now();
+        let mut pause = Duration::MAX;
+        for depth in Depth::ALL {
+            if self.watch.slot(depth).is_some() {
+                continue;
+            }
+            match self.watch.vigils.as_mut().and_then(|vigils| vigils.pause(depth, now)) {
+                Some(Duration::ZERO) => self.start_round(depth),
+                Some(until) => pause = pause.min(until),
+                None => {}
+            }
+        }
+        pause
     }
 
     fn start_round(&mut self, depth: Depth) {
@@ -120,6 +156,9 @@ impl Core {
             .incarnation
             .as_ref()
             .is_some_and(|incarnation| incarnation.containers.values().any(|handle| *handle == event.handle));
+        if ["die", "oom", "destroy"].contains(&event.action.as_str()) {
+            self.miss_standby(&event.handle);
+        }
         let matters = ["die", "oom", "pause", "unpause", "destroy", "kill", "stop", "start"];
         if self.watch.vigils.is_some() && ours && matters.contains(&event.action.as_str()) {
             self.start_round(Depth::Shallow);
@@ -127,7 +166,7 @@ impl Core {
     }
 
     /// Moves route and state by what a round has shown.
-    pub(super) async fn judge(&mut self, round: Round) {
+    async fn judge(&mut self, round: Round) {
         let now = self.watch.now();
         let Some(vigils) = &mut self.watch.vigils else { return };
         let Round { depth, at, took, sight } = round;

@@ -18,12 +18,24 @@ pub struct StoredInstance {
     pub desired_up: bool,
     /// The name of its last state.
     pub state: String,
-    /// Its newest generation.
+    /// Its newest generation: the highest number that was given out.
     pub generation: u64,
+    /// The one that serves, or is being made to; none before the first.
+    pub serving: Option<Serving>,
     /// The snapshot that it starts from.
     pub snapshot: Option<String>,
     /// When its last state began.
     pub since: Timestamp,
+}
+
+/// The generation of an instance that clients reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Serving {
+    /// Its number.
+    pub generation: u64,
+    /// The generation that its containers were made for, which their labels name. Bringing them back to the snapshot in place
+    /// makes a new generation of the same containers.
+    pub made: u64,
 }
 
 fn from_row(row: &SqliteRow) -> Result<StoredInstance, StoreError> {
@@ -33,9 +45,16 @@ fn from_row(row: &SqliteRow) -> Result<StoredInstance, StoreError> {
         desired_up: row.get::<String, _>("desired") == "up",
         state: row.get("state"),
         generation: row.get::<i64, _>("generation").unsigned_abs(),
+        serving: serving(row),
         snapshot: row.get("snapshot"),
         since: timestamp(row.get("since"))?,
     })
+}
+
+fn serving(row: &SqliteRow) -> Option<Serving> {
+    let generation = row.get::<Option<i64>, _>("serving")?.unsigned_abs();
+    let made = row.get::<Option<i64>, _>("made")?.unsigned_abs();
+    Some(Serving { generation, made })
 }
 
 impl Store {
@@ -91,19 +110,44 @@ impl Store {
         Ok(())
     }
 
-    /// Begins a new generation from a snapshot and returns its number, which no earlier one has had.
+    /// Begins a new generation that is to serve, with containers of its own, and returns its number, which no earlier one
+    /// has had.
     ///
     /// It is on disk before anything of that generation exists in the engine, so that a generation found there that the
-    /// row does not know is impossible, and one that is not the row's is a leftover.
-    pub async fn next_generation(&self, id: &InstanceId, snapshot: &str) -> Result<u64, StoreError> {
+    /// row does not know is impossible, and one that is neither serving nor a standby of this daemon is a leftover.
+    pub async fn begin_serving(&self, id: &InstanceId, snapshot: &str) -> Result<u64, StoreError> {
         let generation: i64 = sqlx::query_scalar(
-            "UPDATE instances SET generation = generation + 1, snapshot = ? WHERE id = ? RETURNING generation",
+            "UPDATE instances SET generation = generation + 1, serving = generation + 1, made = generation + 1, snapshot = ? \
+             WHERE id = ? RETURNING generation",
         )
         .bind(snapshot)
         .bind(id.to_string())
         .fetch_one(&self.pool)
         .await
         .doing("begin a generation")?;
+        Ok(generation.unsigned_abs())
+    }
+
+    /// Begins a new generation of the containers that serve, and returns its number.
+    pub async fn begin_rewind(&self, id: &InstanceId) -> Result<u64, StoreError> {
+        let generation: i64 = sqlx::query_scalar(
+            "UPDATE instances SET generation = generation + 1, serving = generation + 1 WHERE id = ? RETURNING generation",
+        )
+        .bind(id.to_string())
+        .fetch_one(&self.pool)
+        .await
+        .doing("begin a generation")?;
+        Ok(generation.unsigned_abs())
+    }
+
+    /// Begins a new generation that is not to serve yet, and returns its number.
+    pub async fn begin_standby(&self, id: &InstanceId) -> Result<u64, StoreError> {
+        let generation: i64 =
+            sqlx::query_scalar("UPDATE instances SET generation = generation + 1 WHERE id = ? RETURNING generation")
+                .bind(id.to_string())
+                .fetch_one(&self.pool)
+                .await
+                .doing("begin a standby")?;
         Ok(generation.unsigned_abs())
     }
 }

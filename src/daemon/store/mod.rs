@@ -3,6 +3,7 @@
 //! The only module that holds the pool. What is stored is intent and identity (what should be up, which generation is
 //! the newest, which snapshots exist); what is true of containers is always asked of the engine.
 
+mod digests;
 mod environments;
 mod events;
 mod instances;
@@ -19,8 +20,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 
 pub use environments::StoredEnvironment;
 pub use events::StoredEvent;
-pub use instances::StoredInstance;
-pub use resets::{StageTime, StoredReset};
+pub use instances::{Serving, StoredInstance};
+pub use resets::{NewSwap, StageTime, StoredReset};
 pub use rounds::StoredRound;
 pub use snapshots::StoredSnapshot;
 

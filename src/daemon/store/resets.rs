@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
+use super::instances::Serving;
 use super::{Doing, Store, StoreError, json, now, timestamp, to_json};
 use crate::domain::instance::InstanceId;
 
@@ -40,6 +41,19 @@ pub struct StoredReset {
     pub stages: Vec<StageTime>,
 }
 
+/// A reset that a standby was ready for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewSwap<'a> {
+    /// The reset's id.
+    pub id: &'a str,
+    /// The snapshot that the standby is of.
+    pub snapshot: &'a str,
+    /// How long it took until then.
+    pub duration_ms: f64,
+    /// Where the time went.
+    pub stages: &'a [StageTime],
+}
+
 fn from_row(row: &SqliteRow) -> Result<StoredReset, StoreError> {
     Ok(StoredReset {
         id: row.get("id"),
@@ -68,18 +82,61 @@ impl Store {
         Ok(())
     }
 
-    /// Notes how a reset ended.
+    /// Notes, in one step, that a standby serves from now on and that this was the reset which was asked for.
+    ///
+    /// It is on disk before the first client reaches the standby: after a crash in between, the next daemon takes up what
+    /// nobody has used yet.
+    pub async fn record_swap(
+        &self,
+        instance: &InstanceId,
+        made: u64,
+        swap: &NewSwap<'_>,
+    ) -> Result<Serving, StoreError> {
+        let doing = "note a swap";
+        let now = now();
+        let mut transaction = self.pool.begin().await.doing(doing)?;
+        let generation: i64 = sqlx::query_scalar(
+            "UPDATE instances SET generation = generation + 1, serving = generation + 1, made = ?, snapshot = ?, \
+             state = 'ready', reason = NULL, hint = NULL, since = ? WHERE id = ? RETURNING generation",
+        )
+        .bind(i64::try_from(made).unwrap_or(i64::MAX))
+        .bind(swap.snapshot)
+        .bind(&now)
+        .bind(instance.to_string())
+        .fetch_one(&mut *transaction)
+        .await
+        .doing(doing)?;
+        sqlx::query(
+            "INSERT INTO resets (id, instance, strategy, requested_at, finished_at, outcome, duration_ms, stages) \
+             VALUES (?, ?, 'swap', ?, ?, 'done', ?, ?)",
+        )
+        .bind(swap.id)
+        .bind(instance.to_string())
+        .bind(&now)
+        .bind(&now)
+        .bind(swap.duration_ms)
+        .bind(to_json(&swap.stages))
+        .execute(&mut *transaction)
+        .await
+        .doing(doing)?;
+        transaction.commit().await.doing(doing)?;
+        Ok(Serving { generation: generation.unsigned_abs(), made })
+    }
+
+    /// Notes how a reset ended, and by which way it came there: what was begun as a rewind may have ended as a recreate.
     pub async fn end_reset(
         &self,
         id: &str,
+        strategy: &str,
         outcome: &'static str,
         reason: Option<&str>,
         duration_ms: f64,
         stages: &[StageTime],
     ) -> Result<(), StoreError> {
         sqlx::query(
-            "UPDATE resets SET finished_at = ?, outcome = ?, reason = ?, duration_ms = ?, stages = ? WHERE id = ?",
+            "UPDATE resets SET strategy = ?, finished_at = ?, outcome = ?, reason = ?, duration_ms = ?, stages = ? WHERE id = ?",
         )
+        .bind(strategy)
         .bind(now())
         .bind(outcome)
         .bind(reason)

@@ -25,6 +25,8 @@ pub struct StoredSnapshot {
     pub images: BTreeMap<String, String>,
     /// The archive of each volume: service, mount path, file name in the state directory.
     pub volumes: BTreeMap<String, BTreeMap<String, String>>,
+    /// The trees of the state root that belong to it.
+    pub state: Vec<String>,
     /// What it adds to the images that it was made from, in bytes.
     pub size_bytes: u64,
     /// When it was taken.
@@ -40,6 +42,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredSnapshot, StoreError> {
         name: row.get("name"),
         images: json("a snapshot's images", row.get("images"))?,
         volumes: json("a snapshot's volumes", row.get("volumes"))?,
+        state: json("a snapshot's state", row.get("state"))?,
         size_bytes: row.get::<i64, _>("size_bytes").unsigned_abs(),
         created_at: timestamp(row.get("created_at"))?,
     })
@@ -49,10 +52,10 @@ impl Store {
     /// Keeps a snapshot whose images and archives are in place. The same content taken twice is one row.
     pub async fn save_snapshot(&self, snapshot: &StoredSnapshot) -> Result<(), StoreError> {
         sqlx::query(
-            "INSERT INTO snapshots (id, environment, site, baseline_key, name, images, volumes, size_bytes, created_at) \
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET \
+            "INSERT INTO snapshots (id, environment, site, baseline_key, name, images, volumes, state, size_bytes, created_at) \
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET \
              baseline_key = coalesce(excluded.baseline_key, baseline_key), name = coalesce(excluded.name, name), \
-             images = excluded.images, volumes = excluded.volumes",
+             images = excluded.images, volumes = excluded.volumes, state = excluded.state",
         )
         .bind(&snapshot.id)
         .bind(&snapshot.environment)
@@ -61,6 +64,7 @@ impl Store {
         .bind(&snapshot.name)
         .bind(to_json(&snapshot.images))
         .bind(to_json(&snapshot.volumes))
+        .bind(to_json(&snapshot.state))
         .bind(i64::try_from(snapshot.size_bytes).unwrap_or(i64::MAX))
         .bind(now())
         .execute(&self.pool)

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::images::{RawData, RawImage};
 use super::login::RawLogin;
 use super::steps::{RawExec, RawProbe, RawStep, RawWarm};
+use super::stores::{RawStore, RawWriters};
 use super::values::{Entries, OneOrMany, Part, Period, Port, Scalar};
 
 /// An arenad environment: which service of the Compose file is which site, where browsers find it, when it is ready,
@@ -99,6 +100,11 @@ pub(crate) struct RawSite {
     pub(crate) accounts: Option<Entries<Part<RawAccount>>>,
     /// The databases that steps and probes may query, by a name such as `shop`.
     pub(crate) databases: Option<Entries<Part<RawDatabase>>>,
+    /// The places where the site keeps state, by a name such as `database`. What lies elsewhere is still brought back by
+    /// new containers, but neither compared nor restored in place.
+    pub(crate) stores: Option<Entries<Part<RawStore>>>,
+    /// What stops and starts whatever writes to the stores of a running instance, so that they can be restored in place.
+    pub(crate) writers: Option<RawWriters>,
     /// When the site counts as ready.
     #[schemars(required)]
     pub(crate) ready: Option<RawReady>,
@@ -224,6 +230,10 @@ pub(crate) struct RawBaseline {
 pub(crate) struct RawReset {
     /// The way. Default: `recreate`.
     pub(crate) strategy: Option<RawStrategy>,
+    /// How many standbys are kept: started from the snapshot, ready, and frozen until a reset swaps one in. They are made
+    /// once the site has been written to or reset, as far as memory allows. Default: 0.
+    #[schemars(range(min = 0, max = 100))]
+    pub(crate) standby: Option<u32>,
     /// How many requests the gateway holds while the site resets; more are answered 503. Default: 1024.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) hold_requests: Option<u32>,

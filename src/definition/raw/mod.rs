@@ -10,4 +10,5 @@ pub(crate) mod images;
 pub(crate) mod login;
 mod refused;
 pub(crate) mod steps;
+pub(crate) mod stores;
 pub(crate) mod values;

@@ -16,6 +16,7 @@ mod service;
 mod site;
 mod site_context;
 mod steps;
+mod stores;
 mod support;
 mod watch;
 

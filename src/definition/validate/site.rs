@@ -8,6 +8,7 @@ use super::login::accounts;
 use super::probes::readiness;
 use super::site_context::{Services, SiteContext};
 use super::steps::baseline;
+use super::stores::{stores, writers};
 use super::support::{filled, key_name, one_line, positive_period};
 use super::watch::health;
 use crate::definition::problems::{Draft, quoted_list};
@@ -25,6 +26,9 @@ use crate::domain::site::{
 /// How many requests the gateway holds during a reset: a browser opens six connections per site, so this is enough for
 /// more agents than a host serves, and costs a few megabytes.
 const HOLD_REQUESTS: usize = 1024;
+
+/// More standbys of one site than any host has memory for.
+const MOST_STANDBYS: u32 = 100;
 
 /// How long the gateway holds a request: what browsers and harnesses wait for a page by default.
 const HOLD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -54,6 +58,8 @@ pub(super) fn site<'a>(
             Some((name.to_owned(), database(&site, databases_scope.key(name), name, raw.good()?)?))
         })
         .collect();
+    let stores = stores(&site, scope.key("stores"), raw, &databases);
+    let writers = writers(&site, scope, raw);
     let readiness = raw.ready.as_ref().map(|raw| readiness(&site, scope.key("ready"), raw));
     let ready_probes = readiness.as_ref().map_or(&[][..], |readiness| &readiness.probes);
     let health = health(&site, scope.key("health"), raw.health.as_ref(), ready_probes);
@@ -73,6 +79,8 @@ pub(super) fn site<'a>(
         egress: raw.egress.unwrap_or(false),
         accounts,
         databases,
+        stores,
+        writers,
         readiness: readiness?,
         baseline,
         reset: reset(scope.key("reset"), raw.reset.as_ref()),
@@ -280,6 +288,7 @@ fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {
             RawStrategy::Recreate => ResetStrategyName::Recreate,
             RawStrategy::Keep => ResetStrategyName::Keep,
         },
+        standby: standby(scope.key("standby"), raw),
         hold_requests: raw.and_then(|raw| raw.hold_requests).map_or(HOLD_REQUESTS, |count| count as usize),
         hold_timeout: positive_period(
             scope.key("hold_timeout"),
@@ -287,4 +296,18 @@ fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {
             HOLD_TIMEOUT,
         ),
     }
+}
+
+/// How many standbys are wanted.
+fn standby(scope: Scope<'_>, raw: Option<&RawReset>) -> usize {
+    let wanted = raw.and_then(|raw| raw.standby).unwrap_or(0);
+    if wanted > 0 && raw.is_some_and(|raw| matches!(raw.strategy, Some(RawStrategy::Keep))) {
+        let draft =
+            scope.key_error("conflict", "standbys are wanted of a site that is kept, which none ever takes over from");
+        draft.help("remove `standby`, or choose another strategy").report();
+    }
+    if wanted > MOST_STANDBYS {
+        scope.error("value", format!("{wanted} standbys of one site")).expected("at most 100").report();
+    }
+    wanted.min(MOST_STANDBYS) as usize
 }

@@ -8,7 +8,7 @@ use super::support::{command, filled, one_line, period, positive_period};
 use crate::definition::problems::quoted_list;
 use crate::definition::raw::environment::RawBaseline;
 use crate::definition::raw::steps::{RawExec, RawHttp, RawMethod, RawStep, RawWarm};
-use crate::definition::raw::values::{Entries, Statuses};
+use crate::definition::raw::values::{Entries, Part, Statuses};
 use crate::definition::scope::Scope;
 use crate::domain::site::{BaselineSpec, ConfigureAction, ConfigureStep, ExecStep, HttpStep, Unless};
 
@@ -25,12 +25,17 @@ pub(super) fn baseline(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawBaseli
     let (configure, warm, quiesce) = (scope.key("configure"), scope.key("warm"), scope.key("quiesce"));
     let steps = raw.configure.iter().flatten().enumerate();
     let requests = raw.warm.iter().flatten().enumerate();
-    let commands = raw.quiesce.iter().flatten().enumerate();
     BaselineSpec {
         configure: steps.filter_map(|(index, raw)| step(site, configure.index(index), raw.good()?)).collect(),
         warm: requests.filter_map(|(index, raw)| warm_up(site, warm.index(index), raw.good()?)).collect(),
-        quiesce: commands.filter_map(|(index, raw)| exec(site, quiesce.index(index), raw.good()?)).collect(),
+        quiesce: exec_list(site, quiesce, raw.quiesce.as_deref()),
     }
+}
+
+/// Commands in file order.
+pub(super) fn exec_list(site: &SiteContext<'_>, scope: Scope<'_>, raw: Option<&[Part<RawExec>]>) -> Vec<ExecStep> {
+    let commands = raw.into_iter().flatten().enumerate();
+    commands.filter_map(|(index, raw)| exec(site, scope.index(index), raw.good()?)).collect()
 }
 
 fn step(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawStep) -> Option<ConfigureStep> {

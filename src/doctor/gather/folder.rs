@@ -1,16 +1,16 @@
 //! A folder: whether it can be written, how much room is left, what a copy costs. What is written for trying has no
 //! name and is gone with its handle, however this process ends.
 
-use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use rustix::fs::{Mode, OFlags, StatVfs};
+use rustix::fs::StatVfs;
 use rustix::io::Errno;
 
 use crate::doctor::facts::{Access, Folder, Room};
+use crate::storage::trial;
 
 /// How much is copied to measure: enough to see the disk and not only its cache's first page.
 const SAMPLE_BYTES: usize = 32 << 20;
@@ -33,7 +33,7 @@ fn look_at(path: PathBuf) -> Folder {
     let exists = there == path;
     let kind = kind(there);
     let room = room(there).unwrap_or(Room { free_bytes: 0, total_bytes: 0, free_files: None, device: 0 });
-    let tried = nameless_file(there);
+    let tried = trial::nameless_file(there);
     let access = match &tried {
         // Someone else's folder hides what is below it.
         _ if is_hidden => Access::Denied,
@@ -42,7 +42,7 @@ fn look_at(path: PathBuf) -> Folder {
         Err(Errno::ACCESS | Errno::PERM) => Access::Denied,
         Err(error) => Access::Failed(error.to_string()),
     };
-    let reflinks = tried.ok().and_then(|file| reflinks(there, file));
+    let reflinks = tried.ok().and_then(|_| trial::reflinks(there));
     Folder { path, exists, access, kind, room, reflinks }
 }
 
@@ -91,38 +91,11 @@ fn kind(path: &Path) -> String {
     }
 }
 
-fn nameless_file(folder: &Path) -> Result<File, Errno> {
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    match rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR) {
-        Ok(file) => Ok(file.into()),
-        // Some file systems have no nameless files: there one gets a name for an instant.
-        Err(Errno::OPNOTSUPP | Errno::ISDIR) => {
-            let path = folder.join(format!(".arenad-doctor-{:016x}", rand::random::<u64>()));
-            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
-            let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)?;
-            rustix::fs::unlink(&path)?;
-            Ok(file.into())
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether one file can be cloned into another.
-fn reflinks(folder: &Path, mut source: File) -> Option<bool> {
-    source.write_all(&[1; 4096]).ok()?;
-    let target = nameless_file(folder).ok()?;
-    match rustix::fs::ioctl_ficlone(&target, &source) {
-        Ok(()) => Some(true),
-        Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL | Errno::XDEV | Errno::NOSYS) => Some(false),
-        Err(_) => None,
-    }
-}
-
 /// Copies a file and writes it down, as the kernel does at the first write to a file of an image; bytes per second.
 pub(super) async fn copy_speed(folder: PathBuf) -> Option<u64> {
     tokio::task::spawn_blocking(move || {
-        let mut source = nameless_file(&folder).ok()?;
-        let mut target = nameless_file(&folder).ok()?;
+        let mut source = trial::nameless_file(&folder).ok()?;
+        let mut target = trial::nameless_file(&folder).ok()?;
         source.write_all(&vec![1; SAMPLE_BYTES]).ok()?;
         source.seek(SeekFrom::Start(0)).ok()?;
         let begun = Instant::now();

@@ -18,7 +18,9 @@ use bollard::Docker;
 use bollard::container::LogOutput;
 use bollard::errors::Error;
 use bollard::exec::{CreateExecOptions, StartExecResults};
-use bollard::models::{ContainerConfig, Ipam, IpamConfig, NetworkCreateRequest, VolumeCreateRequest};
+use bollard::models::{
+    ContainerConfig, ContainerUpdateBody, Ipam, IpamConfig, NetworkCreateRequest, VolumeCreateRequest,
+};
 use bollard::query_parameters as query;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt};
@@ -26,8 +28,8 @@ use futures_util::{Stream, StreamExt, TryStreamExt};
 use self::layers::LayerProgress;
 use crate::domain::subnet::Subnet;
 use crate::engine::{
-    ContainerSpec, ContainerStatus, Engine, EngineDetails, EngineError, EngineEvent, EngineHandle, EngineStream,
-    ExecOutput, Found, FoundContainer, Image, ImageBuild, LogChunk, LogRange, OLDEST_API, Progress,
+    ContainerSpec, ContainerStatus, CpuWeight, Engine, EngineDetails, EngineError, EngineEvent, EngineHandle,
+    EngineStream, ExecOutput, Found, FoundContainer, Image, ImageBuild, LogChunk, LogRange, OLDEST_API, Progress,
 };
 
 /// The most that is kept of a command's output, in bytes per stream; the rest is read and dropped.
@@ -445,6 +447,22 @@ impl Engine for DockerEngine {
         let options = query::StopContainerOptions { signal: None, t: i32::try_from(grace.as_secs().max(1)).ok() };
         let call = self.docker()?.stop_container(&handle.0, Some(options));
         self.call(doing, grace + CALL_TIMEOUT, call).await
+    }
+
+    async fn freeze(&self, handle: &EngineHandle) -> Result<(), EngineError> {
+        let doing = format!("freeze container {}", short(&handle.0));
+        self.call(doing, CALL_TIMEOUT, self.docker()?.pause_container(&handle.0)).await
+    }
+
+    async fn thaw(&self, handle: &EngineHandle) -> Result<(), EngineError> {
+        let doing = format!("thaw container {}", short(&handle.0));
+        self.call(doing, CALL_TIMEOUT, self.docker()?.unpause_container(&handle.0)).await
+    }
+
+    async fn weigh(&self, handle: &EngineHandle, weight: CpuWeight) -> Result<(), EngineError> {
+        let doing = format!("weigh container {}", short(&handle.0));
+        let body = ContainerUpdateBody { cpu_shares: Some(spec::cpu_shares(weight)), ..Default::default() };
+        self.call(doing, CALL_TIMEOUT, self.docker()?.update_container(&handle.0, body)).await.map(drop)
     }
 
     async fn remove(&self, handle: &EngineHandle) -> Result<(), EngineError> {

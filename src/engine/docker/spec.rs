@@ -12,7 +12,7 @@ use bollard::models::{
 };
 
 use crate::domain::site::{HealthCheck, MountSpec, ServiceSpec};
-use crate::engine::{ContainerSpec, labels};
+use crate::engine::{ContainerSpec, CpuWeight, labels};
 
 /// Everything that creating the container is told.
 pub(super) fn create_body(spec: &ContainerSpec<'_>) -> ContainerCreateBody {
@@ -58,6 +58,14 @@ fn health_config(check: &HealthCheck) -> HealthConfig {
     }
 }
 
+/// The kernel's default is 1024.
+pub(super) fn cpu_shares(weight: CpuWeight) -> i64 {
+    match weight {
+        CpuWeight::Serving => 1024,
+        CpuWeight::Background => 64,
+    }
+}
+
 fn mounts(spec: &ContainerSpec<'_>) -> Vec<Mount> {
     let volumes = spec.volumes.iter().map(|(target, (volume, read_only))| Mount {
         target: Some(target.clone()),
@@ -84,7 +92,8 @@ fn mounts(spec: &ContainerSpec<'_>) -> Vec<Mount> {
             ..Default::default()
         }),
     });
-    volumes.chain(others).collect()
+    let state = spec.binds.iter().map(|(target, source)| bind(source, target, false));
+    volumes.chain(others).chain(state).collect()
 }
 
 fn bind(source: &Path, target: &str, read_only: bool) -> Mount {
@@ -120,6 +129,7 @@ fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
         memory_reservation: bytes(limits.reserved_memory_bytes),
         // Without this the container may use as much swap again.
         memory_swap: bytes(limits.memory_bytes),
+        cpu_shares: Some(cpu_shares(spec.weight)),
         nano_cpus: limits.cpus.map(|cpus| (cpus * 1e9) as i64),
         pids_limit: bytes(limits.pids),
         shm_size: bytes(limits.shm_bytes),

@@ -1,0 +1,50 @@
+//! `arenad verify`
+
+use reqwest::Method;
+
+use super::args::{Global, VerifyArgs};
+use super::client::Client;
+use super::failure::Failure;
+use super::{exit_code, find, output};
+use crate::wire::Verification;
+
+/// Compares sites with their snapshots and names what differs.
+pub async fn run(global: &Global, args: &VerifyArgs) -> Result<u8, Failure> {
+    let client = Client::new(global)?;
+    let status = client.status().await?;
+    let mut found = Vec::new();
+    for (environment, names) in find::sites(&status, args.environment.as_deref(), &args.sites)? {
+        let sites = status.environments.iter().filter(|known| known.name == environment).flat_map(|known| &known.sites);
+        let is_meant = |name: &String| if names.is_empty() { true } else { names.contains(name) };
+        for site in sites.filter(|site| is_meant(&site.name) && (site.has_stores || !names.is_empty())) {
+            let path = format!("/v1/environments/{environment}/sites/{}/verify", site.name);
+            let verified: Verification = client.send(Method::POST, &path, &serde_json::json!({})).await?;
+            if !global.json {
+                show(&verified);
+            }
+            found.push(verified);
+        }
+    }
+    if global.json {
+        output::print_json(&found)?;
+    } else if found.is_empty() {
+        println!("no site that is up declares stores, so there is nothing to compare");
+    }
+    Ok(if found.iter().all(|verified| verified.equal) { exit_code::OK } else { exit_code::FAILED })
+}
+
+fn show(verified: &Verification) {
+    let took: f64 = verified.stores.iter().map(|store| store.duration_ms).fold(0.0, f64::max);
+    let took = output::milliseconds(took);
+    if verified.equal {
+        println!("{} is as its snapshot {} (looked at in {took})", verified.site, verified.snapshot);
+        return;
+    }
+    println!("{} differs from its snapshot {} (looked at in {took}):", verified.site, verified.snapshot);
+    for difference in &verified.differences {
+        println!("  {}", difference.text);
+    }
+    if verified.omitted > 0 {
+        println!("  and {} more", verified.omitted);
+    }
+}

@@ -1,0 +1,316 @@
+//! Resetting an instance by the best way that is ready: left as it is, swapped for a standby, or made anew.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::core::{Core, tell, unless};
+use super::standbys::Chosen;
+use super::standbys::MOST_RENEWALS;
+use super::trouble::{self, Failure};
+use crate::daemon::baseline::snapshot;
+use crate::daemon::proof::Candidate;
+use crate::daemon::store::{NewSwap, Serving, StageTime, StoredSnapshot};
+use crate::domain::instance::{InstanceEvent, InstanceState};
+use crate::domain::site::ResetStrategyName;
+use crate::engine::CpuWeight;
+use crate::launch::{self, LaunchError};
+use crate::probes::describe;
+use crate::reset::{ResetError, Rewind, Stages};
+
+/// The tier that makes new containers, as it is stored and shown.
+const RECREATE: &str = "recreate";
+/// What was not touched is not reset.
+const UNTOUCHED: &str = "untouched";
+/// The tier that lets a standby take over.
+const SWAP: &str = "swap";
+
+/// How long a standby's entry may take to accept a connection.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
+
+impl Core {
+    /// Brings the instance back to its snapshot.
+    pub(super) async fn reset(
+        &mut self,
+        operation: &str,
+        begun: Instant,
+        stages: &Stages,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        if unless(cancel, self.is_kept()).await? {
+            return self.note_kept(operation, begun).await;
+        }
+        self.standbys.expect_resets();
+        stages.note("queue", begun.elapsed());
+        if self.swap(operation, begun, stages).await? {
+            return Ok(());
+        }
+        // First of all: from here on nothing that a client writes can be acknowledged and then lost.
+        self.hold_traffic("is being reset");
+        stages.note("hold", begun.elapsed());
+        self.enter(InstanceEvent::ResetRequested).await;
+        self.shared.store.begin_reset(operation, &self.id, RECREATE).await?;
+        let result = unless(cancel, self.bring_back(stages)).await.and_then(|result| result);
+        let took = begun.elapsed();
+        let (tier, outcome, reason) = match &result {
+            Ok(tier) => (*tier, "done", None),
+            Err(Failure::Superseded) => (RECREATE, "cancelled", None),
+            Err(failure) => (RECREATE, "failed", Some(trouble::of(failure, &self.id).reason)),
+        };
+        let duration_ms = milliseconds(took);
+        self.shared.store.end_reset(operation, tier, outcome, reason.as_deref(), duration_ms, &times(stages)).await?;
+        if result.is_ok() {
+            self.note_reset(duration_ms, tier);
+        }
+        result.map(drop)
+    }
+
+    /// Brings the instance back to its snapshot, unless it is proven to be as that is.
+    pub(super) async fn reset_if_dirty(
+        &mut self,
+        operation: &str,
+        begun: Instant,
+        stages: &Stages,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let is_dirty = unless(cancel, stages.time("verify", self.is_dirty())).await?;
+        if is_dirty {
+            return self.reset(operation, begun, stages, cancel).await;
+        }
+        let duration_ms = milliseconds(begun.elapsed());
+        self.shared.store.begin_reset(operation, &self.id, UNTOUCHED).await?;
+        self.shared.store.end_reset(operation, UNTOUCHED, "done", None, duration_ms, &times(stages)).await?;
+        let message = format!("{} was left as it is: it is proven to be as its snapshot", self.id);
+        self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
+        Ok(())
+    }
+
+    /// Whether the instance may differ from its snapshot, for all that can be told.
+    async fn is_dirty(&mut self) -> bool {
+        // What was let in has changed something or not; whoever asks wants to be sure.
+        if self.state() != InstanceState::Ready || self.route_stats().unsafe_requests > 0 {
+            return true;
+        }
+        let (Some(snapshot), Some(incarnation), Some(last)) = (&self.snapshot, &self.incarnation, &self.proven) else {
+            return true;
+        };
+        let candidate = Candidate { shared: &self.shared, id: &self.id, site: &self.site, snapshot, incarnation };
+        match candidate.prove_again(last).await {
+            Ok(taken) => {
+                self.proven = Some(taken);
+                false
+            }
+            Err(_) => true,
+        }
+    }
+
+    /// Whether there is nothing to bring back: nobody can write to a site that is kept, and its probes say that it is well.
+    async fn is_kept(&self) -> bool {
+        let Some(incarnation) = self.incarnation.as_ref() else {
+            return false;
+        };
+        self.site.reset.strategy == ResetStrategyName::Keep
+            && self.shared.prober.round(&self.site.readiness.probes, &self.site, incarnation, None).await.is_ok()
+    }
+
+    async fn note_kept(&self, operation: &str, begun: Instant) -> Result<(), Failure> {
+        self.shared.store.begin_reset(operation, &self.id, "keep").await?;
+        self.shared.store.end_reset(operation, "keep", "done", None, milliseconds(begun.elapsed()), &[]).await?;
+        let message = format!("{} was left as it is: it is only read, and ready", self.id);
+        self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
+        Ok(())
+    }
+
+    /// Lets a standby take over; false if none can. What served goes to the pool, which brings it back or removes it.
+    async fn swap(&mut self, operation: &str, begun: Instant, stages: &Stages) -> Result<bool, Failure> {
+        let Some(snapshot) = self.snapshot.clone() else { return Ok(false) };
+        while let Some((made, mut chosen)) = self.standbys.choose(&snapshot.id) {
+            if let Err(reason) = self.wake(&mut chosen, &snapshot, stages).await {
+                let message = format!("standby {made} of {} is given up: {reason}", self.id);
+                self.shared.events.note("standby.failed", Some(&self.id.to_string()), &message).await;
+                self.standbys.reject(chosen.incarnation, &snapshot.id);
+                continue;
+            }
+            self.switch_to(chosen, &snapshot, operation, begun, stages).await?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Makes sure that a standby runs, answers, and is still as the snapshot.
+    async fn wake(&self, chosen: &mut Chosen, snapshot: &StoredSnapshot, stages: &Stages) -> Result<(), String> {
+        let Chosen { incarnation, is_frozen, proven, .. } = chosen;
+        if *is_frozen {
+            let thawed = stages.time("thaw", launch::thaw(self.shared.engine.as_ref(), incarnation)).await;
+            thawed.map_err(|error| describe(&error))?;
+        }
+        let entry = &self.site.entry;
+        let Some(address) = incarnation.socket(&entry.service, entry.port) else {
+            return Err("it has no address".to_owned());
+        };
+        match stages.time("knock", tokio::time::timeout(ANSWERS_WITHIN, TcpStream::connect(address))).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => return Err(format!("it does not answer: {error}")),
+            Err(_) => return Err(format!("it does not answer: no connection within {ANSWERS_WITHIN:?}")),
+        }
+        if let Some(last) = proven {
+            let (shared, id, site) = (&self.shared, &self.id, &self.site);
+            let candidate = Candidate { shared, id, site, snapshot, incarnation };
+            let again = stages.time("verify", candidate.prove_again(last)).await;
+            *last = again.map_err(|error| describe(&error))?;
+        }
+        Ok(())
+    }
+
+    async fn switch_to(
+        &mut self,
+        chosen: Chosen,
+        snapshot: &StoredSnapshot,
+        operation: &str,
+        begun: Instant,
+        stages: &Stages,
+    ) -> Result<(), Failure> {
+        let Chosen { mut incarnation, renewals, proven, .. } = chosen;
+        let swap = NewSwap {
+            id: operation,
+            snapshot: &snapshot.id,
+            duration_ms: milliseconds(begun.elapsed()),
+            stages: &times(stages),
+        };
+        let recorded = stages.time("record", self.shared.store.record_swap(&self.id, incarnation.made, &swap)).await;
+        let Serving { generation, .. } = recorded?;
+        incarnation.generation = generation;
+        let was_well = self.report.borrow().state.trouble().is_none();
+        self.proven = proven;
+        self.is_open.store(true, Ordering::SeqCst);
+        let used = self.incarnation.replace(incarnation);
+        // One step: the route cuts every exchange with what served before, and lets nothing of it through afterwards.
+        let switching = Instant::now();
+        self.route_to_current();
+        stages.note("switch", switching.elapsed());
+        let took = begun.elapsed();
+        self.show_containers();
+        self.advance(InstanceEvent::Swapped, Timestamp::now());
+        self.report.send_modify(|report| report.last_passed = Some(Timestamp::now()));
+        self.begin_watch();
+        let serving_renewals = std::mem::replace(&mut self.renewals, renewals);
+        if let Some(used) = used {
+            match was_well {
+                true => self.standbys.retire(used, &snapshot.id, serving_renewals),
+                false => self.standbys.reject(used, &snapshot.id),
+            }
+        }
+        self.show_standbys();
+        self.weigh_current();
+        self.note_swap(operation, milliseconds(took), times(stages));
+        Ok(())
+    }
+
+    /// What serves now was made in the background; who waits for it to get its share of the processors is nobody.
+    fn weigh_current(&self) {
+        let Some(incarnation) = self.incarnation.clone() else { return };
+        let shared = self.shared.clone();
+        self.shared.tasks.spawn(async move {
+            for handle in incarnation.containers.values() {
+                if let Err(error) = shared.engine.weigh(handle, CpuWeight::Serving).await {
+                    tracing::warn!(error = describe(&error), "a container keeps a standby's share of the processors");
+                }
+            }
+        });
+    }
+
+    /// Completes the row of a swap with what could not be known before, and notes the event, beside what the client waits for.
+    fn note_swap(&self, operation: &str, duration_ms: f64, times: Vec<StageTime>) {
+        let (shared, operation) = (self.shared.clone(), operation.to_owned());
+        self.shared.tasks.spawn(async move {
+            if let Err(error) = shared.store.end_reset(&operation, SWAP, "done", None, duration_ms, &times).await {
+                tracing::warn!(error = describe(&error), "a swap's last stages are not stored");
+            }
+        });
+        self.note_reset(duration_ms, SWAP);
+    }
+
+    /// Notes a reset among the events, beside what the client waits for.
+    fn note_reset(&self, duration_ms: f64, tier: &'static str) {
+        let (shared, id) = (self.shared.clone(), self.id.to_string());
+        let message = format!("{id} was reset in {duration_ms:.0} ms by {tier}");
+        self.shared.tasks.spawn(async move { shared.events.note("instance.reset", Some(&id), &message).await });
+    }
+
+    /// Brings back what serves: in place, if that can be done and works, and by new containers otherwise. Returns the way.
+    async fn bring_back(&mut self, stages: &Stages) -> Result<&'static str, Failure> {
+        if self.snapshot.is_none() {
+            self.snapshot = Some(self.prepare().await?);
+        }
+        match self.rewind(stages).await {
+            Ok(true) => return Ok(Rewind::NAME),
+            Ok(false) => {}
+            Err(error) => {
+                let message = format!("{} could not be rewound and is made anew: {}", self.id, describe(&error));
+                self.shared.events.note("instance.rewind_failed", Some(&self.id.to_string()), &message).await;
+            }
+        }
+        match self.recreate(stages).await {
+            // Someone removed the snapshot's images: they are made again, once.
+            Err(Failure::Reset(ResetError::Launch(LaunchError::Engine(error)))) if error.is_not_found() => {
+                self.snapshot = Some(self.prepare().await?);
+                self.recreate(stages).await
+            }
+            result => result,
+        }?;
+        Ok(RECREATE)
+    }
+
+    /// Rewinds the serving containers; false if that is out of the question.
+    async fn rewind(&mut self, stages: &Stages) -> Result<bool, Failure> {
+        let (Some(snapshot), Some(mut incarnation)) = (self.snapshot.clone(), self.incarnation.clone()) else {
+            return Ok(false);
+        };
+        let is_current = self.report.borrow().snapshot.as_ref() == Some(&snapshot.id);
+        let shared = self.shared.clone();
+        let site = self.site.clone();
+        let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), &site.writers) else {
+            return Ok(false);
+        };
+        if !is_current
+            || self.renewals >= MOST_RENEWALS
+            || shared.prober.still_running(&site, &incarnation).await.is_err()
+        {
+            return Ok(false);
+        }
+        incarnation.generation = shared.store.begin_rewind(&self.id).await?;
+        let report = &self.report;
+        let rewind = Rewind {
+            engine: shared.engine.as_ref(),
+            prober: &shared.prober,
+            id: &self.id,
+            site: &site,
+            writers,
+            source,
+            stages,
+            stage: &|text| tell(report, text),
+            waiting: &|failure| report.send_modify(|report| report.waiting_for = Some(failure.to_string())),
+        };
+        rewind.run(&incarnation).await?;
+        let candidate =
+            Candidate { shared: &shared, id: &self.id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+        self.proven = stages.time("verify", candidate.prove()).await?;
+        self.renewals += 1;
+        self.serve(incarnation, stages).await;
+        Ok(true)
+    }
+}
+
+fn milliseconds(took: Duration) -> f64 {
+    took.as_secs_f64() * 1e3
+}
+
+/// The stages as they are stored and shown.
+pub(super) fn times(stages: &Stages) -> Vec<StageTime> {
+    let all = stages.list().into_iter();
+    all.map(|(stage, took)| StageTime { stage: stage.to_owned(), duration_ms: milliseconds(took) }).collect()
+}

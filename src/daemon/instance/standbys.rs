@@ -1,0 +1,495 @@
+//! The standbys of an instance: what has been made ahead of time, and what goes on with it in the background.
+//!
+//! `domain::pool` says what to do, this does it. The driver alone changes what is noted here; the work itself is tasks that
+//! end with their owner, and whatever they had made by then bears the instance's labels and goes with the next removal.
+//! No client reaches a standby, so nothing here touches the route.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::core::Core;
+use crate::daemon::baseline::{snapshot, steps};
+use crate::daemon::proof::Candidate;
+use crate::daemon::shared::Shared;
+use crate::daemon::store::StoredSnapshot;
+use crate::digest::Taken;
+use crate::domain::instance::InstanceId;
+use crate::domain::pool::{self, Budget, Lack, Member, PoolAction, Standing, Wanted};
+use crate::domain::site::Site;
+use crate::engine::CpuWeight;
+use crate::engine::labels::{self, Ownership};
+use crate::launch::{self, Blueprint, Incarnation, Remains, RemoveError, Which};
+use crate::probes::describe;
+use crate::reset::{self, ResetContext, Rewind, Stages};
+
+/// How often the pool is looked at when nothing happens: traffic is no event here.
+const TEND_EVERY: Duration = Duration::from_secs(2);
+/// After a reset the next one is expected for so long, even if nobody has written to the site.
+const RESETS_COME_IN_ROWS: Duration = Duration::from_secs(60);
+/// What a service is expected to take where its definition does not say, in bytes.
+const USUAL_MEMORY: u64 = 256 << 20;
+/// How often containers are brought back in place before they are made anew: whatever a rewind does not reach, such as files
+/// outside of the stores or memory that a process loses, ends with them.
+pub(super) const MOST_RENEWALS: u32 = 100;
+/// More renewals than any pool allows: what has this many is worn.
+const WORN: u32 = u32::MAX;
+
+/// The standbys of one instance.
+pub(super) struct Standbys {
+    /// By the generation that their containers were made for.
+    members: BTreeMap<u64, Standby>,
+    work: JoinSet<Finished>,
+    failures: u32,
+    failed_at: Option<Instant>,
+    reset_at: Option<Instant>,
+    /// Whether this instance has been written to or reset at all: one that is only looked at needs no standby.
+    is_wanted: bool,
+    lack: Option<Lack>,
+}
+
+/// One standby.
+pub(super) struct Standby {
+    /// Its containers; none while they are being made or brought back.
+    incarnation: Option<Incarnation>,
+    snapshot: String,
+    standing: Standing,
+    /// What was found in its stores; none where there is nothing to compare.
+    proven: Option<Taken>,
+    renewals: u32,
+}
+
+/// What a task has done.
+pub(super) struct Finished {
+    made: u64,
+    result: Result<Ended, String>,
+}
+
+enum Ended {
+    Ready(Incarnation, Option<Taken>),
+    Removed,
+}
+
+/// A standby that was taken out of the pool to serve.
+pub(super) struct Chosen {
+    pub(super) incarnation: Incarnation,
+    pub(super) is_frozen: bool,
+    pub(super) proven: Option<Taken>,
+    pub(super) renewals: u32,
+}
+
+/// What readers of the instance's report are told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StandbyReport {
+    /// The generation that the containers were made for, and what it is doing.
+    pub members: Vec<(u64, &'static str)>,
+    /// Why there are fewer than wanted.
+    pub lack: Option<String>,
+}
+
+impl Standbys {
+    pub(super) fn new() -> Self {
+        Self {
+            members: BTreeMap::new(),
+            work: JoinSet::new(),
+            failures: 0,
+            failed_at: None,
+            reset_at: None,
+            is_wanted: false,
+            lack: None,
+        }
+    }
+
+    /// The generations whose containers belong to the pool.
+    pub(super) fn generations(&self) -> Vec<u64> {
+        self.members.keys().copied().collect()
+    }
+
+    /// Takes the best one that is of this snapshot, if there is one: one that runs before one that is frozen.
+    pub(super) fn choose(&mut self, snapshot: &str) -> Option<(u64, Chosen)> {
+        let fits = |standing| {
+            let mut found = self.members.iter().filter(|(_, standby)| standby.snapshot == snapshot);
+            found.find(|(_, standby)| standby.standing == standing).map(|(made, _)| *made)
+        };
+        let made = fits(Standing::Running).or_else(|| fits(Standing::Frozen))?;
+        let standby = self.members.remove(&made)?;
+        let is_frozen = standby.standing == Standing::Frozen;
+        let Standby { incarnation, proven, renewals, .. } = standby;
+        Some((made, Chosen { incarnation: incarnation?, is_frozen, proven, renewals }))
+    }
+
+    /// Takes in what has left service.
+    pub(super) fn retire(&mut self, incarnation: Incarnation, snapshot: &str, renewals: u32) {
+        let made = incarnation.made;
+        let standing = Standing::Used { renewals };
+        let standby =
+            Standby { incarnation: Some(incarnation), snapshot: snapshot.to_owned(), standing, proven: None, renewals };
+        self.members.insert(made, standby);
+    }
+
+    /// The same for what must not serve again, whatever happens to it.
+    pub(super) fn reject(&mut self, incarnation: Incarnation, snapshot: &str) {
+        self.retire(incarnation, snapshot, WORN);
+    }
+
+    /// A reset was asked for: from now on there is a use for standbys.
+    pub(super) fn expect_resets(&mut self) {
+        self.is_wanted = true;
+        self.reset_at = Some(Instant::now());
+    }
+
+    /// Gives everything up; the containers go with the instance's.
+    pub(super) fn abandon(&mut self) {
+        self.work = JoinSet::new();
+        self.members.clear();
+    }
+
+    /// The next task that has ended; for ever, if none goes on.
+    pub(super) async fn news(&mut self) -> Finished {
+        loop {
+            match self.work.join_next().await {
+                Some(Ok(finished)) => return finished,
+                // A task that panicked leaves a member that is being made for ever; the next look finds no task for it.
+                Some(Err(error)) => tracing::error!("a standby's task ended: {error}"),
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    fn observed(&self) -> Vec<Member> {
+        let members = self.members.iter();
+        members
+            .map(|(made, standby)| Member {
+                generation: *made,
+                snapshot: standby.snapshot.clone(),
+                standing: standby.standing,
+            })
+            .collect()
+    }
+
+    fn report(&self) -> StandbyReport {
+        StandbyReport {
+            members: self.members.iter().map(|(made, standby)| (*made, standby.standing.name())).collect(),
+            lack: self.lack.map(|lack| match lack {
+                Lack::Memory { needed, free } => {
+                    format!("{} MiB of memory are free, a standby needs {} MiB", free >> 20, needed >> 20)
+                }
+                Lack::Pause(left) => format!("the last attempt failed, the next is in {} s", left.as_secs() + 1),
+            }),
+        }
+    }
+
+    fn failed(&mut self) {
+        self.failures = self.failures.saturating_add(1);
+        self.failed_at = Some(Instant::now());
+    }
+}
+
+impl Core {
+    /// Looks at the pool and does what is to be done next.
+    pub(super) async fn tend_standbys(&mut self) {
+        let has_pool = self.site.reset.standby > 0 || !self.standbys.members.is_empty();
+        self.tend_at = has_pool.then(|| Instant::now() + TEND_EVERY);
+        if !has_pool {
+            return;
+        }
+        let serves = self.state().serves();
+        let is_written = self.route_stats().unsafe_requests > 0;
+        self.standbys.is_wanted |= serves && is_written;
+        let count = if serves && self.standbys.is_wanted { self.site.reset.standby } else { 0 };
+        let Some(current) = self.snapshot.clone() else { return };
+        let just_reset = self.standbys.reset_at.is_some_and(|at| at.elapsed() < RESETS_COME_IN_ROWS);
+        let most_renewals = if self.can_rewind(&current) { MOST_RENEWALS } else { 0 };
+        let wanted = Wanted { count, snapshot: &current.id, expects_reset: is_written || just_reset, most_renewals };
+        let budget = Budget {
+            memory_free: free_memory(),
+            memory_each: expected_memory(&self.site),
+            failures: self.standbys.failed_at.map(|at| (self.standbys.failures, at.elapsed())),
+        };
+        let plan = pool::plan(wanted, &self.standbys.observed(), budget);
+        self.standbys.lack = plan.lack;
+        for action in plan.actions {
+            self.act(action, &current).await;
+        }
+        self.show_standbys();
+    }
+
+    async fn act(&mut self, action: PoolAction, snapshot: &StoredSnapshot) {
+        match action {
+            PoolAction::Make => self.make_standby(snapshot).await,
+            PoolAction::Renew(made) => self.renew_standby(made, snapshot),
+            PoolAction::Discard(made) => self.discard_standby(made),
+            PoolAction::Freeze(made) => self.freeze_standby(made, true).await,
+            PoolAction::Thaw(made) => self.freeze_standby(made, false).await,
+        }
+    }
+
+    async fn make_standby(&mut self, snapshot: &StoredSnapshot) {
+        let generation = match self.shared.store.begin_standby(&self.id).await {
+            Ok(generation) => generation,
+            Err(error) => {
+                self.standbys.failed();
+                tracing::warn!(instance.id = %self.id, error = describe(&error), "no standby can be begun");
+                return;
+            }
+        };
+        let standby = Standby {
+            incarnation: None,
+            snapshot: snapshot.id.clone(),
+            standing: Standing::Making,
+            proven: None,
+            renewals: 0,
+        };
+        self.standbys.members.insert(generation, standby);
+        // Shown before its first container exists: reconciliation leaves alone what is shown.
+        self.show_standbys();
+        let work = make(self.shared.clone(), self.id.clone(), self.site.clone(), snapshot.clone(), generation);
+        self.standbys.work.spawn(self.shared.tasks.track_future(async move {
+            Finished {
+                made: generation,
+                result: work.await.map(|(incarnation, proven)| Ended::Ready(incarnation, proven)),
+            }
+        }));
+    }
+
+    fn can_rewind(&self, from: &StoredSnapshot) -> bool {
+        self.site.writers.is_some() && snapshot::state(&self.shared, from).is_some()
+    }
+
+    /// Brings what has served back to the snapshot in the background; if that fails, it goes.
+    fn renew_standby(&mut self, made: u64, snapshot: &StoredSnapshot) {
+        let Some(standby) = self.standbys.members.get_mut(&made) else { return };
+        let Some(incarnation) = standby.incarnation.take() else { return };
+        standby.standing = Standing::Making;
+        standby.renewals += 1;
+        let work = renew(self.shared.clone(), self.id.clone(), self.site.clone(), snapshot.clone(), incarnation);
+        self.standbys.work.spawn(self.shared.tasks.track_future(async move {
+            Finished { made, result: work.await.map(|(incarnation, proven)| Ended::Ready(incarnation, proven)) }
+        }));
+    }
+
+    fn discard_standby(&mut self, made: u64) {
+        let Some(standby) = self.standbys.members.get_mut(&made) else { return };
+        standby.standing = Standing::Making;
+        standby.incarnation = None;
+        // So that it counts for nothing until it is gone.
+        standby.snapshot.clear();
+        let (shared, id) = (self.shared.clone(), self.id.clone());
+        self.standbys.work.spawn(self.shared.tasks.track_future(async move {
+            let removed = remove(&shared, &id, made).await;
+            Finished { made, result: removed.map(|()| Ended::Removed).map_err(|error| describe(&error)) }
+        }));
+    }
+
+    async fn freeze_standby(&mut self, made: u64, frozen: bool) {
+        let Some(standby) = self.standbys.members.get_mut(&made) else { return };
+        let Some(incarnation) = &standby.incarnation else { return };
+        let engine = self.shared.engine.as_ref();
+        let done =
+            if frozen { launch::freeze(engine, incarnation).await } else { launch::thaw(engine, incarnation).await };
+        standby.standing = match done {
+            Ok(()) if frozen => Standing::Frozen,
+            Ok(()) => Standing::Running,
+            Err(error) => {
+                tracing::warn!(instance.id = %self.id, error = describe(&error), "a standby is given up");
+                Standing::Used { renewals: WORN }
+            }
+        };
+    }
+
+    /// Takes in what a task has done.
+    pub(super) async fn note_standby(&mut self, finished: Finished) {
+        let Finished { made, result } = finished;
+        self.tend_at = Some(Instant::now());
+        match result {
+            Ok(Ended::Ready(incarnation, proven)) => {
+                self.standbys.failures = 0;
+                self.standbys.failed_at = None;
+                if let Some(standby) = self.standbys.members.get_mut(&made) {
+                    standby.incarnation = Some(incarnation);
+                    standby.proven = proven;
+                    standby.standing = Standing::Running;
+                }
+            }
+            Ok(Ended::Removed) => {
+                self.standbys.members.remove(&made);
+            }
+            Err(reason) => {
+                self.standbys.failed();
+                // Reconciliation removes what is left of it.
+                self.standbys.members.remove(&made);
+                let message = format!("a standby of {} could not be made: {reason}", self.id);
+                self.shared.events.note("standby.failed", Some(&self.id.to_string()), &message).await;
+            }
+        }
+        self.show_standbys();
+    }
+
+    /// A container of a standby has ended: it is none any more.
+    pub(super) fn miss_standby(&mut self, handle: &crate::engine::EngineHandle) {
+        let is_its = |standby: &Standby| {
+            let containers = standby.incarnation.iter().flat_map(|incarnation| incarnation.containers.values());
+            containers.into_iter().any(|own| own == handle)
+        };
+        for standby in self.standbys.members.values_mut().filter(|standby| is_its(standby)) {
+            standby.standing = Standing::Used { renewals: WORN };
+            self.tend_at = Some(Instant::now());
+        }
+    }
+
+    pub(super) fn show_standbys(&self) {
+        let shown = self.standbys.report();
+        self.report.send_if_modified(|report| {
+            let is_new = report.standbys != shown;
+            report.standbys = shown;
+            is_new
+        });
+    }
+}
+
+/// Boots a standby and warms it up; what a failed attempt made is removed.
+async fn make(
+    shared: Arc<Shared>,
+    id: InstanceId,
+    site: Arc<Site>,
+    snapshot: StoredSnapshot,
+    generation: u64,
+) -> Result<(Incarnation, Option<Taken>), String> {
+    let _turn = shared.turns.standbys.turn(&|_| {}).await;
+    let context = ResetContext {
+        engine: shared.engine.as_ref(),
+        storage: shared.storage.as_ref(),
+        prober: &shared.prober,
+        blueprint: blueprint(&shared, &id, &site, &snapshot, generation, CpuWeight::Background),
+        keep: &[],
+        stages: &Stages::default(),
+        stage: &|_| {},
+        waiting: &|_| {},
+    };
+    let made = async {
+        let incarnation = reset::make(&context).await.map_err(|error| describe(&error))?;
+        warm(&shared, &site, &incarnation).await?;
+        let candidate =
+            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+        let proven = candidate.prove_or_learn().await.map_err(|error| describe(&error))?;
+        Ok((incarnation, proven))
+    };
+    match made.await {
+        Ok(made) => Ok(made),
+        Err(reason) => {
+            clear_away(&shared, &id, generation).await;
+            Err(reason)
+        }
+    }
+}
+
+/// Brings containers that have served back to the snapshot in place; removes them if that fails.
+async fn renew(
+    shared: Arc<Shared>,
+    id: InstanceId,
+    site: Arc<Site>,
+    snapshot: StoredSnapshot,
+    incarnation: Incarnation,
+) -> Result<(Incarnation, Option<Taken>), String> {
+    let _turn = shared.turns.standbys.turn(&|_| {}).await;
+    let made = incarnation.made;
+    let renewed = async {
+        for handle in incarnation.containers.values() {
+            shared.engine.weigh(handle, CpuWeight::Background).await.map_err(|error| describe(&error))?;
+        }
+        let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), &site.writers) else {
+            return Err("its stores are not in the state root".to_owned());
+        };
+        let rewind = Rewind {
+            engine: shared.engine.as_ref(),
+            prober: &shared.prober,
+            id: &id,
+            site: &site,
+            writers,
+            source,
+            stages: &Stages::default(),
+            stage: &|_| {},
+            waiting: &|_| {},
+        };
+        rewind.run(&incarnation).await.map_err(|error| describe(&error))?;
+        warm(&shared, &site, &incarnation).await?;
+        let candidate =
+            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+        candidate.prove().await.map_err(|error| describe(&error))
+    };
+    match renewed.await {
+        Ok(proven) => Ok((incarnation, proven)),
+        Err(reason) => {
+            clear_away(&shared, &id, made).await;
+            Err(reason)
+        }
+    }
+}
+
+/// Fills the caches of a standby as those of the baseline were filled.
+async fn warm(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result<(), String> {
+    for step in &site.baseline.warm {
+        steps::http(&shared.prober, incarnation, step).await?;
+    }
+    Ok(())
+}
+
+/// Removes what a failed attempt has left.
+async fn clear_away(shared: &Shared, id: &InstanceId, made: u64) {
+    if let Err(error) = remove(shared, id, made).await {
+        tracing::warn!(instance.id = %id, error = describe(&error), "leftovers of a standby remain");
+    }
+}
+
+/// Removes the containers that were made for a generation, and their network and volumes.
+async fn remove(shared: &Shared, id: &InstanceId, made: u64) -> Result<(), RemoveError> {
+    let remains = Remains {
+        installation: &shared.installation,
+        instance: id,
+        role: labels::ROLE_INSTANCE,
+        which: Which::Only(made),
+    };
+    shared.remove(remains).await
+}
+
+/// What a generation of an instance is made from.
+pub(super) fn blueprint<'a>(
+    shared: &'a Shared,
+    id: &'a InstanceId,
+    site: &'a Site,
+    from: &StoredSnapshot,
+    generation: u64,
+    weight: CpuWeight,
+) -> Blueprint<'a> {
+    Blueprint {
+        id,
+        site,
+        ownership: Ownership {
+            installation: shared.installation.clone(),
+            environment: id.environment.to_string(),
+            site: site.name.to_string(),
+            instance: id.to_string(),
+            generation,
+            role: labels::ROLE_INSTANCE,
+            snapshot: from.id.clone(),
+        },
+        images: snapshot::images(from),
+        volumes: snapshot::saved_volumes(shared, from),
+        state: snapshot::state(shared, from),
+        block: shared.block,
+        weight,
+    }
+}
+
+/// Memory that nothing on the host uses, in bytes; where the kernel does not say, none is promised.
+fn free_memory() -> u64 {
+    procfs::Current::current().map_or(0, |memory: procfs::Meminfo| memory.mem_available.unwrap_or(memory.mem_free))
+}
+
+/// What a standby of the site is expected to take, in bytes.
+fn expected_memory(site: &Site) -> u64 {
+    site.services.iter().map(|service| service.limits.reserved_memory_bytes.unwrap_or(USUAL_MEMORY)).sum()
+}

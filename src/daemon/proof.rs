@@ -1,0 +1,172 @@
+//! The proof that an instance is as its snapshot: the digest of its stores against the one that was taken when the
+//! snapshot was first started, before any client could reach it.
+//!
+//! What is made from a snapshot serves only with this proof, whichever way it was made. A site that declares no stores
+//! has none; its containers are made anew from the snapshot's images each time, and that is all that is known of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::baseline::snapshot;
+use super::shared::Shared;
+use super::store::{StoreError, StoredSnapshot};
+use crate::digest::{self, Comparison, Digest, DigestError, Known, Subject, Taken};
+use crate::domain::ids::ServiceName;
+use crate::domain::instance::InstanceId;
+use crate::domain::site::Site;
+use crate::launch::{self, Incarnation};
+
+/// The longest that the digest of one store may take.
+const LIMIT: Duration = Duration::from_secs(120);
+/// How many differences an error names; `arenad verify` names more.
+const SHOWN: usize = 5;
+
+/// Why there is no proof.
+#[derive(Debug, thiserror::Error)]
+pub enum ProofError {
+    /// It is not as the snapshot.
+    #[error("not as its snapshot: {}", shown(.0))]
+    Differs(Comparison),
+    /// Nothing says what the snapshot holds: its digest is taken when it is first started.
+    #[error("compare with snapshot {0}: its digest has not been taken")]
+    NoReference(String),
+    /// The digest could not be computed.
+    #[error(transparent)]
+    Digest(#[from] DigestError),
+    /// The store refused something.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn shown(comparison: &Comparison) -> String {
+    let all = comparison.differences.len() + comparison.omitted;
+    let named: Vec<String> = comparison.differences.iter().take(SHOWN).map(ToString::to_string).collect();
+    let more = if all > named.len() { format!("; and {} more", all - named.len()) } else { String::new() };
+    named.join("; ") + &more
+}
+
+/// The digests of snapshots, read once.
+#[derive(Debug, Default)]
+pub struct References(Mutex<HashMap<String, Arc<Digest>>>);
+
+impl References {
+    fn known(&self, snapshot: &str) -> Option<Arc<Digest>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(snapshot).cloned()
+    }
+
+    fn learn(&self, snapshot: &str, digest: &Arc<Digest>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(snapshot.to_owned(), digest.clone());
+    }
+}
+
+/// An instance that is to be proven, or looked at.
+#[derive(Clone, Copy)]
+pub struct Candidate<'a> {
+    /// The daemon's common ground.
+    pub shared: &'a Shared,
+    /// The instance.
+    pub id: &'a InstanceId,
+    /// Its definition.
+    pub site: &'a Site,
+    /// What it was made from.
+    pub snapshot: &'a StoredSnapshot,
+    /// Its running containers.
+    pub incarnation: &'a Incarnation,
+}
+
+impl Candidate<'_> {
+    /// Whether there is anything to compare: declared stores, all of which arenad can look into.
+    pub fn can_be_proven(&self) -> bool {
+        !self.site.stores.is_empty() && snapshot::state(self.shared, self.snapshot).is_some()
+    }
+
+    /// Compares with the snapshot. `None`: there is nothing to compare.
+    pub async fn prove(&self) -> Result<Option<Taken>, ProofError> {
+        if !self.can_be_proven() {
+            return Ok(None);
+        }
+        let Some(reference) = self.reference().await? else {
+            return Err(ProofError::NoReference(self.snapshot.id.clone()));
+        };
+        self.compare(&reference, None).await.map(Some)
+    }
+
+    /// The same for one that no client has reached and that was made from the snapshot anew: if the snapshot's digest has
+    /// not been taken, this is it.
+    pub async fn prove_or_learn(&self) -> Result<Option<Taken>, ProofError> {
+        if !self.can_be_proven() {
+            return Ok(None);
+        }
+        if let Some(reference) = self.reference().await? {
+            return self.compare(&reference, None).await.map(Some);
+        }
+        let taken = self.take(Known::default()).await?;
+        let shared = self.shared;
+        shared.store.save_digest(&self.snapshot.id, &taken.digest).await?;
+        shared.references.learn(&self.snapshot.id, &Arc::new(taken.digest.clone()));
+        Ok(Some(taken))
+    }
+
+    /// Proves again what was proven before, looking only at what has moved since.
+    pub async fn prove_again(&self, last: &Taken) -> Result<Taken, ProofError> {
+        let Some(reference) = self.reference().await? else {
+            return Err(ProofError::NoReference(self.snapshot.id.clone()));
+        };
+        self.compare(&reference, Some(last)).await
+    }
+
+    /// Computes the digest, and where it differs from the snapshot's.
+    pub async fn look(&self) -> Result<(Taken, Comparison), ProofError> {
+        let Some(reference) = self.reference().await? else {
+            return Err(ProofError::NoReference(self.snapshot.id.clone()));
+        };
+        // Sizes and times can be set by whoever writes: nothing is taken for granted here.
+        let taken = self.take(Known::default()).await?;
+        let comparison = digest::compare(&reference, &taken.digest);
+        Ok((taken, comparison))
+    }
+
+    async fn compare(&self, reference: &Digest, last: Option<&Taken>) -> Result<Taken, ProofError> {
+        let taken = self.take(Known { baseline: Some(reference), last }).await?;
+        let comparison = digest::compare(reference, &taken.digest);
+        if comparison.is_equal() { Ok(taken) } else { Err(ProofError::Differs(comparison)) }
+    }
+
+    async fn take(&self, known: Known<'_>) -> Result<Taken, DigestError> {
+        let folders = self.folders();
+        let subject = Subject {
+            engine: self.shared.engine.as_ref(),
+            site: self.site,
+            incarnation: self.incarnation,
+            folders: &folders,
+            limit: LIMIT,
+        };
+        digest::take(&subject, known).await
+    }
+
+    /// The snapshot's digest, unless the stores are declared otherwise by now.
+    async fn reference(&self) -> Result<Option<Arc<Digest>>, StoreError> {
+        let (shared, id) = (self.shared, &self.snapshot.id);
+        let known = match shared.references.known(id) {
+            Some(known) => Some(known),
+            None => shared.store.digest(id).await?.map(Arc::new),
+        };
+        let known = known.filter(|digest| digest.is_of(self.site));
+        if let Some(digest) = &known {
+            shared.references.learn(id, digest);
+        }
+        Ok(known)
+    }
+
+    fn folders(&self) -> BTreeMap<(ServiceName, String), PathBuf> {
+        let Some(storage) = &self.shared.storage else { return BTreeMap::new() };
+        let mounts = launch::state_mounts(self.site).into_iter();
+        let folders = mounts.filter_map(|mount| {
+            let tree = mount.of_instance(self.id, self.incarnation.made).ok()?;
+            Some(((mount.service, mount.path), storage.root().folder(&tree)))
+        });
+        folders.collect()
+    }
+}

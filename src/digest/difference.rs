@@ -1,0 +1,337 @@
+//! Where two digests differ, in words. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::content::{Content, Digest, FileEntry, FileKind, Rows};
+
+/// How many differences are named; the others are counted. Whoever has that many has lost the whole store.
+pub const DIFFERENCES_MAX: usize = 200;
+
+/// One thing that is not what it was.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Difference {
+    /// The store.
+    pub store: String,
+    /// What differs.
+    pub kind: ItemKind,
+    /// Its name: a table, a sequence, a path; of objects with their kind, such as `index posts_pkey`.
+    pub name: String,
+    /// What it was, for people; `None`: it was not there.
+    pub before: Option<String>,
+    /// What it is; `None`: it is gone.
+    pub now: Option<String>,
+}
+
+/// What may differ in a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ItemKind {
+    /// The store itself.
+    Store,
+    /// The rows of a table.
+    Table,
+    /// A sequence or a table's next number.
+    Counter,
+    /// A definition: of a table, an index, a trigger and so on.
+    Object,
+    /// A file or folder.
+    File,
+    /// A key.
+    Key,
+}
+
+impl ItemKind {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Store => "store",
+            Self::Table => "table",
+            Self::Counter => "counter",
+            Self::Object => "object",
+            Self::File => "file",
+            Self::Key => "key",
+        }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            ItemKind::Store => write!(f, "{}", self.store)?,
+            // Their names say what they are.
+            ItemKind::Object | ItemKind::File => write!(f, "{}: {}", self.store, self.name)?,
+            kind => write!(f, "{}: {} {}", self.store, kind.name(), self.name)?,
+        }
+        match (&self.before, &self.now) {
+            (Some(before), Some(now)) => write!(f, ": {before} before, {now} now"),
+            (Some(before), None) => write!(f, ": {before} before, gone now"),
+            (None, Some(now)) => write!(f, ": new, {now}"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// All that differs, as far as it is named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// At most [`DIFFERENCES_MAX`], by store, kind and name.
+    pub differences: Vec<Difference>,
+    /// How many there are beyond those.
+    pub omitted: usize,
+}
+
+impl Comparison {
+    /// Whether the two are equal.
+    pub fn is_equal(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+/// Names what differs between two digests of the same declarations.
+pub fn compare(baseline: &Digest, now: &Digest) -> Comparison {
+    let mut found = Comparison::default();
+    let stores: BTreeSet<&String> = baseline.stores.keys().chain(now.stores.keys()).collect();
+    for store in stores {
+        let mut collector = Collector { store, found: &mut found };
+        match (baseline.stores.get(store), now.stores.get(store)) {
+            (Some(before), Some(now)) => collector.contents(before, now),
+            (before, now) => {
+                let there = |content: Option<&Content>| content.map(|_| "declared".to_owned());
+                collector.push(ItemKind::Store, store, there(before), there(now));
+            }
+        }
+    }
+    found
+}
+
+struct Collector<'a> {
+    store: &'a str,
+    found: &'a mut Comparison,
+}
+
+impl Collector<'_> {
+    fn contents(&mut self, before: &Content, now: &Content) {
+        let same = |_: &str, before: &String, now: &String| (before != now).then(|| (before.clone(), now.clone()));
+        let hash = |_: &str, before: &String, now: &String| {
+            (before != now).then(|| ("as in the baseline".to_owned(), "otherwise".to_owned()))
+        };
+        self.items(ItemKind::Table, &before.tables, &now.tables, rows, rows_shown);
+        self.items(ItemKind::Counter, &before.counters, &now.counters, same, String::clone);
+        self.items(ItemKind::Object, &before.objects, &now.objects, hash, |_| "defined".to_owned());
+        self.items(ItemKind::File, &before.files, &now.files, files, file_shown);
+        self.items(ItemKind::Key, &before.keys, &now.keys, hash, |_| "set".to_owned());
+    }
+
+    /// Walks through two sorted maps; `differ` says in words how two values differ, if they do.
+    fn items<T>(
+        &mut self,
+        kind: ItemKind,
+        before: &BTreeMap<String, T>,
+        now: &BTreeMap<String, T>,
+        differ: impl Fn(&str, &T, &T) -> Option<(String, String)>,
+        shown: impl Fn(&T) -> String,
+    ) {
+        let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+        for name in names {
+            match (before.get(name), now.get(name)) {
+                (Some(before), Some(now)) => {
+                    if let Some((before, now)) = differ(name, before, now) {
+                        self.push(kind, name, Some(before), Some(now));
+                    }
+                }
+                (before, now) => self.push(kind, name, before.map(&shown), now.map(&shown)),
+            }
+        }
+    }
+
+    fn push(&mut self, kind: ItemKind, name: &str, before: Option<String>, now: Option<String>) {
+        if self.found.differences.len() < DIFFERENCES_MAX {
+            let (store, name) = (self.store.to_owned(), name.to_owned());
+            self.found.differences.push(Difference { store, kind, name, before, now });
+        } else {
+            self.found.omitted += 1;
+        }
+    }
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
+}
+
+fn rows_shown(rows: &Rows) -> String {
+    counted(rows.count, "row", "rows")
+}
+
+fn rows(_: &str, before: &Rows, now: &Rows) -> Option<(String, String)> {
+    if before == now {
+        return None;
+    }
+    let (was, is) = (rows_shown(before), rows_shown(now));
+    Some(if before.count == now.count { (was, "as many with other content".to_owned()) } else { (was, is) })
+}
+
+fn file_shown(file: &FileEntry) -> String {
+    match file.kind {
+        FileKind::File => counted(file.size, "byte", "bytes"),
+        FileKind::Folder => "a folder".to_owned(),
+        FileKind::Link => format!("a link to {}", file.content),
+        FileKind::Pipe => "a pipe".to_owned(),
+        FileKind::Socket => "a socket".to_owned(),
+        FileKind::Device => "a device".to_owned(),
+    }
+}
+
+fn files(_: &str, before: &FileEntry, now: &FileEntry) -> Option<(String, String)> {
+    if before.attributes() == now.attributes() {
+        return None;
+    }
+    let (mut was, mut is) = (Vec::new(), Vec::new());
+    if (before.kind, before.size) != (now.kind, now.size) || before.kind == FileKind::Link {
+        was.push(file_shown(before));
+        is.push(file_shown(now));
+    } else if before.content != now.content {
+        was.push(file_shown(before));
+        is.push("as many with other content".to_owned());
+    }
+    if before.mode != now.mode {
+        was.push(format!("mode {:o}", before.mode));
+        is.push(format!("mode {:o}", now.mode));
+    }
+    if (before.owner, before.group) != (now.owner, now.group) {
+        was.push(format!("owner {}:{}", before.owner, before.group));
+        is.push(format!("owner {}:{}", now.owner, now.group));
+    }
+    Some((was.join(", "), is.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn digest(store: &str, content: Content) -> Digest {
+        Digest { declared: String::new(), stores: BTreeMap::from([(store.to_owned(), content)]) }
+    }
+
+    fn words(before: Content, now: Content) -> Vec<String> {
+        let comparison = compare(&digest("db", before), &digest("db", now));
+        comparison.differences.iter().map(ToString::to_string).collect()
+    }
+
+    fn rows(count: u64, hash: &str) -> Rows {
+        Rows { count, hash: hash.to_owned() }
+    }
+
+    fn file(size: u64, content: &str) -> FileEntry {
+        FileEntry {
+            kind: FileKind::File,
+            mode: 0o644,
+            owner: 900,
+            group: 900,
+            size,
+            content: content.to_owned(),
+            modified: 0,
+        }
+    }
+
+    fn map<T>(entries: impl IntoIterator<Item = (&'static str, T)>) -> BTreeMap<String, T> {
+        entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    #[test]
+    fn equal_contents_have_no_differences_whatever_is_not_compared() {
+        let before = Content { files: map([("a", file(1, "x"))]), bytes: Some("1".into()), ..Content::default() };
+        let mut now = before.clone();
+        now.bytes = None;
+        now.files.get_mut("a").expect("there").modified = 7;
+        let (before, now) = (digest("db", before), digest("db", now));
+        assert!(compare(&before, &now).is_equal());
+        assert_eq!(before.total(), now.total());
+    }
+
+    #[test]
+    fn tables_counters_and_objects_are_named_with_what_they_were_and_are() {
+        let before = Content {
+            tables: map([("posts", rows(2, "a")), ("users", rows(1, "b")), ("gone", rows(0, ""))]),
+            counters: map([("posts_id_seq", "2".to_owned())]),
+            objects: map([("index posts_pkey", "1".to_owned()), ("trigger t", "2".to_owned())]),
+            ..Content::default()
+        };
+        let now = Content {
+            tables: map([("posts", rows(3, "c")), ("users", rows(1, "d")), ("more", rows(1, "e"))]),
+            counters: map([("posts_id_seq", "3".to_owned())]),
+            objects: map([("index posts_pkey", "3".to_owned())]),
+            ..Content::default()
+        };
+        assert_eq!(
+            words(before, now),
+            [
+                "db: table gone: 0 rows before, gone now",
+                "db: table more: new, 1 row",
+                "db: table posts: 2 rows before, 3 rows now",
+                "db: table users: 1 row before, as many with other content now",
+                "db: counter posts_id_seq: 2 before, 3 now",
+                "db: index posts_pkey: as in the baseline before, otherwise now",
+                "db: trigger t: defined before, gone now",
+            ]
+        );
+    }
+
+    #[test]
+    fn files_are_named_with_every_attribute_that_differs() {
+        let link = |to: &str| FileEntry { kind: FileKind::Link, ..file(0, to) };
+        let before = Content {
+            files: map([("a", file(1, "x")), ("b", file(2, "y")), ("c", link("here")), ("d", file(3, "z"))]),
+            ..Content::default()
+        };
+        let now = Content {
+            files: map([
+                ("a", file(1, "w")),
+                ("b", FileEntry { mode: 0o600, owner: 0, ..file(2, "y") }),
+                ("c", link("there")),
+                ("d", FileEntry { kind: FileKind::Folder, ..file(0, "") }),
+                ("e", file(5, "v")),
+            ]),
+            ..Content::default()
+        };
+        assert_eq!(
+            words(before, now),
+            [
+                "db: a: 1 byte before, as many with other content now",
+                "db: b: mode 644, owner 900:900 before, mode 600, owner 0:900 now",
+                "db: c: a link to here before, a link to there now",
+                "db: d: 3 bytes before, a folder now",
+                "db: e: new, 5 bytes",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_store_that_only_one_of_them_has_is_a_difference() {
+        let comparison = compare(&digest("a", Content::default()), &digest("b", Content::default()));
+        let words: Vec<String> = comparison.differences.iter().map(ToString::to_string).collect();
+        assert_eq!(words, ["a: declared before, gone now", "b: new, declared"]);
+    }
+
+    #[test]
+    fn of_very_many_differences_some_are_named_and_all_counted() {
+        let many = |count: usize| Content {
+            files: (0..count).map(|number| (format!("{number:05}"), file(1, "x"))).collect(),
+            ..Content::default()
+        };
+        let comparison = compare(&digest("db", many(0)), &digest("db", many(DIFFERENCES_MAX + 7)));
+        assert_eq!((comparison.differences.len(), comparison.omitted), (DIFFERENCES_MAX, 7));
+    }
+
+    #[test]
+    fn a_digest_survives_json() {
+        let content = Content {
+            tables: map([("t", rows(1, "a"))]),
+            files: map([("f", file(1, "x"))]),
+            keys: map([("k", "h".to_owned())]),
+            ..Content::default()
+        };
+        let digest = digest("db", content);
+        let text = serde_json::to_string(&digest).expect("JSON prints");
+        assert_eq!(serde_json::from_str::<Digest>(&text).expect("JSON reads"), digest);
+    }
+}

@@ -1,0 +1,294 @@
+//! Digests: what is in the declared stores of an instance, in a form that can be kept, compared and proven equal.
+//!
+//! ```text
+//!   store of a running instance ──► mark     cheap: moves whenever something was written
+//!                               └─► content  tables, counters, objects, files, keys, each with a hash
+//!   contents of all stores ───────► Digest ──► compare(baseline, now) ──► differences by name
+//! ```
+//! A *mark* that has not moved proves that nothing was written since it was read; one that has moved proves nothing, since
+//! servers also write of their own accord. So at worst something is hashed that need not have been. A mark is of one start of
+//! a server: whoever stops it and exchanges its files takes a new digest.
+//!
+//! Called by whoever brings instances back and by `verify`. Nothing here decides what a difference means, and nothing is
+//! written, neither to a database nor to a folder. Servers must be running and not frozen; folders must lie on this host.
+//! What sites keep is hostile: links are never followed, names and sizes are bounded.
+
+mod content;
+mod database;
+mod difference;
+mod mysql;
+mod postgres;
+mod redis;
+mod rules;
+mod sqlite;
+mod stat_mark;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+
+use crate::domain::ids::ServiceName;
+use crate::domain::site::Site;
+use crate::domain::store::{Store, StoreKind, is_within};
+use crate::engine::{Engine, EngineError};
+use crate::launch::Incarnation;
+use crate::probes::SqlFailure;
+
+pub use content::{Content, Digest, FileEntry, FileKind, Rows};
+pub use difference::{Comparison, DIFFERENCES_MAX, Difference, ItemKind, compare};
+
+/// Why a digest could not be computed.
+#[derive(Debug, thiserror::Error)]
+pub enum DigestError {
+    /// The store's folder is not among those that are on this host.
+    #[error("find the store {store}: its folder {path} in {service} is not on this host")]
+    NoFolder {
+        /// The store.
+        store: String,
+        /// Its place in the container.
+        path: String,
+        /// The service.
+        service: ServiceName,
+    },
+    /// A file or folder could not be read.
+    #[error("read {path} of the store {store}")]
+    File {
+        /// The store.
+        store: String,
+        /// What was read, relative to the store.
+        path: String,
+        /// What the system said.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The folder has more in it than is ever read.
+    #[error("read the store {store}: it has more than {limit} files and folders")]
+    TooMany {
+        /// The store.
+        store: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// The server refused or is gone.
+    #[error("query the store {store} through the database {database}")]
+    Sql {
+        /// The store.
+        store: String,
+        /// The key of the site's `databases`.
+        database: String,
+        /// What it said.
+        #[source]
+        cause: SqlFailure,
+    },
+    /// A SQLite file could not be read as one.
+    #[error("read the rows of the store {store}")]
+    Sqlite {
+        /// The store.
+        store: String,
+        /// What SQLite said.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A key-value server refused or is gone.
+    #[error("ask the server of the store {store}: {reason}")]
+    Redis {
+        /// The store.
+        store: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// The engine could not run a client in the container.
+    #[error("ask the server of the store {store} through a client")]
+    Client {
+        /// The store.
+        store: String,
+        /// What the engine said.
+        #[source]
+        cause: EngineError,
+    },
+    /// The answer is not what was asked for.
+    #[error("understand what the server of the store {store} answered: {answer}")]
+    Answer {
+        /// The store.
+        store: String,
+        /// The answer, or the beginning of it.
+        answer: String,
+    },
+    /// The definition calls something volatile that is not there.
+    #[error("leave out {part} of the store {store}: there is none; correct `volatile` in the definition")]
+    UnknownVolatile {
+        /// The store.
+        store: String,
+        /// What is called volatile.
+        part: String,
+    },
+    /// It took too long.
+    #[error("compute the digest of the store {store}: no end within {limit:?}")]
+    TimedOut {
+        /// The store.
+        store: String,
+        /// The limit.
+        limit: Duration,
+    },
+}
+
+/// What a digest is taken of.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The engine, for clients in containers.
+    pub engine: &'a dyn Engine,
+    /// The definition.
+    pub site: &'a Site,
+    /// The running containers.
+    pub incarnation: &'a Incarnation,
+    /// The folders of this host that are mounted into them, by service and path in the container.
+    pub folders: &'a BTreeMap<(ServiceName, String), PathBuf>,
+    /// The longest that one store may take.
+    pub limit: Duration,
+}
+
+/// What need not be computed again. By default everything is.
+#[derive(Clone, Copy, Default)]
+pub struct Known<'a> {
+    /// What the instance was made from: files whose size and time of change are those of the baseline's are not read.
+    /// Whoever distrusts these, which a site can set, gives none.
+    pub baseline: Option<&'a Digest>,
+    /// What was last taken of the same instance since its servers were started: stores whose marks have not moved are not
+    /// looked at any closer.
+    pub last: Option<&'a Taken>,
+}
+
+/// A digest with what tells later whether it still holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// What is in the stores.
+    pub digest: Digest,
+    /// The marks by store; one that was being written to has none.
+    marks: BTreeMap<String, String>,
+    /// What each store cost, in the definition's order.
+    pub costs: Vec<Cost>,
+}
+
+/// What one store cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cost {
+    /// The store.
+    pub store: String,
+    /// The time, others being at work beside it.
+    pub took: Duration,
+    /// Whether it was hashed. `false`: its mark had not moved.
+    pub is_hashed: bool,
+}
+
+/// Computes the digest of an instance's stores, all at once.
+///
+/// Cancellation: safe at any point; nothing is changed.
+pub async fn take(subject: &Subject<'_>, known: Known<'_>) -> Result<Taken, DigestError> {
+    let contents = join_all(subject.site.stores.iter().map(|store| take_store(subject, store, known))).await;
+    let mut taken = Taken { digest: Digest::empty(subject.site), marks: BTreeMap::new(), costs: Vec::new() };
+    for (store, outcome) in subject.site.stores.iter().zip(contents) {
+        let (look, cost) = outcome?;
+        taken.digest.stores.insert(store.name.clone(), look.content);
+        taken.marks.extend(look.mark.map(|mark| (store.name.clone(), mark)));
+        taken.costs.push(cost);
+    }
+    Ok(taken)
+}
+
+/// The stores that may have been written to since `last` was taken, in the definition's order. Empty: none was, so the
+/// digest still holds.
+pub async fn moved(subject: &Subject<'_>, last: &Taken) -> Result<Vec<String>, DigestError> {
+    let marks = subject.site.stores.iter().map(|store| async move {
+        let mark = in_time(subject, store, mark(subject, store)).await?;
+        let is_same = mark.is_some() && mark.as_ref() == last.marks.get(&store.name);
+        Ok((!is_same).then(|| store.name.clone()))
+    });
+    let moved: Result<Vec<_>, DigestError> = join_all(marks).await.into_iter().collect();
+    Ok(moved?.into_iter().flatten().collect())
+}
+
+/// What was found in a store.
+struct Look {
+    content: Content,
+    /// `None`: it was written to meanwhile, or nothing tells whether it was.
+    mark: Option<String>,
+}
+
+async fn take_store(subject: &Subject<'_>, store: &Store, known: Known<'_>) -> Result<(Look, Cost), DigestError> {
+    let begun = Instant::now();
+    let last = known.last.and_then(|last| Some((last.digest.stores.get(&store.name)?, last.marks.get(&store.name)?)));
+    let mut found = None;
+    if let Some((content, last_mark)) = last
+        && in_time(subject, store, mark(subject, store)).await?.as_ref() == Some(last_mark)
+    {
+        found = Some(Look { content: content.clone(), mark: Some(last_mark.clone()) });
+    }
+    let is_hashed = found.is_none();
+    let look = match found {
+        Some(look) => look,
+        None => {
+            let baseline = known.baseline.and_then(|digest| digest.stores.get(&store.name));
+            in_time(subject, store, content(subject, store, baseline)).await?
+        }
+    };
+    Ok((look, Cost { store: store.name.clone(), took: begun.elapsed(), is_hashed }))
+}
+
+async fn in_time<T>(
+    subject: &Subject<'_>,
+    store: &Store,
+    work: impl Future<Output = Result<T, DigestError>>,
+) -> Result<T, DigestError> {
+    let late = DigestError::TimedOut { store: store.name.clone(), limit: subject.limit };
+    tokio::time::timeout(subject.limit, work).await.unwrap_or(Err(late))
+}
+
+async fn mark(subject: &Subject<'_>, store: &Store) -> Result<Option<String>, DigestError> {
+    match &store.kind {
+        StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => {
+            database::mark(subject, store, databases).await
+        }
+        StoreKind::Redis { access } => redis::mark(subject, store, access).await,
+        StoreKind::Sqlite => sqlite::mark(store, folder(subject, store)?).await,
+        StoreKind::Directory => tree::mark(subject.site, store, folder(subject, store)?).await,
+    }
+}
+
+async fn content(subject: &Subject<'_>, store: &Store, baseline: Option<&Content>) -> Result<Look, DigestError> {
+    match &store.kind {
+        StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => {
+            database::look(subject, store, databases).await
+        }
+        StoreKind::Redis { access } => redis::look(subject, store, access).await,
+        StoreKind::Sqlite => sqlite::look(store, folder(subject, store)?, baseline).await,
+        StoreKind::Directory => tree::look(subject.site, store, folder(subject, store)?, baseline).await,
+    }
+}
+
+/// The folder of this host that holds the store.
+fn folder(subject: &Subject<'_>, store: &Store) -> Result<PathBuf, DigestError> {
+    let inside = store.folder();
+    let mounted =
+        subject.folders.iter().find(|((service, path), _)| *service == store.service && is_within(inside, path));
+    let missing =
+        || DigestError::NoFolder { store: store.name.clone(), path: inside.to_owned(), service: store.service.clone() };
+    let ((_, path), folder) = mounted.ok_or_else(missing)?;
+    let below = inside.strip_prefix(path.as_str()).unwrap_or_default().trim_start_matches('/');
+    Ok(if below.is_empty() { folder.clone() } else { folder.join(below) })
+}
+
+/// Work on files, away from the threads that serve.
+async fn blocking<T: Send + 'static>(
+    store: &Store,
+    work: impl FnOnce() -> Result<T, DigestError> + Send + 'static,
+) -> Result<T, DigestError> {
+    let gone = |error: tokio::task::JoinError| DigestError::File {
+        store: store.name.clone(),
+        path: String::new(),
+        cause: std::io::Error::other(error),
+    };
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(gone(error)))
+}

@@ -1,0 +1,94 @@
+//! What is said to MariaDB, from version 10.3 on, and MySQL, from version 8 on, and how their answers are read.
+
+use serde_json::Value as Json;
+
+use super::database::{Catalog, Column, Table};
+
+/// Begins a transaction that sees one state, writes nothing and prints values in one form.
+pub(super) const BEGIN: &str = include_str!("sql/mysql_begin.sql");
+
+/// Yields `["mark", …]`, with an empty text where there is none.
+pub(super) const MARK: &str = include_str!("sql/mysql_mark.sql");
+
+/// Yields what there is; columns in the order of their tables.
+pub(super) const CATALOG: &str = include_str!("sql/mysql_catalog.sql");
+
+/// Takes note of a row of the catalog. `false`: it is none.
+pub(super) fn add(catalog: &mut Catalog, cells: &[Json]) -> bool {
+    match cells {
+        [Json::String(tag), Json::String(table), Json::String(name), Json::String(kind)] if tag == "column" => {
+            let column = Column { name: name.clone(), expression: expression(name, kind) };
+            match catalog.tables.last_mut().filter(|last| last.name == *table) {
+                Some(last) => last.columns.push(column),
+                None => {
+                    let table = Table { name: table.clone(), identifier: quoted(table), columns: vec![column] };
+                    catalog.tables.push(table);
+                }
+            }
+            true
+        }
+        [Json::String(tag), Json::String(table), next] if tag == "counter" => {
+            catalog.counters.insert(table.clone(), next.to_string());
+            true
+        }
+        _ => false,
+    }
+}
+
+/// A column's value as bytes, `NULL` unlike every other, in a form that does not depend on character sets.
+///
+/// Long values are hashed by themselves: a row whose text is longer than a packet may be would become NULL as a whole.
+fn expression(name: &str, kind: &str) -> String {
+    let name = quoted(name);
+    let short =
+        ["char", "varchar", "enum", "set", "date", "time", "datetime", "timestamp", "year", "decimal", "double"];
+    match kind {
+        // Its text has fewer digits than the value.
+        "float" => format!("cast(quote({name} + 0e0) as binary)"),
+        kind if kind.ends_with("int") || short.contains(&kind) => format!("cast(quote({name}) as binary)"),
+        _ => format!("cast(coalesce(md5({name}), '-') as binary)"),
+    }
+}
+
+/// Counts and hashes a table's rows: 128 bits of each row's text, added up, so that their order does not matter and equal
+/// rows count.
+pub(super) fn rows(table: &Table, columns: &[&str]) -> String {
+    let (name, identifier) = (literal(&table.name), &table.identifier);
+    let columns = if columns.is_empty() { "''".to_owned() } else { columns.join(", ") };
+    let half = |from: u8| format!("coalesce(sum(cast(conv(substr(r.x, {from}, 16), 16, 10) as unsigned)), 0)");
+    let (first, second) = (half(1), half(17));
+    format!(
+        "select json_array('rows', {name}, count(*), concat({first}, ' ', {second})) \
+         from (select md5(concat_ws(',', {columns})) as x from {identifier}) r;\n"
+    )
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_gather_under_their_tables() {
+        let mut catalog = Catalog::default();
+        for row in
+            [["column", "a", "id", "bigint"], ["column", "a", "te`xt", "longtext"], ["column", "b", "f", "float"]]
+        {
+            assert!(add(&mut catalog, &row.map(Json::from)));
+        }
+        let shapes: Vec<(&str, usize)> =
+            catalog.tables.iter().map(|table| (table.name.as_str(), table.columns.len())).collect();
+        assert_eq!(shapes, [("a", 2), ("b", 1)]);
+        assert_eq!(catalog.tables[0].columns[1].expression, "cast(coalesce(md5(`te``xt`), '-') as binary)");
+        assert!(add(&mut catalog, &["counter".into(), "a".into(), 7.into()]));
+        assert_eq!(catalog.counters["a"], "7");
+        assert!(!add(&mut catalog, &["column".into()]));
+    }
+}

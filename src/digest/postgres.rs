@@ -1,0 +1,84 @@
+//! What is said to PostgreSQL, from version 12 on, and how its answers are read.
+
+use serde_json::Value as Json;
+
+use super::database::{Catalog, Column, Sequence, Table};
+
+/// Begins a transaction that sees one state, writes nothing and prints values in one form.
+pub(super) const BEGIN: &str = include_str!("sql/postgres_begin.sql");
+
+/// Yields `["mark", …]`.
+pub(super) const MARK: &str = include_str!("sql/postgres_mark.sql");
+
+/// Yields what there is.
+pub(super) const CATALOG: &str = include_str!("sql/postgres_catalog.sql");
+
+/// Takes note of a row of the catalog. `false`: it is none.
+pub(super) fn add(catalog: &mut Catalog, cells: &[Json]) -> bool {
+    match cells {
+        [Json::String(tag), Json::String(name), Json::String(identifier), Json::Array(columns)] if tag == "table" => {
+            let column = |cell: &Json| {
+                let expression = format!("t.{}", cell.get(1)?.as_str()?);
+                Some(Column { name: cell.get(0)?.as_str()?.to_owned(), expression })
+            };
+            let Some(columns) = columns.iter().map(column).collect() else { return false };
+            catalog.tables.push(Table { name: name.clone(), identifier: identifier.clone(), columns });
+            true
+        }
+        [Json::String(tag), Json::String(name), Json::String(identifier), owner] if tag == "sequence" => {
+            let owner = owner.as_str().map(str::to_owned);
+            catalog.sequences.push(Sequence { name: name.clone(), identifier: identifier.clone(), owner });
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Counts and hashes a table's rows: 128 bits of each row's text, added up, so that their order does not matter and equal
+/// rows count. `offset 0` keeps the planner from making the text twice.
+pub(super) fn rows(table: &Table, columns: &[&str]) -> String {
+    let Table { name, identifier, .. } = table;
+    let (name, columns) = (literal(name), columns.join(", "));
+    format!(
+        "select json_build_array('rows', {name}, count(*), concat_ws(' ', sum(hashtextextended(r.x, 0)), sum(hashtextextended(r.x, 1)))) \
+         from (select row({columns})::text collate \"C\" as x from only {identifier} t offset 0) r;\n"
+    )
+}
+
+/// Yields a sequence's last number.
+pub(super) fn sequence(sequence: &Sequence) -> String {
+    let (name, identifier) = (literal(&sequence.name), &sequence.identifier);
+    format!(
+        "select json_build_array('counter', {name}, last_value || case when is_called then '' else ' (to come)' end) from {identifier};\n"
+    )
+}
+
+fn literal(text: &str) -> String {
+    // As an escape string, which is read the same whatever the server's settings are.
+    format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_hashed_by_the_columns_that_count() {
+        let mut catalog = Catalog::default();
+        let row = serde_json::json!(["table", "o'hare", "public.\"o'hare\"", [["Id", "\"Id\""], ["name", "name"]]]);
+        assert!(add(&mut catalog, row.as_array().expect("a list")));
+        let table = &catalog.tables[0];
+        let columns: Vec<&str> = table.columns.iter().map(|column| column.expression.as_str()).collect();
+        let statement = rows(table, &columns);
+        assert!(statement.contains(r#"'rows', E'o\'hare', count(*)"#), "{statement}");
+        assert!(statement.contains(r#"row(t."Id", t.name)::text"#), "{statement}");
+        assert!(statement.contains(r#"from only public."o'hare" t"#), "{statement}");
+    }
+
+    #[test]
+    fn what_is_no_row_of_the_catalog_is_told() {
+        let row = serde_json::json!(["table", "a", "b", [["only one"]]]);
+        assert!(!add(&mut Catalog::default(), row.as_array().expect("a list")));
+        assert!(!add(&mut Catalog::default(), &[]));
+    }
+}

@@ -1,0 +1,246 @@
+//! Folders of this host that a site writes to.
+//!
+//! A site may exchange anything for anything while it is read. So every folder is opened beneath the store's own without
+//! following a link, nothing but regular files is opened, and no more is read of one than it had when it was looked at.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+use super::content::{Content, FileEntry, FileKind};
+use super::rules::FileRules;
+use super::stat_mark::{Seen, StatMark, modified};
+use super::{DigestError, Look, blocking};
+use crate::domain::site::Site;
+use crate::domain::store::Store;
+
+/// How many files and folders a store may have: far beyond any site, and some gigabyte of memory.
+const ENTRIES_MAX: usize = 2_000_000;
+
+/// How often a folder is read anew when it changes while it is read.
+const ATTEMPTS: usize = 3;
+
+/// The mark of a folder and all below it.
+pub(super) async fn mark(site: &Site, store: &Store, folder: PathBuf) -> Result<Option<String>, DigestError> {
+    let walk = Walk::new(site, store, folder);
+    blocking(store, move || Ok(walk.seen()?.mark())).await
+}
+
+/// What is in a folder and all below it.
+pub(super) async fn look(
+    site: &Site,
+    store: &Store,
+    folder: PathBuf,
+    baseline: Option<&Content>,
+) -> Result<Look, DigestError> {
+    let walk = Walk::new(site, store, folder);
+    let baseline = baseline.cloned().unwrap_or_default();
+    blocking(store, move || {
+        let mut attempt = 1;
+        loop {
+            let (content, before) = walk.content(&baseline)?;
+            let after = walk.seen()?;
+            if after.is_like(&before) || attempt == ATTEMPTS {
+                return Ok(Look { content, mark: after.mark_since(before) });
+            }
+            attempt += 1;
+        }
+    })
+    .await
+}
+
+/// What a walk needs to know.
+struct Walk {
+    store: String,
+    folder: PathBuf,
+    rules: FileRules,
+}
+
+/// One name in a folder.
+struct Found<'a> {
+    /// The folder.
+    parent: BorrowedFd<'a>,
+    /// The name in it.
+    name: &'a OsStr,
+    /// The path relative to the store.
+    path: &'a Path,
+    stat: &'a Stat,
+}
+
+impl Walk {
+    fn new(site: &Site, store: &Store, folder: PathBuf) -> Self {
+        Self { store: store.name.clone(), folder, rules: FileRules::of(site, store) }
+    }
+
+    fn seen(&self) -> Result<Seen, DigestError> {
+        let mut mark = StatMark::default();
+        self.each(&mut |found| {
+            mark.add(found.path.as_os_str().as_bytes(), found.stat);
+            Ok(())
+        })?;
+        Ok(mark.finish())
+    }
+
+    /// Reads everything; with it comes what was seen of each file before it was read.
+    fn content(&self, baseline: &Content) -> Result<(Content, Seen), DigestError> {
+        let mut content = Content::default();
+        let mut mark = StatMark::default();
+        self.each(&mut |found| {
+            mark.add(found.path.as_os_str().as_bytes(), found.stat);
+            let name = shown(found.path);
+            match entry(found, baseline.files.get(&name)) {
+                Ok(entry) => drop(content.files.insert(name, entry)),
+                // It went, or became something else, while it was looked at: the mark tells.
+                Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ISDIR) => {}
+                Err(cause) => return Err(self.failed(found.path, cause)),
+            }
+            Ok(())
+        })?;
+        Ok((content, mark.finish()))
+    }
+
+    /// Visits the folder and everything below it that counts, in the same order every time.
+    fn each(&self, visit: &mut dyn FnMut(&Found<'_>) -> Result<(), DigestError>) -> Result<(), DigestError> {
+        let here = Path::new(".");
+        let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(&self.folder, folder, Mode::empty()).map_err(|cause| self.failed(here, cause))?;
+        let stat = rustix::fs::fstat(&root).map_err(|cause| self.failed(here, cause))?;
+        visit(&Found { parent: root.as_fd(), name: here.as_os_str(), path: here, stat: &stat })?;
+        let mut waiting = vec![PathBuf::new()];
+        let mut count = 0;
+        while let Some(path) = waiting.pop() {
+            let opened = match open_beneath(&root, &path) {
+                Ok(opened) => opened,
+                Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => continue,
+                Err(cause) => return Err(self.failed(&path, cause)),
+            };
+            for name in names(&opened).map_err(|cause| self.failed(&path, cause))? {
+                count += 1;
+                if count > ENTRIES_MAX {
+                    return Err(DigestError::TooMany { store: self.store.clone(), limit: ENTRIES_MAX });
+                }
+                let name = OsStr::from_bytes(&name);
+                let path = path.join(name);
+                if self.rules.leave_out(&path) {
+                    continue;
+                }
+                let stat = match rustix::fs::statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => stat,
+                    Err(Errno::NOENT) => continue,
+                    Err(cause) => return Err(self.failed(&path, cause)),
+                };
+                visit(&Found { parent: opened.as_fd(), name, path: &path, stat: &stat })?;
+                if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+                    waiting.push(path);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, path: &Path, cause: Errno) -> DigestError {
+        DigestError::File { store: self.store.clone(), path: shown(path), cause: cause.into() }
+    }
+}
+
+/// A folder below another, reached without any link. A path too long for the system is an error like any other.
+fn open_beneath(root: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    loop {
+        // The kernel asks to try again where a name was moved meanwhile.
+        match rustix::fs::openat2(root, path, flags, Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+/// The names in a folder, sorted.
+fn names(folder: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
+    let mut found = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let name = entry?.file_name().to_bytes().to_vec();
+        if name != b"." && name != b".." {
+            found.push(name);
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn entry(found: &Found<'_>, baseline: Option<&FileEntry>) -> Result<FileEntry, Errno> {
+    let stat = found.stat;
+    let mut entry = FileEntry {
+        kind: FileKind::File,
+        mode: stat.st_mode & 0o7777,
+        owner: stat.st_uid,
+        group: stat.st_gid,
+        size: 0,
+        content: String::new(),
+        modified: modified(stat),
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {
+            entry.size = stat.st_size.unsigned_abs();
+            let known = baseline.filter(|known| known.kind == FileKind::File && known.size == entry.size);
+            entry.content = match known.filter(|known| known.modified == entry.modified) {
+                Some(known) => known.content.clone(),
+                None => content(found, entry.size)?,
+            };
+        }
+        FileType::Symlink => {
+            entry.kind = FileKind::Link;
+            let target = rustix::fs::readlinkat(found.parent, found.name, Vec::new())?;
+            entry.content = shown(Path::new(OsStr::from_bytes(target.to_bytes())));
+            // Links have no mode of their own.
+            entry.mode = 0o777;
+        }
+        FileType::Directory => entry.kind = FileKind::Folder,
+        FileType::Fifo => entry.kind = FileKind::Pipe,
+        FileType::Socket => entry.kind = FileKind::Socket,
+        FileType::CharacterDevice | FileType::BlockDevice | FileType::Unknown => {
+            entry.kind = FileKind::Device;
+            entry.size = stat.st_rdev;
+        }
+    }
+    Ok(entry)
+}
+
+fn content(found: &Found<'_>, size: u64) -> Result<String, Errno> {
+    let mut hash = blake3::Hasher::new();
+    let file = open_file(found.parent, found.name)?;
+    hash.update_reader(file.take(size)).map_err(|error| errno(&error))?;
+    Ok(hash.finalize().to_hex().to_string())
+}
+
+/// Opens a regular file for reading: no link is followed, and what only pretends to be one does not block.
+pub(super) fn open_file(parent: BorrowedFd<'_>, name: &OsStr) -> Result<File, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    match FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) {
+        FileType::RegularFile => Ok(File::from(file)),
+        _ => Err(Errno::NXIO),
+    }
+}
+
+fn errno(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+/// A path relative to a store as messages and contents name it: bytes that are no text, and backslashes, are escaped.
+fn shown(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+        text.push_str(&chunk.valid().replace('\\', "\\\\"));
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+    }
+    text
+}

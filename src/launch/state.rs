@@ -1,0 +1,144 @@
+//! The state of an incarnation that lies outside of its containers: for each outermost folder of the site's stores, a tree of
+//! the state root, cloned from the snapshot's and mounted where the folder is.
+//!
+//! A clone costs nothing where the file system shares blocks, so a generation gets its state however large it is, and
+//! what is mounted can be exchanged for a fresh clone while the containers run.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::{LaunchError, Which};
+use crate::domain::ids::ServiceName;
+use crate::domain::instance::InstanceId;
+use crate::domain::site::Site;
+use crate::domain::store::is_within;
+use crate::engine::EngineHandle;
+use crate::storage::{Limits, Storage, StorageError, Tree};
+
+/// Where an incarnation's state comes from.
+#[derive(Debug, Clone)]
+pub struct StateSource<'a> {
+    /// The state root.
+    pub storage: &'a Storage,
+    /// The snapshot whose trees are cloned.
+    pub snapshot: String,
+}
+
+/// One folder of a service that lies in the state root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateMount {
+    /// The service.
+    pub service: ServiceName,
+    /// The folder's path in its container.
+    pub path: String,
+    /// What its trees are called.
+    pub name: String,
+}
+
+impl StateMount {
+    /// The tree of a snapshot.
+    pub fn of_snapshot(&self, snapshot: &str) -> Result<Tree, StorageError> {
+        Tree::snapshot(snapshot, &self.name)
+    }
+
+    /// The tree of the containers that were made for a generation.
+    pub fn of_instance(&self, id: &InstanceId, made: u64) -> Result<Tree, StorageError> {
+        Tree::instance(id, made, &self.name)
+    }
+}
+
+/// The folders of a site that lie in the state root, where there is one.
+pub fn state_mounts(site: &Site) -> Vec<StateMount> {
+    let mounts = site.state_mounts().into_iter().map(|(service, path)| {
+        let name = format!("{service}{}", path.replace(|c: char| !c.is_ascii_alphanumeric(), "-"));
+        StateMount { service, path, name }
+    });
+    mounts.collect()
+}
+
+/// Whether a volume's place is covered by the state root.
+pub(super) fn covers(site: &Site, service: &ServiceName, path: &str) -> bool {
+    site.state_mounts().iter().any(|(of, folder)| of == service && is_within(path, folder))
+}
+
+/// Clones the snapshot's trees for the containers of a generation, which are not there yet. Shape: by service and path in
+/// the container, the folder on the host.
+pub(super) async fn clone(
+    source: &StateSource<'_>,
+    site: &Site,
+    id: &InstanceId,
+    made: u64,
+) -> Result<BTreeMap<ServiceName, BTreeMap<String, PathBuf>>, LaunchError> {
+    let mut folders: BTreeMap<ServiceName, BTreeMap<String, PathBuf>> = BTreeMap::new();
+    for mount in state_mounts(site) {
+        let tree = mount.of_instance(id, made)?;
+        source.storage.clone_tree(&mount.of_snapshot(&source.snapshot)?, &tree).await?;
+        let folder = source.storage.root().folder(&tree);
+        folders.entry(mount.service).or_default().insert(mount.path, folder);
+    }
+    Ok(folders)
+}
+
+/// Puts the trees of an instance's generations into the trash; their containers are gone.
+pub(super) async fn discard(storage: &Storage, id: &InstanceId, which: Which<'_>) -> Result<(), StorageError> {
+    for tree in storage.trees().await? {
+        if matches!(&tree, Tree::Instance { instance, generation, .. } if instance == id && which.means(*generation)) {
+            storage.discard(&tree).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings fresh clones of the snapshot's trees under the mounts of running containers. Their writers are at rest.
+pub async fn exchange(
+    source: &StateSource<'_>,
+    site: &Site,
+    id: &InstanceId,
+    made: u64,
+    fresh: Vec<crate::storage::Fresh>,
+) -> Result<(), StorageError> {
+    for (mount, fresh) in state_mounts(site).into_iter().zip(fresh) {
+        source.storage.exchange(&mount.of_instance(id, made)?, fresh).await?;
+    }
+    Ok(())
+}
+
+/// Clones the snapshot's trees for an exchange to come, in the order of [`state_mounts`].
+pub async fn fresh(source: &StateSource<'_>, site: &Site) -> Result<Vec<crate::storage::Fresh>, StorageError> {
+    let mut all = Vec::new();
+    for mount in state_mounts(site) {
+        all.push(source.storage.fresh(&mount.of_snapshot(&source.snapshot)?).await?);
+    }
+    Ok(all)
+}
+
+/// Keeps the state of stopped containers as the trees of a snapshot: cloned where it lies in the state root already, and
+/// read out of the containers where it does not.
+pub async fn save_state(
+    engine: &dyn crate::engine::Engine,
+    storage: &Storage,
+    site: &Site,
+    containers: &BTreeMap<ServiceName, EngineHandle>,
+    live: Option<(&InstanceId, u64)>,
+    snapshot: &str,
+) -> Result<(), LaunchError> {
+    for mount in state_mounts(site) {
+        let tree = mount.of_snapshot(snapshot)?;
+        // The same content taken twice is one snapshot.
+        if storage.root().is_whole(&tree) {
+            continue;
+        }
+        if let Some((id, made)) = live {
+            let from = mount.of_instance(id, made)?;
+            if storage.root().is_whole(&from) {
+                storage.clone_tree(&from, &tree).await?;
+                continue;
+            }
+        }
+        if let Some(handle) = containers.get(&mount.service) {
+            let archive = engine.read_archive(handle, &mount.path);
+            storage.receive(archive, &tree, Limits::default()).await?;
+        }
+    }
+    Ok(())
+}

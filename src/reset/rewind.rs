@@ -1,0 +1,72 @@
+//! Rewind: the containers run on; what writes to the site's stores is stopped, fresh clones of the snapshot's trees are put
+//! under its mounts, and it is started again.
+//!
+//! What it takes does not depend on how much the stores hold. It brings back what the definition declares as stores and
+//! nothing else, so it is only as good as the declaration: the digest of every store is compared afterwards, and recreate,
+//! which brings back everything, is what is done when anything here fails.
+
+use crate::domain::instance::InstanceId;
+use crate::domain::site::Site;
+use crate::domain::store::Writers;
+use crate::launch::{self, Incarnation, StateSource};
+use crate::probes::ProbeFailure;
+
+use super::{ResetError, Stages};
+use crate::engine::Engine;
+use crate::probes::Prober;
+
+/// What a rewind works with.
+pub struct Rewind<'a> {
+    /// The engine.
+    pub engine: &'a dyn Engine,
+    /// Looks whether the site is ready.
+    pub prober: &'a Prober,
+    /// The instance.
+    pub id: &'a InstanceId,
+    /// Its definition.
+    pub site: &'a Site,
+    /// Who writes to its stores.
+    pub writers: &'a Writers,
+    /// The snapshot to go back to.
+    pub source: StateSource<'a>,
+    /// Where the time goes.
+    pub stages: &'a Stages,
+    /// Is told what is being done.
+    pub stage: &'a (dyn Fn(&str) + Send + Sync),
+    /// Is told why the site is not ready yet.
+    pub waiting: &'a (dyn Fn(&ProbeFailure) + Send + Sync),
+}
+
+impl Rewind<'_> {
+    /// The name in answers, logs and metrics.
+    pub const NAME: &'static str = "rewind";
+
+    /// Brings running containers back to the snapshot. No client may reach them meanwhile. After an error nobody knows what
+    /// state they are in, and they must not serve again.
+    pub async fn run(&self, incarnation: &Incarnation) -> Result<(), ResetError> {
+        let Self { prober, id, site, source, stages, .. } = self;
+        (self.stage)("stopping what writes");
+        let stop = stages.time("stop", self.each(&self.writers.stop, incarnation));
+        let clone = stages.time("clone", launch::fresh(source, site));
+        let (stopped, fresh) = tokio::join!(stop, clone);
+        stopped?;
+        let fresh = fresh.map_err(ResetError::State)?;
+        (self.stage)("putting the snapshot's state back");
+        let exchange = launch::exchange(source, site, id, incarnation.made, fresh);
+        stages.time("exchange", exchange).await.map_err(ResetError::State)?;
+        (self.stage)("starting what writes");
+        stages.time("start", self.each(&self.writers.start, incarnation)).await?;
+        (self.stage)("waiting for the site");
+        match stages.time("ready", prober.wait_ready(site, incarnation, self.waiting)).await {
+            Ok(()) => Ok(()),
+            Err(cause) => Err(ResetError::NotReady { cause, log: prober.log_tail(incarnation, 15).await }),
+        }
+    }
+
+    async fn each(&self, steps: &[crate::domain::site::ExecStep], incarnation: &Incarnation) -> Result<(), ResetError> {
+        for step in steps {
+            launch::run(self.engine, incarnation, step).await.map_err(ResetError::Writers)?;
+        }
+        Ok(())
+    }
+}

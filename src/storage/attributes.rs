@@ -1,0 +1,136 @@
+//! What a file has besides its content: owner, mode, times, extended attributes (access control lists and capabilities are
+//! among them).
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use rustix::fs::{AtFlags, Gid, Mode, Stat, Timespec, Timestamps, Uid, XattrFlags};
+use rustix::io::Errno;
+
+/// The longest list of names and the longest value that Linux allows (`xattr(7)`).
+const XATTR_BYTES: usize = 64 << 10;
+
+/// Most files have none, and of those that have some few have more.
+const USUAL_LIST_BYTES: usize = 512;
+
+/// Extended attributes: name and value.
+pub(super) type Xattrs = Vec<(CString, Vec<u8>)>;
+
+/// What a file has besides its content.
+#[derive(Debug, Clone)]
+pub(super) struct Attributes {
+    pub uid: u32,
+    pub gid: u32,
+    /// The permission bits, set-id and sticky bits included.
+    pub mode: u32,
+    pub times: Timestamps,
+    pub xattrs: Xattrs,
+}
+
+impl Attributes {
+    /// Those of an open file or folder.
+    pub fn of_open(file: BorrowedFd<'_>, found: &Stat) -> Result<Self, Errno> {
+        let names = |buffer: &mut [u8]| rustix::fs::flistxattr(file, buffer);
+        let value = |name: &CStr, buffer: &mut [u8]| rustix::fs::fgetxattr(file, name, buffer);
+        Ok(Self::new(found, xattrs(names, value)?))
+    }
+
+    /// Those of what cannot be opened: links, pipes, sockets, devices.
+    pub fn of_entry(folder: BorrowedFd<'_>, name: &CStr, found: &Stat) -> Result<Self, Errno> {
+        let path = through_proc(folder, name);
+        let names = |buffer: &mut [u8]| rustix::fs::llistxattr(&path, buffer);
+        let value = |name: &CStr, buffer: &mut [u8]| rustix::fs::lgetxattr(&path, name, buffer);
+        Ok(Self::new(found, xattrs(names, value)?))
+    }
+
+    fn new(found: &Stat, xattrs: Xattrs) -> Self {
+        Self { uid: found.st_uid, gid: found.st_gid, mode: found.st_mode & 0o7777, times: times(found), xattrs }
+    }
+
+    /// Gives them to an open file or folder. The order matters: a new owner takes set-id bits and capabilities away, and
+    /// everything but the last changes no time that the last does not set.
+    pub fn give_to_open(&self, file: impl AsFd) -> Result<(), Errno> {
+        let file = file.as_fd();
+        rustix::fs::fchown(file, Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)))?;
+        rustix::fs::fchmod(file, Mode::from_raw_mode(self.mode))?;
+        for (name, value) in &self.xattrs {
+            rustix::fs::fsetxattr(file, name, value, XattrFlags::empty())?;
+        }
+        rustix::fs::futimens(file, &self.times)
+    }
+
+    /// Gives them to what cannot be opened. Links have no mode of their own.
+    pub fn give_to_entry(&self, folder: BorrowedFd<'_>, name: &CStr, is_link: bool) -> Result<(), Errno> {
+        let owner = (Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)));
+        rustix::fs::chownat(folder, name, owner.0, owner.1, AtFlags::SYMLINK_NOFOLLOW)?;
+        if !is_link {
+            rustix::fs::chmodat(folder, name, Mode::from_raw_mode(self.mode), AtFlags::empty())?;
+        }
+        if !self.xattrs.is_empty() {
+            let path = through_proc(folder, name);
+            for (name, value) in &self.xattrs {
+                rustix::fs::lsetxattr(&path, name, value, XattrFlags::empty())?;
+            }
+        }
+        rustix::fs::utimensat(folder, name, &self.times, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Makes them the only ones of an open file or folder that had others.
+    pub fn replace_on_open(&self, file: impl AsFd) -> Result<(), Errno> {
+        let file = file.as_fd();
+        let present = Self::of_open(file, &rustix::fs::fstat(file)?)?;
+        for (name, _) in &present.xattrs {
+            if !self.xattrs.iter().any(|(kept, _)| kept == name) {
+                rustix::fs::fremovexattr(file, name)?;
+            }
+        }
+        self.give_to_open(file)
+    }
+}
+
+/// The times of a file that can be set; the third, of its last change, is the system's own.
+pub(super) fn times(found: &Stat) -> Timestamps {
+    Timestamps {
+        last_access: Timespec { tv_sec: found.st_atime, tv_nsec: found.st_atime_nsec as _ },
+        last_modification: Timespec { tv_sec: found.st_mtime, tv_nsec: found.st_mtime_nsec as _ },
+    }
+}
+
+/// A path to an entry of an open folder, for calls that take no handle: it leads through the folder itself, wherever that
+/// is moved to.
+fn through_proc(folder: BorrowedFd<'_>, name: &CStr) -> Vec<u8> {
+    let mut path = format!("/proc/self/fd/{}/", folder.as_raw_fd()).into_bytes();
+    path.extend_from_slice(name.to_bytes());
+    path
+}
+
+fn xattrs(
+    list: impl Fn(&mut [u8]) -> Result<usize, Errno>,
+    value: impl Fn(&CStr, &mut [u8]) -> Result<usize, Errno>,
+) -> Result<Xattrs, Errno> {
+    let mut names = vec![0; USUAL_LIST_BYTES];
+    let listed = match list(&mut names) {
+        Err(Errno::RANGE) => {
+            names = vec![0; XATTR_BYTES];
+            list(&mut names)
+        }
+        other => other,
+    };
+    let length = match listed {
+        Ok(length) => length,
+        Err(Errno::OPNOTSUPP) => 0,
+        Err(error) => return Err(error),
+    };
+    let mut found = Xattrs::new();
+    let mut buffer = if length > 0 { vec![0; XATTR_BYTES] } else { Vec::new() };
+    for name in names.get(..length).unwrap_or_default().split_inclusive(|byte| *byte == 0) {
+        let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+        match value(name, &mut buffer) {
+            Ok(length) => found.push((name.to_owned(), buffer.get(..length).unwrap_or_default().to_vec())),
+            // Gone since it was listed.
+            Err(Errno::NODATA) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}

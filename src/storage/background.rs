@@ -1,0 +1,128 @@
+//! The state root for async callers: each call does its work on a thread that may block.
+
+use std::io::{self, Read};
+
+use bytes::{Buf, Bytes};
+use futures_util::{Stream, StreamExt};
+use tokio::sync::mpsc;
+
+use super::{Cloned, Exchanged, Fresh, Limits, Received, Removed, StateRoot, StorageError, Tree, Usage};
+
+/// How many pieces of an archive wait to be unpacked.
+const PIECES: usize = 16;
+
+/// The state root for async callers.
+///
+/// Cancellation: what has begun is completed or undone in the background, except for [`Storage::receive`], which is undone:
+/// its archive ends early. No tree is ever half-made under its name.
+#[derive(Debug, Clone)]
+pub struct Storage {
+    root: StateRoot,
+}
+
+impl Storage {
+    /// Wraps an opened root.
+    pub fn new(root: StateRoot) -> Self {
+        Self { root }
+    }
+
+    /// What needs no thread of its own: paths, names, and whether cloning works.
+    pub fn root(&self) -> &StateRoot {
+        &self.root
+    }
+
+    /// [`StateRoot::receive`] from a stream of pieces.
+    pub async fn receive<E>(
+        &self,
+        mut archive: impl Stream<Item = Result<Bytes, E>> + Unpin,
+        tree: &Tree,
+        limits: Limits,
+    ) -> Result<Received, StorageError>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let (pieces, received) = mpsc::channel(PIECES);
+        let tree = tree.clone();
+        let pieces_read = Pieces { received, current: Bytes::new() };
+        let unpacked = self.blocking(move |root| root.receive(pieces_read, &tree, limits));
+        let feed = async move {
+            while let Some(piece) = archive.next().await {
+                // The unpacker takes no more when it has seen the end, or failed.
+                if pieces.send(piece.map_err(io::Error::other)).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let ((), received) = tokio::join!(feed, unpacked);
+        received
+    }
+
+    /// [`StateRoot::clone_tree`].
+    pub async fn clone_tree(&self, from: &Tree, to: &Tree) -> Result<Cloned, StorageError> {
+        let (from, to) = (from.clone(), to.clone());
+        self.blocking(move |root| root.clone_tree(&from, &to)).await
+    }
+
+    /// [`StateRoot::fresh`].
+    pub async fn fresh(&self, from: &Tree) -> Result<Fresh, StorageError> {
+        let from = from.clone();
+        self.blocking(move |root| root.fresh(&from)).await
+    }
+
+    /// [`StateRoot::exchange`].
+    pub async fn exchange(&self, live: &Tree, fresh: Fresh) -> Result<Exchanged, StorageError> {
+        let live = live.clone();
+        self.blocking(move |root| root.exchange(&live, fresh)).await
+    }
+
+    /// [`StateRoot::discard`].
+    pub async fn discard(&self, tree: &Tree) -> Result<bool, StorageError> {
+        let tree = tree.clone();
+        self.blocking(move |root| root.discard(&tree)).await
+    }
+
+    /// [`StateRoot::trees`].
+    pub async fn trees(&self) -> Result<Vec<Tree>, StorageError> {
+        self.blocking(StateRoot::trees).await
+    }
+
+    /// [`StateRoot::usage`].
+    pub async fn usage(&self, tree: &Tree) -> Result<Usage, StorageError> {
+        let tree = tree.clone();
+        self.blocking(move |root| root.usage(&tree)).await
+    }
+
+    /// [`StateRoot::empty_trash`].
+    pub async fn empty_trash(&self) -> Result<Removed, StorageError> {
+        self.blocking(StateRoot::empty_trash).await
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&StateRoot) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        let root = self.root.clone();
+        let done = tokio::task::spawn_blocking(move || work(&root)).await;
+        done.unwrap_or_else(|panicked| Err(StorageError::at("work on", self.root.path())(io::Error::other(panicked))))
+    }
+}
+
+/// The pieces of an archive as one input.
+struct Pieces {
+    received: mpsc::Receiver<io::Result<Bytes>>,
+    current: Bytes,
+}
+
+impl Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.current.is_empty() {
+            match self.received.blocking_recv() {
+                Some(piece) => self.current = piece?,
+                None => return Ok(0),
+            }
+        }
+        let length = self.current.len().min(buffer.len());
+        self.current.copy_to_slice(&mut buffer[..length]);
+        Ok(length)
+    }
+}

@@ -1,0 +1,81 @@
+//! Removing what lies in the trash. Trees there may be as deep as their sites pleased, deeper than paths can be long, so
+//! nothing is descended into: folders in a folder are brought up into the trash, and have their turn.
+
+use std::ffi::CString;
+
+use rustix::fs::{AtFlags, RenameFlags};
+use rustix::io::Errno;
+
+use super::StorageError;
+use super::walk::{Child, Folder, as_path};
+
+/// What emptying the trash did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Removed {
+    /// Files and whatever else is no folder.
+    pub files: u64,
+    /// Folders.
+    pub folders: u64,
+}
+
+/// Removes everything in a folder. What is put in meanwhile may stay.
+pub(super) fn empty(trash: &Folder) -> Result<Removed, StorageError> {
+    let mut removed = Removed::default();
+    let mut waiting = trash.children()?;
+    while let Some(child) = waiting.pop() {
+        if child.is_folder {
+            remove_folder(trash, &child.name, &mut waiting, &mut removed)?;
+        } else if unlink(trash, &child.name, AtFlags::empty())? {
+            removed.files += 1;
+        }
+    }
+    Ok(removed)
+}
+
+fn remove_folder(
+    trash: &Folder,
+    name: &CString,
+    waiting: &mut Vec<Child>,
+    removed: &mut Removed,
+) -> Result<(), StorageError> {
+    let folder = match trash.try_below(as_path(name)) {
+        Ok(folder) => folder,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(error) => return Err(StorageError::at("open the folder", trash.path_of(name))(error)),
+    };
+    for child in folder.children()? {
+        if !child.is_folder {
+            removed.files += u64::from(unlink(&folder, &child.name, AtFlags::empty())?);
+            continue;
+        }
+        match rustix::fs::unlinkat(&folder, &child.name, AtFlags::REMOVEDIR) {
+            Ok(()) => removed.folders += 1,
+            Err(Errno::NOTEMPTY | Errno::EXIST) => waiting.push(bring_up(trash, &folder, &child.name)?),
+            Err(error) => return Err(StorageError::at("remove the folder", folder.path_of(&child.name))(error)),
+        }
+    }
+    removed.folders += u64::from(unlink(trash, name, AtFlags::REMOVEDIR)?);
+    Ok(())
+}
+
+fn bring_up(trash: &Folder, folder: &Folder, name: &CString) -> Result<Child, StorageError> {
+    let new = unique_name();
+    rustix::fs::renameat_with(folder, name, trash, &new, RenameFlags::NOREPLACE)
+        .map_err(StorageError::at("move to the trash", folder.path_of(name)))?;
+    Ok(Child { name: new, is_folder: true })
+}
+
+/// Whether it was there to be removed.
+fn unlink(folder: &Folder, name: &CString, flags: AtFlags) -> Result<bool, StorageError> {
+    match rustix::fs::unlinkat(folder, name, flags) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(error) => Err(StorageError::at("remove", folder.path_of(name))(error)),
+    }
+}
+
+/// A name that nothing else has.
+pub(super) fn unique_name() -> CString {
+    // Sixteen hexadecimal digits contain no zero byte.
+    CString::new(format!("{:016x}", rand::random::<u64>())).unwrap_or_default()
+}

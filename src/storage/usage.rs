@@ -1,0 +1,105 @@
+//! How much room a tree takes, and how much of it alone.
+
+use std::collections::HashSet;
+use std::ffi::CStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+
+use fiemap::{Fiemap, FiemapExtentFlags};
+use rustix::fs::{AtFlags, FileType, Mode, Stat};
+use rustix::io::Errno;
+
+use super::StorageError;
+use super::walk::{Folder, as_path, file_flags};
+
+/// The unit of `st_blocks`, in bytes, whatever the file system's own is (`stat(2)`).
+const STAT_BLOCK: u64 = 512;
+
+/// How much room a tree takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Files, each once however many names it has.
+    pub files: u64,
+    /// Folders, the tree's own included.
+    pub folders: u64,
+    /// The lengths of all files, holes included, in bytes.
+    pub apparent_bytes: u64,
+    /// What the files take on disk, shared or not, in bytes.
+    pub allocated_bytes: u64,
+    /// How much of that no other file shares, in bytes: what removing the tree gives back. The same as
+    /// `allocated_bytes` where the file system does not say.
+    pub exclusive_bytes: u64,
+}
+
+/// Measures a tree, which may change meanwhile; what has gone or lies too deep for a path is left out.
+pub(super) fn measure(tree: &Folder) -> Result<Usage, StorageError> {
+    let mut measuring = Measuring { usage: Usage::default(), seen: HashSet::new() };
+    let mut waiting = vec![PathBuf::new()];
+    while let Some(path) = waiting.pop() {
+        let folder = match tree.try_below(&path) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG) => continue,
+            Err(error) => return Err(StorageError::at("open the folder", tree.path.join(path))(error)),
+        };
+        measuring.usage.folders += 1;
+        for child in folder.children()? {
+            if child.is_folder {
+                waiting.push(path.join(as_path(&child.name)));
+            } else {
+                measuring.entry(&folder, &child.name)?;
+            }
+        }
+    }
+    Ok(measuring.usage)
+}
+
+struct Measuring {
+    usage: Usage,
+    /// Files with several names, by device and inode.
+    seen: HashSet<(u64, u64)>,
+}
+
+impl Measuring {
+    fn entry(&mut self, folder: &Folder, name: &CStr) -> Result<(), StorageError> {
+        let failed = |error: Errno| StorageError::at("look at", folder.path_of(name))(error);
+        let found = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => found,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(failed(error)),
+        };
+        if found.st_nlink > 1 && !self.seen.insert((found.st_dev, found.st_ino)) {
+            return Ok(());
+        }
+        let allocated = found.st_blocks.unsigned_abs() * STAT_BLOCK;
+        self.usage.files += 1;
+        self.usage.allocated_bytes += allocated;
+        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+            self.usage.exclusive_bytes += allocated;
+            return Ok(());
+        }
+        self.usage.apparent_bytes += found.st_size.unsigned_abs();
+        self.usage.exclusive_bytes += match rustix::fs::openat(folder, name, file_flags(), Mode::empty()) {
+            Ok(file) => exclusive(file, &found, allocated),
+            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => 0,
+            Err(error) => return Err(failed(error)),
+        };
+        Ok(())
+    }
+}
+
+/// How much of a file shares its blocks with no other.
+fn exclusive(file: OwnedFd, found: &Stat, allocated: u64) -> u64 {
+    if found.st_blocks == 0 {
+        return 0;
+    }
+    let mut shared = 0_u64;
+    for extent in Fiemap::new(file.as_fd()) {
+        match extent {
+            Ok(extent) if extent.fe_flags.contains(FiemapExtentFlags::SHARED) => shared += extent.fe_length,
+            Ok(_) => {}
+            // The file system does not say.
+            Err(_) => return allocated,
+        }
+    }
+    allocated.saturating_sub(shared)
+}

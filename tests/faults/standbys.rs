@@ -1,0 +1,324 @@
+//! Standbys: a reset swaps one in, what served is gone for its clients, and whatever dies in between nothing is handed out
+//! that is not as the baseline, and nothing stays behind.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::wait::PATIENCE;
+use crate::support::world::list;
+use crate::support::{World, within};
+
+const BASELINE: &str = "toy\nconfigured\n";
+
+/// A site that keeps as many standbys, up, written to and reset once, so that there is a use for them.
+fn used(label: &str, standby: usize) -> World {
+    let world = World::single(label);
+    world.edit("environment", "    baseline:\n", &format!("    reset: {{ standby: {standby} }}\n    baseline:\n"));
+    world.up();
+    world.write("scribble");
+    assert_eq!(reset(&world), "recreate", "there is no standby before the first reset");
+    world
+}
+
+/// Resets the site and returns the way that was taken.
+#[track_caller]
+fn reset(world: &World) -> String {
+    let answer = world.run(&["reset", "toy", "--json"]).code(0).json();
+    let operation = &answer["operations"][0];
+    assert_eq!(operation["state"], "done", "{operation:#}");
+    operation["reset"]["strategy"].as_str().unwrap_or_default().to_owned()
+}
+
+fn members(world: &World) -> Vec<Value> {
+    let site = world.site().unwrap_or_default();
+    site["standbys"]["members"].as_array().cloned().unwrap_or_default()
+}
+
+/// Waits for as many standbys that are ready, and no others.
+fn await_standbys(world: &World, count: usize) {
+    within("the standbys", PATIENCE, || {
+        let members = members(world);
+        let ready = members.iter().filter(|member| member["state"] == "running" || member["state"] == "frozen");
+        (members.len() == count && ready.count() == count).then_some(())
+    });
+}
+
+/// Insists that the engine holds what serves and what stands by, and nothing else of the site.
+#[track_caller]
+fn assert_whole(world: &World) {
+    let site = world.site().expect("the site is up");
+    let generations: Vec<u64> = members(world).iter().filter_map(|member| member["generation"].as_u64()).collect();
+    let mut expected: Vec<String> = list(&site["containers"], "id");
+    let label = format!("label={}", world.label());
+    let format = "{{.ID}} {{.Label \"dev.arenad.generation\"}}";
+    let found = world.engine.docker(&["ps", "--all", "--no-trunc", "--filter", &label, "--format", format]);
+    for line in found.lines() {
+        let (id, generation) = line.split_once(' ').expect("two words");
+        if generations.contains(&generation.parse().expect("a number")) {
+            expected.push(id.to_owned());
+        }
+    }
+    expected.sort_unstable();
+    assert_eq!(expected.len(), generations.len() + 1, "each standby has its container: {found}");
+    assert_eq!(world.engine.containers(&world.label()), expected, "containers");
+    assert_eq!(world.engine.networks(&world.label()).len(), expected.len(), "networks");
+}
+
+/// The same for a site that says where its state lies and, by these commands, who writes to it.
+fn rewindable(label: &str, standby: usize, start: &str) -> World {
+    let world = World::single(label);
+    let stores = format!(
+        "    reset: {{ standby: {standby} }}
+    stores: {{ notes: {{ kind: directory, path: /srv/state }} }}
+    writers:
+      stop: [ {{ command: [/bin/sh, -c, 'echo stopped >>/srv/stops'] }} ]
+      start: [ {{ command: [/bin/sh, -c, '{start}'] }} ]
+    baseline:\n"
+    );
+    world.edit("environment", "    baseline:\n", &stores);
+    world.up();
+    world
+}
+
+#[test]
+fn what_is_declared_is_put_back_into_running_containers() {
+    let world = rewindable("rewind", 0, "true");
+    let before = world.site().expect("the site");
+    for round in 0..4 {
+        world.write(&format!("round{round}"));
+        assert_eq!(reset(&world), "rewind");
+        assert_eq!(world.page(), BASELINE);
+    }
+    let after = world.site().expect("the site");
+    assert_eq!(list(&after["containers"], "id"), list(&before["containers"], "id"), "the containers run on");
+    assert_eq!(after["generation"].as_u64(), before["generation"].as_u64().map(|before| before + 4));
+    // A container that does not run cannot be rewound.
+    world.write("stopped");
+    world.engine.docker(&["kill", &list(&after["containers"], "id")[0]]);
+    assert_eq!(reset(&world), "recreate");
+    assert_eq!(world.page(), BASELINE);
+    // Named snapshots hold what lies in the state root.
+    world.write("kept");
+    world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
+    assert!(world.page().contains("kept"), "it goes on from where it was");
+    assert_eq!(reset(&world), "rewind");
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["down", "--purge", "--yes"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn what_differs_is_named_and_what_does_not_is_left_alone() {
+    let world = rewindable("proof", 0, "true");
+    world.run(&["verify", "toy"]).code(0).prints("toy is as its snapshot");
+    let untouched = world.run(&["reset", "toy", "--if-dirty", "--json"]).code(0).json();
+    assert_eq!(untouched["operations"][0]["reset"]["strategy"], "untouched", "{untouched:#}");
+    let before = world.site().expect("the site");
+
+    world.write("scribble");
+    let id = list(&before["containers"], "id").remove(0);
+    world.engine.docker(&["exec", &id, "/bin/sh", "-c", "echo new >/srv/state/added; chmod 600 /srv/state/notes"]);
+    let verified = world.run(&["verify", "toy", "--json"]).code(1).json();
+    assert_eq!(verified[0]["equal"], false);
+    assert_eq!(list(&verified[0]["differences"], "name"), ["added", "notes"], "{verified:#}");
+    world.run(&["verify", "toy"]).code(1).prints("added").prints("notes");
+
+    let dirty = world.run(&["reset", "toy", "--if-dirty", "--json"]).code(0).json();
+    assert_eq!(dirty["operations"][0]["reset"]["strategy"], "rewind", "{dirty:#}");
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["verify"]).code(0).prints("toy is as its snapshot");
+    world.run(&["down"]).code(0);
+}
+
+#[test]
+fn a_standby_that_was_changed_behind_our_back_is_not_handed_out() {
+    let world = rewindable("sabotage", 1, "true");
+    world.write("scribble");
+    reset(&world);
+    await_standbys(&world, 1);
+    let generation = members(&world)[0]["generation"].as_u64().expect("a number");
+    let label = format!("label=dev.arenad.generation={generation}");
+    let ours = format!("label={}", world.label());
+    let id = world.engine.docker(&["ps", "--quiet", "--filter", &label, "--filter", &ours]);
+    world.engine.docker(&["exec", id.trim(), "/bin/sh", "-c", "echo sabotage >>/srv/state/notes"]);
+    assert_eq!(reset(&world), "rewind");
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["events"]).code(0).prints("is given up: not as its snapshot: notes: notes");
+    await_standbys(&world, 1);
+    assert_whole(&world);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn nothing_is_served_from_a_snapshot_that_was_damaged() {
+    let world = rewindable("damaged", 0, "true");
+    let snapshot = world.site().expect("the site")["snapshot"].as_str().expect("an id").to_owned();
+    let notes = world.state_dir().join("stores/snapshots").join(&snapshot).join("toy-srv-state/notes");
+    std::fs::write(&notes, "configured, forged\n").expect("write into the snapshot");
+    let refused = world.run(&["reset", "toy"]).code(1).says("not as its snapshot").says("notes");
+    refused.says("hint: ");
+    assert_eq!(world.state(), "failed");
+    assert_eq!(world.get("/cgi-bin/page").expect("an answer of the gateway").status, 503);
+    // A new one is made once the damaged one is gone.
+    world.run(&["snapshot", "rm", &snapshot]);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn a_rewind_that_fails_ends_as_a_recreate() {
+    let world = rewindable("unwound", 0, "test ! -e /srv/refuses");
+    let id = list(&world.site().expect("the site")["containers"], "id").remove(0);
+    world.engine.docker(&["exec", &id, "/bin/sh", "-c", "echo >/srv/refuses"]);
+    world.write("lost");
+    assert_eq!(reset(&world), "recreate");
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["events"]).code(0).prints("could not be rewound and is made anew");
+    world.assert_whole(0);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn what_has_served_is_brought_back_as_the_next_standby() {
+    let world = rewindable("renewed", 1, "true");
+    world.write("scribble");
+    reset(&world);
+    await_standbys(&world, 1);
+    let mut seen = std::collections::BTreeSet::new();
+    for round in 0..5 {
+        seen.insert(list(&world.site().expect("the site")["containers"], "id").remove(0));
+        world.write(&format!("round{round}"));
+        assert_eq!(reset(&world), "swap");
+        assert_eq!(world.page(), BASELINE);
+        await_standbys(&world, 1);
+        assert_whole(&world);
+    }
+    assert_eq!(seen.len(), 2, "two containers take turns");
+    world.run(&["down"]).code(0);
+    world.assert_down();
+    let left = std::fs::read_dir(world.state_dir().join("stores/instances")).expect("a folder").count();
+    assert_eq!(left, 0, "no state of instances is left");
+}
+
+#[test]
+fn a_reset_swaps_a_standby_in_and_another_is_made() {
+    let world = used("swap", 1);
+    for round in 0..3 {
+        await_standbys(&world, 1);
+        assert_whole(&world);
+        let before = world.site().expect("the site");
+        world.write(&format!("round{round}"));
+        assert!(world.page().contains(&format!("round{round}")), "what is written is seen");
+        assert_eq!(reset(&world), "swap");
+        assert_eq!(world.page(), BASELINE);
+        let after = world.site().expect("the site");
+        assert!(after["generation"].as_u64() > before["generation"].as_u64(), "generations grow");
+        assert_ne!(list(&after["containers"], "id"), list(&before["containers"], "id"));
+        assert_eq!(after["last_reset"]["outcome"], "done");
+    }
+    await_standbys(&world, 1);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn without_a_standby_ready_it_is_made_anew() {
+    let world = used("rows", 1);
+    // Faster than standbys can be made: whichever way is taken, the baseline is back.
+    let mut ways = Vec::new();
+    for round in 0..6 {
+        world.write(&format!("row{round}"));
+        ways.push(reset(&world));
+        assert_eq!(world.page(), BASELINE, "after {ways:?}");
+    }
+    assert!(ways.contains(&"recreate".to_owned()), "{ways:?}");
+    await_standbys(&world, 1);
+    assert_whole(&world);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn a_site_that_nobody_writes_to_has_no_standby_and_what_is_not_expected_to_be_reset_is_frozen() {
+    let world = World::single("frozen");
+    world.edit("environment", "    baseline:\n", "    reset: { standby: 1 }\n    baseline:\n");
+    world.up();
+    assert_eq!(world.page(), BASELINE);
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(members(&world), [Value::Null; 0], "looking is no use for a standby");
+    // The toy writes by GET, as nobody should; a form would use POST.
+    let mut stream = TcpStream::connect(("127.0.0.1", world.port)).expect("connect");
+    let request =
+        "POST /cgi-bin/write?posted HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("send");
+    stream.read_to_end(&mut Vec::new()).expect("an answer");
+    await_standbys(&world, 1);
+    // Written to: the next reset is expected, so the standby runs.
+    assert_eq!(members(&world)[0]["state"], "running");
+    assert_eq!(reset(&world), "swap");
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn a_standby_that_died_is_not_handed_out() {
+    let world = used("dead", 1);
+    await_standbys(&world, 1);
+    let generation = members(&world)[0]["generation"].as_u64().expect("a number");
+    let label = format!("label=dev.arenad.generation={generation}");
+    let ours = format!("label={}", world.label());
+    let id = world.engine.docker(&["ps", "--quiet", "--filter", &label, "--filter", &ours]);
+    world.engine.docker(&["kill", id.trim()]);
+    // At once: whether its end has been heard of or not, it does not answer.
+    assert_eq!(reset(&world), "recreate");
+    assert_eq!(world.page(), BASELINE);
+    await_standbys(&world, 1);
+    assert_whole(&world);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn clients_of_the_past_are_cut_off() {
+    let world = used("past", 1);
+    await_standbys(&world, 1);
+    // A request that is never finished, on a connection that stays open.
+    let mut stream = TcpStream::connect(("127.0.0.1", world.port)).expect("connect");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+    stream
+        .write_all(b"POST /cgi-bin/write?late HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12345")
+        .expect("send");
+    within("the request to arrive", PATIENCE, || world.page().contains("late").then_some(()));
+    assert_eq!(reset(&world), "swap");
+    let _ = stream.write_all(b"67890");
+    let ended = stream.read_to_end(&mut Vec::new());
+    let is_open = ended.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock);
+    assert!(!is_open, "the connection of the past is cut: {ended:?}");
+    assert_eq!(world.page(), BASELINE, "nothing of it reaches the standby");
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn a_daemon_that_is_killed_leaves_standbys_that_the_next_one_removes() {
+    let world = used("orphans", 2);
+    await_standbys(&world, 2);
+    assert_eq!(reset(&world), "swap");
+    let serving = list(&world.site().expect("the site")["containers"], "id");
+    world.signal_daemon(Signal::KILL);
+    world.up();
+    // What served is taken up, by the name of the standby that it was.
+    assert_eq!(list(&world.site().expect("the site")["containers"], "id"), serving);
+    assert_eq!(world.page(), BASELINE);
+    assert_whole(&world);
+    assert_eq!(members(&world), [Value::Null; 0]);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}

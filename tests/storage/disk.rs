@@ -1,0 +1,93 @@
+//! File systems of their own, in files.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use arenad::storage::{StateRoot, Tree};
+
+/// The size of a file system that is not to fill up; the file has holes.
+const AMPLE: u64 = 3 << 30;
+
+/// A mounted file system, gone with the value.
+pub struct Disk {
+    folder: tempfile::TempDir,
+    kind: &'static str,
+}
+
+impl Disk {
+    /// Both kinds: the one that clones and the one that does not.
+    pub fn each(test: impl Fn(&Disk)) {
+        for kind in ["xfs", "ext4"] {
+            test(&Disk::new(kind, AMPLE));
+        }
+    }
+
+    /// Both kinds, of one size.
+    pub fn each_small(size: u64, test: impl Fn(&Disk)) {
+        for kind in ["xfs", "ext4"] {
+            test(&Disk::new(kind, size));
+        }
+    }
+
+    pub fn new(kind: &'static str, size: u64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("disk");
+        std::fs::File::create(&file).unwrap().set_len(size).unwrap();
+        match kind {
+            "xfs" => run("mkfs.xfs", &["-q", "-m", "reflink=1", path(&file)]),
+            _ => run("mkfs.ext4", &["-q", "-F", path(&file)]),
+        }
+        let mount = folder.path().join("mount");
+        std::fs::create_dir(&mount).unwrap();
+        run("mount", &["-o", "loop", path(&file), path(&mount)]);
+        Self { folder, kind }
+    }
+
+    pub fn clones(&self) -> bool {
+        self.kind == "xfs"
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("mount")
+    }
+
+    /// A state root on it.
+    pub fn root(&self) -> StateRoot {
+        StateRoot::open(self.path().join("root")).unwrap()
+    }
+
+    /// What is taken of it, in bytes, once everything has been written down.
+    pub fn used(&self) -> u64 {
+        let file = std::fs::File::open(self.path()).unwrap();
+        rustix::fs::syncfs(&file).unwrap();
+        let found = rustix::fs::fstatvfs(&file).unwrap();
+        (found.f_blocks - found.f_bfree) * found.f_frsize
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.path()).status();
+    }
+}
+
+pub fn run(program: &str, args: &[&str]) {
+    let output = Command::new(program).args(args).output().unwrap();
+    assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+pub fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+pub fn snapshot(id: &str) -> Tree {
+    Tree::snapshot(id, "data").unwrap()
+}
+
+pub fn instance(generation: u64) -> Tree {
+    use arenad::domain::ids::{EnvironmentName, SiteName};
+    use arenad::domain::instance::InstanceId;
+    let environment = EnvironmentName::parse("mini").unwrap();
+    let id = InstanceId::serving(&environment, &SiteName::parse("shopping").unwrap());
+    Tree::instance(&id, generation, "data").unwrap()
+}

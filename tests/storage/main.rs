@@ -1,0 +1,13 @@
+//! The state root on real file systems: XFS, which clones, and ext4, which copies. Needs root and loop devices.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+mod archive;
+mod cloning;
+mod disk;
+mod exchange;
+mod full;
+mod hostile;
+mod look;
+mod sample;
+mod trees;
