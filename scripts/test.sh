@@ -33,7 +33,8 @@ if [ "$passed" = 0 ] && [ "$code" = 0 ]; then
 fi
 if [ "$left_out" != 0 ]; then
     echo "$left_out left out, for they read the benchmarks' task files: set ARENAD_BENCHMARK_DATA to a folder that has"
-    echo "webarena/test.raw.json (config_files/ of github.com/web-arena-x/webarena)"
+    echo "webarena/test.raw.json (config_files/ of github.com/web-arena-x/webarena) and visualwebarena/test_*.raw.json (config_files/vwa/"
+    echo "of github.com/web-arena-x/visualwebarena)"
 fi
 echo "$passed passed, $failed failed"
 exit "$code"

@@ -50,7 +50,12 @@ impl Witness<'_> {
             Question::Content { place } => self.on_page(place, CONTENT, &[]).await,
             Question::Script { place, prepare, expression } => self.on_page(place, expression, prepare).await,
             Question::Helper { place, call } => self.helper(call, Some(place)).await,
-            Question::Judge(_) => Err(Doubt::Unsupported("a judge answers this, not a look at a site".to_owned())),
+            Question::Judge(_) | Question::Look { .. } => {
+                Err(Doubt::Unsupported("a judge answers this, not a look at a site".to_owned()))
+            }
+            Question::Pictures { .. } | Question::Reference { .. } => {
+                Err(Doubt::Unsupported("locators do not fetch pictures yet".to_owned()))
+            }
         };
         match seen {
             Ok(value) => Answer::Value(json::plain(&value)),

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::question::Answer;
+
 /// Whose rules are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -63,6 +65,43 @@ impl Check {
             reason: None,
         }
     }
+
+    /// A check that could not be made, and why.
+    #[must_use]
+    pub fn open(
+        evaluator: &'static str,
+        rule: &str,
+        place: &str,
+        expected: Value,
+        verdict: Verdict,
+        reason: &str,
+    ) -> Self {
+        let unseen = Self::of(evaluator, rule, place, expected, Value::Null, false);
+        Self { found: None, verdict, reason: Some(reason.to_owned()), ..unseen }
+    }
+}
+
+/// What follows from an answer that is no value: the verdict and the reason.
+#[must_use]
+pub(super) fn unseen(answer: &Answer) -> Option<(Verdict, &str)> {
+    match answer {
+        Answer::Unavailable(reason) => Some((Verdict::Inconclusive, reason)),
+        Answer::NoJudge(reason) => Some((Verdict::NeedsJudge, reason)),
+        Answer::Unsupported(reason) => Some((Verdict::Unsupported, reason)),
+        Answer::Value(_) | Answer::Pictures(_) | Answer::Threw(_) => None,
+    }
+}
+
+/// How much of a page is kept as evidence, in characters.
+const EXCERPT: usize = 2000;
+
+/// A text as evidence: its beginning, if it is long.
+#[must_use]
+pub(super) fn excerpt(text: &str) -> Value {
+    match text.char_indices().nth(EXCERPT) {
+        Some((end, _)) => Value::from(format!("{}…", &text[..end])),
+        None => Value::from(text),
+    }
 }
 
 /// A task's result under one profile.
@@ -89,5 +128,31 @@ impl Report {
             Verdict::NeedsJudge | Verdict::Inconclusive | Verdict::Unsupported => None,
         };
         Self { profile, verdict, score, checks }
+    }
+}
+
+/// A task's results under both profiles.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SideBySide {
+    /// As the benchmark's published code has it.
+    pub compat: Report,
+    /// Without its holes.
+    pub strict: Report,
+}
+
+impl SideBySide {
+    /// Judges twice.
+    ///
+    /// # Errors
+    ///
+    /// When one of the profiles cannot judge the task at all.
+    pub fn of<E>(evaluate: impl Fn(Profile) -> Result<Report, E>) -> Result<Self, E> {
+        Ok(Self { compat: evaluate(Profile::Compat)?, strict: evaluate(Profile::Strict)? })
+    }
+
+    /// Whether the profiles disagree.
+    #[must_use]
+    pub fn differ(&self) -> bool {
+        self.compat.verdict != self.strict.verdict
     }
 }

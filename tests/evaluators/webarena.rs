@@ -1,12 +1,12 @@
 //! WebArena's evaluators against WebArena's own answers.
 
-use arenad::evaluators::question::{Answer as Seen, Place, Question};
-use arenad::evaluators::webarena::{
-    Context, Eval, HELPERS, Told, evaluate, questions, read, reddit_get_post_url, strings,
-};
+use arenad::evaluators::question::Told;
+use arenad::evaluators::verdict::Profile;
+use arenad::evaluators::webarena::{Context, Eval, evaluate, questions, read, reddit_get_post_url, strings};
 use serde_json::{Value, json};
 
 use crate::benchmark;
+use crate::seen::look;
 use crate::vectors::{Answer, run};
 
 #[test]
@@ -26,16 +26,17 @@ fn all_tasks_are_understood() {
     let mut asked = 0;
     for task in tasks {
         let context = Context { intent: task.intent, answer: "x".into(), url: "http://reddit.test/f/books/1/x".into() };
-        let questions =
-            questions(&context, &task.eval).unwrap_or_else(|error| panic!("task {}: {error}", task.task_id));
-        for question in &questions {
-            if let Question::Helper { call, .. } | Question::Content { place: Place::Found(call) } = question {
-                assert!(HELPERS.contains(&call.name.as_str()), "task {}: {}", task.task_id, call.name);
-            }
+        let told = Told::default();
+        let questions = |profile| {
+            questions(&context, &task.eval, &told, profile)
+                .unwrap_or_else(|error| panic!("task {}: {error}", task.task_id))
+        };
+        asked += questions(Profile::Compat).len();
+        questions(Profile::Strict);
+        for profile in [Profile::Compat, Profile::Strict] {
+            evaluate(&context, &task.eval, &told, profile)
+                .unwrap_or_else(|error| panic!("task {}: {error}", task.task_id));
         }
-        asked += questions.len();
-        evaluate(&context, &task.eval, &Told::default())
-            .unwrap_or_else(|error| panic!("task {}: {error}", task.task_id));
     }
     // 651 targets, some of them the same page twice, and 181 questions for a judge.
     assert!(asked > 700, "{asked} questions");
@@ -52,7 +53,9 @@ fn ours(function: &str, input: &Value) -> Answer {
         }
         "reddit_get_post_url" => Ok(json!(reddit_get_post_url(text("url")))),
         "string_evaluator" => {
-            judge(&json!({ "eval_types": ["string_match"], "reference_answers": input["reference_answers"] }), input)
+            let mut eval = json!({ "eval_types": ["string_match"], "reference_answers": input["reference_answers"] });
+            eval["string_note"] = input["string_note"].clone();
+            judge(&eval, input)
         }
         "url_evaluator" => {
             let eval = json!({ "eval_types": ["url_match"], "reference_url": input["reference_url"], "url_note": input["url_note"] });
@@ -79,23 +82,16 @@ fn judge(eval: &Value, input: &Value) -> Answer {
     let text = |key: &str| input[key].as_str().unwrap_or_default().to_owned();
     let context = Context { intent: String::new(), answer: text("answer"), url: text("url") };
     let mut told = Told::default();
-    for question in questions(&context, &eval).map_err(|error| error.to_string())? {
-        let seen = look(&question, input);
-        told.tell(question, seen);
+    loop {
+        let open = questions(&context, &eval, &told, Profile::Compat).map_err(|error| error.to_string())?;
+        if open.is_empty() {
+            break;
+        }
+        for question in open {
+            let seen = look(&question, input);
+            told.tell(question, seen);
+        }
     }
-    let report = evaluate(&context, &eval, &told).map_err(|error| error.to_string())?;
+    let report = evaluate(&context, &eval, &told, Profile::Compat).map_err(|error| error.to_string())?;
     report.score.map(|score| json!(score)).ok_or_else(|| format!("{report:?}"))
-}
-
-/// The pages that the case describes.
-fn look(question: &Question, input: &Value) -> Seen {
-    match question {
-        Question::Content { place: Place::Last } => Seen::Value(input["content"].clone()),
-        Question::Content { place: Place::Url(url) } => Seen::Value(input["pages"][url].clone()),
-        Question::Script { expression, .. } => match input["evaluate"].get(expression) {
-            Some(value) => Seen::Value(value.clone()),
-            None => Seen::Threw("not listed".to_owned()),
-        },
-        other => panic!("nobody asks {other:?}"),
-    }
 }

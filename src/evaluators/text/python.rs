@@ -15,6 +15,36 @@ pub fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
+/// A text without one pair of quotes around it, as the benchmarks take them off: single ones, else double ones.
+#[must_use]
+pub fn unquote(text: &str) -> &str {
+    let quote = ['\'', '"'].into_iter().find(|quote| text.starts_with(*quote) && text.ends_with(*quote));
+    match quote {
+        // One quote alone is its own pair: Python's slice of it is empty.
+        Some(_) if text.len() == 1 => "",
+        Some(_) => &text[1..text.len() - 1],
+        None => text,
+    }
+}
+
+/// `int(text)`: white space around it, a sign, digits with single underscores between them. As a float, which is how
+/// benchmarks compare it.
+#[must_use]
+pub fn int(text: &str) -> Option<f64> {
+    let text = strip(text);
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_plain = digits.split('_').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+    if is_plain { text.replace('_', "").parse().ok() } else { None }
+}
+
+/// `float(text)`, as far as tasks have such.
+#[must_use]
+pub fn float(text: &str) -> Option<f64> {
+    let text = strip(text);
+    let is_plain = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+    if is_plain { text.parse().ok() } else { None }
+}
+
 /// `str(value)` of what a page's script returned: `None`, `True`, `['a', 'b']`, `{'a': 1}`, and texts as they are.
 #[must_use]
 pub fn to_str(value: &Value) -> String {

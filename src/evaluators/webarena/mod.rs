@@ -1,21 +1,23 @@
 //! WebArena's evaluators: `string_match`, `url_match`, `program_html`.
 //!
-//! [`questions`] says what has to be known, [`evaluate`] judges when it is.
+//! [`questions`] says what has to be known, [`evaluate`] judges when it is. What both have in common with VisualWebArena's,
+//! which began as a copy of these, lies here too.
 
 mod calls;
-mod pages;
+pub(super) mod pages;
 pub mod strings;
-mod task;
+pub(super) mod task;
 mod tasks;
 pub mod urls;
 
-use std::collections::{HashMap, HashSet};
-
-pub use calls::{HELPERS, reddit_get_post_url};
-pub use task::{Eval, Target, TaskError};
+pub(super) use calls::SHOP_REVIEWS;
+pub use calls::{HELPERS, Helper, Returns, reddit_get_post_url};
+pub use task::{Eval, PictureQuery, Target, TaskError, VisualQuestion};
+pub(super) use task::{OR, text_of, texts_of};
 pub use tasks::{Task, TaskFileError, read};
 
-use super::question::{Answer, Question};
+use super::question::{Question, Told, open};
+use super::strict;
 use super::verdict::{Profile, Report};
 
 /// What the agent left.
@@ -29,27 +31,16 @@ pub struct Context {
     pub url: String,
 }
 
-/// What was seen, by what was asked.
-#[derive(Debug, Clone, Default)]
-pub struct Told(HashMap<Question, Answer>);
-
-impl Told {
-    /// Keeps an answer.
-    pub fn tell(&mut self, question: Question, answer: Answer) {
-        self.0.insert(question, answer);
-    }
-
-    fn ask(&self, question: &Question) -> Answer {
-        self.0.get(question).cloned().unwrap_or_else(|| Answer::Unavailable("nobody looked".to_owned()))
-    }
-}
-
-/// What has to be known, each once.
+/// What still has to be known under a profile, each once. What is asked may depend on what is known, so ask until there is
+/// nothing left; two rounds do.
 ///
 /// # Errors
 ///
 /// When the benchmark's own code would fail on the task.
-pub fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
+pub fn questions(context: &Context, eval: &Eval, told: &Told, profile: Profile) -> Result<Vec<Question>, TaskError> {
+    if profile == Profile::Strict {
+        return Ok(open(strict::questions(context, eval, told, &DIALECT)?, told));
+    }
     let mut questions = Vec::new();
     for kind in &eval.eval_types {
         match kind.as_str() {
@@ -58,9 +49,7 @@ pub fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskEr
             _ => {}
         }
     }
-    let mut seen = HashSet::new();
-    questions.retain(|question| seen.insert(question.clone()));
-    Ok(questions)
+    Ok(open(questions, told))
 }
 
 /// Judges a task: every evaluator of `eval_types` has to pass.
@@ -68,7 +57,10 @@ pub fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskEr
 /// # Errors
 ///
 /// When the benchmark's own code would fail on the task.
-pub fn evaluate(context: &Context, eval: &Eval, told: &Told) -> Result<Report, TaskError> {
+pub fn evaluate(context: &Context, eval: &Eval, told: &Told, profile: Profile) -> Result<Report, TaskError> {
+    if profile == Profile::Strict {
+        return strict::evaluate(context, eval, told, &DIALECT);
+    }
     let mut checks = Vec::new();
     for kind in &eval.eval_types {
         checks.extend(match kind.as_str() {
@@ -86,3 +78,10 @@ pub fn evaluate(context: &Context, eval: &Eval, told: &Told) -> Result<Report, T
     }
     Ok(Report::of(Profile::Compat, checks))
 }
+
+/// What the strict profile has to know of WebArena.
+const DIALECT: strict::Dialect = strict::Dialect {
+    eval_types: &["string_match", "url_match", "program_html"],
+    url_rule: "GOLD in PRED",
+    helpers: &HELPERS,
+};

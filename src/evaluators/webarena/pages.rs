@@ -4,13 +4,13 @@
 
 use serde_json::Value;
 
-use super::calls;
+use super::Context;
+use super::calls::{self, HELPERS, Helper, Returns};
 use super::strings::{clean_answer, exact_match};
-use super::task::{Eval, Target, TaskError, text_of};
-use super::{Context, Told};
-use crate::evaluators::question::{Answer, Call, Place, Question};
+use super::task::{Eval, OR, Target, TaskError, text_of, texts_of};
+use crate::evaluators::question::{Answer, Call, Place, Question, Told};
 use crate::evaluators::text::python;
-use crate::evaluators::verdict::{Check, Verdict};
+use crate::evaluators::verdict::{Check, excerpt, unseen};
 
 /// What has to be known of the pages.
 ///
@@ -32,77 +32,96 @@ pub(super) fn program_html(context: &Context, eval: &Eval, told: &Told) -> Resul
 }
 
 fn question(context: &Context, target: &Target) -> Result<Question, TaskError> {
-    let place = place(context, &target.url)?;
-    let locator = target.locator.trim();
-    if locator.is_empty() {
-        return Ok(Question::Content { place });
+    let place = place(context, &target.url, &HELPERS)?;
+    match locator(context, target, &HELPERS)? {
+        Locator::Page => Ok(Question::Content { place }),
+        Locator::Script(expression) => {
+            Ok(Question::Script { place, prepare: target.prep_actions.clone(), expression: expression.to_owned() })
+        }
+        Locator::Helper(call, _) => Ok(Question::Helper { place, call }),
+        Locator::Lambda(_) => Err(unknown(&target.locator)),
     }
-    if let Some(call) = locator.strip_prefix("func:") {
-        return Ok(Question::Helper { place, call: calls::parse(call, &context.url)? });
-    }
-    if locator.starts_with("document.") || locator.starts_with("[...document.") {
-        return Ok(Question::Script { place, prepare: target.prep_actions.clone(), expression: locator.to_owned() });
-    }
-    Err(TaskError::new("locator", "empty, an expression that begins with document., or func:", &locator.into()))
 }
 
-fn place(context: &Context, url: &str) -> Result<Place, TaskError> {
+/// Where on a page a target looks.
+pub(in crate::evaluators) enum Locator<'a> {
+    /// Everywhere.
+    Page,
+    /// At what an expression gives.
+    Script(&'a str),
+    /// At what an expression gives that need not begin with `document.`; VisualWebArena's alone.
+    Lambda(&'a str),
+    /// At what a helper finds.
+    Helper(Call, Helper),
+}
+
+/// Reads a target's locator.
+pub(in crate::evaluators) fn locator<'a>(
+    context: &Context,
+    target: &'a Target,
+    helpers: &[Helper],
+) -> Result<Locator<'a>, TaskError> {
+    let text = target.locator.trim();
+    if text.is_empty() {
+        Ok(Locator::Page)
+    } else if text.starts_with("document.") || text.starts_with("[...document.") {
+        Ok(Locator::Script(text))
+    } else if let Some(expression) = text.strip_prefix("lambda:") {
+        Ok(Locator::Lambda(expression))
+    } else if let Some(call) = text.strip_prefix("func:") {
+        let (call, helper) = calls::parse(call, &context.url, helpers)?;
+        if helper.returns == Returns::Url { Err(unknown(text)) } else { Ok(Locator::Helper(call, helper)) }
+    } else {
+        Err(unknown(text))
+    }
+}
+
+fn unknown(locator: &str) -> TaskError {
+    TaskError::new("locator", "empty, an expression that begins with document., or a helper's func:", &locator.into())
+}
+
+/// Reads a target's `url`.
+pub(in crate::evaluators) fn place(context: &Context, url: &str, helpers: &[Helper]) -> Result<Place, TaskError> {
     if url == "last" {
         return Ok(Place::Last);
     }
     let Some(call) = url.strip_prefix("func:") else {
         return Ok(Place::Url(url.to_owned()));
     };
-    let call = calls::parse(call, &context.url)?;
-    // This one needs no look at the site.
-    match &call {
-        Call { name, arguments } if name == "reddit_get_post_url" => {
-            let [url] = &arguments[..] else {
-                return Err(TaskError::new("url", "reddit_get_post_url with one URL", &url.into()));
-            };
-            Ok(Place::Url(calls::reddit_get_post_url(url)))
-        }
+    let (call, helper) = calls::parse(call, &context.url, helpers)?;
+    match &call.arguments[..] {
+        _ if helper.returns != Returns::Url => Err(TaskError::new("url", "a helper that finds a URL", &url.into())),
+        // This one needs no look at the site.
+        [post] if helper.name == "reddit_get_post_url" => Ok(Place::Url(calls::reddit_get_post_url(post))),
         _ => Ok(Place::Found(call)),
     }
 }
 
+/// Where a target looks, in words.
+pub(in crate::evaluators) fn whereabouts(target: &Target) -> String {
+    if target.locator.is_empty() { target.url.clone() } else { format!("{} {}", target.url, target.locator) }
+}
+
 fn judge(target: &Target, answer: &Answer) -> Result<Vec<Check>, TaskError> {
-    let found = match answer {
+    let text = match answer {
         // The text of what Python's str() makes of the value, with HTML's entities replaced.
-        Answer::Value(value) => Ok(htmlize::unescape(python::to_str(value)).into_owned()),
-        Answer::Threw(_) => Ok(String::new()),
-        Answer::Unavailable(reason) => Err((Verdict::Inconclusive, reason)),
-        Answer::Unsupported(reason) => Err((Verdict::Unsupported, reason)),
+        Answer::Value(value) => htmlize::unescape(python::to_str(value)).into_owned(),
+        _ => String::new(),
     };
-    let check = |rule: &str, expected: &Value, fits: &dyn Fn(&str) -> bool| {
-        let place =
-            if target.locator.is_empty() { target.url.clone() } else { format!("{} {}", target.url, target.locator) };
-        match &found {
-            Ok(text) => Check::of("program_html", rule, &place, expected.clone(), excerpt(text), fits(text)),
-            Err((verdict, reason)) => Check {
-                verdict: *verdict,
-                found: None,
-                reason: Some((*reason).clone()),
-                ..Check::of("program_html", rule, &place, expected.clone(), Value::Null, false)
-            },
-        }
+    let place = whereabouts(target);
+    let check = |rule: &str, expected: &Value, fits: bool| match unseen(answer) {
+        None => Check::of("program_html", rule, &place, expected.clone(), excerpt(&text), fits),
+        Some((verdict, reason)) => Check::open("program_html", rule, &place, expected.clone(), verdict, reason),
     };
     let wanted = &target.required_contents;
     if let Some(expected) = wanted.get("exact_match") {
         let reference = text_of("required_contents.exact_match", expected)?;
-        return Ok(vec![check("exact_match", expected, &|text| exact_match(reference, text))]);
+        return Ok(vec![check("exact_match", expected, exact_match(reference, &text))]);
     }
     if let Some(expected) = wanted.get("must_include") {
-        let wrong = || TaskError::new("required_contents.must_include", "a list of texts", expected);
-        return expected
-            .as_array()
-            .ok_or_else(wrong)?
-            .iter()
-            .map(|item| {
-                let alternatives = text_of("required_contents.must_include", item)?;
-                Ok(check("must_include", item, &|text| includes(text, alternatives)))
-            })
-            .collect();
+        let references = texts_of("required_contents.must_include", expected)?;
+        let fits = |reference: &&str| check("must_include", &Value::from(*reference), includes(&text, reference));
+        return Ok(references.iter().map(fits).collect());
     }
     Err(TaskError::new("required_contents", "exact_match or must_include", &Value::Object(wanted.clone())))
 }
@@ -110,15 +129,5 @@ fn judge(target: &Target, answer: &Answer) -> Result<Vec<Check>, TaskError> {
 /// Whether any of the alternatives is part of the text.
 fn includes(text: &str, alternatives: &str) -> bool {
     let text = clean_answer(text);
-    alternatives.split(" |OR| ").any(|alternative| text.contains(&clean_answer(alternative)))
-}
-
-/// How much of a page is kept as evidence, in characters.
-const EXCERPT: usize = 2000;
-
-fn excerpt(text: &str) -> Value {
-    match text.char_indices().nth(EXCERPT) {
-        Some((end, _)) => Value::from(format!("{}…", &text[..end])),
-        None => Value::from(text),
-    }
+    alternatives.split(OR).any(|alternative| text.contains(&clean_answer(alternative)))
 }

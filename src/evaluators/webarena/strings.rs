@@ -4,27 +4,16 @@
 
 use serde_json::Value;
 
+use super::Context;
 use super::task::{Eval, TaskError, text_of};
-use super::{Context, Told};
-use crate::evaluators::question::{Answer, Comparison, Question, Sameness};
+use crate::evaluators::question::{Answer, Comparison, Question, Sameness, Told, Wording};
 use crate::evaluators::text::{python, word_tokenize};
-use crate::evaluators::verdict::{Check, Verdict};
+use crate::evaluators::verdict::{Check, Verdict, unseen};
 
 /// Without white space around it and one pair of quotes, in lower case.
 #[must_use]
 pub fn clean_answer(answer: &str) -> String {
-    let answer = python::strip(answer);
-    let unquoted = |quote: char| answer.strip_prefix(quote).map(|rest| rest.strip_suffix(quote).unwrap_or_default());
-    // One quote alone is its own pair: Python's slice of it is empty.
-    let both = |quote: char| answer.starts_with(quote) && answer.ends_with(quote);
-    let inner = if both('\'') {
-        unquoted('\'')
-    } else if both('"') {
-        unquoted('"')
-    } else {
-        None
-    };
-    inner.unwrap_or(answer).to_lowercase()
+    python::unquote(python::strip(answer)).to_lowercase()
 }
 
 /// Whether answer and reference are the same when cleaned.
@@ -45,18 +34,22 @@ pub fn must_include(reference: &str, answer: &str, tokenize: bool) -> bool {
 
 /// What a judge has to be asked.
 pub(super) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
+    let asked = asked(eval, exact_match("N/A", &clean_answer(&context.answer)))?;
+    Ok(asked.into_iter().map(|(kind, reference)| Question::Judge(comparison(context, kind, reference))).collect())
+}
+
+/// What the references say that only a judge can compare. VisualWebArena's are the same.
+pub(in crate::evaluators) fn asked(eval: &Eval, gave_up: bool) -> Result<Vec<(Sameness, &str)>, TaskError> {
     match eval.reference_answers.get("fuzzy_match") {
         Some(Value::String(reference)) if reference == "N/A" => {
-            let is_settled = exact_match("N/A", &context.answer);
-            let question = Question::Judge(comparison(context, Sameness::Reason, &eval.string_note));
-            Ok(if is_settled { Vec::new() } else { vec![question] })
+            let before = eval.reference_answers.keys().next().is_some_and(|first| first != "fuzzy_match");
+            // Whatever came before may have failed, and then the judge is asked even so.
+            let is_settled = !before && gave_up;
+            Ok(if is_settled { Vec::new() } else { vec![(Sameness::Reason, eval.string_note.as_str())] })
         }
         Some(Value::Array(references)) => references
             .iter()
-            .map(|reference| {
-                let text = text_of("reference_answers.fuzzy_match", reference)?;
-                Ok(Question::Judge(comparison(context, Sameness::Answer, text)))
-            })
+            .map(|reference| Ok((Sameness::Answer, text_of("reference_answers.fuzzy_match", reference)?)))
             .collect(),
         _ => Ok(Vec::new()),
     }
@@ -69,21 +62,23 @@ pub(super) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>,
 /// When an entry has a shape on which the benchmark's own code fails.
 pub fn string_match(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, TaskError> {
     let mut checks = Vec::new();
+    // The rules clean it once more, and so take off a second pair of quotes.
+    let answer = &clean_answer(&context.answer);
     for (rule, expected) in &eval.reference_answers {
         match (rule.as_str(), expected) {
             ("exact_match", Value::String(reference)) => {
-                checks.push(check(context, rule, expected, exact_match(reference, &context.answer)));
+                checks.push(check(context, rule, expected, exact_match(reference, answer)));
             }
             ("must_include", Value::Array(references)) => {
                 // One reference alone is looked for as a word.
                 let tokenize = references.len() == 1;
                 for reference in references {
                     let text = text_of("reference_answers.must_include", reference)?;
-                    checks.push(check(context, rule, reference, must_include(text, &context.answer, tokenize)));
+                    checks.push(check(context, rule, reference, must_include(text, answer, tokenize)));
                 }
             }
             ("fuzzy_match", Value::String(reference)) if reference == "N/A" => {
-                checks.push(not_achievable(context, eval, told));
+                not_achievable(context, eval, told, &mut checks);
             }
             ("fuzzy_match", Value::Array(references)) => {
                 for reference in references {
@@ -101,19 +96,24 @@ pub fn string_match(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<C
     Ok(checks)
 }
 
-/// The answer "N/A" does; otherwise the reason given must be the actual one.
-fn not_achievable(context: &Context, eval: &Eval, told: &Told) -> Check {
+/// The answer "N/A" does; otherwise the reason given must be the actual one, and then nothing else counts: the benchmark's
+/// code puts the judge's verdict in the place of the score so far.
+fn not_achievable(context: &Context, eval: &Eval, told: &Told, checks: &mut Vec<Check>) {
     let expected = Value::from("N/A");
-    if exact_match("N/A", &context.answer) {
-        return check(context, "fuzzy_match", &expected, true);
+    let gave_up = exact_match("N/A", &clean_answer(&context.answer));
+    if gave_up && checks.iter().all(|check| check.verdict == Verdict::Passed) {
+        checks.push(check(context, "fuzzy_match", &expected, true));
+        return;
     }
     let comparison = comparison(context, Sameness::Reason, &eval.string_note);
-    judged(context, "fuzzy_match", &expected, &told.ask(&Question::Judge(comparison)))
+    checks.clear();
+    checks.push(judged(context, "fuzzy_match", &expected, &told.ask(&Question::Judge(comparison))));
 }
 
 fn comparison(context: &Context, kind: Sameness, reference: &str) -> Comparison {
     Comparison {
         kind,
+        wording: Wording::WebArena,
         intent: context.intent.clone(),
         reference: reference.to_owned(),
         answer: clean_answer(&context.answer),
@@ -124,17 +124,15 @@ fn check(context: &Context, rule: &str, expected: &Value, fits: bool) -> Check {
     Check::of("string_match", rule, "answer", expected.clone(), Value::from(context.answer.as_str()), fits)
 }
 
-fn judged(context: &Context, rule: &str, expected: &Value, answer: &Answer) -> Check {
-    let open = |verdict, reason: &str| Check {
-        verdict,
-        reason: Some(reason.to_owned()),
-        ..check(context, rule, expected, false)
-    };
-    match answer {
-        Answer::Value(Value::Bool(same)) => check(context, rule, expected, *same),
-        Answer::Value(other) => open(Verdict::Inconclusive, &format!("the judge said {other}")),
-        Answer::Unavailable(reason) => open(Verdict::NeedsJudge, reason),
-        Answer::Threw(reason) => open(Verdict::Inconclusive, reason),
-        Answer::Unsupported(reason) => open(Verdict::Unsupported, reason),
+/// What a judge's answer makes of a check.
+pub(in crate::evaluators) fn judged(context: &Context, rule: &str, expected: &Value, answer: &Answer) -> Check {
+    if let Answer::Value(Value::Bool(same)) = answer {
+        return check(context, rule, expected, *same);
     }
+    let (verdict, reason) = match (unseen(answer), answer) {
+        (Some((verdict, reason)), _) => (verdict, reason.to_owned()),
+        (None, Answer::Threw(reason)) => (Verdict::Inconclusive, reason.clone()),
+        (None, other) => (Verdict::Inconclusive, format!("the judge said {other:?}")),
+    };
+    Check { verdict, reason: Some(reason), ..check(context, rule, expected, false) }
 }

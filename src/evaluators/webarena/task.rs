@@ -1,4 +1,4 @@
-//! The part of a task file that evaluators read.
+//! The part of a task file that evaluators read. WebArena's and VisualWebArena's have the same form.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// A task's `eval`.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Eval {
-    /// The evaluators, in order: `string_match`, `url_match`, `program_html`.
+    /// The evaluators, in order: `string_match`, `url_match`, `program_html`, and VisualWebArena's `page_image_query`.
     #[serde(default)]
     pub eval_types: Vec<String>,
     /// What the answer has to be, by rule.
@@ -24,6 +24,9 @@ pub struct Eval {
     /// What pages have to show.
     #[serde(default, deserialize_with = "or_default")]
     pub program_html: Vec<Target>,
+    /// What pictures have to show; VisualWebArena's alone.
+    #[serde(default, deserialize_with = "or_default")]
+    pub page_image_query: Vec<PictureQuery>,
 }
 
 /// A page, a place on it, and what has to be there.
@@ -41,6 +44,33 @@ pub struct Target {
     pub required_contents: Map<String, Value>,
 }
 
+/// Pictures of a page, and what they have to show.
+#[derive(Debug, Clone, Deserialize)]
+pub struct PictureQuery {
+    /// `last`, a URL, or `func:` and a helper that finds one.
+    pub eval_image_url: String,
+    /// Nothing for every picture of the page, or a CSS selector that begins with a dot.
+    pub eval_image_class: String,
+    /// Questions, each of which one of the pictures has to answer so.
+    #[serde(default)]
+    pub eval_vqa: Vec<VisualQuestion>,
+    /// Pictures, to one of which one of the page's has to be similar; separated by ` |OR| `.
+    #[serde(default)]
+    pub eval_fuzzy_image_match: Option<String>,
+    /// How similar; the benchmark's 0.8 if nothing is said.
+    #[serde(default)]
+    pub ssim_threshold: Option<f64>,
+}
+
+/// A question about a picture.
+#[derive(Debug, Clone, Deserialize)]
+pub struct VisualQuestion {
+    /// The question.
+    pub question: String,
+    /// What the reply has to contain.
+    pub answer: String,
+}
+
 fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(input: D) -> Result<T, D::Error> {
     Option::deserialize(input).map(Option::unwrap_or_default)
 }
@@ -55,12 +85,21 @@ pub struct TaskError {
 }
 
 impl TaskError {
-    pub(super) fn new(place: impl Into<String>, expected: &'static str, found: &Value) -> Self {
+    pub(in crate::evaluators) fn new(place: impl Into<String>, expected: &'static str, found: &Value) -> Self {
         Self { place: place.into(), expected, found: found.to_string() }
     }
 }
 
 /// A text, or the error that it is none.
-pub(super) fn text_of<'a>(place: &str, value: &'a Value) -> Result<&'a str, TaskError> {
+pub(in crate::evaluators) fn text_of<'a>(place: &str, value: &'a Value) -> Result<&'a str, TaskError> {
     value.as_str().ok_or_else(|| TaskError::new(place, "a text", value))
 }
+
+/// A list of texts, or the error that it is none.
+pub(in crate::evaluators) fn texts_of<'a>(place: &str, value: &'a Value) -> Result<Vec<&'a str>, TaskError> {
+    let list = value.as_array().ok_or_else(|| TaskError::new(place, "a list of texts", value))?;
+    list.iter().map(|item| text_of(place, item)).collect()
+}
+
+/// What separates alternatives.
+pub(in crate::evaluators) const OR: &str = " |OR| ";

@@ -7,11 +7,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Context;
-use super::task::{Eval, TaskError};
+use super::task::{Eval, OR, TaskError};
 use crate::evaluators::verdict::Check;
-
-/// What separates alternatives.
-const OR: &str = " |OR| ";
 
 /// Judges where the agent ended.
 ///

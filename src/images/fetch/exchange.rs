@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use url::Url;
 
 use super::FetchError;
-use super::connect::Connector;
+use crate::outbound::Connector;
 
 /// How many redirects are followed; archive.org needs two.
 const REDIRECTS_MAX: usize = 10;

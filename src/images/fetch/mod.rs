@@ -10,7 +10,6 @@
 //! ```
 
 mod attempt;
-mod connect;
 mod download;
 mod exchange;
 mod part;
@@ -21,7 +20,6 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use self::connect::Connector;
 use self::download::{Download, Order};
 use self::part::Part;
 use super::load::{Wanted, proven};
@@ -29,6 +27,7 @@ use super::shelf::{Place, Record};
 use super::watch::Watch;
 use super::{ImagesError, file};
 use crate::domain::archive::Archive;
+use crate::outbound::Connector;
 use crate::probes::describe;
 
 /// How patient fetching is.

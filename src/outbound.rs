@@ -1,4 +1,5 @@
-//! Connections to mirrors: direct or through the proxy that the environment names, in the clear or by TLS.
+//! Connections to the outside world, to mirrors and to a judge: direct or through the proxy that the environment names, in the
+//! clear or by TLS.
 //!
 //! Certificates are those that the system trusts (or `SSL_CERT_FILE`), because institutions have authorities of their
 //! own. There is one provider of cryptography in the whole program: ring.

@@ -1,0 +1,43 @@
+//! What a case describes, in place of a browser, of sites and of a judge.
+
+use arenad::evaluators::question::{Answer as Seen, Picture, Place, Question};
+use serde_json::Value;
+
+/// What the pages, pictures, helpers and judge of a case would answer.
+pub fn look(question: &Question, input: &Value) -> Seen {
+    match question {
+        Question::Content { place: Place::Last } => Seen::Value(input["content"].clone()),
+        Question::Content { place: Place::Url(url) } => Seen::Value(input["pages"][url].clone()),
+        Question::Script { expression, .. } => match input["evaluate"].get(expression) {
+            Some(value) => Seen::Value(value.clone()),
+            None => Seen::Threw("not listed".to_owned()),
+        },
+        Question::Helper { call, .. } => match input["helpers"].get(&call.name) {
+            Some(value) => Seen::Value(value.clone()),
+            None => Seen::Threw("not listed".to_owned()),
+        },
+        Question::Judge(comparison) => {
+            let said = input["judge"].get(&comparison.reference).and_then(Value::as_bool);
+            said.map_or_else(|| panic!("nobody asks {comparison:?}"), |said| Seen::Value(said.into()))
+        }
+        Question::Pictures { selector, .. } => {
+            let found = input["pictures"][selector].as_array().cloned().unwrap_or_default();
+            Seen::Pictures(found.iter().map(|hex| picture(&bytes(hex))).collect())
+        }
+        Question::Reference { source } => Seen::Pictures(vec![picture(&bytes(&input["references"][source]))]),
+        Question::Look { question, .. } => Seen::Value(input["replies"][question].clone()),
+        other => panic!("nobody asks {other:?}"),
+    }
+}
+
+/// A picture file.
+pub fn picture(bytes: &[u8]) -> Picture {
+    Picture { url: "http://shopping.test/a.png".to_owned(), bytes: bytes.into() }
+}
+
+/// Bytes that a case gives as hexadecimal digits.
+pub fn bytes(hex: &Value) -> Vec<u8> {
+    let digits = hex.as_str().unwrap_or_default().as_bytes();
+    let byte = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
+    digits.chunks(2).map(|pair| byte(pair).expect("two hexadecimal digits")).collect()
+}
