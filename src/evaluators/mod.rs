@@ -4,3 +4,4 @@ pub mod question;
 pub mod text;
 pub mod verdict;
 pub mod webarena;
+pub mod webarena_verified;

@@ -2,4 +2,5 @@
 
 mod benchmark;
 mod vectors;
+mod verified;
 mod webarena;
