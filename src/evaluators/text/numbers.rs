@@ -55,7 +55,7 @@ impl Decimal {
         }
         let text = python::float_repr(float);
         let value = BigDecimal::from_str(&text).ok();
-        Some(Self { text: text.replace('e', "E"), value })
+        Some(Self { text: written(text), value })
     }
 
     /// Of an integer.
@@ -78,6 +78,18 @@ impl Decimal {
     }
 }
 
+/// `str(Decimal(text))` of a float's text: an exponent only below 1e-6, or where zeros would have to be made up.
+fn written(text: String) -> String {
+    let Some((mantissa, exponent)) = text.split_once('e') else { return text };
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |mantissa| ("-", mantissa));
+    let exponent: i32 = exponent.parse().unwrap_or_default();
+    if (-6..0).contains(&exponent) {
+        let zeros = "0".repeat(usize::try_from(-exponent - 1).unwrap_or_default());
+        return format!("{sign}0.{zeros}{}", mantissa.replace('.', ""));
+    }
+    format!("{sign}{mantissa}E{exponent:+}")
+}
+
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -98,6 +110,8 @@ mod tests {
         }
         assert_eq!(float("-Infinity"), Some(f64::NEG_INFINITY));
         assert_eq!((int(" -01_2 "), int("1.0")), (Some(-12), None));
-        assert_eq!(Decimal::of_float(1e22).map(|decimal| decimal.to_string()), Some("1E+22".to_owned()));
+        for (float, text) in [(1e22, "1E+22"), (8e-5, "0.00008"), (-1.5e-7, "-1.5E-7"), (5.0, "5.0")] {
+            assert_eq!(Decimal::of_float(float).map(|decimal| decimal.to_string()).as_deref(), Some(text));
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! `urllib.parse` of Python 3.11: URLs taken apart and put together, texts quoted and unquoted.
 
-use std::net::Ipv6Addr;
+use core::net::Ipv6Addr;
 
 /// Why a URL cannot be taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -36,7 +36,7 @@ fn amount(text: &str, is_point_decimal: bool) -> Option<f64> {
         LazyLock::new(|| Regex::new(r"([.]?\d[\d\s.,']*)\s*?(?:[^%\d]|$)").expect("a pattern of ours"));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let Some(found) = NUMBER.captures(&text).ok()? else {
-        return text.contains("free").then_some(0.0);
+        return text.to_lowercase().contains("free").then_some(0.0);
     };
     let number = found.get(1)?.as_str().trim_end_matches([',', '.']).replace('\'', "");
     let number = if number.matches('.').count() == 1 { &number } else { number.trim_start_matches([',', '.']) };

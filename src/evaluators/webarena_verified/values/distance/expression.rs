@@ -59,7 +59,7 @@ pub(super) fn metres(text: &str) -> Result<Option<Quantity>, Trouble> {
     let tokens = tokens(&prepared(text));
     let mut reader = Reader { tokens, at: 0, has_pure: false };
     let length = reader.tree("", 0).filter(|length| length.power == 1 && reader.at >= reader.tokens.len());
-    if reader.has_pure {
+    if reader.has_pure && length.is_some() {
         return Err(Trouble::unsupported(format!("{text:?} has a unit in it that is no length")));
     }
     Ok(length.map(|length| length.size.times(length.unit)))
@@ -215,6 +215,7 @@ impl Reader {
             Token::Number(size) => Some(number(size)),
             Token::Name(name) if name == "inf" || name == "infinity" => Some(number(Quantity::Float(f64::INFINITY))),
             Token::Name(name) => match look_up(&name) {
+                Name::Percent => Some(number(Quantity::Float(0.01))),
                 Name::Length(unit) => Some(Length { size: Quantity::Whole(1), unit, power: 1 }),
                 Name::Pure => {
                     self.has_pure = true;

@@ -60,7 +60,7 @@ const PREFIXES: &[(&[&str], f64)] = &[
 /// Units without a dimension, by which a length may be multiplied.
 const PURE: &[&str] = &[
     "arcmin", "arcminute", "arcsec", "arcsecond", "bit", "byte", "circle", "count", "cycle", "deg", "degree", "grad",
-    "grade", "mas", "mil", "oct", "octet", "percent", "permille", "pi", "ppm", "rad", "radian", "revolution", "sr",
+    "grade", "mas", "mil", "oct", "octet", "permille", "pi", "ppm", "rad", "radian", "revolution", "sr",
     "turn",
 ];
 
@@ -71,6 +71,8 @@ const OTHERS: [&str; 2] = ["min", "mins"];
 pub(super) enum Name {
     /// A length, in metres.
     Length(Quantity),
+    /// A hundredth.
+    Percent,
     /// A number by itself; which one is not known here.
     Pure,
     /// No length.
@@ -81,6 +83,9 @@ pub(super) enum Name {
 pub(super) fn look_up(name: &str) -> Name {
     if OTHERS.contains(&name) || name.ends_with("bps") {
         return Name::Other;
+    }
+    if name == "percent" {
+        return Name::Percent;
     }
     if let Some(metres) = singular(name).or_else(|| plural(name)) {
         return Name::Length(metres);
