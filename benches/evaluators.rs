@@ -105,7 +105,11 @@ fn measure(
             let seconds = theirs["seconds"].as_f64().expect("seconds");
             let same = scores.iter().filter(|(id, score)| theirs["scores"][id.to_string()].as_f64() == **score).count();
             let right = scores.values().filter(|score| **score == Some(1.0)).count();
-            (format!("{seconds:.3} s"), format!("{:.1}x", seconds / ours), format!("{same} of {} ({right} pass)", scores.len()))
+            (
+                format!("{seconds:.3} s"),
+                format!("{:.1}x", seconds / ours),
+                format!("{same} of {} ({right} pass)", scores.len()),
+            )
         }
         None => ("-".to_owned(), "-".to_owned(), "-".to_owned()),
     };
@@ -205,7 +209,8 @@ fn event_of(expected: &Value, is_wrong: bool) -> Value {
     let method = expected["http_method"].as_str().unwrap_or("GET");
     let mut request = json!({ "method": method, "url": url, "headers": headers });
     if let Some(fields) = expected["post_data"].as_object() {
-        let fields: serde_json::Map<String, Value> = fields.iter().map(|(name, value)| (name.clone(), plain(value))).collect();
+        let fields: serde_json::Map<String, Value> =
+            fields.iter().map(|(name, value)| (name.clone(), plain(value))).collect();
         request["postData"] = json!({ "mimeType": "application/json", "text": Value::Object(fields).to_string() });
     }
     let status = expected["response_status"].as_i64().unwrap_or(200) + i64::from(is_wrong);

@@ -60,7 +60,8 @@ fn ours(function: &str, input: &Value) -> Answer {
                 .map(|difference| difference.name)
                 .collect();
             // Whether there is data at all is asked before the comparison whose assertions the cases have.
-            let is_presence = |name: &String| name == "retrieved_data_missing_or_null" || name == "retrieved_data_unexpected";
+            let is_presence =
+                |name: &String| name == "retrieved_data_missing_or_null" || name == "retrieved_data_unexpected";
             let pass = names.is_empty();
             let names: Vec<String> = names.into_iter().filter(|name| !is_presence(name)).collect();
             Ok(json!({ "pass": pass, "assertions": names }))
@@ -92,40 +93,31 @@ fn all_verified_tasks_are_understood() {
 #[test]
 #[ignore = "reads the benchmark's task file: set ARENAD_BENCHMARK_DATA"]
 fn expected_answers_pass() {
-    let raw: Vec<Value> = serde_json::from_str(&benchmark::file("webarena-verified/webarena-verified.json"))
-        .expect("a list of tasks");
+    let raw: Vec<Value> =
+        serde_json::from_str(&benchmark::file("webarena-verified/webarena-verified.json")).expect("a list of tasks");
     let mut passed = 0;
     for (task, raw) in tasks().iter().zip(&raw).filter(|(task, _)| task.eval.len() == 1) {
         let mut answer = raw["eval"][0]["expected"].clone();
-        if let Some(items) = answer["retrieved_data"].as_array_mut() {
-            items.iter_mut().for_each(first_alternatives);
+        for item in answer["retrieved_data"].as_array_mut().into_iter().flatten() {
+            // A list is one of alternatives.
+            if let Some(first) = item.as_array().and_then(|items| items.first()) {
+                *item = first.clone();
+            }
         }
         let submission = Submission::read(&answer.to_string(), HAR.as_bytes());
         for profile in [Profile::Compat, Profile::Strict] {
             let report = evaluate(task, &submission, profile);
-            // Where a pattern is expected, the pattern itself is no answer.
-            let is_pattern = answer.to_string().contains("\"^");
-            let is_right = report.verdict == Verdict::Passed || is_pattern;
-            assert!(is_right, "task {}: {report:?}", task.task_id);
+            // Strictly, neither a pattern nor the alternatives of an object's field are an answer. The benchmark's own
+            // code lets no answer pass where the task does not speak of data.
+            let data = answer["retrieved_data"].to_string();
+            let is_given = raw["eval"][0]["expected"].get("retrieved_data").is_some();
+            let is_answer =
+                if profile == Profile::Compat { is_given } else { !data.trim_start_matches('[').contains(['^', '[']) };
+            assert!(!is_answer || report.verdict == Verdict::Passed, "task {}: {report:?}", task.task_id);
             passed += usize::from(report.verdict == Verdict::Passed);
         }
     }
     assert!(passed > 600, "{passed} passed");
-}
-
-/// Takes the first of each list of alternatives.
-fn first_alternatives(value: &mut Value) {
-    match value {
-        Value::Array(items) if items.len() > 1 && items.iter().all(|item| !item.is_object()) => *value = items[0].clone(),
-        Value::Object(entries) => {
-            for (_, value) in entries.iter_mut().filter(|(_, value)| value.as_array().is_some_and(|items| items.len() > 1)) {
-                if let Some(first) = value.as_array().and_then(|items| items.first()).filter(|first| first.is_string()) {
-                    *value = first.clone();
-                }
-            }
-        }
-        _ => {}
-    }
 }
 
 /// The runs that come with the benchmark have the verdicts that come with them.
@@ -144,9 +136,12 @@ fn recorded_runs_have_their_verdicts() {
             for evaluator in expected["evaluators_results"].as_array().into_iter().flatten() {
                 for assertion in evaluator["assertions"].as_array().into_iter().flatten() {
                     let name = assertion["assertion_name"].as_str().unwrap_or_default();
-                    let says = |report: &Report| report.checks.iter().any(|check| {
-                        check.reason.as_deref().is_some_and(|reason| reason.contains(name))
-                    });
+                    let says = |report: &Report| {
+                        report
+                            .checks
+                            .iter()
+                            .any(|check| check.reason.as_deref().is_some_and(|reason| reason.contains(name)))
+                    };
                     assert!(says(&report), "task {id}: {name} is not in {report:?}");
                 }
             }

@@ -309,10 +309,7 @@ impl Reader {
     }
 
     fn could_be_zone(&self, token: &str) -> bool {
-        self.hour.is_some()
-            && self.zone.is_none()
-            && self.offset.is_none()
-            && is_zone_name(token)
+        self.hour.is_some() && self.zone.is_none() && self.offset.is_none() && is_zone_name(token)
     }
 
     /// A zone's name, such as `GMT`, and `GMT+3` behind it.

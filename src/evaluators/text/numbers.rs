@@ -102,7 +102,9 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_python_reads_them() {
-        for (text, expected) in [(" 1_000.5 ", Some(1000.5)), ("1e3", Some(1000.0)), ("+.5", Some(0.5)), ("5.", Some(5.0))] {
+        for (text, expected) in
+            [(" 1_000.5 ", Some(1000.5)), ("1e3", Some(1000.0)), ("+.5", Some(0.5)), ("5.", Some(5.0))]
+        {
             assert_eq!(float(text), expected, "{text}");
         }
         for wrong in ["", "1__0", "_1", "1_", "0x1", "1,000", "e5", "."] {

@@ -46,8 +46,7 @@ impl Patterns {
     /// When the pattern is none to Python, or takes too many steps.
     pub fn is_match(&self, pattern: &str, mode: Mode, text: &str) -> Result<bool, PatternError> {
         let key = (pattern.to_owned(), mode);
-        let regex =
-            self.0.borrow_mut().entry(key).or_insert_with(|| compile(pattern, mode).map(Rc::new)).clone();
+        let regex = self.0.borrow_mut().entry(key).or_insert_with(|| compile(pattern, mode).map(Rc::new)).clone();
         let regex = regex.ok_or_else(|| PatternError::Invalid(pattern.to_owned()))?;
         regex.is_match(text).map_err(|_| PatternError::TooLong(pattern.to_owned()))
     }

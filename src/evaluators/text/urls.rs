@@ -34,8 +34,8 @@ const WITH_PARAMETERS: [&str; 16] = [
     "sftp", "tel",
 ];
 const WITH_HOST: [&str; 26] = [
-    "", "ftp", "http", "gopher", "nntp", "telnet", "imap", "wais", "file", "mms", "https", "shttp", "snews", "prospero",
-    "rtsp", "rtsps", "rtspu", "rsync", "svn", "svn+ssh", "sftp", "nfs", "git", "git+ssh", "ws", "wss",
+    "", "ftp", "http", "gopher", "nntp", "telnet", "imap", "wais", "file", "mms", "https", "shttp", "snews",
+    "prospero", "rtsp", "rtsps", "rtspu", "rsync", "svn", "svn+ssh", "sftp", "nfs", "git", "git+ssh", "ws", "wss",
 ];
 
 /// `urlsplit(url)`.
@@ -207,6 +207,9 @@ mod tests {
     fn texts_are_quoted_as_python_does() {
         assert_eq!(quote("a b/ü~'", "/"), "a%20b/%C3%BC~%27");
         assert_eq!(unquote("%C3%A9%zz%ff"), "é%zz\u{fffd}");
-        assert_eq!(parse_qsl("a=&b&&c=1+2=3"), [("a", ""), ("b", ""), ("c", "1 2=3")].map(|(a, b)| (a.into(), b.into())));
+        assert_eq!(
+            parse_qsl("a=&b&&c=1+2=3"),
+            [("a", ""), ("b", ""), ("c", "1 2=3")].map(|(a, b)| (a.into(), b.into()))
+        );
     }
 }

@@ -125,8 +125,9 @@ impl Comparison<'_> {
             }
         }
         let mut owner = vec![None; actual.len()];
-        let pairs =
-            (0..expected.len()).filter(|index| assign(*index, &fits, &mut owner, &mut vec![false; actual.len()])).count();
+        let pairs = (0..expected.len())
+            .filter(|index| assign(*index, &fits, &mut owner, &mut vec![false; actual.len()]))
+            .count();
         Ok(mismatch(path, expected.len(), expected.len() - pairs, actual.len() - pairs))
     }
 

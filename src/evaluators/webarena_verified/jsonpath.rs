@@ -65,7 +65,9 @@ fn by_pattern(data: &Map<String, Value>, pattern: &str, reading: &Reading<'_>) -
     }
     match (found.len(), found.pop()) {
         (1, Some(single)) => Ok(single),
-        _ if reading.is_strict() => Err(Trouble::raised(format!("the pattern {pattern:?} does not fit one name alone"))),
+        _ if reading.is_strict() => {
+            Err(Trouble::raised(format!("the pattern {pattern:?} does not fit one name alone")))
+        }
         (_, None) => Ok(Value::Null),
         (_, Some(last)) => {
             found.push(last);

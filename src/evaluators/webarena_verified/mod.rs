@@ -49,9 +49,7 @@ pub use compare::Difference;
 pub use reading::{Reading, Side, UrlOptions};
 pub use sites::{Environment, Environments, placeholder};
 pub use submission::{Answer, Submission};
-pub use task::{
-    AgentResponse, Evaluator, ExpectedEvent, ExpectedResponse, NetworkEvent, Task, TaskFileError, read,
-};
+pub use task::{AgentResponse, Evaluator, ExpectedEvent, ExpectedResponse, NetworkEvent, Task, TaskFileError, read};
 pub use trace::{Trace, TraceError};
 pub use trouble::Trouble;
 pub use values::{Kind, Typed};
@@ -104,7 +102,9 @@ pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Repor
             (Evaluator::NetworkEvent(_), Err(error)) => {
                 Err(Trouble::Unseen(format!("the traffic cannot be read: {error}")))
             }
-            (Evaluator::NetworkEvent(config), Ok(_)) => event_check(task, config, trace, &reading).map(|check| vec![check]),
+            (Evaluator::NetworkEvent(config), Ok(_)) => {
+                event_check(task, config, trace, &reading).map(|check| vec![check])
+            }
         };
         match judged {
             Ok(judged) => checks.extend(judged),
@@ -166,12 +166,7 @@ fn reason(differences: &[Difference]) -> Option<String> {
     (!differences.is_empty()).then(|| differences.iter().map(says).collect::<Vec<_>>().join("; "))
 }
 
-fn event_check(
-    task: &Task,
-    config: &NetworkEvent,
-    trace: &Trace,
-    reading: &Reading<'_>,
-) -> Result<Check, Trouble> {
+fn event_check(task: &Task, config: &NetworkEvent, trace: &Trace, reading: &Reading<'_>) -> Result<Check, Trouble> {
     let outcome = network_event::judge(config, trace, task.is_navigation(), reading)?;
     let check = Check::of(
         EVENT,

@@ -154,7 +154,8 @@ impl Judge<'_> {
         let given = |names: &Map<String, Value>, find: &dyn Fn(&str) -> Option<String>| -> Map<String, Value> {
             names.keys().filter_map(|name| Some((name.clone(), Value::from(find(name)?)))).collect()
         };
-        let headers = expected.headers.as_ref().map(|names| given(names, &|name| event.header(name).map(str::to_owned)));
+        let headers =
+            expected.headers.as_ref().map(|names| given(names, &|name| event.header(name).map(str::to_owned)));
         let headers = headers.filter(|headers| !headers.is_empty());
         let headers = headers.map(|headers| self.headers(&headers, reading)).transpose()?;
         let post_data = match expected.post_data.as_ref().filter(|data| !data.is_empty()) {
@@ -196,8 +197,7 @@ impl Judge<'_> {
 
     fn cookies(&self, cookies: &Map<String, Value>, reading: &Reading<'_>) -> Result<Node, Trouble> {
         let bare = Reading { sites: None, ..*reading };
-        let read =
-            |(name, value): (&String, &Value)| Ok((name.clone(), schema::single(value, "string", &bare)?));
+        let read = |(name, value): (&String, &Value)| Ok((name.clone(), schema::single(value, "string", &bare)?));
         cookies.iter().map(read).collect::<Result<_, _>>().map(Node::Object)
     }
 

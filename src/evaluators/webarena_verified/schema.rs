@@ -146,7 +146,8 @@ fn property(name: &str, value: &Value, schema: &Value, reading: &Reading<'_>) ->
     if value.is_null() {
         return Ok(Node::None);
     }
-    let schema = schema.get("properties").and_then(|properties| properties.get(name)).filter(|schema| !schema.is_null());
+    let schema =
+        schema.get("properties").and_then(|properties| properties.get(name)).filter(|schema| !schema.is_null());
     let text = || Typed::read(Kind::Text, value, reading).map(Node::Typed);
     let read = match schema.map(wanted).transpose()? {
         None => text(),

@@ -212,8 +212,7 @@ fn task_of(index: usize, raw: Value, urls: &BTreeMap<String, Vec<String>>) -> Re
     let mut task: Task = serde_json::from_value(raw).map_err(|cause| TaskFileError::Task { number, cause })?;
     let number = task.task_id;
     let environment = |site: &String| {
-        let placeholder = sites::placeholder(site)
-            .ok_or_else(|| TaskFileError::Site { number, site: site.clone() })?;
+        let placeholder = sites::placeholder(site).ok_or_else(|| TaskFileError::Site { number, site: site.clone() })?;
         let urls = urls.get(&placeholder).cloned().unwrap_or_default();
         Ok(Environment::new(&placeholder, urls))
     };

@@ -35,7 +35,8 @@ fn parts_may_be_open() {
 
 #[test]
 fn what_dateutil_refuses_is_refused() {
-    for text in ["", "hello", "2024-13-45", "feb 30, 2024", "2024-01-15 25:00", "nan", "1 2 3 4", "1/15/24 12:00 gmt+3"] {
+    for text in ["", "hello", "2024-13-45", "feb 30, 2024", "2024-01-15 25:00", "nan", "1 2 3 4", "1/15/24 12:00 gmt+3"]
+    {
         assert_eq!(date(text), None, "{text}");
     }
 }

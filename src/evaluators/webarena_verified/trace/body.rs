@@ -50,7 +50,8 @@ pub(super) fn fields(body: &Body) -> Result<Option<Map<String, Value>>, Trouble>
 
 fn multipart(text: &str, boundary: &str) -> Map<String, Value> {
     let mut fields = Map::new();
-    for part in text.split(&format!("--{boundary}")).map(python::strip).filter(|part| !part.is_empty() && *part != "--") {
+    for part in text.split(&format!("--{boundary}")).map(python::strip).filter(|part| !part.is_empty() && *part != "--")
+    {
         let Some((headers, body)) = part.split_once("\r\n\r\n").or_else(|| part.split_once("\n\n")) else {
             continue;
         };

@@ -81,7 +81,9 @@ impl Event {
         let Some(content) = &self.response.content else { return Ok(None) };
         match serde_json::from_str(content.get()) {
             Ok(content) => body::fields(&content),
-            Err(error) => Err(Trouble::raised(format!("the answer of {} has a malformed content: {error}", self.url()))),
+            Err(error) => {
+                Err(Trouble::raised(format!("the answer of {} has a malformed content: {error}", self.url())))
+            }
         }
     }
 

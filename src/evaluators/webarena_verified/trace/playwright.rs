@@ -30,8 +30,7 @@ pub(super) fn events(bytes: &[u8]) -> Result<Vec<Event>, TraceError> {
     }
     let mut events = Vec::new();
     for (index, line) in text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
-        let line: Line =
-            serde_json::from_slice(line).map_err(|cause| TraceError::Line { line: index + 1, cause })?;
+        let line: Line = serde_json::from_slice(line).map_err(|cause| TraceError::Line { line: index + 1, cause })?;
         if line.kind == "resource-snapshot" {
             events.extend(line.snapshot);
         }

@@ -55,12 +55,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Equal, or matched by a pattern.
-pub(super) fn equal(
-    expected: &Typed,
-    actual: &Typed,
-    profile: Profile,
-    patterns: &Patterns,
-) -> Result<bool, Trouble> {
+pub(super) fn equal(expected: &Typed, actual: &Typed, profile: Profile, patterns: &Patterns) -> Result<bool, Trouble> {
     Ok(expected.is_matched(actual, Mode::WholeWithLines, profile, patterns)?
         || expected.texts().any(|expected| actual.texts().any(|actual| expected == actual)))
 }

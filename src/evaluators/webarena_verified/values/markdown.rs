@@ -23,8 +23,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
         .into()
     });
     static LINK_TEXT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\[([^\]]+)\]").expect("a pattern of ours"));
-    static LINK_URL: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"\(\s*([^)]+?)\s*\)").expect("a pattern of ours"));
+    static LINK_URL: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\(\s*([^)]+?)\s*\)").expect("a pattern of ours"));
     let text = value.as_str().map(python::strip).filter(|text| !text.is_empty());
     let text = text.ok_or_else(|| Trouble::raised(format!("{value} is no Markdown")))?;
     let text = text.replace("\r\n", "\n").replace('\r', "\n");

@@ -2,6 +2,7 @@
 //!
 //! Source: `webarena_verified/core/evaluation/data_types`.
 
+mod address;
 mod boolean;
 mod coordinates;
 mod currency;
@@ -18,6 +19,7 @@ pub(super) mod url;
 use bigdecimal::BigDecimal;
 use serde_json::{Value, json};
 
+use self::address::Address;
 use self::url::Url;
 use super::reading::{Reading, is_pattern};
 use super::trouble::Trouble;
@@ -104,6 +106,7 @@ pub(super) enum Normal {
     Decimal(Decimal),
     Seconds(f64),
     Point { latitude: f64, longitude: f64 },
+    Address(Address),
     List(Vec<String>),
     Url(Url),
 }
@@ -203,7 +206,9 @@ impl Typed {
             Kind::Base64 => encoded::equal(self, actual, profile, reading.patterns),
             Kind::Url => url::equal(self, actual, reading),
             // The benchmark looks at the first alternative alone.
-            Kind::Currency | Kind::Coordinates if profile == Profile::Compat => one_equal(self.first(), actual.first()),
+            Kind::Currency | Kind::Coordinates | Kind::FullAddress if profile == Profile::Compat => {
+                one_equal(self.first(), actual.first())
+            }
             _ => {
                 for expected in &self.alternatives {
                     for actual in &actual.alternatives {
@@ -255,6 +260,7 @@ impl Normal {
             Self::Decimal(decimal) => json!(decimal.to_string()),
             Self::Seconds(seconds) => json!(seconds),
             Self::Point { latitude, longitude } => json!({ "latitude": latitude, "longitude": longitude }),
+            Self::Address(address) => address.to_json(),
             Self::List(items) => json!(items),
             Self::Url(url) => url.to_json(),
         }
@@ -293,9 +299,7 @@ fn normalise(kind: Kind, value: &Value, reading: &Reading<'_>) -> Result<Normal,
         Kind::Base64 => encoded::base64(value, reading),
         Kind::Markdown => markdown::normalise(value),
         Kind::Url => url::normalise(value, reading).map(Normal::Url),
-        Kind::FullAddress => Err(Trouble::unsupported(
-            "the benchmark takes addresses apart with a trained model (usaddress), which is not here",
-        )),
+        Kind::FullAddress => address::normalise(value, reading),
     }
 }
 

@@ -27,8 +27,26 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
 /// What a word counts, as its reader has it: `point` is a word, too.
 fn value_of(word: &str) -> Option<f64> {
     const WORDS: [&str; 20] = [
-        "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-        "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
     ];
     const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
     let at = |words: &[&str]| words.iter().position(|known| *known == word).and_then(|at| u32::try_from(at).ok());

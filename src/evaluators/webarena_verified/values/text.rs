@@ -64,17 +64,14 @@ pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, 
 }
 
 /// Equal, or matched by a pattern, or equal without quotes and punctuation at the ends.
-pub(super) fn equal(
-    expected: &Typed,
-    actual: &Typed,
-    profile: Profile,
-    patterns: &Patterns,
-) -> Result<bool, Trouble> {
+pub(super) fn equal(expected: &Typed, actual: &Typed, profile: Profile, patterns: &Patterns) -> Result<bool, Trouble> {
     if expected.is_matched(actual, Mode::WholeIgnoringCase, profile, patterns)? {
         return Ok(true);
     }
     let bare = |text: &str| text.trim_matches(['\'', '"', '`', '.', ',', ';', ':', '!', '?']).to_owned();
-    Ok(expected.texts().any(|expected| actual.texts().any(|actual| expected == actual || bare(expected) == bare(actual))))
+    Ok(expected
+        .texts()
+        .any(|expected| actual.texts().any(|actual| expected == actual || bare(expected) == bare(actual))))
 }
 
 /// `string_list`: texts between commas, sorted.

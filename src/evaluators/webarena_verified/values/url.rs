@@ -209,7 +209,9 @@ fn wanted_query(query: &Value, reading: &Reading<'_>) -> Result<Vec<(String, Nod
         Some(schema) => schema::read(&Value::Object(kept), schema, &Reading { sites: None, ..*reading })?,
         None => Node::Object(
             kept.iter()
-                .map(|(name, values)| (name.clone(), Node::Tuple(values.as_array().into_iter().flatten().map(Node::raw).collect())))
+                .map(|(name, values)| {
+                    (name.clone(), Node::Tuple(values.as_array().into_iter().flatten().map(Node::raw).collect()))
+                })
                 .collect(),
         ),
     };
@@ -289,8 +291,7 @@ fn is_same_path(expected: &Url, actual: &Url, reading: &Reading<'_>) -> Result<b
 
 /// A placeholder that begins a pattern or a URL is replaced by the site's address before they are matched.
 fn matches_path(pattern: &Url, other: &Url, reading: &Reading<'_>) -> Result<bool, Trouble> {
-    let rendered =
-        |text: &str| if text.starts_with("__") { reading.render(text) } else { Ok(text.to_owned()) };
+    let rendered = |text: &str| if text.starts_with("__") { reading.render(text) } else { Ok(text.to_owned()) };
     let base = &pattern.base;
     let pattern = if is_pattern(base) { format!("^{}$", rendered(&base[1..base.len() - 1])?) } else { rendered(base)? };
     Ok(reading.patterns.is_match(&pattern, Mode::Match, &rendered(&other.base)?)?)
@@ -307,9 +308,10 @@ fn is_same_query(expected: &Url, actual: &Url, reading: &Reading<'_>) -> Result<
         }),
         Some(other) => Err(Trouble::raised(format!("the parameter {key:?} is {}, no list", other.to_json()))),
     };
-    let keys = expected.query.iter().chain(actual.query.iter().filter(|(key, _)| {
-        !expected.query.iter().any(|(known, _)| known == key)
-    }));
+    let keys = expected
+        .query
+        .iter()
+        .chain(actual.query.iter().filter(|(key, _)| !expected.query.iter().any(|(known, _)| known == key)));
     for (key, _) in keys {
         let (expected, actual) = (value(expected, key)?, value(actual, key)?);
         let pattern = match &expected {

@@ -94,15 +94,16 @@ enum Token {
     Operator(&'static str),
 }
 
-const OPERATORS: [(&str, u8); 8] =
-    [("**", 3), ("//", 1), ("*", 1), ("/", 1), ("+", 0), ("-", 0), ("(", 0), (")", 0)];
+const OPERATORS: [(&str, u8); 8] = [("**", 3), ("//", 1), ("*", 1), ("/", 1), ("+", 0), ("-", 0), ("(", 0), (")", 0)];
 
 fn priority(operator: &str) -> Option<u8> {
     match operator {
         "unary" => Some(2),
         "" => None,
         "implicit" => Some(1),
-        other => OPERATORS.iter().find(|(known, _)| *known == other && !"()".contains(other)).map(|(_, priority)| *priority),
+        other => {
+            OPERATORS.iter().find(|(known, _)| *known == other && !"()".contains(other)).map(|(_, priority)| *priority)
+        }
     }
 }
 
@@ -265,8 +266,7 @@ fn combined(left: Length, operator: &str, right: Length) -> Option<Length> {
             } else {
                 Quantity::Float(right.size.to_float() * (right.unit.to_float() / left.unit.to_float()))
             };
-            let size =
-                left.size.both(right_size.times(sign), i128::checked_add, |one, other| one + other);
+            let size = left.size.both(right_size.times(sign), i128::checked_add, |one, other| one + other);
             Some(Length { size, ..left })
         }
         "**" if right.power == 0 => {

@@ -59,8 +59,30 @@ const PREFIXES: &[(&[&str], f64)] = &[
 
 /// Units without a dimension, by which a length may be multiplied.
 const PURE: &[&str] = &[
-    "arcmin", "arcminute", "arcsec", "arcsecond", "bit", "byte", "circle", "count", "cycle", "deg", "degree", "grad",
-    "grade", "mas", "mil", "oct", "octet", "permille", "pi", "ppm", "rad", "radian", "revolution", "sr",
+    "arcmin",
+    "arcminute",
+    "arcsec",
+    "arcsecond",
+    "bit",
+    "byte",
+    "circle",
+    "count",
+    "cycle",
+    "deg",
+    "degree",
+    "grad",
+    "grade",
+    "mas",
+    "mil",
+    "oct",
+    "octet",
+    "permille",
+    "pi",
+    "ppm",
+    "rad",
+    "radian",
+    "revolution",
+    "sr",
     "turn",
 ];
 
@@ -106,7 +128,8 @@ pub(super) fn look_up(name: &str) -> Name {
 
 fn singular(name: &str) -> Option<Quantity> {
     let whole = WHOLE.iter().find(|(known, _)| *known == name).map(|(_, metres)| Quantity::Whole(*metres));
-    whole.or_else(|| LENGTHS.iter().find(|(names, _)| names.contains(&name)).map(|(_, metres)| Quantity::Float(*metres)))
+    whole
+        .or_else(|| LENGTHS.iter().find(|(names, _)| names.contains(&name)).map(|(_, metres)| Quantity::Float(*metres)))
 }
 
 /// One letter has no plural.
