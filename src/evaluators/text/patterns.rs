@@ -36,7 +36,10 @@ pub enum Mode {
 
 /// Patterns, each compiled once.
 #[derive(Debug, Default)]
-pub struct Patterns(RefCell<HashMap<(String, Mode), Option<Rc<Regex>>>>);
+pub struct Patterns(RefCell<HashMap<(String, Mode), Compiled>>);
+
+/// Nothing if the pattern is none.
+type Compiled = Option<Rc<Regex>>;
 
 impl Patterns {
     /// Whether a text matches.

@@ -72,10 +72,11 @@ pub(super) fn judge(
             .collect::<Vec<_>>()
             .join("; ");
     }
-    if reading.profile == Profile::Strict && config.expected.post_data.is_some() {
-        if let Some(lost) = events.iter().find(|event| event.has_lost_body()) {
-            return Err(Trouble::Unseen(format!("the body of the request to {} was not recorded", lost.url())));
-        }
+    if reading.profile == Profile::Strict
+        && config.expected.post_data.is_some()
+        && let Some(lost) = events.iter().find(|event| event.has_lost_body())
+    {
+        return Err(Trouble::Unseen(format!("the body of the request to {} was not recorded", lost.url())));
     }
     Ok(Outcome { is_fine: false, found, reason: Some(reason) })
 }

@@ -125,14 +125,11 @@ impl Typed {
     ///
     /// When it is not of the type, or nobody here knows.
     pub fn read(kind: Kind, value: &Value, reading: &Reading<'_>) -> Result<Self, Trouble> {
+        // What is not a pair after all is two alternatives.
         if kind == Kind::Coordinates
-            && let Some(pair) = coordinates::pair(value)
+            && let Some(Ok(point)) = coordinates::pair(value)
         {
-            match pair {
-                Ok(point) => return Ok(Self { kind, alternatives: vec![point] }),
-                // Not a pair after all: two alternatives.
-                Err(_) => {}
-            }
+            return Ok(Self { kind, alternatives: vec![point] });
         }
         let alternatives = match value {
             Value::Array(_) if reading.is_literal() => {

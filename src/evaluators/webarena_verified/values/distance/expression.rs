@@ -99,7 +99,6 @@ const OPERATORS: [(&str, u8); 8] = [("**", 3), ("//", 1), ("*", 1), ("/", 1), ("
 fn priority(operator: &str) -> Option<u8> {
     match operator {
         "unary" => Some(2),
-        "" => None,
         "implicit" => Some(1),
         other => {
             OPERATORS.iter().find(|(known, _)| *known == other && !"()".contains(other)).map(|(_, priority)| *priority)
