@@ -7,3 +7,4 @@ echo "machine: $(nproc) processors, $(awk '/MemTotal/ { printf "%.0f GiB", $2 / 
 cargo bench --locked --bench reset
 cargo bench --locked --bench gateway
 cargo bench --locked --bench storage
+cargo bench --locked --bench evaluators

@@ -39,3 +39,4 @@ pub mod text;
 pub mod verdict;
 pub mod visualwebarena;
 pub mod webarena;
+pub mod webarena_verified;

@@ -4,5 +4,6 @@ mod benchmark;
 mod seen;
 mod strict;
 mod vectors;
+mod verified;
 mod visual;
 mod webarena;

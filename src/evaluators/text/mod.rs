@@ -1,8 +1,14 @@
 //! Text as the benchmarks' Python code treats it.
 
+pub mod dates;
+pub mod numbers;
+pub mod patterns;
 mod punkt;
 mod punkt_english;
 pub mod python;
 mod tokens;
+pub mod transliteration;
+mod transliteration_table;
+pub mod urls;
 
 pub use tokens::word_tokenize;

@@ -81,7 +81,8 @@ fn number_repr(number: &serde_json::Number) -> String {
 }
 
 /// `repr(float)`: the shortest digits that give the same number back, an exponent below 1e-4 and from 1e16 on.
-fn float_repr(float: f64) -> String {
+#[must_use]
+pub fn float_repr(float: f64) -> String {
     let magnitude = float.abs();
     if magnitude != 0.0 && !(1e-4..1e16).contains(&magnitude) {
         let text = format!("{float:e}");

@@ -1,0 +1,263 @@
+//! All tasks of WebArena-Verified judged on given traffic, by arenad and by the benchmark's own code, in the same run.
+//!
+//! `cargo bench --bench evaluators`. ARENAD_BENCHMARK_DATA names the folder with the benchmarks' data. ARENAD_WAV_PYTHON
+//! names a Python that has webarena-verified 1.2.3; without it arenad is measured alone. ARENAD_BENCH_ROUNDS sets the
+//! rounds (default 3), of which the fastest counts on either side.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use arenad::evaluators::verdict::Profile;
+use arenad::evaluators::webarena_verified::{Submission, evaluate, read};
+use serde_json::{Value, json};
+
+const SITES: [&str; 6] = ["gitlab", "map", "reddit", "shopping_admin", "shopping", "wikipedia"];
+
+/// How many requests the traffic of a task has.
+const SIZES: [usize; 3] = [20, 200, 1000];
+
+/// The benchmark's own code: reads the same files, tells how long all tasks took and what their scores are.
+const THEIRS: &str = r#"
+import json, logging, sys, time
+from pathlib import Path
+logging.disable(logging.CRITICAL)
+from webarena_verified.api import WebArenaVerified
+from webarena_verified.types.config import EnvironmentConfig, WebArenaVerifiedConfig
+asked = json.load(sys.stdin)
+logging.disable(logging.CRITICAL)
+config = WebArenaVerifiedConfig(
+    test_data_file=Path(asked["tasks"]),
+    environments={name: EnvironmentConfig(urls=urls) for name, urls in asked["urls"].items()},
+)
+wav = WebArenaVerified(config=config)
+logging.disable(logging.CRITICAL)
+best, scores = None, {}
+for _ in range(asked["rounds"]):
+    begun = time.perf_counter()
+    for task, (answer, har) in asked["runs"].items():
+        result = wav.evaluate_task(task_id=int(task), agent_response=answer, network_trace=Path(har))
+        scores[task] = result.score
+    took = time.perf_counter() - begun
+    best = took if best is None else min(best, took)
+json.dump({"seconds": best, "scores": scores}, sys.stdout)
+"#;
+
+fn main() {
+    let Some(data) = std::env::var_os("ARENAD_BENCHMARK_DATA").map(PathBuf::from) else {
+        println!("evaluators: ARENAD_BENCHMARK_DATA is not set, so there are no tasks to judge");
+        return;
+    };
+    let python = std::env::var_os("ARENAD_WAV_PYTHON").map(PathBuf::from);
+    let rounds: usize = std::env::var("ARENAD_BENCH_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
+    let file = data.join("webarena-verified/webarena-verified.json");
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let raw: Vec<Value> = serde_json::from_str(&text).expect("a list of tasks");
+    let urls: BTreeMap<String, Vec<String>> = SITES
+        .into_iter()
+        .map(|site| (format!("__{}__", site.to_uppercase()), vec![format!("http://{site}.test")]))
+        .collect();
+    println!("\nWebArena-Verified: 812 tasks from their files, fastest of {rounds} rounds\n");
+    println!("{:>9} {:>9} {:>12} {:>12} {:>8}  same scores", "requests", "MB", "arenad", "Python", "ratio");
+    for size in SIZES {
+        let folder = tempfile::tempdir().expect("a folder");
+        let runs = write_runs(&raw, size, folder.path());
+        measure(&text, &file, &urls, &runs, size, rounds, python.as_deref());
+    }
+    if python.is_none() {
+        println!("\nARENAD_WAV_PYTHON names no Python with webarena-verified 1.2.3: arenad was measured alone");
+    }
+}
+
+/// A task's answer and the file with its traffic.
+type Runs = BTreeMap<u32, (String, PathBuf)>;
+
+fn measure(
+    text: &str,
+    file: &Path,
+    urls: &BTreeMap<String, Vec<String>>,
+    runs: &Runs,
+    size: usize,
+    rounds: usize,
+    python: Option<&Path>,
+) {
+    let (mut best, mut scores) = (Duration::MAX, BTreeMap::new());
+    for _ in 0..rounds {
+        let tasks = read(text, urls).expect("tasks");
+        let begun = Instant::now();
+        for task in &tasks {
+            let (answer, har) = &runs[&task.task_id];
+            let bytes = std::fs::read(har).expect("a HAR");
+            let report = evaluate(task, &Submission::read(answer, &bytes), Profile::Compat);
+            scores.insert(task.task_id, report.score);
+        }
+        best = best.min(begun.elapsed());
+    }
+    let bytes: u64 = runs.values().map(|(_, har)| std::fs::metadata(har).map_or(0, |data| data.len())).sum();
+    let ours = best.as_secs_f64();
+    #[allow(clippy::cast_precision_loss)]
+    let megabytes = bytes as f64 / 1e6;
+    let theirs = python.map(|python| run_python(python, file, urls, runs, rounds));
+    let (seconds, ratio, same) = match &theirs {
+        Some(theirs) => {
+            let seconds = theirs["seconds"].as_f64().expect("seconds");
+            let same = scores.iter().filter(|(id, score)| theirs["scores"][id.to_string()].as_f64() == **score).count();
+            let right = scores.values().filter(|score| **score == Some(1.0)).count();
+            (
+                format!("{seconds:.3} s"),
+                format!("{:.1}x", seconds / ours),
+                format!("{same} of {} ({right} pass)", scores.len()),
+            )
+        }
+        None => ("-".to_owned(), "-".to_owned(), "-".to_owned()),
+    };
+    println!("{size:>9} {megabytes:>9.1} {:>12} {seconds:>12} {ratio:>8}  {same}", format!("{ours:.3} s"));
+    for (id, score) in &scores {
+        let other = theirs.as_ref().and_then(|theirs| theirs["scores"][id.to_string()].as_f64());
+        if other.is_some() && other != *score {
+            println!("          task {id}: arenad {score:?}, Python {other:?}");
+        }
+    }
+}
+
+fn run_python(python: &Path, file: &Path, urls: &BTreeMap<String, Vec<String>>, runs: &Runs, rounds: usize) -> Value {
+    let asked = json!({ "tasks": file, "urls": urls, "runs": runs, "rounds": rounds });
+    let mut child = Command::new(python)
+        .args(["-c", THEIRS])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{}: {error}", python.display()));
+    let input = child.stdin.take().expect("its input");
+    // Written beside reading, so that neither waits for the other.
+    let writer = std::thread::spawn(move || {
+        let mut input = input;
+        input.write_all(asked.to_string().as_bytes())
+    });
+    let output = child.wait_with_output().expect("its output");
+    writer.join().expect("the writer").expect("all written");
+    serde_json::from_slice(&output.stdout).expect("webarena-verified 1.2.3 in that Python")
+}
+
+/// Writes the traffic of each task: requests like those of a browser, and at the end those that the task expects. Every
+/// third task has something wrong with its answer or its requests, so that both verdicts occur.
+fn write_runs(tasks: &[Value], size: usize, folder: &Path) -> Runs {
+    let mut runs = Runs::new();
+    for (index, task) in tasks.iter().enumerate() {
+        let id = u32::try_from(task["task_id"].as_u64().expect("a number")).expect("a number");
+        let site = task["sites"][0].as_str().unwrap_or_default();
+        let mut entries: Vec<Value> = (0..size).map(|number| page(site, number)).collect();
+        let mut answer = json!({});
+        for evaluator in task["eval"].as_array().into_iter().flatten() {
+            if evaluator["evaluator"] == "AgentResponseEvaluator" {
+                answer = answer_of(&evaluator["expected"], index % 3 == 1);
+            } else if evaluator["should_not_exist"] != true {
+                entries.push(event_of(&evaluator["expected"], index % 3 == 2));
+            }
+        }
+        let har = folder.join(format!("{id}.har"));
+        let content = json!({ "log": { "version": "1.2", "entries": entries } });
+        std::fs::write(&har, content.to_string()).expect("a HAR");
+        runs.insert(id, (answer.to_string(), har));
+    }
+    runs
+}
+
+fn answer_of(expected: &Value, is_wrong: bool) -> Value {
+    let mut answer = expected.clone();
+    if let Some(items) = answer["retrieved_data"].as_array_mut() {
+        for item in items.iter_mut() {
+            if let Some(first) = item.as_array().and_then(|items| items.first()).filter(|first| !first.is_array()) {
+                *item = first.clone();
+            }
+        }
+        if is_wrong {
+            items.push(json!("something else"));
+        }
+    }
+    answer
+}
+
+fn address(template: &str) -> String {
+    let url = SITES.iter().fold(template.to_owned(), |url, site| {
+        url.replace(&format!("__{}__", site.to_uppercase()), &format!("http://{site}.test"))
+    });
+    match url.strip_prefix('^').and_then(|url| url.strip_suffix('$')) {
+        Some(pattern) => pattern.replace(r"\d+", "7").replace(".*", "x").replace('\\', ""),
+        None => url,
+    }
+}
+
+fn event_of(expected: &Value, is_wrong: bool) -> Value {
+    let url = expected["url"].as_str().or(expected["url"][0].as_str()).unwrap_or_default();
+    let mut url = address(url);
+    if let Some(query) = expected["query_params"].as_object() {
+        let mut pairs = form_urlencoded::Serializer::new(String::new());
+        for (name, values) in query {
+            pairs.append_pair(name, values[0].as_str().unwrap_or_default());
+        }
+        let base = url.split('?').next().unwrap_or_default().to_owned();
+        url = format!("{base}?{}", pairs.finish());
+    }
+    let mut headers = vec![json!({"name": "Accept", "value": "text/html,application/xhtml+xml"})];
+    for (name, value) in expected["headers"].as_object().into_iter().flatten() {
+        headers.push(json!({"name": name, "value": address(value.as_str().unwrap_or_default())}));
+    }
+    let method = expected["http_method"].as_str().unwrap_or("GET");
+    let mut request = json!({ "method": method, "url": url, "headers": headers });
+    if let Some(fields) = expected["post_data"].as_object() {
+        let fields: serde_json::Map<String, Value> =
+            fields.iter().map(|(name, value)| (name.clone(), plain(value))).collect();
+        request["postData"] = json!({ "mimeType": "application/json", "text": Value::Object(fields).to_string() });
+    }
+    let status = expected["response_status"].as_i64().unwrap_or(200) + i64::from(is_wrong);
+    let mut response = json!({ "status": status, "headers": [], "cookies": [] });
+    if expected["response_content"].is_object() {
+        let text = expected["response_content"].to_string();
+        response["content"] = json!({ "mimeType": "application/json", "text": text });
+    }
+    json!({ "request": request, "response": response })
+}
+
+/// The first alternative of a value.
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::Array(items) if items.len() > 1 => items[0].clone(),
+        other => other.clone(),
+    }
+}
+
+/// A request such as a browser makes while a page loads.
+fn page(site: &str, number: usize) -> Value {
+    const LINES: &str = "<li class=\"item\"><a href=\"/product/view/id/1\">A thing, in blue</a> $10.50</li>\n";
+    let (path, kind) = match number % 5 {
+        0 => (format!("/catalog/category/view/id/{number}?p={number}&sort=price"), "text/html"),
+        1 => (format!("/static/frontend/module-{number}.js"), "application/javascript"),
+        2 => (format!("/media/picture-{number}.jpg"), "image/jpeg"),
+        3 => (format!("/api/graphql/{number}?query=%7Bitems%7D"), "application/json"),
+        _ => (format!("/static/theme-{number}.css"), "text/css"),
+    };
+    let text = if kind == "text/html" { LINES.repeat(40) } else { "{}".to_owned() };
+    json!({
+        "startedDateTime": "2026-01-01T00:00:00.000Z",
+        "time": 12.5,
+        "request": {
+            "method": "GET", "url": format!("http://{site}.test{path}"), "httpVersion": "HTTP/1.1", "cookies": [],
+            "headers": [
+                {"name": "Accept", "value": if kind == "text/html" { "text/html,*/*" } else { "*/*" }},
+                {"name": "Referer", "value": format!("http://{site}.test/")},
+                {"name": "User-Agent", "value": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/120.0"},
+            ],
+            "queryString": [], "headersSize": -1, "bodySize": 0,
+        },
+        "response": {
+            "status": 200, "statusText": "OK", "httpVersion": "HTTP/1.1", "cookies": [],
+            "headers": [{"name": "Content-Type", "value": kind}, {"name": "Server", "value": "nginx"}],
+            "content": {"size": text.len(), "mimeType": kind, "text": text}, "redirectURL": "", "headersSize": -1, "bodySize": -1,
+        },
+        "cache": {}, "timings": {"send": 0, "wait": 10, "receive": 2},
+    })
+}

@@ -1,0 +1,108 @@
+//! dateutil's tokens: words, numbers, and single characters.
+
+/// Splits a text. Dots are kept within numbers and split off words; that needs the whole of a dotted run.
+pub(super) fn tokens(text: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut chars = text.chars().filter(|c| *c != '\0').peekable();
+    while let Some(first) = chars.next() {
+        let mut state = match first {
+            c if c.is_alphabetic() => State::Word,
+            c if c.is_ascii_digit() => State::Number,
+            c => {
+                out.push(if c.is_whitespace() { " ".to_owned() } else { c.to_string() });
+                continue;
+            }
+        };
+        let mut token = String::from(first);
+        let mut has_letters = false;
+        while let Some(c) = chars.peek().copied() {
+            has_letters |= matches!(state, State::Word | State::DottedWord);
+            let is_after_dot = token.ends_with('.');
+            state = match state {
+                State::Word if c.is_alphabetic() => State::Word,
+                State::Word if c == '.' => State::DottedWord,
+                State::Number if c.is_ascii_digit() => State::Number,
+                State::Number if c == '.' || (c == ',' && token.len() >= 2) => State::DottedNumber,
+                State::DottedWord if c == '.' || c.is_alphabetic() => State::DottedWord,
+                State::DottedWord if c.is_ascii_digit() && is_after_dot => State::DottedNumber,
+                State::DottedNumber if c == '.' || c.is_ascii_digit() => State::DottedNumber,
+                State::DottedNumber if c.is_alphabetic() && is_after_dot => State::DottedWord,
+                _ => break,
+            };
+            token.push(c);
+            chars.next();
+        }
+        let is_dotted = matches!(state, State::DottedWord | State::DottedNumber);
+        if is_dotted && (has_letters || token.matches('.').count() > 1 || token.ends_with(['.', ','])) {
+            let mut parts = split_dots(&token).into_iter();
+            let mut first = parts.next().unwrap_or_default();
+            if state == State::DottedNumber && !first.contains('.') {
+                first = first.replace(',', ".");
+            }
+            out.push(first);
+            out.extend(parts.filter(|part| !part.is_empty()));
+        } else if state == State::DottedNumber && !token.contains('.') {
+            out.push(token.replace(',', "."));
+        } else {
+            out.push(token);
+        }
+    }
+    out
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Word,
+    Number,
+    DottedWord,
+    DottedNumber,
+}
+
+/// The parts between dots and commas, and these.
+fn split_dots(token: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for c in token.chars() {
+        if c == '.' || c == ',' {
+            parts.push(c.to_string());
+            parts.push(String::new());
+        } else if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts
+}
+
+/// A number of a text: digits, and perhaps a fraction.
+pub(super) struct Number {
+    whole: String,
+    has_fraction: bool,
+}
+
+impl Number {
+    /// Nothing for what is no finite number.
+    pub(super) fn of(token: &str) -> Option<Self> {
+        let (whole, fraction) = token.split_once('.').unwrap_or((token, ""));
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(whole) || !is_number(fraction) || (whole.is_empty() && fraction.is_empty()) {
+            return None;
+        }
+        Some(Self { whole: whole.to_owned(), has_fraction: fraction.bytes().any(|byte| byte != b'0') })
+    }
+
+    /// Without its fraction. Nothing if it is too large for any part of a date.
+    pub(super) fn whole(&self) -> Option<u32> {
+        if self.whole.is_empty() { Some(0) } else { self.whole.parse().ok() }
+    }
+
+    pub(super) fn is_more_than_hundred(&self) -> bool {
+        self.whole().is_none_or(|whole| whole > 100 || (whole == 100 && self.has_fraction))
+    }
+
+    pub(super) fn is_between(&self, first: u32, last: u32) -> bool {
+        self.whole().is_some_and(|whole| whole >= first && (whole < last || (whole == last && !self.has_fraction)))
+    }
+
+    pub(super) fn is_below(&self, end: u32) -> bool {
+        self.whole().is_some_and(|whole| whole < end)
+    }
+}

@@ -1,0 +1,206 @@
+//! Python's `re` on top of `fancy_regex`: the same patterns, the same errors, the same meaning of `$`.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::iter::Peekable;
+use std::rc::Rc;
+use std::str::Chars;
+
+use fancy_regex::{Regex, RegexBuilder};
+
+/// Why a pattern gives no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    /// Python refuses it, too.
+    #[error("{0:?} is no regular expression")]
+    Invalid(String),
+    /// Matching took too many steps.
+    #[error("matching {0:?} takes too long")]
+    TooLong(String),
+}
+
+/// How a pattern is applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// `re.match`: from the beginning.
+    Match,
+    /// `re.search(..., re.IGNORECASE)`: anywhere.
+    SearchIgnoringCase,
+    /// `re.search`.
+    Search,
+    /// `re.fullmatch(..., re.IGNORECASE)`: the whole text.
+    WholeIgnoringCase,
+    /// `re.fullmatch(..., re.DOTALL)`: the whole text, in which `.` is any character.
+    WholeWithLines,
+}
+
+/// Patterns, each compiled once.
+#[derive(Debug, Default)]
+pub struct Patterns(RefCell<HashMap<(String, Mode), Compiled>>);
+
+/// Nothing if the pattern is none.
+type Compiled = Option<Rc<Regex>>;
+
+impl Patterns {
+    /// Whether a text matches.
+    ///
+    /// # Errors
+    ///
+    /// When the pattern is none to Python, or takes too many steps.
+    pub fn is_match(&self, pattern: &str, mode: Mode, text: &str) -> Result<bool, PatternError> {
+        let key = (pattern.to_owned(), mode);
+        let regex = self.0.borrow_mut().entry(key).or_insert_with(|| compile(pattern, mode).map(Rc::new)).clone();
+        let regex = regex.ok_or_else(|| PatternError::Invalid(pattern.to_owned()))?;
+        regex.is_match(text).map_err(|_| PatternError::TooLong(pattern.to_owned()))
+    }
+}
+
+fn compile(pattern: &str, mode: Mode) -> Option<Regex> {
+    let inner = translate(pattern)?;
+    let anchored = match mode {
+        Mode::Match => format!(r"\A(?:{inner})"),
+        Mode::Search | Mode::SearchIgnoringCase => inner,
+        Mode::WholeIgnoringCase | Mode::WholeWithLines => format!(r"\A(?:{inner})\z"),
+    };
+    RegexBuilder::new(&anchored)
+        .case_insensitive(matches!(mode, Mode::SearchIgnoringCase | Mode::WholeIgnoringCase))
+        .dot_matches_new_line(mode == Mode::WholeWithLines)
+        .build()
+        .ok()
+}
+
+/// The pattern in the words of `fancy_regex`. Nothing if Python refuses an escape in it.
+///
+/// `$` and `\Z` change places: Python's `$` also holds before a line's end at the text's end, its `\Z` only at the very
+/// end. Within `[...]` the signs that mean set operations in Rust are plain ones.
+fn translate(pattern: &str) -> Option<String> {
+    let mut out = String::with_capacity(pattern.len() + 16);
+    let mut chars = pattern.chars().peekable();
+    let mut before = Before::Nothing;
+    while let Some(c) = chars.next() {
+        let is_repeat = matches!(c, '*' | '+' | '?') || (c == '{' && is_repetition(chars.clone()));
+        if is_repeat {
+            if before != Before::Item {
+                return None;
+            }
+            out.push(c);
+            while c == '{' && !out.ends_with('}') {
+                out.push(chars.next()?);
+            }
+            // Lazy and possessive ones.
+            out.extend(chars.next_if(|c| matches!(c, '?' | '+')));
+            before = Before::Repetition;
+            continue;
+        }
+        before = Before::Item;
+        match c {
+            '\\' => {
+                let c = chars.next()?;
+                if matches!(c, 'A' | 'b' | 'B' | 'Z') {
+                    before = Before::Nothing;
+                }
+                out.push_str(&if c == 'Z' { r"\z".to_owned() } else { escape(c)? });
+            }
+            '[' => class(&mut chars, &mut out)?,
+            '^' => {
+                before = Before::Nothing;
+                out.push('^');
+            }
+            '$' => {
+                before = Before::Nothing;
+                out.push_str(r"(?=\n?\z)");
+            }
+            '|' => {
+                before = Before::Nothing;
+                out.push('|');
+            }
+            '(' => {
+                before = Before::Nothing;
+                out.push('(');
+                // `(?:`, `(?=`, `(?P<name>`: the sign is no repetition.
+                out.extend(chars.next_if_eq(&'?'));
+            }
+            // Python takes a brace that begins no repetition as a brace.
+            '{' => out.push_str(r"\{"),
+            c => out.push(c),
+        }
+    }
+    Some(out)
+}
+
+/// What stands before a repetition.
+#[derive(Clone, Copy, PartialEq)]
+enum Before {
+    /// Nothing that could be repeated.
+    Nothing,
+    /// Another repetition.
+    Repetition,
+    /// Something that can be repeated.
+    Item,
+}
+
+/// What follows a backslash. Nothing if Python has no such escape.
+fn escape(c: char) -> Option<String> {
+    match c {
+        c if c.is_ascii_alphabetic() && !"AbBdDsSwWafnrtvxuU".contains(c) => None,
+        c if c.is_ascii_alphanumeric() => Some(format!("\\{c}")),
+        c if c.is_ascii() => Some(format!(r"\x{:02x}", u32::from(c))),
+        c => Some(c.to_string()),
+    }
+}
+
+/// A class, from behind its opening bracket to its closing one.
+fn class(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Option<()> {
+    out.push('[');
+    out.extend(chars.next_if_eq(&'^'));
+    if chars.next_if_eq(&']').is_some() {
+        out.push_str(r"\]");
+    }
+    loop {
+        match chars.next()? {
+            ']' => break,
+            '\\' => out.push_str(&escape(chars.next()?)?),
+            c @ ('[' | '&' | '~') => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out.push(']');
+    Some(())
+}
+
+/// Whether what follows a brace makes it a repetition: `3}`, `3,}`, `,3}`, `3,4}`.
+fn is_repetition(rest: impl Iterator<Item = char>) -> bool {
+    let inner: Vec<char> = rest.take_while(|c| c.is_ascii_digit() || *c == ',' || *c == '}').collect();
+    let Some(end) = inner.iter().position(|c| *c == '}') else { return false };
+    let commas = inner[..end].iter().filter(|c| **c == ',').count();
+    end > 0 && commas <= 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_mean_what_they_mean_in_python() {
+        let patterns = Patterns::default();
+        let cases = [
+            ("^a$", Mode::Match, "a\n", true),
+            (r"^a\Z", Mode::Match, "a\n", false),
+            ("b", Mode::Match, "ab", false),
+            ("b", Mode::Search, "ab", true),
+            ("^(a|ab)$", Mode::WholeIgnoringCase, "AB", true),
+            ("^a.b$", Mode::WholeIgnoringCase, "a\nb", false),
+            ("^a.b$", Mode::WholeWithLines, "a\nb", true),
+            ("^[]a[&~-]+$", Mode::Match, "]a[&~-", true),
+            (r"^\d+\[comment\]$", Mode::Match, "12[comment]", true),
+            ("^a{x}$", Mode::Match, "a{x}", true),
+            (r"^(?!from$|to$).*$", Mode::SearchIgnoringCase, "from", false),
+        ];
+        for (pattern, mode, text, expected) in cases {
+            assert_eq!(patterns.is_match(pattern, mode, text), Ok(expected), "{pattern} {text:?}");
+        }
+        for wrong in [r"^\z$", "^[$", "^(a$", r"^\p{L}$", "^*$", "a**", "a{2}{3}"] {
+            assert!(matches!(patterns.is_match(wrong, Mode::Match, "a"), Err(PatternError::Invalid(_))), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Tasks: `webarena-verified.json`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use super::sites::{self, Environment, Environments};
+
+/// A task as the benchmark publishes it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// The task's number.
+    pub task_id: u32,
+    /// The number of the template that it was made from.
+    pub intent_template_id: i64,
+    /// The sites that it needs.
+    pub sites: Vec<String>,
+    /// Where the agent starts, with placeholders such as `__GITLAB__`.
+    pub start_urls: Vec<String>,
+    /// What the agent is told.
+    pub intent: String,
+    /// The template of that.
+    pub intent_template: String,
+    /// What the template was filled with.
+    pub instantiation_dict: Map<String, Value>,
+    /// How it is judged.
+    pub eval: Vec<Evaluator>,
+    /// How often it was revised, from 1.
+    pub revision: u32,
+    /// Where its sites are.
+    #[serde(skip)]
+    pub environments: Environments,
+}
+
+/// One evaluator of a task.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "evaluator")]
+pub enum Evaluator {
+    /// What the agent answers.
+    #[serde(rename = "AgentResponseEvaluator")]
+    AgentResponse(AgentResponse),
+    /// What the browser asked the sites for.
+    #[serde(rename = "NetworkEventEvaluator")]
+    NetworkEvent(Box<NetworkEvent>),
+}
+
+/// What the agent has to answer.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentResponse {
+    /// The answer.
+    pub expected: ExpectedResponse,
+    /// Whether the order of the retrieved data counts.
+    #[serde(default)]
+    pub ordered: bool,
+    /// The schema of the retrieved data.
+    pub results_schema: Value,
+}
+
+/// An answer.
+#[derive(Debug, Clone, Deserialize)]
+pub struct ExpectedResponse {
+    /// `retrieve`, `mutate` or `navigate`.
+    #[serde(alias = "performed_operation")]
+    pub task_type: String,
+    /// `SUCCESS`, `NOT_FOUND_ERROR` and the like.
+    pub status: String,
+    /// The data; nothing where the task does not speak of any, `null` where there may be none.
+    #[serde(default, deserialize_with = "given")]
+    pub retrieved_data: Option<Value>,
+}
+
+impl ExpectedResponse {
+    /// Whether it is of that type.
+    pub(super) fn is_type(&self, name: &str) -> bool {
+        self.task_type.eq_ignore_ascii_case(name)
+    }
+}
+
+/// A request that has to have been made, or not to have been made.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkEvent {
+    /// The request and its answer.
+    pub expected: ExpectedEvent,
+    /// Whether only the last matching request counts, or any.
+    #[serde(default = "yes")]
+    pub last_event_only: bool,
+    /// Parameters of queries that do not count, by name.
+    #[serde(default)]
+    pub ignored_query_params: Vec<String>,
+    /// Parameters of queries that do not count, by pattern.
+    #[serde(default)]
+    pub ignored_query_params_patterns: Vec<String>,
+    /// Whether segments of the path may be queries in Base64.
+    #[serde(default)]
+    pub decode_base64_query: bool,
+    /// A schema of the query's values.
+    #[serde(default)]
+    pub query_params_schema: Option<Value>,
+    /// A schema of the body's values.
+    #[serde(default)]
+    pub post_data_schema: Option<Value>,
+    /// Fields of the body that do not count, by pattern.
+    #[serde(default)]
+    pub ignored_post_data_params_patterns: Vec<String>,
+    /// Whether there has to be no such request.
+    #[serde(default)]
+    pub should_not_exist: bool,
+}
+
+/// A request and its answer.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+pub struct ExpectedEvent {
+    /// The URL, or a list of alternatives.
+    pub url: Value,
+    /// Headers of the request.
+    #[serde(default)]
+    pub headers: Option<Map<String, Value>>,
+    /// The query, in place of the URL's own.
+    #[serde(default)]
+    pub query_params: Option<Value>,
+    /// Fields of the body; names that begin with `$` are JSONPath.
+    #[serde(default)]
+    pub post_data: Option<Map<String, Value>>,
+    /// Fields of the answer's body.
+    #[serde(default)]
+    pub response_content: Option<Map<String, Value>>,
+    /// The answer's status.
+    #[serde(default = "ok")]
+    pub response_status: i64,
+    /// The method.
+    #[serde(default = "get")]
+    pub http_method: String,
+    /// Cookies that the answer sets.
+    #[serde(default)]
+    pub response_cookies: Option<Map<String, Value>>,
+}
+
+impl ExpectedEvent {
+    /// What the task says, and the defaults: what a report shows.
+    pub(super) fn to_json(&self) -> Value {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(entries)) => entries.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+            _ => Value::Null,
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn ok() -> i64 {
+    200
+}
+
+fn get() -> String {
+    "GET".to_owned()
+}
+
+/// A value that is there, even if it is `null`.
+fn given<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(input).map(Some)
+}
+
+/// Why a task file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskFileError {
+    /// The file is no list of tasks.
+    #[error("the file is no list of tasks")]
+    Form(#[source] serde_json::Error),
+    /// One task is not as WebArena-Verified's are.
+    #[error("task {number}")]
+    Task {
+        /// The task's number, or its place in the file.
+        number: u64,
+        /// What is wrong.
+        #[source]
+        cause: serde_json::Error,
+    },
+    /// A site that the benchmark does not have.
+    #[error("task {number} needs {site:?}, which is no site of WebArena-Verified")]
+    Site {
+        /// The task's number.
+        number: u32,
+        /// The site.
+        site: String,
+    },
+    /// A task without what the agent has to answer.
+    #[error("task {0} does not say what the agent has to answer")]
+    Response(u32),
+}
+
+/// Reads a task file. `urls` has the addresses of the sites by their placeholders, such as `__SHOPPING__`: the first is
+/// where the site is, the others are where else it may have been when the traffic was recorded.
+///
+/// A task whose sites have no address here takes them from the traffic, as the benchmark does.
+///
+/// # Errors
+///
+/// When a task is not as WebArena-Verified's are.
+pub fn read(text: &str, urls: &BTreeMap<String, Vec<String>>) -> Result<Vec<Task>, TaskFileError> {
+    let raw: Vec<Value> = serde_json::from_str(text).map_err(TaskFileError::Form)?;
+    raw.into_iter().enumerate().map(|(index, task)| task_of(index, task, urls)).collect()
+}
+
+fn task_of(index: usize, raw: Value, urls: &BTreeMap<String, Vec<String>>) -> Result<Task, TaskFileError> {
+    let number = raw["task_id"].as_u64().unwrap_or(index as u64);
+    let mut task: Task = serde_json::from_value(raw).map_err(|cause| TaskFileError::Task { number, cause })?;
+    let number = task.task_id;
+    let environment = |site: &String| {
+        let placeholder = sites::placeholder(site).ok_or_else(|| TaskFileError::Site { number, site: site.clone() })?;
+        let urls = urls.get(&placeholder).cloned().unwrap_or_default();
+        Ok(Environment::new(&placeholder, urls))
+    };
+    task.environments = Environments::new(task.sites.iter().map(environment).collect::<Result<_, _>>()?);
+    task.response().ok_or(TaskFileError::Response(number))?;
+    Ok(task)
+}
+
+impl Task {
+    /// What the agent has to answer.
+    pub(super) fn response(&self) -> Option<&ExpectedResponse> {
+        self.eval.iter().find_map(|evaluator| match evaluator {
+            Evaluator::AgentResponse(response) => Some(&response.expected),
+            Evaluator::NetworkEvent(_) => None,
+        })
+    }
+
+    /// Whether the agent has to find something out.
+    pub(super) fn is_retrieval(&self) -> bool {
+        self.response().is_some_and(|response| response.is_type("retrieve"))
+    }
+
+    /// Whether the agent has to end on a page.
+    pub(super) fn is_navigation(&self) -> bool {
+        self.response().is_some_and(|response| response.is_type("navigate"))
+    }
+}

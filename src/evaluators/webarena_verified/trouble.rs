@@ -1,0 +1,53 @@
+//! Why a value cannot be judged.
+
+use crate::evaluators::text::patterns::PatternError;
+use crate::evaluators::text::transliteration::Unknown;
+use crate::evaluators::text::urls::UrlError;
+
+/// What keeps a value from being read or compared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// The benchmark's code raises an exception. Of a value that the agent gave that means: it is not of its type.
+    #[error("{0}")]
+    Raised(String),
+    /// The benchmark's code would answer, and what it would answer is not known here.
+    #[error("{0}")]
+    Unsupported(String),
+    /// What had to be seen was not recorded.
+    #[error("{0}")]
+    Unseen(String),
+}
+
+impl Trouble {
+    pub(super) fn raised(text: impl Into<String>) -> Self {
+        Self::Raised(text.into())
+    }
+
+    pub(super) fn unsupported(text: impl Into<String>) -> Self {
+        Self::Unsupported(text.into())
+    }
+}
+
+impl From<Unknown> for Trouble {
+    fn from(unknown: Unknown) -> Self {
+        Self::unsupported(unknown.to_string())
+    }
+}
+
+impl From<PatternError> for Trouble {
+    fn from(error: PatternError) -> Self {
+        match error {
+            PatternError::Invalid(_) => Self::raised(error.to_string()),
+            PatternError::TooLong(_) => Self::unsupported(error.to_string()),
+        }
+    }
+}
+
+impl From<UrlError> for Trouble {
+    fn from(error: UrlError) -> Self {
+        match error {
+            UrlError::Invalid(_) => Self::raised(error.to_string()),
+            UrlError::Host(_) => Self::unsupported(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! `pint.UnitRegistry().parse_expression(text).to("meter")` for lengths: numbers, units, and arithmetic.
+//!
+//! Source: pint 0.25, `util.py` (`string_preprocessor`) and `pint_eval.py`.
+
+use std::sync::LazyLock;
+
+use fancy_regex::Regex;
+
+use super::units::{Name, look_up};
+use crate::evaluators::webarena_verified::trouble::Trouble;
+
+/// A number as Python has it: whole as long as nothing divides it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Quantity {
+    Whole(i128),
+    Float(f64),
+}
+
+impl Quantity {
+    #[expect(clippy::cast_precision_loss, reason = "Python's float(int) rounds as well")]
+    pub(super) fn to_float(self) -> f64 {
+        match self {
+            Self::Whole(whole) => whole as f64,
+            Self::Float(float) => float,
+        }
+    }
+
+    fn both(self, other: Self, whole: fn(i128, i128) -> Option<i128>, float: fn(f64, f64) -> f64) -> Self {
+        match (self, other) {
+            (Self::Whole(one), Self::Whole(other)) if whole(one, other).is_some() => {
+                Self::Whole(whole(one, other).unwrap_or_default())
+            }
+            _ => Self::Float(float(self.to_float(), other.to_float())),
+        }
+    }
+
+    fn times(self, other: Self) -> Self {
+        self.both(other, i128::checked_mul, |one, other| one * other)
+    }
+}
+
+/// A number of some power of a length: its size in the unit in which it was written, and that unit's metres.
+#[derive(Debug, Clone, Copy)]
+struct Length {
+    size: Quantity,
+    unit: Quantity,
+    power: i32,
+}
+
+/// Deeper parentheses are no distance to Python, either.
+const DEPTH: usize = 64;
+
+/// The metres of an expression. Nothing if it is no length.
+///
+/// # Errors
+///
+/// When a number without a dimension, such as a percentage, is in it.
+pub(super) fn metres(text: &str) -> Result<Option<Quantity>, Trouble> {
+    let tokens = tokens(&prepared(text));
+    let mut reader = Reader { tokens, at: 0, has_pure: false };
+    let length = reader.tree("", 0).filter(|length| length.power == 1 && reader.at >= reader.tokens.len());
+    if reader.has_pure && length.is_some() {
+        return Err(Trouble::unsupported(format!("{text:?} has a unit in it that is no length")));
+    }
+    Ok(length.map(|length| length.size.times(length.unit)))
+}
+
+/// Blanks become multiplications, words powers.
+fn prepared(text: &str) -> String {
+    static STEPS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+        let name = "[_a-zA-Z][_a-zA-Z0-9]*";
+        [
+            (r"([\w.\-+*\\^])\s+".to_owned(), "${1} "),
+            (format!("({name}) squared"), "${1}**2"),
+            (format!("({name}) cubed"), "${1}**3"),
+            (format!("cubic ({name})"), "${1}**3"),
+            (format!("square ({name})"), "${1}**2"),
+            (format!("sq ({name})"), "${1}**2"),
+            (r"\b([0-9]+\.?[0-9]*)(?=[e|E][a-zA-Z]|[a-df-zA-DF-Z])".to_owned(), "${1}*"),
+            (r"([\w.)])\s+(?=[\w(])".to_owned(), "${1}*"),
+        ]
+        .map(|(pattern, with)| (Regex::new(&pattern).expect("a pattern of ours"), with))
+        .into()
+    });
+    let text = text.replace(',', "").replace(" per ", "/").replace('%', " percent");
+    let text = STEPS.iter().fold(text, |text, (pattern, with)| pattern.replace_all(&text, *with).into_owned());
+    text.replace('^', "**")
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Token {
+    Number(Quantity),
+    Name(String),
+    Operator(&'static str),
+}
+
+const OPERATORS: [(&str, u8); 8] = [("**", 3), ("//", 1), ("*", 1), ("/", 1), ("+", 0), ("-", 0), ("(", 0), (")", 0)];
+
+fn priority(operator: &str) -> Option<u8> {
+    match operator {
+        "unary" => Some(2),
+        "implicit" => Some(1),
+        other => {
+            OPERATORS.iter().find(|(known, _)| *known == other && !"()".contains(other)).map(|(_, priority)| *priority)
+        }
+    }
+}
+
+/// Python's tokens. Signs that are no operators to pint are passed over, and so is what follows a hash.
+fn tokens(text: &str) -> Vec<Token> {
+    static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
+        let digits = "[0-9](?:_?[0-9])*";
+        let exponent = format!("[eE][-+]?{digits}");
+        let pattern = format!(
+            r"^(?:(?:{digits}\.(?:{digits})?|\.{digits})(?:{exponent})?|{digits}{exponent}|0(?:_?0)*|[1-9](?:_?[0-9])*)"
+        );
+        Regex::new(&pattern).expect("a pattern of ours")
+    });
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Ok(Some(found)) = NUMBER.find(rest) {
+            let digits = found.as_str().replace('_', "");
+            let number = match digits.parse() {
+                Ok(whole) => Quantity::Whole(whole),
+                Err(_) => Quantity::Float(digits.parse().unwrap_or(f64::NAN)),
+            };
+            tokens.push(Token::Number(number));
+            rest = &rest[found.end()..];
+        } else if c.is_ascii_alphabetic() || c == '_' {
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+            tokens.push(Token::Name(rest[..end].to_owned()));
+            rest = &rest[end..];
+        } else if let Some((operator, _)) = OPERATORS.iter().find(|(operator, _)| rest.starts_with(operator)) {
+            tokens.push(Token::Operator(operator));
+            rest = &rest[operator.len()..];
+        } else if c == '#' {
+            break;
+        } else {
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    tokens
+}
+
+/// Reads tokens as pint's tree builder does, and computes at once.
+struct Reader {
+    tokens: Vec<Token>,
+    at: usize,
+    has_pure: bool,
+}
+
+impl Reader {
+    /// What stands up to the end, or up to an operator that binds less than the one before. Nothing where pint raises.
+    fn tree(&mut self, before: &'static str, depth: usize) -> Option<Length> {
+        if depth > DEPTH {
+            return None;
+        }
+        let binds = priority(before);
+        let mut result: Option<Length> = None;
+        while let Some(token) = self.tokens.get(self.at).cloned() {
+            match token {
+                Token::Operator(")") => return if depth == 0 { None } else { result },
+                Token::Operator("(") => {
+                    self.at += 1;
+                    let inner = self.tree("(", depth + 1)?;
+                    if self.tokens.get(self.at) != Some(&Token::Operator(")")) {
+                        return None;
+                    }
+                    self.at += 1;
+                    result = Some(match result {
+                        Some(result) => times(result, inner)?,
+                        None => inner,
+                    });
+                }
+                Token::Operator(operator) => {
+                    let own = priority(operator)?;
+                    if let Some(left) = result {
+                        if operator != "**" && binds.is_some_and(|binds| own <= binds) {
+                            return result;
+                        }
+                        self.at += 1;
+                        let right = self.tree(operator, depth + 1)?;
+                        result = Some(combined(left, operator, right)?);
+                    } else {
+                        self.at += 1;
+                        let right = self.tree("unary", depth + 1)?;
+                        result = Some(match operator {
+                            "+" => right,
+                            "-" => Length { size: right.size.times(Quantity::Whole(-1)), ..right },
+                            _ => return None,
+                        });
+                    }
+                }
+                Token::Number(_) | Token::Name(_) => {
+                    if let Some(left) = result {
+                        if binds.is_some_and(|binds| 1 <= binds) {
+                            return result;
+                        }
+                        let right = self.tree("implicit", depth + 1)?;
+                        result = Some(times(left, right)?);
+                    } else {
+                        result = Some(self.operand(token)?);
+                        self.at += 1;
+                    }
+                }
+            }
+        }
+        result
+    }
+
+    fn operand(&mut self, token: Token) -> Option<Length> {
+        let number = |size| Length { size, unit: Quantity::Whole(1), power: 0 };
+        match token {
+            Token::Number(size) => Some(number(size)),
+            Token::Name(name) if name == "inf" || name == "infinity" => Some(number(Quantity::Float(f64::INFINITY))),
+            Token::Name(name) => match look_up(&name) {
+                Name::Percent => Some(number(Quantity::Float(0.01))),
+                Name::Length(unit) => Some(Length { size: Quantity::Whole(1), unit, power: 1 }),
+                Name::Pure => {
+                    self.has_pure = true;
+                    Some(number(Quantity::Whole(1)))
+                }
+                Name::Other => None,
+            },
+            Token::Operator(_) => None,
+        }
+    }
+}
+
+fn times(one: Length, other: Length) -> Option<Length> {
+    let power = one.power + other.power;
+    let unit = if one.power == 0 { other.unit } else { one.unit };
+    let size = one.size.times(other.size);
+    if one.power != 0 && other.power != 0 {
+        // Two lengths: an area, unless they cancel out.
+        let size = Quantity::Float(size.to_float() * other.unit.to_float() / unit.to_float());
+        return Some(Length { size, unit, power });
+    }
+    Some(Length { size, unit, power })
+}
+
+fn combined(left: Length, operator: &str, right: Length) -> Option<Length> {
+    match operator {
+        "*" => times(left, right),
+        "/" => {
+            if right.size.to_float() == 0.0 {
+                return None;
+            }
+            let size = Quantity::Float(left.size.to_float() / right.size.to_float());
+            let power = left.power - right.power;
+            match (left.power, right.power) {
+                (_, 0) => Some(Length { size, ..left }),
+                (0, _) => Some(Length { size, unit: right.unit, power }),
+                _ => {
+                    let size = Quantity::Float(size.to_float() * left.unit.to_float() / right.unit.to_float());
+                    Some(Length { size, unit: left.unit, power })
+                }
+            }
+        }
+        "+" | "-" if left.power == right.power => {
+            let sign = if operator == "+" { Quantity::Whole(1) } else { Quantity::Whole(-1) };
+            let right_size = if left.unit == right.unit || right.power == 0 {
+                right.size
+            } else {
+                Quantity::Float(right.size.to_float() * (right.unit.to_float() / left.unit.to_float()))
+            };
+            let size = left.size.both(right_size.times(sign), i128::checked_add, |one, other| one + other);
+            Some(Length { size, ..left })
+        }
+        "**" if right.power == 0 => {
+            let Quantity::Whole(exponent) = right.size else { return None };
+            let exponent = i32::try_from(exponent).ok().filter(|exponent| (0..=16).contains(exponent))?;
+            let size = match left.size {
+                Quantity::Whole(whole) => whole.checked_pow(u32::try_from(exponent).ok()?).map(Quantity::Whole)?,
+                Quantity::Float(float) => Quantity::Float(float.powi(exponent)),
+            };
+            Some(Length { size, unit: left.unit, power: left.power * exponent })
+        }
+        _ => None,
+    }
+}
