@@ -26,11 +26,14 @@ pub struct Instance {
 impl Instance {
     /// Finds the site's present containers.
     pub fn of(arena: &Arena, site: &str) -> Self {
-        let site = declared(site);
+        Self::of_containers(declared(site), arena.containers(site))
+    }
+
+    fn of_containers(site: Site, containers: Vec<(String, String)>) -> Self {
         let mut incarnation =
             Incarnation { generation: 1, containers: BTreeMap::new(), addresses: BTreeMap::new(), started_at: 0 };
         let mut folders = BTreeMap::new();
-        for (service, id) in arena.containers(site.name.as_str()) {
+        for (service, id) in containers {
             let name = ServiceName::parse(&service).expect("a service");
             let format = "{{.State.Pid}} {{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
             let said = docker(&["inspect", "--format", format, &id]);
@@ -118,6 +121,37 @@ impl Instance {
         let service = ServiceName::parse(service).expect("a service");
         let id = self.incarnation.containers[&service].0.as_str();
         docker(&[&["exec", id], command].concat())
+    }
+}
+
+/// A container of a site's image, without arenad around it; removed when it goes.
+pub struct Alone {
+    pub instance: Instance,
+    id: String,
+}
+
+impl Alone {
+    /// Starts the image of a site that has one service, its definition changed, and waits until its stores can be read.
+    pub async fn start(site: &str, change: impl FnOnce(&mut Site)) -> Self {
+        let mut site = declared(site);
+        change(&mut site);
+        let service = site.entry.service.to_string();
+        let image = site.services[0].image.clone();
+        let id = docker(&["run", "--detach", "--cap-drop", "ALL", &image]);
+        let containers = vec![(service, id.clone())];
+        let alone = Self { instance: Instance::of_containers(site, containers), id };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while let Err(error) = digest::take(&alone.instance.subject(), Known::default()).await {
+            assert!(Instant::now() < deadline, "{}", arenad::probes::describe(&error));
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        alone
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        let _ = Command::new("docker").args(["rm", "--force", "--volumes", &self.id]).output();
     }
 }
 

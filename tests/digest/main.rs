@@ -5,6 +5,7 @@
 mod arena;
 mod files;
 mod instance;
+mod servers;
 mod sites;
 mod sqlite;
 mod subject;
