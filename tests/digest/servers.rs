@@ -140,6 +140,10 @@ async fn mariadb_is_known_by_its_rows_its_counters_and_its_definitions() {
     sql(
         "create view seen as select 1 as one; create function f() returns int deterministic return 1; alter table kinds alter n set default 'y'",
     );
+    let shaped = settled(instance).await;
+    sql("create view lone as select 2 as two");
+    assert_eq!(instance.moved(&shaped).await.0, ["database"], "what is a file of its own");
+    sql("drop view lone");
     sql("create table memory (id int) engine = memory; insert into memory values (1)");
     let found = differences(&before, &settled(instance).await);
     for expected in [
