@@ -84,8 +84,8 @@ pub async fn shop(url: &str) {
     let product = {
         let page = Html::parse_document(&visitor.page);
         let link = selector("article.product_pod h3 a");
-        let links = page.select(&link);
-        links.last().and_then(|link| link.attr("href")).expect("a product").to_owned()
+        let first = page.select(&link).next();
+        first.and_then(|link| link.attr("href")).expect("a product").to_owned()
     };
     visitor.open(&format!("{product}reviews/add/")).await;
     let review = [("title", "A digest of it"), ("score", "5"), ("body", "Works well.")];
