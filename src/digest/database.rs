@@ -24,7 +24,8 @@ const SCRIPT_MAX: usize = 100_000;
 /// What there is in a database, before its rows are looked at.
 #[derive(Default)]
 pub(super) struct Catalog {
-    pub(super) mark: Option<String>,
+    /// The marks before and after; a server without has none.
+    pub(super) marks: Vec<Option<String>>,
     pub(super) tables: Vec<Table>,
     /// Numbers that the catalog itself has, by table.
     pub(super) counters: BTreeMap<String, String>,
@@ -162,8 +163,15 @@ impl<'a> Reader<'a> {
     async fn read(&mut self) -> Result<Read, DigestError> {
         let rules = Rules::of(self.store);
         let mut catalog = self.catalog().await?;
+        // What is read for the first time may be tidied up by that; rows take longer than the catalog, so they wait for it.
+        for _ in 1..ATTEMPTS {
+            if catalog.marks.first() == catalog.marks.last() {
+                break;
+            }
+            catalog = self.catalog().await?;
+        }
         check(&rules, &catalog)?;
-        let before = catalog.mark.take();
+        let before = catalog.marks.first().cloned().flatten();
         let (rows, after) = self.rows(&rules, &catalog).await?;
         let mut content = content(&rules, catalog);
         content.tables.extend(rows.tables);
@@ -173,14 +181,14 @@ impl<'a> Reader<'a> {
 
     async fn catalog(&mut self) -> Result<Catalog, DigestError> {
         let statements = match self.engine {
-            DatabaseEngine::Postgres => [postgres::MARK, postgres::CATALOG],
-            DatabaseEngine::Mysql => [mysql::MARK, mysql::CATALOG],
+            DatabaseEngine::Postgres => [postgres::MARK, postgres::CATALOG, postgres::MARK],
+            DatabaseEngine::Mysql => [mysql::MARK, mysql::CATALOG, mysql::MARK],
         };
         let mut catalog = Catalog::default();
         for row in self.run(self.script(&statements.map(str::to_owned))).await? {
             let is_understood = match row.as_array().map(Vec::as_slice) {
                 Some([Json::String(tag), Json::String(mark)]) if tag == "mark" => {
-                    catalog.mark = (!mark.is_empty()).then(|| mark.clone());
+                    catalog.marks.push((!mark.is_empty()).then(|| mark.clone()));
                     true
                 }
                 Some([Json::String(tag), Json::String(kind), Json::String(name), Json::String(hash)])

@@ -95,7 +95,7 @@ impl Instance {
             let fresh = docker(&["create", &image]);
             docker(&["exec", id, "find", &folder, "-mindepth", "1", "-delete"]);
             let parent = Path::new(&folder).parent().and_then(Path::to_str).expect("a folder has a parent");
-            let copy = format!("docker cp --archive {fresh}:{folder} - | docker cp --archive - {id}:{parent}");
+            let copy = format!("docker cp {fresh}:{folder} - | docker cp - {id}:{parent}");
             let copied = Command::new("sh").args(["-c", &copy]).output().expect("docker runs");
             docker(&["rm", "--force", &fresh]);
             assert!(copied.status.success(), "{copy}: {}", String::from_utf8_lossy(&copied.stderr));

@@ -81,7 +81,7 @@ async fn write(arena: &Arena, instance: &Instance) {
         "map" => {
             // Nobody can write to the map, so it is done behind its back.
             let statements = "delete from places where ctid = (select min(ctid) from places)";
-            instance.exec("map-db", &["psql", "-h", "/tmp", "-U", "postgres", "-d", "gis", "-qc", statements]);
+            instance.exec("map-db", &["psql", "-h", "/tmp", "-U", "map", "-d", "gis", "-qc", statements]);
         }
         other => panic!("nobody visits {other}"),
     }
