@@ -24,7 +24,8 @@ const SCRIPT_MAX: usize = 100_000;
 /// What there is in a database, before its rows are looked at.
 #[derive(Default)]
 pub(super) struct Catalog {
-    pub(super) mark: Option<String>,
+    /// The marks before and after; a server without has none.
+    pub(super) marks: Vec<Option<String>>,
     pub(super) tables: Vec<Table>,
     /// Numbers that the catalog itself has, by table.
     pub(super) counters: BTreeMap<String, String>,
@@ -65,32 +66,56 @@ pub(super) async fn mark(
 ) -> Result<Option<String>, DigestError> {
     let mut marks = Vec::new();
     for key in databases {
-        let database = declared(subject, store, key)?;
-        let mut reader = Reader::open(subject, store, key, database).await?;
-        let rows = reader.run(reader.script(&[reader.mark_statement()])).await?;
+        let mut reader = Reader::open(subject, store, key).await?;
+        marks.push(reader.mark().await?);
         reader.session.close().await;
-        marks.push(rows.last().and_then(|row| mark_of(row)));
     }
     Ok(joined(marks))
 }
 
 /// What is in the databases of a store.
 pub(super) async fn look(subject: &Subject<'_>, store: &Store, databases: &[String]) -> Result<Look, DigestError> {
-    let mut content = Content::default();
-    let mut marks = Vec::new();
+    let mut readers = Vec::new();
     for key in databases {
-        let database = declared(subject, store, key)?;
-        let mut reader = Reader::open(subject, store, key, database).await?;
-        let look = reader.look().await?;
-        reader.session.close().await;
-        let prefix = if databases.len() > 1 { format!("{key}:") } else { String::new() };
-        let named = |name: String| format!("{prefix}{name}");
-        content.tables.extend(look.content.tables.into_iter().map(|(name, rows)| (named(name), rows)));
-        content.counters.extend(look.content.counters.into_iter().map(|(name, value)| (named(name), value)));
-        content.objects.extend(look.content.objects.into_iter().map(|(name, hash)| (named(name), hash)));
-        marks.push(look.mark);
+        readers.push(Reader::open(subject, store, key).await?);
     }
-    Ok(Look { content, mark: joined(marks) })
+    let mut attempt = 1;
+    let look = loop {
+        let (look, is_settled) = read(&mut readers).await?;
+        if is_settled || attempt == ATTEMPTS {
+            break look;
+        }
+        attempt += 1;
+    };
+    for reader in readers {
+        reader.session.close().await;
+    }
+    Ok(look)
+}
+
+/// Reads all databases once, and says whether nothing was written to any of them meanwhile. The log that marks tell of is the
+/// server's: what is written to one database moves the marks of the others.
+async fn read(readers: &mut [Reader<'_>]) -> Result<(Look, bool), DigestError> {
+    let mut content = Content::default();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let (several, last) = (readers.len() > 1, readers.len() - 1);
+    for (index, reader) in readers.iter_mut().enumerate() {
+        let read = reader.read().await?;
+        let prefix = if several { format!("{}:", reader.key) } else { String::new() };
+        let named = |name: String| format!("{prefix}{name}");
+        content.tables.extend(read.content.tables.into_iter().map(|(name, rows)| (named(name), rows)));
+        content.counters.extend(read.content.counters.into_iter().map(|(name, value)| (named(name), value)));
+        content.objects.extend(read.content.objects.into_iter().map(|(name, hash)| (named(name), hash)));
+        before.push(read.before);
+        if index == last {
+            after.push(read.after);
+        }
+    }
+    for (index, reader) in readers.iter_mut().enumerate().take(last) {
+        after.insert(index, reader.mark().await?);
+    }
+    let is_settled = before == after;
+    Ok((Look { content, mark: joined(after).filter(|_| is_settled) }, is_settled))
 }
 
 fn joined(marks: Vec<Option<String>>) -> Option<String> {
@@ -123,6 +148,15 @@ impl Server {
     }
 }
 
+/// What one database showed.
+struct Read {
+    content: Content,
+    /// The mark before anything was read.
+    before: Option<String>,
+    /// The mark after everything was read.
+    after: Option<String>,
+}
+
 struct Reader<'a> {
     store: &'a Store,
     key: &'a str,
@@ -131,45 +165,47 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    async fn open(
-        subject: &Subject<'a>,
-        store: &'a Store,
-        key: &'a str,
-        database: &'a Database,
-    ) -> Result<Self, DigestError> {
+    async fn open(subject: &Subject<'a>, store: &'a Store, key: &'a str) -> Result<Self, DigestError> {
+        let database = declared(subject, store, key)?;
         let session = Session::open(subject.engine, database, subject.incarnation).await;
         let session = session.map_err(|cause| failed(store, key, cause))?;
         Ok(Self { store, key, engine: Server::of(store), session })
     }
 
-    async fn look(&mut self) -> Result<Look, DigestError> {
+    async fn mark(&mut self) -> Result<Option<String>, DigestError> {
+        let rows = self.run(self.script(&[self.mark_statement()])).await?;
+        Ok(rows.last().and_then(mark_of))
+    }
+
+    async fn read(&mut self) -> Result<Read, DigestError> {
         let rules = Rules::of(self.store);
-        let mut attempt = 1;
-        loop {
-            let catalog = self.catalog().await?;
-            check(&rules, &catalog)?;
-            let (rows, after) = self.rows(&rules, &catalog).await?;
-            let is_same = catalog.mark == after;
-            if is_same || attempt == ATTEMPTS {
-                let mut content = content(&rules, catalog);
-                content.tables.extend(rows.tables);
-                content.counters.extend(rows.counters);
-                return Ok(Look { content, mark: after.filter(|_| is_same) });
+        let mut catalog = self.catalog().await?;
+        // What is read for the first time may be tidied up by that; rows take longer than the catalog, so they wait for it.
+        for _ in 1..ATTEMPTS {
+            if catalog.marks.first() == catalog.marks.last() {
+                break;
             }
-            attempt += 1;
+            catalog = self.catalog().await?;
         }
+        check(&rules, &catalog)?;
+        let before = catalog.marks.first().cloned().flatten();
+        let (rows, after) = self.rows(&rules, &catalog).await?;
+        let mut content = content(&rules, catalog);
+        content.tables.extend(rows.tables);
+        content.counters.extend(rows.counters);
+        Ok(Read { content, before, after })
     }
 
     async fn catalog(&mut self) -> Result<Catalog, DigestError> {
         let statements = match self.engine {
-            Server::Postgres => [postgres::MARK, postgres::CATALOG],
-            Server::Mysql => [mysql::MARK, mysql::CATALOG],
+            Server::Postgres => [postgres::MARK, postgres::CATALOG, postgres::MARK],
+            Server::Mysql => [mysql::MARK, mysql::CATALOG, mysql::MARK],
         };
         let mut catalog = Catalog::default();
         for row in self.run(self.script(&statements.map(str::to_owned))).await? {
             let is_understood = match row.as_array().map(Vec::as_slice) {
                 Some([Json::String(tag), Json::String(mark)]) if tag == "mark" => {
-                    catalog.mark = (!mark.is_empty()).then(|| mark.clone());
+                    catalog.marks.push((!mark.is_empty()).then(|| mark.clone()));
                     true
                 }
                 Some([Json::String(tag), Json::String(kind), Json::String(name), Json::String(hash)])

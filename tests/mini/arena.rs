@@ -84,13 +84,19 @@ impl Arena {
         self.exec_in(site, site, command)
     }
 
-    /// Runs a command in the present container of one service of a site.
-    pub fn exec_in(&self, site: &str, service: &str, command: &[&str]) -> String {
+    /// The site's present containers: service and id.
+    pub fn containers(&self, site: &str) -> Vec<(String, String)> {
         // Whatever the exit code: the container is there while a probe on a busy machine runs late.
         let status = serde_json::from_slice(&self.arenad(&["status", "--json"]).stdout).expect("JSON");
         let containers = Self::site(&status, site)["containers"].as_array().expect("containers").clone();
-        let container = containers.iter().find(|container| container["service"] == service).expect("the service runs");
-        let id = container["id"].as_str().expect("a container");
+        let text = |container: &Value, key: &str| container[key].as_str().expect("a text").to_owned();
+        containers.iter().map(|container| (text(container, "service"), text(container, "id"))).collect()
+    }
+
+    /// Runs a command in the present container of one service of a site.
+    pub fn exec_in(&self, site: &str, service: &str, command: &[&str]) -> String {
+        let containers = self.containers(site);
+        let (_, id) = containers.iter().find(|(name, _)| name == service).expect("the service runs");
         let output = Command::new("docker").args(["exec", id]).args(command).output().expect("docker runs");
         assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()

@@ -1,6 +1,4 @@
--- Settings on which the text of a value depends.
+-- Settings on which the text of a value depends. MySQL would answer with numbers that it has remembered for a day.
 set names utf8mb4;
-set session time_zone = '+00:00', sql_mode = '', group_concat_max_len = 4194304;
--- MySQL would answer with numbers that it has remembered for a day.
-/*!80000 set session information_schema_stats_expiry = 0 */;
+set session time_zone = '+00:00', sql_mode = '', group_concat_max_len = 4194304 /*!80000 , information_schema_stats_expiry = 0 */;
 start transaction with consistent snapshot, read only;

@@ -1,9 +1,10 @@
--- InnoDB's log knows of every change to its tables, the handlers know of those to others, and the start tells servers apart that
--- have written as much, but not the same. MySQL, which skips what only MariaDB reads, has no mark.
+-- InnoDB's log knows of every change to its tables, the handlers of those to others, the counts of statements of what is a file
+-- of its own, such as a view. The start tells servers apart that have written as much, but not the same. MySQL, which skips what
+-- only MariaDB reads, has no mark.
 select json_array('mark', concat_ws(' ', null
-    /*M! , (select unix_timestamp() - variable_value from information_schema.global_status where variable_name = 'UPTIME')
-    , (select group_concat(variable_name, '=', variable_value order by variable_name separator ' ') from information_schema.global_status
-        where variable_name in ('INNODB_LSN_CURRENT', 'HANDLER_WRITE', 'HANDLER_UPDATE', 'HANDLER_DELETE', 'HANDLER_DISCOVER',
-            'COM_TRUNCATE', 'COM_CREATE_TABLE', 'COM_ALTER_TABLE', 'COM_DROP_TABLE', 'COM_RENAME_TABLE', 'COM_LOAD')
-        having count(*) = 11) */
+    /*M! , (select concat_ws(' ', unix_timestamp() - max(if(variable_name = 'UPTIME', variable_value, null)),
+            max(if(variable_name = 'INNODB_LSN_CURRENT', variable_value, null)),
+            sum(if(variable_name in ('HANDLER_WRITE', 'HANDLER_UPDATE', 'HANDLER_DELETE'), variable_value, 0)),
+            sum(if(variable_name rlike '^COM_(ALTER|CREATE|DROP|RENAME|TRUNCATE|LOAD|REPAIR)', variable_value, 0)))
+        from information_schema.global_status having count(if(variable_name = 'INNODB_LSN_CURRENT', 1, null)) = 1) */
 ));

@@ -1,5 +1,6 @@
 import gc
 import os
+import time
 
 bind = "0.0.0.0:80"
 workers = int(os.environ.get("WEB_WORKERS", "2"))
@@ -26,3 +27,9 @@ def when_ready(server):
     # What is there now stays for ever: collections must not touch it, or each worker gets a copy of its own.
     gc.collect()
     gc.freeze()
+
+
+def post_fork(server, worker):
+    # While what lies in /data is exchanged, new workers wait: those that remember the old are dead by then.
+    while os.path.exists("/run/forum/hold"):
+        time.sleep(0.005)

@@ -1,4 +1,5 @@
 import os
+import time
 
 bind = "0.0.0.0:80"
 workers = int(os.environ.get("WEB_WORKERS", "2"))
@@ -22,3 +23,9 @@ def when_ready(server):
     import warm
 
     warm.templates()
+
+
+def post_fork(server, worker):
+    # While what lies in /data is exchanged, new workers wait: those that remember the old are dead by then.
+    while os.path.exists("/run/shop/hold"):
+        time.sleep(0.005)

@@ -1,3 +1,6 @@
+import os
+import time
+
 bind = "0.0.0.0:80"
 # One process: SQLite takes one writer at a time anyway.
 workers = 1
@@ -13,3 +16,9 @@ graceful_timeout = 3
 control_socket_disable = True
 accesslog = "-"
 access_log_format = '%({x-forwarded-for}i)s "%(r)s" %(s)s %(b)s %(M)sms'
+
+
+def post_fork(server, worker):
+    # While what lies in /data is exchanged, new workers wait: those that remember the old are dead by then.
+    while os.path.exists("/run/turkle/hold"):
+        time.sleep(0.005)

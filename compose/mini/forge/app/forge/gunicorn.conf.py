@@ -1,6 +1,8 @@
 import os
+import time
 
 bind = "0.0.0.0:80"
+pidfile = "/run/forge/web.pid"
 workers = int(os.environ.get("WEB_WORKERS", "2"))
 threads = 4
 worker_class = "gthread"
@@ -13,3 +15,9 @@ timeout = 60
 graceful_timeout = 3
 accesslog = "-"
 access_log_format = '%({x-forwarded-for}i)s "%(r)s" %(s)s %(b)s %(M)sms'
+
+
+def post_fork(server, worker):
+    # While what lies in /data is exchanged, new workers wait: those that remember the old are dead by then.
+    while os.path.exists("/run/forge/hold"):
+        time.sleep(0.005)

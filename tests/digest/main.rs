@@ -1,0 +1,12 @@
+//! Digests of real stores: of folders and SQLite files that the tests make, and of the sites of the mini environment.
+
+#[path = "../mini/arena.rs"]
+#[expect(dead_code, reason = "the tests of the mini environment need more of it")]
+mod arena;
+mod files;
+mod instance;
+mod servers;
+mod sites;
+mod sqlite;
+mod subject;
+mod visitor;

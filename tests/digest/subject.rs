@@ -1,0 +1,96 @@
+//! A site of which only the stores matter, in folders that a test makes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use arenad::definition::{self, SourceFile, Sources};
+use arenad::digest::{self, DigestError, Known, Subject, Taken};
+use arenad::domain::ids::ServiceName;
+use arenad::domain::site::Site;
+use arenad::engine::docker::DockerEngine;
+use arenad::launch::Incarnation;
+use tempfile::TempDir;
+
+/// A site whose `/data` is a folder of the test's.
+pub struct Stores {
+    site: Site,
+    folders: BTreeMap<(ServiceName, String), PathBuf>,
+    folder: TempDir,
+}
+
+impl Stores {
+    /// Declares stores, in the words of a definition.
+    pub fn declared(stores: &str) -> Self {
+        let environment = format!(
+            "name: x\nsites:\n  web:\n    entry: {{ port: 80 }}\n    public: {{ port: 7770 }}\n    ready: {{ probes: [ {{ tcp: {{ port: 80 }} }} ] }}\n    stores: {stores}\n"
+        );
+        let root = tempfile::tempdir().expect("a folder");
+        let sources = Sources {
+            root: root.path().to_path_buf(),
+            environment: SourceFile::new(Path::new("environments/x.yaml"), environment),
+            compose: SourceFile::new(Path::new("compose/x.yaml"), "services: { web: { image: web:1 } }\n".to_owned()),
+            dotenv: None,
+        };
+        let loaded = definition::load(&sources, &BTreeMap::new()).unwrap_or_else(|error| panic!("{error}"));
+        let site = loaded.environment.sites.into_iter().next().expect("a site");
+        let folder = tempfile::tempdir().expect("a folder");
+        let web = ServiceName::parse("web").expect("valid");
+        let folders = BTreeMap::from([((web, "/data".to_owned()), folder.path().to_path_buf())]);
+        Self { site, folders, folder }
+    }
+
+    /// What the site sees as `/data`.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Takes a digest of everything.
+    pub async fn take(&self) -> Result<Taken, DigestError> {
+        self.take_knowing(Known::default()).await
+    }
+
+    /// Takes a digest of what is not known.
+    pub async fn take_knowing(&self, known: Known<'_>) -> Result<Taken, DigestError> {
+        self.with(async |subject| digest::take(&subject, known).await).await
+    }
+
+    /// Takes a digest that has a mark: the last change must be older than the file system's clock is fine.
+    pub async fn take_settled(&self) -> Taken {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            let taken = self.take().await.expect("a digest");
+            if self.moved(&taken).await.is_empty() {
+                return taken;
+            }
+            assert!(Instant::now() < deadline, "nobody writes, and still it is not settled");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// The stores that may have been written to since.
+    pub async fn moved(&self, last: &Taken) -> Vec<String> {
+        self.with(async |subject| digest::moved(&subject, last).await).await.expect("marks")
+    }
+
+    async fn with<T>(&self, work: impl AsyncFnOnce(Subject<'_>) -> T) -> T {
+        // Nothing here asks the engine.
+        let engine = DockerEngine::new("unix:///nowhere");
+        let incarnation =
+            Incarnation { generation: 1, containers: BTreeMap::new(), addresses: BTreeMap::new(), started_at: 0 };
+        let subject = Subject {
+            engine: &engine,
+            site: &self.site,
+            incarnation: &incarnation,
+            folders: &self.folders,
+            limit: Duration::from_secs(60),
+        };
+        work(subject).await
+    }
+}
+
+/// What differs between two digests, in words.
+pub fn differences(before: &Taken, now: &Taken) -> Vec<String> {
+    let comparison = digest::compare(&before.digest, &now.digest);
+    comparison.differences.iter().map(ToString::to_string).collect()
+}
