@@ -4,7 +4,6 @@
 //! `cargo bench --bench reset`, or `make bench`. ARENAD_BENCH_ROUNDS sets the rounds (default 10).
 
 #[path = "../tests/mini/arena.rs"]
-#[allow(dead_code)]
 mod arena;
 
 use std::io::{Read, Write};

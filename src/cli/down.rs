@@ -116,9 +116,11 @@ fn remove_files(client: &Client) -> Result<(), Failure> {
             _ => {}
         }
     }
-    match std::fs::remove_dir_all(folder.join("volumes")) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-        _ => {}
+    for name in ["volumes", "locators"] {
+        match std::fs::remove_dir_all(folder.join(name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
     }
     disk::remove(folder)?;
     match std::fs::remove_dir_all(disk::stores(folder)) {

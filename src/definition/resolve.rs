@@ -103,7 +103,8 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
     for site in &environment.sites {
         let name = site.name.as_str();
         let accounts = site.accounts.iter().map(|account| ("accounts", &account.name, &account.password));
-        let databases = site.databases.iter().map(|(name, database)| ("databases", name, &database.password));
+        let servers = site.databases.iter().filter(|(_, database)| database.engine != DatabaseEngine::Sqlite);
+        let databases = servers.map(|(name, database)| ("databases", name, &database.password));
         for (section, key, password) in accounts.chain(databases) {
             let scalar = sites_scope.key(name).key(section).key(key).key("password").scalar();
             let written = scalar.and_then(|scalar| scalar.written.as_deref()).unwrap_or(password.expose());
@@ -186,7 +187,6 @@ fn site(site: &Site) -> Json {
         "entry": { "service": site.entry.service.as_str(), "port": site.entry.port },
         "public": filled(json!({ "port": site.public.port, "path": site.public.path, "variable": site.public.variable })),
         "accounts": accounts.collect::<Map<_, _>>(),
-        "helpers": site.helpers.iter().map(|found| (found.name.clone(), helper(found))).collect::<Map<_, _>>(),
         "databases": databases.collect::<Map<_, _>>(),
         "ready": readiness(&site.readiness),
         "baseline": baseline(&site.baseline),
@@ -209,6 +209,9 @@ fn site(site: &Site) -> Json {
     if let Some(writers) = &site.writers {
         let steps = |steps: &[ExecStep]| steps.iter().map(exec_step).collect::<Vec<_>>();
         found["writers"] = json!({ "stop": steps(&writers.stop), "start": steps(&writers.start) });
+    }
+    if !site.helpers.is_empty() {
+        found["helpers"] = site.helpers.iter().map(|known| (known.name.clone(), helper(known))).collect();
     }
     if !site.exports.is_empty() {
         found["exports"] = Json::Object(texts(&site.exports));

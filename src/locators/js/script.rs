@@ -82,12 +82,7 @@ async fn once(
         "awaitPromise": true,
     });
     let answer = cdp.call(session, "Runtime.callFunctionOn", call).await?;
-    let release = json!({ "objectId": object });
-    match session {
-        // The agent's page stays, and would keep the list.
-        None => drop(cdp.call(None, "Runtime.releaseObject", release).await),
-        Some(_) => {}
-    }
+    // The list goes with the page, or on the agent's own page with the connection that asked.
     if let Some(thrown) = thrown(&answer) {
         return Ok(Err(thrown));
     }

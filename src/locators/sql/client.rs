@@ -52,7 +52,7 @@ fn command(database: &Database, program: &str, query: &Query<'_>, mark: &str) ->
     if database.engine == DatabaseEngine::Mysql {
         // In binary mode the client has no commands of its own, such as `system`.
         words.extend(["--binary-mode", "--default-character-set=utf8mb4", "-X", "-e"].map(str::to_owned));
-        let text = query.text(|_, text| format!("CONVERT(X'{}' USING utf8mb4)", hex(text.as_bytes())));
+        let text = query.text(|_, text| format!("_utf8mb4 X'{}'", hex(text.as_bytes())));
         words.push(format!("{}; {text}", mysql::prepare(query)));
     } else {
         let separators = [format!("null={mark}n"), "-F".into(), format!("{mark}c"), "-R".into(), format!("{mark}r")];
