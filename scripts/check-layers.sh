@@ -17,23 +17,24 @@ forbid() {
 
 forbid domain '\b(tokio|async |serde|sqlx|reqwest|hyper|axum|bollard)\b|SystemTime|Instant::now|Timestamp::now|std::(fs|net::Tcp|process)' \
     'domain decides; it does no I/O, reads no clock and knows no library that does'
-forbid domain 'crate::(doctor|digest|definition|engine|storage|images|launch|probes|accounts|reset|daemon|cli|wire)' 'domain stands below everything else'
-forbid definition 'crate::(doctor|digest|engine|storage|images|launch|probes|accounts|reset|daemon|cli|wire)' 'definition knows domain alone'
-forbid storage 'crate::(doctor|digest|definition|engine|images|launch|probes|accounts|reset|daemon|cli|wire)' 'storage knows domain alone'
-forbid engine 'crate::(doctor|digest|definition|storage|images|launch|probes|accounts|reset|daemon|cli|wire)' 'engine knows domain alone'
-forbid launch 'crate::(doctor|digest|definition|images|probes|accounts|reset|daemon|cli|wire)' 'launch knows domain and engine'
-forbid probes 'crate::(doctor|digest|definition|storage|images|accounts|reset|daemon|cli|wire)' 'probes know domain, engine and launch'
-forbid images 'crate::(doctor|digest|definition|storage|launch|accounts|reset|daemon|cli|wire)' 'images know domain and engine, and how probes put errors into words'
-forbid evaluators '\b(tokio|async |reqwest|sqlx|bollard)\b|SystemTime|Instant::now|std::(fs|env|net|process)|crate::(doctor|digest|definition|engine|storage|images|launch|probes|accounts|reset|daemon|cli|wire)' \
+forbid domain 'crate::(doctor|digest|definition|engine|storage|images|launch|probes|accounts|locators|reset|daemon|cli|wire)' 'domain stands below everything else'
+forbid definition 'crate::(doctor|digest|engine|storage|images|launch|probes|accounts|locators|reset|daemon|cli|wire)' 'definition knows domain alone'
+forbid storage 'crate::(doctor|digest|definition|engine|images|launch|probes|accounts|locators|reset|daemon|cli|wire)' 'storage knows domain alone'
+forbid engine 'crate::(doctor|digest|definition|storage|images|launch|probes|accounts|locators|reset|daemon|cli|wire)' 'engine knows domain alone'
+forbid launch 'crate::(doctor|digest|definition|images|probes|accounts|locators|reset|daemon|cli|wire)' 'launch knows domain and engine'
+forbid probes 'crate::(doctor|digest|definition|storage|images|accounts|locators|reset|daemon|cli|wire)' 'probes know domain, engine and launch'
+forbid images 'crate::(doctor|digest|definition|storage|launch|accounts|locators|reset|daemon|cli|wire)' 'images know domain and engine, and how probes put errors into words'
+forbid evaluators '\b(tokio|async |reqwest|sqlx|bollard)\b|SystemTime|Instant::now|std::(fs|env|net|process)|crate::(doctor|digest|definition|engine|storage|images|launch|probes|accounts|locators|reset|daemon|cli|wire)' \
     'evaluators judge what they are told; they look at nothing'
-forbid accounts 'crate::(doctor|digest|definition|engine|storage|images|launch|reset|daemon|cli|wire)' 'accounts know domain and probes'
-forbid digest 'crate::(doctor|definition|images|accounts|reset|daemon|cli|wire)' 'digest knows domain, engine, launch and probes'
-forbid reset 'crate::(doctor|definition|images|accounts|daemon|cli|wire)' 'reset knows domain, engine, storage, launch, probes and digest'
-forbid doctor 'crate::(digest|definition|images|launch|accounts|reset|daemon|cli|wire)' 'the doctor knows domain, engine, how storage tries a folder and how probes describe errors'
+forbid accounts 'crate::(doctor|digest|definition|engine|storage|images|launch|locators|reset|daemon|cli|wire)' 'accounts know domain and probes'
+forbid digest 'crate::(doctor|definition|images|accounts|locators|reset|daemon|cli|wire)' 'digest knows domain, engine, launch and probes'
+forbid locators 'crate::(digest|doctor|definition|storage|images|evaluators|reset|daemon|cli|wire)' 'locators know domain, engine, launch, probes and accounts; they judge nothing'
+forbid reset 'crate::(doctor|definition|images|accounts|locators|daemon|cli|wire)' 'reset knows domain, engine, storage, launch, probes and digest'
+forbid doctor 'crate::(digest|definition|images|launch|accounts|locators|reset|daemon|cli|wire)' 'the doctor knows domain, engine, how storage tries a folder and how probes describe errors'
 forbid doctor/judge '\b(tokio|async |procfs|rustix)\b|SystemTime|Instant::now|Timestamp::now|std::(fs|env|net::Tcp|process)|doctor::gather' \
     'judge decides on facts; it looks at nothing'
 forbid daemon 'crate::cli' 'the daemon does not know the command line'
-forbid daemon/gateway 'crate::(domain|digest|doctor|definition|engine|storage|images|launch|probes|accounts|reset|wire|cli|daemon::[a-fh-z])' 'the gateway stands alone'
+forbid daemon/gateway 'crate::(domain|digest|doctor|definition|engine|storage|images|launch|probes|accounts|locators|reset|wire|cli|daemon::[a-fh-z])' 'the gateway stands alone'
 
 for file in $(grep -rlE '\bbollard\b' --include='*.rs' . | grep -v '^./engine/docker/' | xargs -r grep -lE '^\s*use bollard|bollard::' || true); do
     echo "$file: only engine/docker/ names bollard"
@@ -43,8 +44,12 @@ for file in $(grep -rlE '\baxum::' --include='*.rs' . | grep -vE '^./daemon/(api
     echo "$file: only daemon/api and daemon/server.rs name axum"
     bad=1
 done
-for file in $(grep -rlE '\bsqlx::' --include='*.rs' . | grep -vE '^./(daemon/store/|probes/sql.rs$|digest/sqlite.rs$)' || true); do
-    echo "$file: only daemon/store, probes/sql.rs and digest/sqlite.rs name sqlx"
+for file in $(grep -rlE '\bsqlx::' --include='*.rs' . | grep -vE '^./(daemon/store/|probes/sql.rs$|digest/sqlite.rs$|locators/sql/)' || true); do
+    echo "$file: only daemon/store, probes/sql.rs, digest/sqlite.rs and locators/sql/ name sqlx"
+    bad=1
+done
+for file in $(grep -rlE '\bchromiumoxide::' --include='*.rs' . | grep -v '^./locators/js/' || true); do
+    echo "$file: only locators/js names chromiumoxide"
     bad=1
 done
 exit "$bad"

@@ -14,6 +14,7 @@ pub mod engine;
 pub mod evaluators;
 pub mod images;
 pub mod launch;
+pub mod locators;
 pub mod probes;
 pub mod reset;
 pub mod storage;

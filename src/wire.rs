@@ -58,6 +58,22 @@ pub struct ResetRequest {
     /// Whether sites that are proven to be as their snapshots are left as they are.
     #[serde(default)]
     pub if_dirty: bool,
+    /// The snapshot to go to, by name or id; of one site. Without one: the baseline.
+    #[serde(default)]
+    pub to: Option<String>,
+}
+
+/// `GET /v1/snapshots/{id}/differences?from={id}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SnapshotDifferences {
+    /// The snapshot that was compared with.
+    pub from: String,
+    /// The snapshot.
+    pub snapshot: String,
+    /// What differs, by store.
+    pub differences: Vec<Difference>,
+    /// How many differences there are beyond those.
+    pub omitted: usize,
 }
 
 /// `POST /v1/environments/{environment}/sites/{site}/verify`.
@@ -517,12 +533,66 @@ pub struct Session {
     pub instance: String,
     /// The generation that it is good for: a reset ends it, unless the session is part of the snapshot.
     pub generation: u64,
+    /// Whether it is part of the snapshot, and so good again after every reset.
+    #[serde(default)]
+    pub is_kept: bool,
     /// How long the log-in took, its proof included.
     pub duration_ms: f64,
     /// By name.
     pub cookies: Vec<Cookie>,
     /// What every request carries besides.
     pub headers: BTreeMap<String, String>,
+}
+
+/// `POST /v1/environments/{environment}/sites/{site}/locate`: what is to be read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocateRequest {
+    /// The locator, such as `sql(shop): SELECT count(*) FROM order_order`.
+    pub locator: String,
+    /// The texts of its places, by name.
+    #[serde(default)]
+    pub arguments: BTreeMap<String, String>,
+    /// The path of the page for a `js:` locator that names none.
+    #[serde(default)]
+    pub page: Option<String>,
+    /// The CDP address of the agent's browser, for `js: … @ live`.
+    #[serde(default)]
+    pub cdp: Option<String>,
+}
+
+/// The answer to a [`LocateRequest`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Located {
+    /// `null`, `bool`, `integer`, `decimal`, `float`, `text`, `bytes`, `timestamp`, `json` or `rows`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The value: exact decimals as text, bytes in hexadecimal, times in RFC 3339 and UTC; rows as
+    /// `{"columns": […], "rows": [[{"type", "value"}, …], …]}`.
+    pub value: serde_json::Value,
+    /// How it was found.
+    pub evidence: Evidence,
+}
+
+/// How a value was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// `sql`, `http`, `js`, `exec` or `file`.
+    pub locator: String,
+    /// What ran.
+    pub ran: String,
+    /// The environment.
+    pub environment: String,
+    /// The site.
+    pub site: String,
+    /// The instance that was asked.
+    pub instance: String,
+    /// Its generation.
+    pub generation: u64,
+    /// From the request to the value.
+    pub duration_ms: f64,
+    /// What else was seen, such as `status` or `rows`.
+    pub notes: BTreeMap<String, String>,
 }
 
 /// A cookie, in the form of Playwright's storage state.

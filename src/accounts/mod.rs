@@ -73,6 +73,20 @@ pub struct LoginFailure {
     pub reason: String,
 }
 
+/// Proves that a session is good: the site answers the proof of the account's log-in with it.
+///
+/// Errors and cancellation: as of [`log_in`].
+pub async fn prove(
+    client: &reqwest::Client,
+    place: &Place,
+    login: &Login,
+    session: &Session,
+) -> Result<(), LoginFailure> {
+    let mut visitor = Visitor::new(client, place, Instant::now() + login.timeout)?;
+    visitor.resume(session).map_err(|reason| LoginFailure { step: "take the session up".to_owned(), reason })?;
+    recipes::prove(&mut visitor, &login.proof).await
+}
+
 /// Signs in and proves it.
 ///
 /// `client` must follow no redirects and keep no cookies of its own: [`crate::probes::Prober::http`] is one.

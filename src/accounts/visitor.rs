@@ -79,6 +79,16 @@ impl<'a> Visitor<'a> {
         Ok(())
     }
 
+    /// Carries what a session consists of from now on, whatever path its cookies are for.
+    pub(super) fn resume(&mut self, session: &Session) -> Result<(), String> {
+        let cookies = session.cookies.iter().map(|cookie| format!("{}={}", cookie.name, cookie.value.expose()));
+        let cookies: Vec<String> = cookies.collect();
+        if !cookies.is_empty() {
+            self.carry(header::COOKIE.as_str(), &cookies.join("; "))?;
+        }
+        session.headers.iter().try_for_each(|(name, value)| self.carry(name, value.expose()))
+    }
+
     /// Sends a request and follows the redirects that it is answered with. Returns the page where that ends.
     pub(super) async fn follow(&mut self, request: Request) -> Result<(Url, Answer), String> {
         let mut request = request;

@@ -72,6 +72,14 @@ pub enum Command {
     Snapshot(SnapshotCommand),
     /// Sign in to a site and print the session
     Login(LoginArgs),
+    /// Read a value of a site: from its database, its pages, its files
+    Locate(LocateArgs),
+    /// What cannot be stopped from inside; started by the daemon
+    #[command(name = crate::locators::confined::COMMAND, hide = true)]
+    ConfinedLocator {
+        /// The processor time that it may take
+        seconds: u64,
+    },
     /// List, fetch, load and verify images and data that no build makes
     #[command(subcommand)]
     Images(ImagesCommand),
@@ -180,6 +188,9 @@ pub struct ResetArgs {
     /// Leave sites alone that are proven to be as their snapshots
     #[arg(long)]
     pub if_dirty: bool,
+    /// Go to this snapshot instead of the baseline: its name or id
+    #[arg(long, value_name = "SNAPSHOT", conflicts_with_all = ["all", "if_dirty"])]
+    pub to: Option<String>,
     /// The environment, where several have a site of that name
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
@@ -299,6 +310,8 @@ pub enum SnapshotCommand {
     Ls,
     /// Stop a site cleanly, store its state, start it again
     Take(TakeArgs),
+    /// Say in which tables and files two snapshots of a site differ
+    Diff(DiffArgs),
     /// Remove a snapshot that nothing uses
     Rm(RmArgs),
 }
@@ -316,6 +329,16 @@ pub struct TakeArgs {
     pub environment: Option<String>,
     #[command(flatten)]
     pub wait: WaitArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// What to compare with: id, beginning of an id, or name
+    #[arg(value_name = "FROM")]
+    pub from: String,
+    /// The other one
+    #[arg(value_name = "TO")]
+    pub to: String,
 }
 
 #[derive(Debug, Args)]
@@ -356,6 +379,45 @@ pub struct LoginArgs {
     /// Sign in with every account and say whether it works
     #[arg(long)]
     pub check: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = LOCATORS)]
+pub struct LocateArgs {
+    /// The site
+    #[arg(value_name = "SITE")]
+    pub site: String,
+    /// What is to be read
+    #[arg(value_name = "LOCATOR")]
+    pub locator: String,
+    /// An argument for a place such as `{sku}` in the locator; may be repeated
+    #[arg(short, long = "argument", value_name = "NAME=TEXT", value_parser = argument)]
+    pub arguments: Vec<(String, String)>,
+    /// The path of the page for a `js:` locator that names none [default: the one of the site's URL]
+    #[arg(long, value_name = "PATH")]
+    pub page: Option<String>,
+    /// The agent's browser, for `js: … @ live`: http://HOST:PORT
+    #[arg(long, value_name = "ADDRESS")]
+    pub cdp: Option<String>,
+    /// The environment, where several have a site of that name
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+}
+
+const LOCATORS: &str = "Locators:
+  sql(DATABASE): SELECT …                      options: rows, timeout=5s; arguments as {name}
+  http: GET /path as ACCOUNT | jsonpath: $.x   or jq: .x, css: h1, header: Location, status, body
+  js: document.title @ /path as ACCOUNT        options: wait='#id'; or @ live, with --cdp
+  exec: SERVICE: command …                     no shell
+  file: SERVICE: /path
+  helper: NAME('text', …)                      what the environment file calls so";
+
+fn argument(text: &str) -> Result<(String, String), String> {
+    let is_name = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    match text.split_once('=') {
+        Some((name, value)) if is_name(name) => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected a name of lower-case letters and `_`, `=`, and a text, such as `sku=B00-1`".to_owned()),
+    }
 }
 
 #[derive(Debug, Subcommand)]

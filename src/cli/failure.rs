@@ -75,6 +75,8 @@ pub fn from_problem(problem: Problem) -> Failure {
         | "unknown_site"
         | "unknown_environment"
         | "unknown_account"
+        | "bad_locator"
+        | "unknown_helper"
         | "no_login" => exit_code::USAGE,
         "busy" | "full" | "stopping" => exit_code::BUSY,
         _ => exit_code::FAILED,

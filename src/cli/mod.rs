@@ -14,6 +14,7 @@ mod failure;
 mod find;
 mod health;
 mod images;
+mod locate;
 mod login;
 mod logs;
 mod open;
@@ -33,6 +34,7 @@ use clap::{CommandFactory, Parser};
 
 use self::args::{Cli, Command};
 use self::failure::Failure;
+use crate::locators::confined;
 
 /// Runs the command that the process was started with and returns its exit code.
 pub async fn run() -> u8 {
@@ -68,6 +70,8 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Snapshot(command) => snapshot::run(global, command).await,
         Command::Verify(args) => verify::run(global, args).await,
         Command::Login(args) => login::run(global, args).await,
+        Command::Locate(args) => locate::run(global, args).await,
+        Command::ConfinedLocator { seconds } => Ok(confined::work(*seconds).await.map(|()| exit_code::OK)?),
         Command::Images(command) => images::run(global, command).await,
         Command::Df(args) => df::run(global, args).await,
         Command::Prune(args) => prune::run(global, args).await,

@@ -16,8 +16,9 @@ pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, Failure> {
     let mut begun = Vec::new();
     for (environment, sites) in chosen {
         let path = format!("/v1/environments/{environment}/resets");
-        let accepted: Accepted =
-            client.send(Method::POST, &path, &ResetRequest { sites, if_dirty: args.if_dirty }).await?;
+        let accepted: Accepted = client
+            .send(Method::POST, &path, &ResetRequest { sites, if_dirty: args.if_dirty, to: args.to.clone() })
+            .await?;
         begun.extend(accepted.operations);
     }
     let ended = match args.wait.detach {

@@ -2,11 +2,11 @@
 
 use reqwest::Method;
 
-use super::args::{Global, RmArgs, SnapshotCommand, TakeArgs};
+use super::args::{DiffArgs, Global, RmArgs, SnapshotCommand, TakeArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, output, progress};
-use crate::wire::{Accepted, Snapshots, TakeRequest};
+use crate::wire::{Accepted, SnapshotDifferences, Snapshots, TakeRequest};
 
 /// Lists, takes or removes snapshots.
 pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, Failure> {
@@ -14,6 +14,7 @@ pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, Failu
     match command {
         SnapshotCommand::Ls => list(&client, global).await,
         SnapshotCommand::Take(args) => take(&client, global, args).await,
+        SnapshotCommand::Diff(args) => diff(&client, global, args).await,
         SnapshotCommand::Rm(args) => remove(&client, global, args).await,
     }
 }
@@ -62,6 +63,24 @@ async fn take(client: &Client, global: &Global, args: &TakeArgs) -> Result<u8, F
         }
     }
     Ok(exit_code::OK)
+}
+
+async fn diff(client: &Client, global: &Global, args: &DiffArgs) -> Result<u8, Failure> {
+    let path = format!("/v1/snapshots/{}/differences?from={}", args.to, args.from);
+    let found: SnapshotDifferences = client.json(Method::GET, &path).await?;
+    if global.json {
+        output::print_json(&found)?;
+    } else if found.differences.is_empty() {
+        println!("{} and {} hold the same", found.from, found.snapshot);
+    } else {
+        for difference in &found.differences {
+            println!("{}", difference.text);
+        }
+        if found.omitted > 0 {
+            println!("and {} more", found.omitted);
+        }
+    }
+    Ok(if found.differences.is_empty() { exit_code::OK } else { exit_code::FAILED })
 }
 
 async fn remove(client: &Client, global: &Global, args: &RmArgs) -> Result<u8, Failure> {

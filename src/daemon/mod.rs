@@ -8,6 +8,7 @@
 //! [`Daemon::start`] is the build order, [`Daemon::stop`] the shutdown order. A daemon that stops leaves the containers
 //! running; the next one takes them up again. `arenad down` is what removes them.
 
+pub mod answers;
 pub mod api;
 pub mod baseline;
 pub mod environments;
@@ -16,6 +17,7 @@ pub mod gateway;
 pub mod health_log;
 pub mod host;
 pub mod instance;
+pub mod locate;
 pub mod operations;
 pub mod proof;
 pub mod reconcile;
@@ -27,6 +29,7 @@ pub mod stranded;
 pub mod tasks;
 pub mod turns;
 
+use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -41,6 +44,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::answers::Witness;
 use self::api::Api;
 use self::environments::Environments;
 use self::events::EventLog;
@@ -54,6 +58,8 @@ use self::turns::Turns;
 use crate::domain::site::Secret;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
+use crate::evaluators::question::{Answer, Question};
+use crate::locators::Locators;
 use crate::probes::{Prober, describe};
 use crate::storage::{StateRoot, Storage};
 
@@ -115,6 +121,7 @@ pub enum StartError {
 /// A running daemon.
 pub struct Daemon {
     shared: Arc<Shared>,
+    environments: Arc<Environments>,
     stop: CancellationToken,
     /// Held until the process ends; the kernel gives it back even after a `kill -9`.
     _lock: File,
@@ -140,9 +147,11 @@ impl Daemon {
                 None
             }
         };
+        let prober = Prober::new(settings.engine.clone()).map_err(StartError::Http)?;
         let shared = Arc::new(Shared {
             storage,
-            prober: Prober::new(settings.engine.clone()).map_err(StartError::Http)?,
+            locators: Locators::new(settings.engine.clone(), prober.http().clone(), state_dir.locators()),
+            prober,
             gateway: Gateway::start(GatewaySettings::default()).map_err(StartError::Gateway)?,
             events: EventLog::new(store.clone()),
             health: HealthLog::new(store.clone()),
@@ -185,7 +194,24 @@ impl Daemon {
         }
         let message = format!("arenad {} has started (pid {})", env!("CARGO_PKG_VERSION"), std::process::id());
         shared.events.note("daemon.started", None, &message).await;
-        Ok(Self { shared, stop, _lock: lock })
+        Ok(Self { shared, environments, stop, _lock: lock })
+    }
+
+    /// Finds the answer to an evaluator's question on the sites of an environment. `cdp` is the address of the agent's
+    /// browser, `accounts` says as whom each site is looked at.
+    pub async fn answer(
+        &self,
+        environment: &str,
+        question: &Question,
+        cdp: Option<&str>,
+        accounts: &BTreeMap<String, String>,
+    ) -> Answer {
+        let handles = match self.environments.choose(environment, &[]) {
+            Ok(handles) => handles,
+            Err(error) => return Answer::Unavailable(describe(&error)),
+        };
+        let host = self.environments.host(environment).unwrap_or_default();
+        Witness { shared: &self.shared, handles: &handles, host: &host, cdp, accounts }.answer(question).await
     }
 
     /// Resolves when a client has asked the daemon to stop.
@@ -201,6 +227,7 @@ impl Daemon {
         if tokio::time::timeout(STOP_PATIENCE, self.shared.tasks.wait()).await.is_err() {
             tracing::warn!("some tasks did not come to their end in time");
         }
+        self.shared.locators.close().await;
         // The socket goes before the lock: who finds none knows that no daemon runs.
         if let Err(error) = std::fs::remove_file(self.shared.state_dir.socket()) {
             tracing::debug!(%error, "the socket was gone already");

@@ -16,6 +16,7 @@ use super::turns::Turns;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
 use crate::launch::{self, Remains, RemoveError};
+use crate::locators::Locators;
 use crate::probes::Prober;
 use crate::storage::Storage;
 
@@ -59,6 +60,11 @@ impl StateDir {
         self.0.join("stores")
     }
 
+    /// What locators keep while they run.
+    pub fn locators(&self) -> PathBuf {
+        self.0.join("locators")
+    }
+
     /// The archives of snapshots' volumes.
     pub fn volumes(&self) -> PathBuf {
         self.0.join("volumes")
@@ -79,6 +85,8 @@ pub struct Shared {
     pub gateway: Gateway,
     /// Looks at sites.
     pub prober: Prober,
+    /// Reads values of sites.
+    pub locators: Locators,
     /// Builds and pulls images, each once.
     pub images: Images,
     /// What is in snapshots' stores.

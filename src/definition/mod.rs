@@ -206,6 +206,7 @@ fn build(
         data: data.clone(),
     };
     for site in &mut built.sites {
+        site.public.host.clone_from(&built.host);
         site.baseline_inputs = resolve::baseline_inputs(site, &built.root);
     }
     let resolved = resolve::resolved(&built, &sources.compose.path, environment);

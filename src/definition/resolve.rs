@@ -9,6 +9,7 @@ use super::scope::Scope;
 use super::values::period_text;
 use crate::domain::archive::{Archive, DataSource, ImageSource, Placement};
 use crate::domain::health::HealthProbes;
+use crate::domain::helper::Helper;
 use crate::domain::hex::hex;
 use crate::domain::login::{Login, LoginRecipe, Template};
 use crate::domain::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
@@ -185,6 +186,7 @@ fn site(site: &Site) -> Json {
         "entry": { "service": site.entry.service.as_str(), "port": site.entry.port },
         "public": filled(json!({ "port": site.public.port, "path": site.public.path, "variable": site.public.variable })),
         "accounts": accounts.collect::<Map<_, _>>(),
+        "helpers": site.helpers.iter().map(|found| (found.name.clone(), helper(found))).collect::<Map<_, _>>(),
         "databases": databases.collect::<Map<_, _>>(),
         "ready": readiness(&site.readiness),
         "baseline": baseline(&site.baseline),
@@ -303,6 +305,9 @@ fn database(database: &Database, password: &str) -> Json {
     let engine = match database.engine {
         DatabaseEngine::Mysql => "mysql",
         DatabaseEngine::Postgres => "postgres",
+        DatabaseEngine::Sqlite => {
+            return json!({ "engine": "sqlite", "service": database.service.as_str(), "path": database.database });
+        }
     };
     let mut found = json!({
         "engine": engine,
@@ -317,6 +322,15 @@ fn database(database: &Database, password: &str) -> Json {
         found["client"] = Json::from(program.as_str());
     }
     found
+}
+
+fn helper(helper: &Helper) -> Json {
+    filled(json!({
+        "parameters": helper.parameters,
+        "locator": helper.text,
+        "gives": helper.gives.as_ref().map(Template::as_str),
+        "otherwise": helper.otherwise,
+    }))
 }
 
 fn readiness(readiness: &Readiness) -> Json {

@@ -10,8 +10,8 @@ use serde_json::Value as Json;
 use super::content::{Content, Rows};
 use super::rules::Rules;
 use super::{DigestError, Look, Subject, mysql, postgres};
-use crate::domain::site::{Database, DatabaseEngine};
-use crate::domain::store::Store;
+use crate::domain::site::Database;
+use crate::domain::store::{Store, StoreKind};
 use crate::probes::{Session, SqlFailure};
 
 /// How often a database is read anew when it changes while it is read. The first reading often changes it by itself:
@@ -106,10 +106,27 @@ fn declared<'a>(subject: &Subject<'a>, store: &Store, key: &str) -> Result<&'a D
     })
 }
 
+/// The servers whose data folders are stores.
+#[derive(Clone, Copy)]
+enum Server {
+    Mysql,
+    Postgres,
+}
+
+impl Server {
+    fn of(store: &Store) -> Self {
+        // Validation lets a store be read only through databases of its own kind.
+        match store.kind {
+            StoreKind::Mysql { .. } => Self::Mysql,
+            _ => Self::Postgres,
+        }
+    }
+}
+
 struct Reader<'a> {
     store: &'a Store,
     key: &'a str,
-    engine: DatabaseEngine,
+    engine: Server,
     session: Session<'a>,
 }
 
@@ -122,7 +139,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Self, DigestError> {
         let session = Session::open(subject.engine, database, subject.incarnation).await;
         let session = session.map_err(|cause| failed(store, key, cause))?;
-        Ok(Self { store, key, engine: database.engine, session })
+        Ok(Self { store, key, engine: Server::of(store), session })
     }
 
     async fn look(&mut self) -> Result<Look, DigestError> {
@@ -145,8 +162,8 @@ impl<'a> Reader<'a> {
 
     async fn catalog(&mut self) -> Result<Catalog, DigestError> {
         let statements = match self.engine {
-            DatabaseEngine::Postgres => [postgres::MARK, postgres::CATALOG],
-            DatabaseEngine::Mysql => [mysql::MARK, mysql::CATALOG],
+            Server::Postgres => [postgres::MARK, postgres::CATALOG],
+            Server::Mysql => [mysql::MARK, mysql::CATALOG],
         };
         let mut catalog = Catalog::default();
         for row in self.run(self.script(&statements.map(str::to_owned))).await? {
@@ -162,8 +179,8 @@ impl<'a> Reader<'a> {
                     true
                 }
                 Some(cells) => match self.engine {
-                    DatabaseEngine::Postgres => postgres::add(&mut catalog, cells),
-                    DatabaseEngine::Mysql => mysql::add(&mut catalog, cells),
+                    Server::Postgres => postgres::add(&mut catalog, cells),
+                    Server::Mysql => mysql::add(&mut catalog, cells),
                 },
                 None => false,
             };
@@ -183,8 +200,8 @@ impl<'a> Reader<'a> {
                 let columns: Vec<&str> =
                     table.columns.iter().filter(counts).map(|column| column.expression.as_str()).collect();
                 match self.engine {
-                    DatabaseEngine::Postgres => postgres::rows(table, &columns),
-                    DatabaseEngine::Mysql => mysql::rows(table, &columns),
+                    Server::Postgres => postgres::rows(table, &columns),
+                    Server::Mysql => mysql::rows(table, &columns),
                 }
             })
             .collect();
@@ -212,8 +229,8 @@ impl<'a> Reader<'a> {
 
     fn mark_statement(&self) -> String {
         match self.engine {
-            DatabaseEngine::Postgres => postgres::MARK.to_owned(),
-            DatabaseEngine::Mysql => mysql::MARK.to_owned(),
+            Server::Postgres => postgres::MARK.to_owned(),
+            Server::Mysql => mysql::MARK.to_owned(),
         }
     }
 
@@ -236,8 +253,8 @@ impl<'a> Reader<'a> {
     /// that is known.
     fn script(&self, statements: &[String]) -> String {
         let (begin, end) = match self.engine {
-            DatabaseEngine::Postgres => (postgres::BEGIN, "select json_build_array('end');\ncommit;\n"),
-            DatabaseEngine::Mysql => (mysql::BEGIN, "select json_array('end');\ncommit;\n"),
+            Server::Postgres => (postgres::BEGIN, "select json_build_array('end');\ncommit;\n"),
+            Server::Mysql => (mysql::BEGIN, "select json_array('end');\ncommit;\n"),
         };
         [begin, &statements.concat(), end].concat()
     }

@@ -3,9 +3,11 @@
 
 pub mod archive;
 pub mod health;
+pub mod helper;
 pub mod hex;
 pub mod ids;
 pub mod instance;
+pub mod locator;
 pub mod login;
 pub mod pool;
 pub mod probe;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::archive::{DataSource, ImageSource};
 use super::health::HealthSpec;
+use super::helper::Helper;
 use super::ids::{EnvironmentName, ServiceName, SiteName};
 use super::login::Login;
 use super::probe::Probe;
@@ -75,6 +76,8 @@ pub struct Site {
     pub stores: Vec<Store>,
     /// What stops and starts whatever writes to the stores; `None`: they cannot be restored in a running instance.
     pub writers: Option<Writers>,
+    /// What the names that tasks call mean here.
+    pub helpers: Vec<Helper>,
     /// When the site counts as ready.
     pub readiness: Readiness,
     /// How the baseline is made from the images.
@@ -127,6 +130,8 @@ pub struct Entry {
 /// What the gateway offers to browsers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicAddress {
+    /// The host name, the same for all sites of an environment.
+    pub host: String,
     /// The TCP port on the gateway.
     pub port: u16,
     /// What follows host and port in the site's URL: empty, or a path that begins with `/` and does not end with it.
@@ -179,11 +184,11 @@ pub struct Database {
     pub service: ServiceName,
     /// The port inside the container.
     pub port: u16,
-    /// The account.
+    /// The account; empty for SQLite, which has none.
     pub user: String,
     /// The account's password; empty when the server asks for none.
     pub password: Secret,
-    /// The database's name on the server.
+    /// The database's name on the server; of SQLite, the file's path in the container.
     pub database: String,
     /// How statements get there.
     pub access: DatabaseAccess,
@@ -208,6 +213,8 @@ pub enum DatabaseEngine {
     Mysql,
     /// PostgreSQL.
     Postgres,
+    /// SQLite: a file of the service's container, which locators read a copy of.
+    Sqlite,
 }
 
 /// When a site counts as ready: when all of its probes have passed in one round.

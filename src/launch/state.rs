@@ -142,3 +142,57 @@ pub async fn save_state(
     }
     Ok(())
 }
+
+/// What the state of an instance is, for the name of a snapshot: BLAKE3 (hex) over every path with its attributes and its
+/// content. Its containers are stopped. `None`: none of it lies in the state root.
+pub async fn fingerprint(
+    storage: &Storage,
+    site: &Site,
+    id: &InstanceId,
+    made: u64,
+) -> Result<Option<String>, StorageError> {
+    let mut folders = Vec::new();
+    for mount in state_mounts(site) {
+        let tree = mount.of_instance(id, made)?;
+        if storage.root().is_whole(&tree) {
+            folders.push((mount.name, storage.root().folder(&tree)));
+        }
+    }
+    if folders.is_empty() {
+        return Ok(None);
+    }
+    let hashed = tokio::task::spawn_blocking(move || hash(&folders)).await;
+    match hashed {
+        Ok(Ok(hash)) => Ok(Some(hash)),
+        Ok(Err((path, cause))) => Err(StorageError::File { doing: "read", path, cause }),
+        Err(error) => {
+            Err(StorageError::File { doing: "read", path: PathBuf::new(), cause: std::io::Error::other(error) })
+        }
+    }
+}
+
+fn hash(folders: &[(String, PathBuf)]) -> Result<String, (PathBuf, std::io::Error)> {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::MetadataExt;
+    let mut hasher = blake3::Hasher::new();
+    for (name, folder) in folders {
+        hasher.update(format!("{name}\0").as_bytes());
+        for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
+            let at = |error: std::io::Error| (folder.clone(), error);
+            let entry = entry.map_err(|error| at(error.into()))?;
+            let found = entry.metadata().map_err(|error| at(error.into()))?;
+            let path = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+            let (mode, owner, group) = (found.mode(), found.uid(), found.gid());
+            hasher.update(path.as_os_str().as_bytes());
+            hasher.update(format!("\0{mode:o} {owner}:{group} {} {}\0", found.rdev(), found.len()).as_bytes());
+            let wrong = |error| (entry.path().to_owned(), error);
+            if found.is_symlink() {
+                hasher.update(std::fs::read_link(entry.path()).map_err(wrong)?.as_os_str().as_bytes());
+            } else if found.is_file() {
+                let file = std::fs::File::open(entry.path()).map_err(wrong)?;
+                hasher.update_reader(file).map_err(wrong)?;
+            }
+        }
+    }
+    Ok(hasher.finalize().to_hex().to_string())
+}

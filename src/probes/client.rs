@@ -37,7 +37,7 @@ pub(super) async fn column(
     // As they are, without words about statements that yield no rows.
     let as_they_are = match database.engine {
         DatabaseEngine::Mysql => "-r",
-        DatabaseEngine::Postgres => "-q",
+        DatabaseEngine::Postgres | DatabaseEngine::Sqlite => "-q",
     };
     command.insert(1, as_they_are.to_owned());
     let answer = ask(engine, container, program, &command).await?;
@@ -61,17 +61,30 @@ async fn ask(
 
 /// The client's arguments, for which it prints rows as lines without headings.
 fn command(database: &Database, program: &str, statement: &str) -> Vec<String> {
+    let form: &[&str] = match database.engine {
+        DatabaseEngine::Mysql => &["-N", "-B", "-e"],
+        DatabaseEngine::Postgres | DatabaseEngine::Sqlite => &["-At", "-F", "\t", "-c"],
+    };
+    let account = account_words(database);
+    let words = account.iter().map(String::as_str).chain(form.iter().copied());
+    [program].into_iter().chain(words).chain([statement]).map(str::to_owned).collect()
+}
+
+/// The arguments by which a client signs in to a database.
+pub fn account_words(database: &Database) -> Vec<String> {
     let (user, password, name) = (&database.user, database.password.expose(), &database.database);
     let password_option = format!("-p{password}");
     let address = format!("postgresql://{}:{}@127.0.0.1:{}/{name}", encoded(user), encoded(password), database.port);
     let words: Vec<&str> = match database.engine {
-        DatabaseEngine::Mysql if password.is_empty() => vec!["-u", user, name, "-N", "-B", "-e"],
-        DatabaseEngine::Mysql => vec!["-u", user, &password_option, name, "-N", "-B", "-e"],
+        DatabaseEngine::Mysql if password.is_empty() => vec!["-u", user, name],
+        DatabaseEngine::Mysql => vec!["-u", user, &password_option, name],
         // Without a password the server knows the account by its socket.
-        DatabaseEngine::Postgres if password.is_empty() => vec!["-U", user, "-d", name, "-At", "-F", "\t", "-c"],
-        DatabaseEngine::Postgres => vec![&address, "-At", "-F", "\t", "-c"],
+        DatabaseEngine::Postgres if password.is_empty() => vec!["-U", user, "-d", name],
+        DatabaseEngine::Postgres => vec![&address],
+        // A file has no accounts, and no client is asked for it.
+        DatabaseEngine::Sqlite => vec![name],
     };
-    [program].into_iter().chain(words).chain([statement]).map(str::to_owned).collect()
+    words.into_iter().map(str::to_owned).collect()
 }
 
 /// A text as a part of a URL.
@@ -85,7 +98,7 @@ fn first_value(engine: DatabaseEngine, answer: &str) -> FirstValue {
     let value = answer.lines().next()?.split(COLUMN).next()?;
     let null = match engine {
         DatabaseEngine::Mysql => "NULL",
-        DatabaseEngine::Postgres => "",
+        DatabaseEngine::Postgres | DatabaseEngine::Sqlite => "",
     };
     Some((value != null).then(|| value.to_owned()))
 }

@@ -19,6 +19,7 @@ use crate::domain::site::Site;
 use crate::engine::{ContainerHealth, ContainerState, Engine, EngineError, EngineHandle, LogRange};
 use crate::launch::Incarnation;
 
+pub use self::client::account_words;
 pub use self::http::{Answer, HttpExchange, exchange, innermost, judge, read};
 pub use self::sql::{FirstValue, Session, SqlFailure, run_statement};
 

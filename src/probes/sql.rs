@@ -93,6 +93,10 @@ impl<'a> Session<'a> {
                     .ssl_mode(PgSslMode::Disable);
                 Way::Postgres(Box::new(options.connect().await.map_err(server)?))
             }
+            // No definition has probes or steps on one.
+            DatabaseEngine::Sqlite => {
+                return Err(SqlFailure::Server("a SQLite file is asked by locators alone".to_owned()));
+            }
         };
         Ok(Self { database, way })
     }

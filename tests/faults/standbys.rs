@@ -107,6 +107,26 @@ fn what_is_declared_is_put_back_into_running_containers() {
     assert!(world.page().contains("kept"), "it goes on from where it was");
     assert_eq!(reset(&world), "rewind");
     assert_eq!(world.page(), BASELINE);
+    let baseline = world.site().expect("the site")["snapshot"].as_str().expect("an id").to_owned();
+    world.run(&["snapshot", "diff", &baseline, "kept"]).code(1).prints("notes");
+    world.run(&["snapshot", "diff", "kept", "kept"]).code(0).prints("the same");
+
+    world.run(&["reset", "toy", "--to", "kept"]).code(0);
+    let kept = world.page();
+    assert!(kept.contains("kept"), "{kept}");
+    world.write("more");
+    world.run(&["reset", "toy", "--to", "kept"]).code(0);
+    assert_eq!(world.page(), kept);
+    world.run(&["verify", "toy"]).code(0);
+    world.run(&["snapshot", "rm", "kept"]).code(1).says("in use");
+    world.run(&["reset", "toy", "--to", "nothing"]).code(1).says("snapshot nothing");
+    // A new daemon finds what was asked for, and a plain reset leads back to the baseline.
+    world.signal_daemon(Signal::KILL);
+    world.up();
+    assert_eq!(world.page(), kept);
+    reset(&world);
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["snapshot", "rm", "kept"]).code(0);
     world.run(&["down", "--purge", "--yes"]).code(0);
     world.assert_down();
 }

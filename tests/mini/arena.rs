@@ -1,8 +1,10 @@
 //! A mini environment of the test's own: a copy of the definition with free ports, a state directory, the binary.
 
+#![allow(dead_code, reason = "each test target takes what it needs")]
+
 use std::collections::BTreeSet;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
 
@@ -103,6 +105,44 @@ impl Arena {
             .expect("docker runs");
         assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Where the daemon keeps its files.
+    pub fn state_dir(&self) -> PathBuf {
+        self.state.path().join("state")
+    }
+
+    /// Runs a shell script in the site's only container as its administrator.
+    pub fn exec_as_root(&self, site: &str, script: &str) {
+        let output =
+            Command::new("docker").args(["exec", "-u", "0", &self.container(site), "sh", "-c", script]).output();
+        let output = output.expect("docker runs");
+        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Kills the site's only container, as a crash would.
+    pub fn kill(&self, site: &str) {
+        let output = Command::new("docker").args(["kill", &self.container(site)]).output().expect("docker runs");
+        assert!(output.status.success(), "kill {site}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Ends the daemon and waits until it has; the sites go on.
+    pub fn stop_daemon(&self) {
+        let socket = self.state_dir().join("arenad.sock");
+        let asked = Command::new("curl")
+            .args(["-sf", "-X", "POST", "http://arenad/v1/shutdown", "--unix-socket"])
+            .arg(&socket)
+            .status();
+        assert!(asked.is_ok_and(|status| status.success()), "the daemon is asked to stop");
+        // The lock is the last thing that it lets go of.
+        let lock = std::fs::File::open(self.state_dir().join("lock")).expect("the daemon's lock");
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockShared).expect("the daemon has ended");
+    }
+
+    fn container(&self, site: &str) -> String {
+        let status = serde_json::from_slice(&self.arenad(&["status", "--json"]).stdout).expect("JSON");
+        let containers = Self::site(&status, site)["containers"].as_array().expect("containers").clone();
+        containers[0]["id"].as_str().expect("a container").to_owned()
     }
 
     /// Runs a statement behind the site's back.

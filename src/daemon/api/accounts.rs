@@ -10,7 +10,9 @@ use axum::http::StatusCode;
 use super::Api;
 use super::error::ApiError;
 use crate::accounts::{self, LoginFailure, Place, Session};
-use crate::daemon::instance::{AskError, InstanceHandle};
+use crate::daemon::baseline::sessions;
+use crate::daemon::instance::{AskError, InstanceHandle, Report};
+use crate::domain::login::Login;
 use crate::wire;
 
 /// `GET /v1/environments/{environment}/sites/{site}/accounts`
@@ -53,7 +55,13 @@ pub(super) async fn log_in(
     };
     let place = Place { host, port: site.public.port, entry: (address, site.entry.port).into() };
     let begun = Instant::now();
-    let session = accounts::log_in(api.shared.prober.http(), &place, account, login).await;
+    let client = api.shared.prober.http();
+    let kept = kept(&api, &handle, &report, &place, &name, login).await?;
+    let is_kept = kept.is_some();
+    let session = match kept {
+        Some(session) => Ok(session),
+        None => accounts::log_in(client, &place, account, login).await,
+    };
     let took = begun.elapsed();
     // The address may be another container's by now, and the session one of the past.
     if handle.report().generation != report.generation {
@@ -61,7 +69,23 @@ pub(super) async fn log_in(
         return Err(ApiError::new(StatusCode::CONFLICT, "busy", detail).hint("try again"));
     }
     let session = session.map_err(|failure| failed(&handle, &name, &failure))?;
-    Ok(Json(shown(&handle, &name, &place.host, took.as_secs_f64() * 1e3, session)))
+    Ok(Json(wire::Session { is_kept, ..shown(&handle, &name, &place.host, took.as_secs_f64() * 1e3, session) }))
+}
+
+/// The session that is part of the snapshot, if it is still good.
+async fn kept(
+    api: &Api,
+    handle: &InstanceHandle,
+    report: &Report,
+    place: &Place,
+    account: &str,
+    login: &Login,
+) -> Result<Option<Session>, ApiError> {
+    let Some(snapshot) = &report.snapshot else { return Ok(None) };
+    let found = api.shared.store.session(snapshot, account, &sessions::place(&handle.site)).await?;
+    let Some(session) = found else { return Ok(None) };
+    let is_good = accounts::prove(api.shared.prober.http(), place, login, &session).await.is_ok();
+    Ok(is_good.then_some(session))
 }
 
 fn handle(api: &Api, environment: &str, site: String) -> Result<InstanceHandle, ApiError> {
@@ -97,6 +121,7 @@ fn shown(handle: &InstanceHandle, account: &str, host: &str, duration_ms: f64, s
         url: handle.site.url(host),
         instance: handle.id.to_string(),
         generation: handle.report().generation,
+        is_kept: false,
         duration_ms,
         cookies: cookies.collect(),
         headers: headers.collect(),

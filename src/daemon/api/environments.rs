@@ -10,6 +10,7 @@ use axum::http::StatusCode;
 use super::Api;
 use super::error::ApiError;
 use super::operations::shown;
+use super::snapshots;
 use crate::daemon::store::StoredEnvironment;
 use crate::domain::request_queue::Request;
 use crate::wire::{Accepted, DownRequest, ResetRequest, SourceText, UpRequest};
@@ -53,7 +54,10 @@ pub(super) async fn reset(
     Path(environment): Path<String>,
     request: Body<ResetRequest>,
 ) -> Result<(StatusCode, Json<Accepted>), ApiError> {
-    let ResetRequest { sites, if_dirty } = body(request)?;
+    let ResetRequest { sites, if_dirty, to } = body(request)?;
+    if let Some(to) = to {
+        return reset_to(&api, &environment, &sites, &to).await;
+    }
     let wanted = if if_dirty { Request::ResetIfDirty } else { Request::Reset };
     let handles = api.environments.choose(&environment, &sites)?;
     let mut operations = Vec::new();
@@ -61,6 +65,29 @@ pub(super) async fn reset(
         let ticket = handle.ask(wanted).await?;
         let entry = api.operations.remember("reset", handle.id.clone(), ticket);
         operations.push(shown(&api, &entry, None).await?);
+    }
+    Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))
+}
+
+/// Brings one site to a snapshot that is not its baseline.
+async fn reset_to(
+    api: &Api,
+    environment: &str,
+    sites: &[String],
+    to: &str,
+) -> Result<(StatusCode, Json<Accepted>), ApiError> {
+    let [site] = sites else {
+        let detail = format!("snapshot {to} is of one site, {} are named", sites.len());
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_request", detail).hint("name that site alone"));
+    };
+    let mut known = api.shared.store.snapshots().await?;
+    known.retain(|stored| stored.environment == environment && stored.site == *site);
+    let snapshot = snapshots::find(&known, to)?.id.clone();
+    let mut operations = Vec::new();
+    for handle in api.environments.choose(environment, sites)? {
+        let ticket = handle.reset_to(snapshot.clone()).await?;
+        let entry = api.operations.remember("reset", handle.id.clone(), ticket);
+        operations.push(shown(api, &entry, None).await?);
     }
     Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))
 }

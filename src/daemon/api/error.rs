@@ -6,9 +6,11 @@ use axum::response::{IntoResponse, Response};
 use crate::daemon::baseline::BaselineError;
 use crate::daemon::environments::EnvironmentError;
 use crate::daemon::instance::AskError;
+use crate::daemon::locate::LocatingError;
 use crate::daemon::store::StoreError;
 use crate::engine::EngineError;
 use crate::launch::RemoveError;
+use crate::locators::LocateError;
 use crate::probes::describe;
 use crate::storage::StorageError;
 use crate::wire::Problem;
@@ -103,6 +105,37 @@ impl From<AskError> for ApiError {
             AskError::Full { .. } => Self::new(StatusCode::SERVICE_UNAVAILABLE, "full", detail),
             AskError::Stopping => Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", detail)
                 .hint("try again in a moment: `arenad up` starts it anew"),
+        }
+    }
+}
+
+impl From<LocatingError> for ApiError {
+    fn from(error: LocatingError) -> Self {
+        let detail = describe(&error);
+        match error {
+            LocatingError::Ask(error) => error.into(),
+            LocatingError::Reset(_) => Self::new(StatusCode::CONFLICT, "busy", detail).hint("try again"),
+            LocatingError::Locate(error) => error.into(),
+        }
+    }
+}
+
+impl From<LocateError> for ApiError {
+    fn from(error: LocateError) -> Self {
+        let detail = describe(&error);
+        match error {
+            LocateError::Refused(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "locator_refused", detail)
+                .hint("locators only read; configuration steps and scripts are what may write"),
+            LocateError::Unknown(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_locator", detail),
+            LocateError::Failed(_) | LocateError::Threw(_) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "locator_failed", detail)
+            }
+            LocateError::TooLarge { .. } => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "locator_too_large", detail)
+                .hint("ask for less: one column, one element, a `LIMIT`"),
+            LocateError::Unavailable(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail)
+                .hint("`arenad status` says how the site is"),
+            LocateError::TimedOut { .. } => Self::new(StatusCode::GATEWAY_TIMEOUT, "timed_out", detail)
+                .hint("give it longer with `timeout=`, as in `sql(timeout=30s): …`, or ask for less"),
         }
     }
 }

@@ -7,6 +7,7 @@ mod environments;
 mod error;
 mod events;
 mod health;
+mod locate;
 mod logs;
 mod operations;
 mod snapshots;
@@ -64,6 +65,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/environments/{environment}/sites/{site}/accounts", get(accounts::list))
         .route("/v1/environments/{environment}/sites/{site}/accounts/{account}/login", post(accounts::log_in))
         .route("/v1/environments/{environment}/sites/{site}/verify", post(verify::verify))
+        .route("/v1/environments/{environment}/sites/{site}/locate", post(locate::locate))
         .route("/v1/environments/{environment}/sites/{site}/logs", get(logs::logs))
         .route("/v1/environments/{environment}/sites/{site}/snapshots", post(snapshots::take))
         .route("/v1/purge", post(environments::purge))
@@ -73,6 +75,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/resets/{id}", get(operations::reset))
         .route("/v1/snapshots", get(snapshots::list))
         .route("/v1/snapshots/{id}", delete(snapshots::remove))
+        .route("/v1/snapshots/{id}/differences", get(snapshots::differences))
         .route("/v1/events", get(events::events))
         .fallback(|| async { ApiError::not_found("this address") })
         .method_not_allowed_fallback(|| async {

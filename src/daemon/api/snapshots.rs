@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
+use serde::Deserialize;
 
 use super::Api;
 use super::environments::{Body, body};
 use super::error::ApiError;
-use super::operations;
+use super::{operations, verify};
 use crate::daemon::baseline::snapshot;
 use crate::daemon::store::StoredSnapshot;
-use crate::wire::{Accepted, Snapshot, Snapshots, TakeRequest};
+use crate::digest::{self, Digest};
+use crate::wire::{Accepted, Snapshot, SnapshotDifferences, Snapshots, TakeRequest};
 
 /// A snapshot as clients see it.
 pub(super) fn shown(snapshot: StoredSnapshot, used_by: Vec<String>) -> Snapshot {
@@ -73,21 +75,7 @@ pub(super) async fn take(
 /// `DELETE /v1/snapshots/{id}`, by id, by the beginning of an id, or by name.
 pub(super) async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
     let known = api.shared.store.snapshots().await?;
-    let exact: Vec<&StoredSnapshot> =
-        known.iter().filter(|stored| stored.id == id || stored.name.as_deref() == Some(&id)).collect();
-    let found = match exact.as_slice() {
-        [] if id.len() >= 4 => known.iter().filter(|stored| stored.id.starts_with(&id)).collect(),
-        _ => exact,
-    };
-    let stored = match found.as_slice() {
-        [] => return Err(ApiError::not_found(&format!("snapshot {id}")).hint("`arenad snapshot ls` lists them")),
-        [stored] => *stored,
-        several => {
-            let ids: Vec<&str> = several.iter().map(|stored| stored.id.as_str()).collect();
-            let detail = format!("{id} may be any of {}", ids.join(", "));
-            return Err(ApiError::new(StatusCode::CONFLICT, "ambiguous", detail).hint("give the whole id"));
-        }
-    };
+    let stored = find(&known, &id)?;
     let users = api.shared.store.snapshot_users(&stored.id).await?;
     if !users.is_empty() {
         let detail = format!("snapshot {} is in use by {}", stored.id, users.join(", "));
@@ -97,4 +85,58 @@ pub(super) async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) 
     }
     snapshot::remove(&api.shared, stored).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// The snapshot that is meant: by id, by name, or by the beginning of an id.
+pub(super) fn find<'a>(known: &'a [StoredSnapshot], id: &str) -> Result<&'a StoredSnapshot, ApiError> {
+    let exact: Vec<&StoredSnapshot> =
+        known.iter().filter(|stored| stored.id == id || stored.name.as_deref() == Some(id)).collect();
+    let found = match exact.as_slice() {
+        [] if id.len() >= 4 => known.iter().filter(|stored| stored.id.starts_with(id)).collect(),
+        _ => exact,
+    };
+    match found.as_slice() {
+        [] => Err(ApiError::not_found(&format!("snapshot {id}")).hint("`arenad snapshot ls` lists them")),
+        [stored] => Ok(stored),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|stored| stored.id.as_str()).collect();
+            let detail = format!("{id} may be any of {}", ids.join(", "));
+            Err(ApiError::new(StatusCode::CONFLICT, "ambiguous", detail).hint("give the whole id"))
+        }
+    }
+}
+
+/// Which snapshot to compare with.
+#[derive(Deserialize)]
+pub(super) struct From {
+    from: String,
+}
+
+/// `GET /v1/snapshots/{id}/differences?from={id}`
+pub(super) async fn differences(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<String>,
+    Query(From { from }): Query<From>,
+) -> Result<Json<SnapshotDifferences>, ApiError> {
+    let known = api.shared.store.snapshots().await?;
+    let (before, now) = (find(&known, &from)?, find(&known, &id)?);
+    if (&before.environment, &before.site) != (&now.environment, &now.site) {
+        let detail = format!("{} is of {}, {} of {}", before.id, before.site, now.id, now.site);
+        return Err(ApiError::new(StatusCode::CONFLICT, "other_site", detail).hint("compare snapshots of one site"));
+    }
+    let comparison = digest::compare(&digest_of(&api, before).await?, &digest_of(&api, now).await?);
+    Ok(Json(SnapshotDifferences {
+        from: before.id.clone(),
+        snapshot: now.id.clone(),
+        differences: comparison.differences.iter().map(verify::difference).collect(),
+        omitted: comparison.omitted,
+    }))
+}
+
+async fn digest_of(api: &Api, snapshot: &StoredSnapshot) -> Result<Digest, ApiError> {
+    api.shared.store.digest(&snapshot.id).await?.ok_or_else(|| {
+        let detail = format!("compare snapshot {}: its digest has not been taken", snapshot.id);
+        let hint = "only sites that declare `stores` have digests; one is taken when the snapshot is first started";
+        ApiError::new(StatusCode::CONFLICT, "no_reference", detail).hint(hint)
+    })
 }

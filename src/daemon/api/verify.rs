@@ -60,7 +60,8 @@ pub(super) async fn verify(
     }))
 }
 
-fn difference(found: &digest::Difference) -> wire::Difference {
+/// A difference as clients see it.
+pub(super) fn difference(found: &digest::Difference) -> wire::Difference {
     wire::Difference {
         store: found.store.clone(),
         kind: found.kind.name().to_owned(),

@@ -6,6 +6,7 @@
 
 pub mod context;
 pub mod images;
+pub mod sessions;
 pub mod snapshot;
 pub mod steps;
 
@@ -203,10 +204,13 @@ async fn make(
         });
     }
     configure(shared, site, &incarnation, stage).await?;
+    let sessions = sessions::sign_in(shared, site, &incarnation, stage).await;
     stage("baseline: stopping cleanly");
     snapshot::stop_cleanly(shared, site, &incarnation).await?;
     stage("baseline: taking the snapshot");
-    snapshot::store(shared, id, site, &incarnation, snapshot::Purpose::Baseline { key }).await
+    let made = snapshot::store(shared, id, site, &incarnation, snapshot::Purpose::Baseline { key }).await?;
+    sessions::keep(shared, site, &made, &sessions).await?;
+    Ok(made)
 }
 
 async fn configure(

@@ -105,10 +105,17 @@ pub async fn store(
         })
         .collect();
     digest.update(format!("\0{volumes:?}"));
+    let is_named = matches!(purpose, Purpose::Named { .. });
+    if let Some(storage) = shared.storage.as_ref().filter(|_| is_named)
+        && let Some(fingerprint) = launch::fingerprint(storage, site, id, incarnation.made).await?
+    {
+        // What lies in the state root is in no image's layers.
+        digest.update(format!("\0{fingerprint}"));
+    }
     let id_text = hex(&digest.finalize()[..8]);
     let state = match &shared.storage {
         Some(storage) => {
-            let live = matches!(purpose, Purpose::Named { .. }).then_some((id, incarnation.made));
+            let live = is_named.then_some((id, incarnation.made));
             launch::save_state(engine, storage, site, &incarnation.containers, live, &id_text).await?;
             launch::state_mounts(site).into_iter().map(|mount| mount.name).collect()
         }

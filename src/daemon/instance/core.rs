@@ -31,6 +31,11 @@ use crate::reset::{AnyStrategy, ResetContext, ResetError, ResetStrategy, Stages}
 /// What clients of a site that is not serving are told to wait before they try again.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
+/// How long the tasks of standbys get to notice that the site goes down.
+const STANDBY_PATIENCE: Duration = Duration::from_secs(30);
+/// The pause between two rounds of removing what they make.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
 /// How long a found incarnation gets to pass its probes before it is made anew.
 const ADOPTION_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -42,7 +47,10 @@ pub(super) struct Core {
     route: Route,
     pub(super) report: channel::Sender<Report>,
     pub(super) incarnation: Option<Incarnation>,
+    /// What it is, or is to be, made from: the baseline, unless someone has asked for another snapshot.
     pub(super) snapshot: Option<StoredSnapshot>,
+    /// What a reset leads to, and standbys are made from.
+    pub(super) baseline: Option<StoredSnapshot>,
     stored: Option<StoredInstance>,
     pub(super) watch: Watch,
     pub(super) standbys: Standbys,
@@ -96,6 +104,7 @@ impl Core {
             report,
             incarnation: None,
             snapshot: None,
+            baseline: None,
             stored,
             watch: Watch::new(),
             standbys: Standbys::new(),
@@ -190,7 +199,11 @@ impl Core {
         let stages = Stages::default();
         let result = match request {
             Request::Up => self.up(cancel).await,
-            Request::Reset => self.reset(operation, begun, &stages, cancel).await,
+            Request::Reset => match self.target(name).await {
+                Ok(target) => self.reset(operation, target, begun, &stages, cancel).await,
+                // What serves is left as it is: nothing has been touched.
+                Err(failure) => return Outcome::Failed(trouble::of(&failure, &self.id)),
+            },
             Request::ResetIfDirty => self.reset_if_dirty(operation, begun, &stages, cancel).await,
             Request::Down => self.down().await,
             Request::Take => match self.take(name.unwrap_or_default(), cancel).await {
@@ -229,13 +242,14 @@ impl Core {
             self.route.refuse(format!("{} is starting", self.site.name), RETRY_AFTER);
         }
         let prepared = unless(cancel, self.prepare()).await??;
-        let is_current = self.snapshot.as_ref().is_some_and(|current| current.id == prepared.id);
+        let is_current = self.baseline.as_ref().is_some_and(|current| current.id == prepared.id);
         if self.state() == InstanceState::Ready && is_current {
             self.report.send_modify(|report| report.stage = None);
             return Ok(());
         }
         let event = if serving { InstanceEvent::ResetRequested } else { InstanceEvent::BaselineReady };
         self.enter(event).await;
+        self.baseline = Some(prepared.clone());
         self.snapshot = Some(prepared);
         if !serving && unless(cancel, self.adopt()).await?? {
             return Ok(());
@@ -255,13 +269,19 @@ impl Core {
     /// Takes up the containers that an earlier daemon left, if they are of the newest generation, from the snapshot
     /// that is wanted, and pass their probes.
     async fn adopt(&mut self) -> Result<bool, Failure> {
-        let wanted = self.snapshot.as_ref().map(|snapshot| snapshot.id.clone());
         let Some(stored) = self.stored.take() else {
             return Ok(false);
         };
+        let named = match &stored.snapshot {
+            Some(id) => self.shared.store.snapshot(id).await?.filter(|snapshot| snapshot.baseline_key.is_none()),
+            None => None,
+        };
+        // Whoever asked for a snapshot of their own finds it again.
+        let wanted = named.or_else(|| self.snapshot.clone());
         // A reset that a crash cut off may have left the old generation as it was: it is brought to its end.
         let Some(serving) = stored.serving else { return Ok(false) };
-        if stored.snapshot != wanted || stored.state == InstanceState::Resetting.name() {
+        let is_wanted = stored.snapshot.is_some() && stored.snapshot == wanted.as_ref().map(|wanted| wanted.id.clone());
+        if !is_wanted || stored.state == InstanceState::Resetting.name() {
             return Ok(false);
         }
         let engine = self.shared.engine.as_ref();
@@ -279,6 +299,7 @@ impl Core {
             }
             tokio::time::sleep(self.site.readiness.interval).await;
         }
+        self.snapshot = wanted;
         self.serve(incarnation, &Stages::default()).await;
         Ok(true)
     }
@@ -332,6 +353,8 @@ impl Core {
         self.is_open.store(true, Ordering::SeqCst);
         self.incarnation = Some(incarnation);
         self.show_containers();
+        let snapshot = self.snapshot.as_ref().map(|snapshot| snapshot.id.clone());
+        self.report.send_modify(|report| report.snapshot = snapshot);
         self.route_to_current();
         stages.note("switch", begun.elapsed());
         self.report.send_modify(|report| report.last_passed = Some(Timestamp::now()));
@@ -396,7 +419,20 @@ impl Core {
         Ok(())
     }
 
-    async fn clear(&self) -> Result<(), RemoveError> {
+    /// Removes everything, what the standbys' tasks are still making included.
+    async fn clear(&mut self) -> Result<(), RemoveError> {
+        self.standbys.abandon();
+        let deadline = Instant::now() + STANDBY_PATIENCE;
+        loop {
+            self.clear_once().await?;
+            // What they make next meets the end of its network, or is removed in the next round.
+            if self.standbys.has_ended(LOOK_AGAIN).await || Instant::now() >= deadline {
+                return self.clear_once().await;
+            }
+        }
+    }
+
+    async fn clear_once(&self) -> Result<(), RemoveError> {
         for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
             let installation = &self.shared.installation;
             let which = Which::All;
@@ -421,6 +457,9 @@ impl Core {
             tell(&self.report, "taking the snapshot");
             let purpose = snapshot::Purpose::Named { name: name.to_owned() };
             let taken = snapshot::store(&shared, &self.id, &self.site, &incarnation, purpose).await?;
+            if let Some(from) = &self.snapshot {
+                shared.store.inherit_sessions(&from.id, &taken.id).await?;
+            }
             tell(&self.report, "starting again");
             let deadline = Instant::now() + self.site.readiness.timeout;
             let engine = shared.engine.as_ref();
@@ -429,9 +468,15 @@ impl Core {
                 let log = shared.prober.log_tail(&incarnation, 15).await;
                 return Err(ResetError::NotReady { cause, log }.into());
             }
+            // It is as the snapshot now, and nobody has reached it since: this is what the snapshot holds.
+            let (id, site) = (&self.id, &self.site);
+            let candidate = Candidate { shared: &shared, id, site, snapshot: &taken, incarnation: &incarnation };
+            candidate.prove_or_learn().await?;
             Ok::<_, Failure>((taken, incarnation))
         };
         let (taken, incarnation) = unless(cancel, work).await??;
+        // The servers were started anew, and what was noted of the last start says nothing of this one.
+        self.proven = None;
         self.serve(incarnation, &Stages::default()).await;
         Ok(taken)
     }

@@ -108,6 +108,7 @@ impl Driver {
     async fn work(&mut self, request: Request, operation: &Operation) -> Outcome {
         let cancel = self.shutdown.child_token();
         let is_open = self.core.is_open.clone();
+        let core_id = self.core.id.to_string();
         let Self { core, messages, queue, next, .. } = self;
         let work = core.perform(request, &operation.id, operation.name.as_deref(), &cancel);
         let mut work = std::pin::pin!(work);
@@ -119,8 +120,14 @@ impl Driver {
             };
             match message {
                 Some(Message::Ask { request, name, reply }) => {
-                    if is_open.load(Ordering::SeqCst) {
+                    // Nobody joins what leads elsewhere.
+                    if is_open.load(Ordering::SeqCst) || (operation.name.is_some() && request == Request::Reset) {
                         queue.open();
+                    }
+                    if request == Request::Reset && name.is_some() {
+                        let doing = queue.current().map_or("idle", request_name).to_owned();
+                        let _ = reply.send(Err(AskError::Busy { instance: core_id.clone(), doing }));
+                        continue;
                     }
                     admit(queue, operation, next, request, name, reply, &cancel);
                 }

@@ -152,6 +152,11 @@ impl InstanceHandle {
         self.send(Request::Take, Some(name)).await
     }
 
+    /// Asks to be brought to the snapshot of this id, which is of the site.
+    pub async fn reset_to(&self, snapshot: String) -> Result<Ticket, AskError> {
+        self.send(Request::Reset, Some(snapshot)).await
+    }
+
     async fn send(&self, request: Request, name: Option<String>) -> Result<Ticket, AskError> {
         let (reply, answer) = oneshot::channel();
         self.inbox.try_send(Message::Ask { request, name, reply }).map_err(|error| match error {

@@ -33,10 +33,18 @@ const SWAP: &str = "swap";
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
 impl Core {
-    /// Brings the instance back to its snapshot.
+    /// The snapshot of an id; none if none is named, which means the baseline.
+    pub(super) async fn target(&self, id: Option<&str>) -> Result<Option<StoredSnapshot>, Failure> {
+        let Some(id) = id else { return Ok(None) };
+        let found = self.shared.store.snapshot(id).await?;
+        found.map(Some).ok_or_else(|| Failure::NoSnapshot(id.to_owned()))
+    }
+
+    /// Brings the instance to a snapshot; to its baseline, if none is given.
     pub(super) async fn reset(
         &mut self,
         operation: &str,
+        to: Option<StoredSnapshot>,
         begun: Instant,
         stages: &Stages,
         cancel: &CancellationToken,
@@ -45,6 +53,7 @@ impl Core {
             return self.note_kept(operation, begun).await;
         }
         self.standbys.expect_resets();
+        self.snapshot = to.or_else(|| self.baseline.clone());
         stages.note("queue", begun.elapsed());
         if self.swap(operation, begun, stages).await? {
             return Ok(());
@@ -79,7 +88,7 @@ impl Core {
     ) -> Result<(), Failure> {
         let is_dirty = unless(cancel, stages.time("verify", self.is_dirty())).await?;
         if is_dirty {
-            return self.reset(operation, begun, stages, cancel).await;
+            return self.reset(operation, None, begun, stages, cancel).await;
         }
         let duration_ms = milliseconds(begun.elapsed());
         self.shared.store.begin_reset(operation, &self.id, UNTOUCHED).await?;
@@ -98,6 +107,9 @@ impl Core {
         let (Some(snapshot), Some(incarnation), Some(last)) = (&self.snapshot, &self.incarnation, &self.proven) else {
             return true;
         };
+        if self.baseline.as_ref().is_none_or(|baseline| baseline.id != snapshot.id) {
+            return true;
+        }
         let candidate = Candidate { shared: &self.shared, id: &self.id, site: &self.site, snapshot, incarnation };
         match candidate.prove_again(last).await {
             Ok(taken) => {
@@ -186,6 +198,7 @@ impl Core {
         incarnation.generation = generation;
         let was_well = self.report.borrow().state.trouble().is_none();
         self.proven = proven;
+        self.report.send_modify(|report| report.snapshot = Some(snapshot.id.clone()));
         self.is_open.store(true, Ordering::SeqCst);
         let used = self.incarnation.replace(incarnation);
         // One step: the route cuts every exchange with what served before, and lets nothing of it through afterwards.
@@ -244,7 +257,7 @@ impl Core {
     /// Brings back what serves: in place, if that can be done and works, and by new containers otherwise. Returns the way.
     async fn bring_back(&mut self, stages: &Stages) -> Result<&'static str, Failure> {
         if self.snapshot.is_none() {
-            self.snapshot = Some(self.prepare().await?);
+            self.provide_baseline().await?;
         }
         match self.rewind(stages).await {
             Ok(true) => return Ok(Rewind::NAME),
@@ -254,15 +267,25 @@ impl Core {
                 self.shared.events.note("instance.rewind_failed", Some(&self.id.to_string()), &message).await;
             }
         }
+        let is_baseline = self.snapshot.as_ref().map(|it| &it.id) == self.baseline.as_ref().map(|it| &it.id);
         match self.recreate(stages).await {
             // Someone removed the snapshot's images: they are made again, once.
-            Err(Failure::Reset(ResetError::Launch(LaunchError::Engine(error)))) if error.is_not_found() => {
-                self.snapshot = Some(self.prepare().await?);
+            Err(Failure::Reset(ResetError::Launch(LaunchError::Engine(error))))
+                if error.is_not_found() && is_baseline =>
+            {
+                self.provide_baseline().await?;
                 self.recreate(stages).await
             }
             result => result,
         }?;
         Ok(RECREATE)
+    }
+
+    async fn provide_baseline(&mut self) -> Result<(), Failure> {
+        let prepared = self.prepare().await?;
+        self.baseline = Some(prepared.clone());
+        self.snapshot = Some(prepared);
+        Ok(())
     }
 
     /// Rewinds the serving containers; false if that is out of the question.

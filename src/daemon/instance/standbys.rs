@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::core::Core;
 use crate::daemon::baseline::{snapshot, steps};
@@ -35,6 +36,8 @@ const USUAL_MEMORY: u64 = 256 << 20;
 /// How often containers are brought back in place before they are made anew: whatever a rewind does not reach, such as files
 /// outside of the stores or memory that a process loses, ends with them.
 pub(super) const MOST_RENEWALS: u32 = 100;
+/// What is said of a standby that nobody wants any more.
+const GIVEN_UP: &str = "the site went down";
 /// More renewals than any pool allows: what has this many is worn.
 const WORN: u32 = u32::MAX;
 
@@ -43,6 +46,8 @@ pub(super) struct Standbys {
     /// By the generation that their containers were made for.
     members: BTreeMap<u64, Standby>,
     work: JoinSet<Finished>,
+    /// Ends what has not touched the engine yet.
+    stop: CancellationToken,
     failures: u32,
     failed_at: Option<Instant>,
     reset_at: Option<Instant>,
@@ -95,6 +100,7 @@ impl Standbys {
         Self {
             members: BTreeMap::new(),
             work: JoinSet::new(),
+            stop: CancellationToken::new(),
             failures: 0,
             failed_at: None,
             reset_at: None,
@@ -141,10 +147,21 @@ impl Standbys {
         self.reset_at = Some(Instant::now());
     }
 
-    /// Gives everything up; the containers go with the instance's.
+    /// Gives everything up; the containers go with the instance's. What is being made is not cut off in the middle of a call
+    /// to the engine, whose end nobody would hear of: [`Standbys::has_ended`] says when it is over.
     pub(super) fn abandon(&mut self) {
-        self.work = JoinSet::new();
+        self.stop.cancel();
         self.members.clear();
+    }
+
+    /// Waits until nothing goes on any more, for a while; says whether that is so. Then the pool is as new.
+    pub(super) async fn has_ended(&mut self, within: Duration) -> bool {
+        let drained = async { while self.work.join_next().await.is_some() {} };
+        let is_over = tokio::time::timeout(within, drained).await.is_ok();
+        if is_over {
+            *self = Self::new();
+        }
+        is_over
     }
 
     /// The next task that has ended; for ever, if none goes on.
@@ -200,7 +217,7 @@ impl Core {
         let is_written = self.route_stats().unsafe_requests > 0;
         self.standbys.is_wanted |= serves && is_written;
         let count = if serves && self.standbys.is_wanted { self.site.reset.standby } else { 0 };
-        let Some(current) = self.snapshot.clone() else { return };
+        let Some(current) = self.baseline.clone() else { return };
         let just_reset = self.standbys.reset_at.is_some_and(|at| at.elapsed() < RESETS_COME_IN_ROWS);
         let most_renewals = if self.can_rewind(&current) { MOST_RENEWALS } else { 0 };
         let wanted = Wanted { count, snapshot: &current.id, expects_reset: is_written || just_reset, most_renewals };
@@ -246,7 +263,8 @@ impl Core {
         self.standbys.members.insert(generation, standby);
         // Shown before its first container exists: reconciliation leaves alone what is shown.
         self.show_standbys();
-        let work = make(self.shared.clone(), self.id.clone(), self.site.clone(), snapshot.clone(), generation);
+        let stop = self.standbys.stop.clone();
+        let work = make(self.shared.clone(), self.id.clone(), self.site.clone(), snapshot.clone(), generation, stop);
         self.standbys.work.spawn(self.shared.tasks.track_future(async move {
             Finished {
                 made: generation,
@@ -265,7 +283,8 @@ impl Core {
         let Some(incarnation) = standby.incarnation.take() else { return };
         standby.standing = Standing::Making;
         standby.renewals += 1;
-        let work = renew(self.shared.clone(), self.id.clone(), self.site.clone(), snapshot.clone(), incarnation);
+        let stop = self.standbys.stop.clone();
+        let work = renew(self.shared.clone(), self.id.clone(), self.site.clone(), snapshot.clone(), incarnation, stop);
         self.standbys.work.spawn(self.shared.tasks.track_future(async move {
             Finished { made, result: work.await.map(|(incarnation, proven)| Ended::Ready(incarnation, proven)) }
         }));
@@ -357,8 +376,10 @@ async fn make(
     site: Arc<Site>,
     snapshot: StoredSnapshot,
     generation: u64,
+    stop: CancellationToken,
 ) -> Result<(Incarnation, Option<Taken>), String> {
-    let _turn = shared.turns.standbys.turn(&|_| {}).await;
+    let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
+    let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
     let context = ResetContext {
         engine: shared.engine.as_ref(),
         storage: shared.storage.as_ref(),
@@ -393,8 +414,10 @@ async fn renew(
     site: Arc<Site>,
     snapshot: StoredSnapshot,
     incarnation: Incarnation,
+    stop: CancellationToken,
 ) -> Result<(Incarnation, Option<Taken>), String> {
-    let _turn = shared.turns.standbys.turn(&|_| {}).await;
+    let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
+    let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
     let made = incarnation.made;
     let renewed = async {
         for handle in incarnation.containers.values() {

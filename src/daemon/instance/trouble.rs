@@ -23,6 +23,9 @@ pub(super) enum Failure {
     /// What is left of the instance could not be removed.
     #[error(transparent)]
     Remove(#[from] RemoveError),
+    /// The snapshot that was asked for is gone.
+    #[error("find snapshot {0}")]
+    NoSnapshot(String),
     /// What was made is not as its snapshot, or cannot be compared with it.
     #[error("prove that the site is as its snapshot")]
     Proof(#[from] ProofError),

@@ -9,6 +9,7 @@ mod events;
 mod instances;
 mod resets;
 mod rounds;
+mod sessions;
 mod snapshots;
 
 use std::path::Path;

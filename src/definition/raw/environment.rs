@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::helpers::RawHelper;
 use super::images::{RawData, RawImage};
 use super::login::RawLogin;
 use super::steps::{RawExec, RawProbe, RawStep, RawWarm};
@@ -105,6 +106,8 @@ pub(crate) struct RawSite {
     pub(crate) stores: Option<Entries<Part<RawStore>>>,
     /// What stops and starts whatever writes to the stores of a running instance, so that they can be restored in place.
     pub(crate) writers: Option<RawWriters>,
+    /// What the names that a benchmark's tasks call mean on this site, by the name.
+    pub(crate) helpers: Option<Entries<Part<RawHelper>>>,
     /// When the site counts as ready.
     #[schemars(required)]
     pub(crate) ready: Option<RawReady>,
@@ -155,18 +158,20 @@ pub(crate) struct RawAccount {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawDatabase {
-    /// The protocol that the server speaks.
+    /// The protocol that the server speaks; `sqlite` for a file, which locators read and steps and probes do not.
     pub(crate) engine: RawEngine,
-    /// The service that listens. Default: the site's only service.
+    /// The service that listens, or whose container has the file. Default: the site's only service.
     pub(crate) service: Option<String>,
     /// The port inside of the container. Default: 3306 for MySQL and MariaDB, 5432 for PostgreSQL.
     pub(crate) port: Option<Port>,
-    /// The account on the server.
-    pub(crate) user: String,
+    /// The account on the server. Servers want one.
+    pub(crate) user: Option<String>,
     /// The account's password. Default: none.
     pub(crate) password: Option<String>,
-    /// The database's name on the server.
-    pub(crate) database: String,
+    /// The database's name on the server. Servers want one.
+    pub(crate) database: Option<String>,
+    /// The file's path in the container, with `engine: sqlite`.
+    pub(crate) path: Option<String>,
     /// How statements get there. Default: `tcp`.
     pub(crate) through: Option<RawThrough>,
     /// The client in the container, with `through: container`. Default: `mysql` or `psql`.
@@ -197,6 +202,8 @@ pub(crate) enum RawEngine {
     Postgres,
     /// PostgreSQL.
     Postgresql,
+    /// SQLite.
+    Sqlite,
 }
 
 /// When the site counts as ready: when all probes pass in one round.

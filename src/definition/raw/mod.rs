@@ -6,6 +6,7 @@
 pub(crate) mod compose;
 pub(crate) mod compose_parts;
 pub(crate) mod environment;
+pub(crate) mod helpers;
 pub(crate) mod images;
 pub(crate) mod login;
 mod refused;

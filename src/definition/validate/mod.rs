@@ -1,8 +1,10 @@
 //! From what the files say to what is believed: every cross check, with the place of everything that fails one.
 
+mod databases;
 mod environment;
 mod graph;
 mod health;
+mod helpers;
 mod images;
 mod limits;
 mod login;

@@ -3,25 +3,23 @@
 use std::time::Duration;
 
 use super::Context;
+use super::databases::database;
 use super::graph::start_order;
+use super::helpers::helpers;
 use super::login::accounts;
 use super::probes::readiness;
 use super::site_context::{Services, SiteContext};
 use super::steps::baseline;
 use super::stores::{stores, writers};
-use super::support::{filled, key_name, one_line, positive_period};
+use super::support::{filled, one_line, positive_period};
 use super::watch::health;
 use crate::definition::problems::{Draft, quoted_list};
-use crate::definition::raw::environment::{
-    RawDatabase, RawEngine, RawPublic, RawReset, RawSite, RawStrategy, RawThrough,
-};
-use crate::definition::raw::values::Port;
+use crate::definition::raw::environment::{RawDatabase, RawEngine, RawPublic, RawReset, RawSite, RawStrategy};
+use crate::definition::raw::values::{Part, Port};
 use crate::definition::scope::Scope;
 use crate::definition::tree::excerpt;
 use crate::domain::ids::{ServiceName, SiteName};
-use crate::domain::site::{
-    Database, DatabaseAccess, DatabaseEngine, Entry, PublicAddress, ResetSpec, ResetStrategyName, Secret, Site,
-};
+use crate::domain::site::{Entry, PublicAddress, ResetSpec, ResetStrategyName, Site};
 
 /// How many requests the gateway holds during a reset: a browser opens six connections per site, so this is enough for
 /// more agents than a host serves, and costs a few megabytes.
@@ -42,13 +40,7 @@ pub(super) fn site<'a>(
     services: &'a Services<'a>,
     names: Vec<ServiceName>,
 ) -> Option<Site> {
-    let mut site = SiteContext {
-        context,
-        services,
-        names,
-        entry: None,
-        databases: raw.databases.iter().flat_map(|databases| databases.keys()).collect(),
-    };
+    let mut site = SiteContext { context, services, names, entry: None, databases: servers(raw) };
     site.entry = entry(&site, scope, raw);
     let public = public(&site, scope, raw.public.as_ref().unwrap_or(&RawPublic::default()));
     let databases_scope = scope.key("databases");
@@ -65,6 +57,7 @@ pub(super) fn site<'a>(
     let health = health(&site, scope.key("health"), raw.health.as_ref(), ready_probes);
     let accounts = accounts(&site, scope.key("accounts"), raw.accounts.as_ref());
     let baseline = raw.baseline.as_ref().map(|raw| baseline(&site, scope.key("baseline"), raw)).unwrap_or_default();
+    let helpers = helpers(&site, scope.key("helpers"), raw);
     let title = raw.title.clone().unwrap_or_else(|| name.to_string());
     filled(scope.key("title"), &title, "the title");
     one_line(scope.key("title"), &title, "the title");
@@ -81,12 +74,20 @@ pub(super) fn site<'a>(
         databases,
         stores,
         writers,
+        helpers,
         readiness: readiness?,
         baseline,
         reset: reset(scope.key("reset"), raw.reset.as_ref()),
         health,
         baseline_inputs: String::new(),
     })
+}
+
+/// The databases that steps and probes may ask: not files.
+fn servers(raw: &RawSite) -> Vec<&str> {
+    let databases = raw.databases.iter().flat_map(|databases| databases.iter());
+    let is_file = |raw: &Part<RawDatabase>| raw.good().is_some_and(|raw| matches!(raw.engine, RawEngine::Sqlite));
+    databases.filter(|(_, raw)| !is_file(raw)).map(|(name, _)| name).collect()
 }
 
 fn in_start_order(site: &SiteContext<'_>) -> Option<Vec<crate::domain::site::ServiceSpec>> {
@@ -171,7 +172,7 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
             .expected("`public: { port: 7770 }`, or `ports: [\"7770:80\"]` for the entry's service in the Compose file")
             .report();
     }
-    Some(PublicAddress { port: port?, path, variable: raw.variable.clone() })
+    Some(PublicAddress { host: String::new(), port: port?, path, variable: raw.variable.clone() })
 }
 
 /// The port that the Compose file publishes for the entry. Everything else that it publishes is refused: only the
@@ -232,54 +233,6 @@ fn exports(scope: Scope<'_>, raw: &RawSite) -> Vec<(String, String)> {
         one_line(scope.key(name), value, "the value");
     }
     exports.into_iter().map(|(name, value)| (name.to_owned(), value.clone())).collect()
-}
-
-fn database(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, raw: &RawDatabase) -> Option<Database> {
-    key_name(scope, name, "a database");
-    filled(scope.key("user"), &raw.user, "the user");
-    filled(scope.key("database"), &raw.database, "the database's name");
-    let (engine, default_port) = match raw.engine {
-        RawEngine::Mariadb | RawEngine::Mysql => (DatabaseEngine::Mysql, 3306),
-        RawEngine::Postgres | RawEngine::Postgresql => (DatabaseEngine::Postgres, 5432),
-    };
-    let service = match (&raw.service, site.names.as_slice()) {
-        (Some(service), _) => site.own_service(scope.key("service"), service)?,
-        (None, [only]) => only.clone(),
-        (None, several) => {
-            scope
-                .error("missing-key", format!("`service` is missing, and the site has {}", several.len()))
-                .expected(format!("`service`: one of {}", quoted_list(several.iter().map(ServiceName::as_str))))
-                .report();
-            return None;
-        }
-    };
-    let access = access(scope, raw, engine);
-    Some(Database {
-        access,
-        engine,
-        service,
-        port: raw.port.as_ref().and_then(Port::number).unwrap_or(default_port),
-        user: raw.user.clone(),
-        password: Secret::new(raw.password.clone().unwrap_or_default()),
-        database: raw.database.clone(),
-    })
-}
-
-fn access(scope: Scope<'_>, raw: &RawDatabase, engine: DatabaseEngine) -> DatabaseAccess {
-    if raw.through != Some(RawThrough::Container) {
-        if raw.client.is_some() {
-            let draft = scope.key("client").key_error("conflict", "a client is named, but statements go over TCP");
-            draft.help("add `through: container`, or remove `client`").report();
-        }
-        return DatabaseAccess::Tcp;
-    }
-    let usual = match engine {
-        DatabaseEngine::Mysql => "mysql",
-        DatabaseEngine::Postgres => "psql",
-    };
-    let program = raw.client.clone().unwrap_or_else(|| usual.to_owned());
-    filled(scope.key("client"), &program, "the client");
-    DatabaseAccess::Client { program }
 }
 
 fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {

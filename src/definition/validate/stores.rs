@@ -128,6 +128,7 @@ impl Reader<'_> {
         let speaks = match engine {
             DatabaseEngine::Mysql => "MySQL",
             DatabaseEngine::Postgres => "PostgreSQL",
+            DatabaseEngine::Sqlite => "SQLite",
         };
         let expected = || match fitting.as_slice() {
             [] => format!("a database under the site's `databases` that speaks {speaks}; there is none"),

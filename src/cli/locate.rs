@@ -1,0 +1,63 @@
+//! `arenad locate`
+
+use std::io::{IsTerminal, Write};
+
+use comfy_table::Cell;
+use reqwest::Method;
+use serde_json::Value;
+
+use super::args::{Global, LocateArgs};
+use super::client::Client;
+use super::failure::Failure;
+use super::output::{self, milliseconds};
+use super::{exit_code, find};
+use crate::wire::{LocateRequest, Located};
+
+/// Reads a value and prints it: a table as one, everything else as its text.
+pub async fn run(global: &Global, args: &LocateArgs) -> Result<u8, Failure> {
+    let client = Client::new(global)?;
+    let status = client.status().await?;
+    let site = find::site(&status, args.environment.as_deref(), &args.site)?;
+    let request = LocateRequest {
+        locator: args.locator.clone(),
+        arguments: args.arguments.iter().cloned().collect(),
+        page: args.page.clone(),
+        cdp: args.cdp.clone(),
+    };
+    let path = format!("/v1/environments/{}/sites/{}/locate", site.environment, site.name);
+    let located: Located = client.send(Method::POST, &path, &request).await?;
+    if global.json {
+        output::print_json(&located)?;
+        return Ok(exit_code::OK);
+    }
+    if located.kind == "rows" {
+        print_rows(&located.value);
+    } else {
+        writeln!(std::io::stdout().lock(), "{}", shown(&located.value))?;
+    }
+    if std::io::stderr().is_terminal() {
+        let evidence = &located.evidence;
+        let took = milliseconds(evidence.duration_ms);
+        eprintln!("{} from {}, generation {}, in {took}", located.kind, evidence.instance, evidence.generation);
+    }
+    Ok(exit_code::OK)
+}
+
+fn print_rows(value: &Value) {
+    let names = value["columns"].as_array().cloned().unwrap_or_default();
+    let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+    let mut table = output::table(&names);
+    for row in value["rows"].as_array().into_iter().flatten() {
+        let cells = row.as_array().into_iter().flatten();
+        table.add_row(cells.map(|cell| Cell::new(shown(&cell["value"]))).collect::<Vec<_>>());
+    }
+    output::print_table(&table);
+}
+
+/// Texts bare, everything else as JSON.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,57 @@
+//! Locators on what is up: the instance as it is at this moment, and the proof that it was still the same afterwards.
+
+use super::instance::{AskError, InstanceHandle};
+use super::shared::Shared;
+use crate::accounts::Place;
+use crate::domain::locator::Locator;
+use crate::locators::{LocateError, Located, Scene};
+
+/// Why nothing was found.
+#[derive(Debug, thiserror::Error)]
+pub enum LocatingError {
+    /// The instance does not serve.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// The site was reset while it was looked at, so what was found may be of either time.
+    #[error("{0} was reset while it was looked at")]
+    Reset(String),
+    /// The locator found nothing.
+    #[error(transparent)]
+    Locate(#[from] LocateError),
+}
+
+/// What whoever asks has in mind.
+#[derive(Debug, Clone, Default)]
+pub struct Look {
+    /// The path of the page that a locator without one means.
+    pub page: Option<String>,
+    /// The CDP address of the agent's browser.
+    pub live: Option<String>,
+}
+
+/// Runs a locator on an instance. `host` is the host name of public URLs.
+pub async fn locate(
+    shared: &Shared,
+    handle: &InstanceHandle,
+    host: &str,
+    locator: &Locator,
+    look: Look,
+) -> Result<Located, LocatingError> {
+    let report = handle.report();
+    let not_up = || AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() };
+    let incarnation = report.incarnation.as_ref().filter(|_| report.state.serves()).ok_or_else(not_up)?;
+    let entry = incarnation.socket(&handle.site.entry.service, handle.site.entry.port).ok_or_else(not_up)?;
+    let scene = Scene {
+        site: &handle.site,
+        place: Place { host: host.to_owned(), port: handle.site.public.port, entry },
+        incarnation,
+        instance: handle.id.to_string(),
+        page: look.page,
+        live: look.live,
+    };
+    let found = shared.locators.locate(&scene, locator).await;
+    if handle.report().generation != report.generation {
+        return Err(LocatingError::Reset(handle.site.name.to_string()));
+    }
+    Ok(found?)
+}

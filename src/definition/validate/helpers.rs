@@ -1,0 +1,126 @@
+//! The helpers of a site.
+
+use super::site_context::SiteContext;
+use super::support::filled;
+use crate::definition::problems::{did_you_mean, quoted_list};
+use crate::definition::raw::environment::RawSite;
+use crate::definition::raw::helpers::RawHelper;
+use crate::definition::scope::Scope;
+use crate::domain::helper::Helper;
+use crate::domain::locator::{self, Locator, LocatorKind, Selection};
+use crate::domain::login::Template;
+
+/// What the text of `gives` may ask for.
+const PLACES: [&str; 2] = ["value", "origin"];
+
+pub(super) fn helpers(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -> Vec<Helper> {
+    let helpers = raw.helpers.iter().flat_map(|helpers| helpers.iter());
+    helpers.filter_map(|(name, helper)| one(site, scope.key(name), name, helper.good()?, raw)).collect()
+}
+
+fn one(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, helper: &RawHelper, raw: &RawSite) -> Option<Helper> {
+    if !is_name(name, |c| c.is_ascii_alphanumeric()) {
+        scope
+            .key_error("value", format!("`{name}` is no helper's name"))
+            .expected("letters, digits and `_`, as tasks call it")
+            .report();
+    }
+    let parameters = helper.parameters.clone().unwrap_or_default();
+    for (index, parameter) in parameters.iter().enumerate() {
+        if !is_name(parameter, |c| c.is_ascii_lowercase()) {
+            let draft =
+                scope.key("parameters").index(index).error("value", format!("`{parameter}` is no parameter's name"));
+            draft.expected("lower-case letters and `_`, such as `sku`").report();
+        }
+    }
+    let text = helper.locator.as_ref()?;
+    let locator_scope = scope.key("locator");
+    let locator = match locator::parse(text) {
+        Ok(locator) => locator,
+        Err(error) => {
+            let draft =
+                locator_scope.error("value", format!("it is no locator: column {}: {}", error.column, error.problem));
+            draft.expected(error.expected).report();
+            return None;
+        }
+    };
+    known_names(site, locator_scope, &locator, raw);
+    readable_selection(locator_scope, &locator);
+    if let Some(gives) = &helper.gives {
+        filled(scope.key("gives"), gives, "what is given");
+        for unknown in Template::new(gives).places().filter(|place| !PLACES.contains(place)) {
+            scope
+                .key("gives")
+                .error("value", format!("nothing is known to put in for `{{{unknown}}}`"))
+                .expected("`{value}` or `{origin}`")
+                .report();
+        }
+    }
+    Some(Helper {
+        name: name.to_owned(),
+        parameters,
+        locator,
+        text: text.clone(),
+        gives: helper.gives.as_ref().map(Template::new),
+        otherwise: helper.otherwise.clone(),
+    })
+}
+
+fn is_name(name: &str, is_fine: fn(char) -> bool) -> bool {
+    !name.is_empty() && name.chars().all(|c| is_fine(c) || c == '_')
+}
+
+/// Databases, services and accounts must be the site's.
+fn known_names(site: &SiteContext<'_>, scope: Scope<'_>, locator: &Locator, raw: &RawSite) {
+    let accounts: Vec<&str> = raw.accounts.iter().flat_map(|accounts| accounts.keys()).collect();
+    let databases: Vec<&str> = raw.databases.iter().flat_map(|databases| databases.keys()).collect();
+    let services: Vec<&str> = site.names.iter().map(|name| name.as_str()).collect();
+    let check = |what: &str, name: Option<&String>, known: &[&str]| {
+        let Some(name) = name.filter(|name| !known.contains(&name.as_str())) else { return };
+        let expected = if known.is_empty() {
+            "none: the site has none".to_owned()
+        } else {
+            format!("one of {}", quoted_list(known.iter().copied()))
+        };
+        scope
+            .error("value", format!("the site has no {what} `{name}`"))
+            .expected(expected)
+            .maybe_help(did_you_mean(name, known.iter().copied()))
+            .report();
+    };
+    match &locator.kind {
+        LocatorKind::Sql(sql) => {
+            check("database", sql.database.as_ref(), &databases);
+            if sql.database.is_none() && databases.len() != 1 {
+                scope
+                    .error(
+                        "value",
+                        format!("the statement does not say which of {} databases it means", databases.len()),
+                    )
+                    .expected("`sql(NAME): …`, with a name under the site's `databases`")
+                    .report();
+            }
+        }
+        LocatorKind::Http(http) => check("account", http.account.as_ref(), &accounts),
+        LocatorKind::Js(js) => check("account", js.account.as_ref(), &accounts),
+        LocatorKind::Exec(exec) => check("service", exec.service.as_ref(), &services),
+        LocatorKind::File(file) => check("service", file.service.as_ref(), &services),
+    }
+}
+
+/// Selectors and paths without places must parse; those with places are looked at when they are filled.
+fn readable_selection(scope: Scope<'_>, locator: &Locator) {
+    let LocatorKind::Http(http) = &locator.kind else { return };
+    let reason = match &http.selection {
+        Selection::Css { selector, .. } if !selector.contains('{') => {
+            scraper::Selector::parse(selector).err().map(|error| format!("it has no CSS selector: {error}"))
+        }
+        Selection::JsonPath { path, .. } if !path.contains('{') => {
+            serde_json_path::JsonPath::parse(path).err().map(|error| format!("it has no JSONPath: {error}"))
+        }
+        _ => None,
+    };
+    if let Some(reason) = reason {
+        scope.error("value", reason).report();
+    }
+}

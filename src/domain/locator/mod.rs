@@ -1,0 +1,170 @@
+//! Locators: recipes for reading one value from an instance, each in one text.
+//!
+//! ```text
+//!   sql(shop): SELECT number FROM order_order WHERE id = {id}
+//!   http: GET /api/products/1/ as customer | jsonpath: $.title
+//!   js: document.title @ /catalogue/ as customer
+//!   exec: web: cat /etc/os-release
+//!   file: web: /srv/shop/world.json
+//! ```
+//! A text is a kind, options in brackets, a colon, and what the kind wants. `{name}` is a place for an argument, if one of
+//! that name is declared; other braces are themselves. Parsing and filling are here; running is `crate::locators`' work.
+
+mod arguments;
+mod options;
+mod parse;
+mod value;
+mod words;
+
+use std::time::Duration;
+
+pub use arguments::{Arguments, json_text};
+pub use parse::{SyntaxError, parse};
+pub use value::{Rows, Value};
+
+/// A recipe for reading one value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Locator {
+    /// What is read.
+    pub kind: LocatorKind,
+    /// The longest it may take; `None`: the kind's own limit.
+    pub timeout: Option<Duration>,
+}
+
+/// The kinds of locators.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LocatorKind {
+    /// A statement on one of the site's databases.
+    Sql(SqlLocator),
+    /// A request to the site.
+    Http(HttpLocator),
+    /// An expression on a page in a browser.
+    Js(JsLocator),
+    /// A command in a container.
+    Exec(ExecLocator),
+    /// A file of a container.
+    File(FileLocator),
+}
+
+impl LocatorKind {
+    /// The word that the text begins with.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Sql(_) => "sql",
+            Self::Http(_) => "http",
+            Self::Js(_) => "js",
+            Self::Exec(_) => "exec",
+            Self::File(_) => "file",
+        }
+    }
+}
+
+/// A statement on one of the site's databases. It must only read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SqlLocator {
+    /// The key in [`crate::domain::site::Site::databases`]; `None`: the only one.
+    pub database: Option<String>,
+    /// The statement, its places unfilled: arguments are bound, never pasted.
+    pub statement: String,
+    /// The arguments that are bound.
+    pub arguments: Arguments,
+    /// Whether the value is a table even where it has one row and one column.
+    pub as_rows: bool,
+}
+
+/// A request to the site's entry and what is taken of the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpLocator {
+    /// `GET`, `HEAD`, `OPTIONS`, or `POST` where the locator says that it only reads.
+    pub method: String,
+    /// Path and query.
+    pub path: String,
+    /// The account whose session is used.
+    pub account: Option<String>,
+    /// Request headers.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Option<String>,
+    /// Whether redirects, which never leave the site, are followed.
+    pub follows: bool,
+    /// What is taken of the answer.
+    pub selection: Selection,
+}
+
+/// What is taken of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selection {
+    /// The body: JSON where it says so, else text, else bytes.
+    Body,
+    /// The status code.
+    Status,
+    /// A header's value.
+    Header(String),
+    /// The JSON values at a path (RFC 9535).
+    JsonPath {
+        /// The path.
+        path: String,
+        /// Whether the value is a list of all of them; otherwise there may be one at most.
+        all: bool,
+    },
+    /// What a jq filter makes of the JSON.
+    Jq {
+        /// The filter.
+        filter: String,
+        /// Whether the value is a list of all outputs; otherwise there may be one at most.
+        all: bool,
+    },
+    /// Elements of an HTML page.
+    Css {
+        /// The selector.
+        selector: String,
+        /// The attribute; `None`: the element's text.
+        attribute: Option<String>,
+        /// Whether the value is a list of all; otherwise it is the first.
+        all: bool,
+    },
+}
+
+/// An expression on a page in a browser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JsLocator {
+    /// The expression; if its value is a function, what that returns.
+    pub expression: String,
+    /// The page.
+    pub page: JsPage,
+    /// The account whose session the browser has.
+    pub account: Option<String>,
+    /// The CSS selector of an element that is waited for, besides the page's load.
+    pub wait_for: Option<String>,
+    /// Expressions that are run before, whose errors do not count.
+    pub prepare: Vec<String>,
+}
+
+/// The page that an expression looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JsPage {
+    /// One of the site, by path and query.
+    Path(String),
+    /// The one that whoever asks has in mind; if nobody says, the one that the site's URL leads to.
+    Given,
+    /// The one that the agent is on, as it is.
+    Live,
+}
+
+/// A command in a container, without a shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecLocator {
+    /// The service; `None`: the site's entry.
+    pub service: Option<String>,
+    /// The argument vector.
+    pub command: Vec<String>,
+}
+
+/// A file of a container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileLocator {
+    /// The service; `None`: the site's entry.
+    pub service: Option<String>,
+    /// The path.
+    pub path: String,
+}

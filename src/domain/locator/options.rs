@@ -1,0 +1,85 @@
+//! Options in brackets: `(shop, rows, timeout=5s, header="Accept: */*")`.
+
+use super::SyntaxError;
+use super::parse::Cursor;
+
+/// One option and where it stands.
+pub(super) struct Given {
+    pub at: usize,
+    pub name: String,
+    pub value: Option<String>,
+}
+
+/// Options that are taken out one by one; what is left at the end is unknown.
+pub(super) struct Options {
+    given: Vec<Given>,
+    known: Vec<&'static str>,
+}
+
+impl Options {
+    /// Reads options if brackets follow.
+    pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Self, SyntaxError> {
+        let mut given = Vec::new();
+        if cursor.take('(') {
+            loop {
+                cursor.skip_space();
+                let at = cursor.at();
+                let name = cursor.word();
+                if name.is_empty() {
+                    return Err(cursor.error("an option is missing", "a word, such as `timeout=5s`"));
+                }
+                cursor.skip_space();
+                let value = if cursor.take('=') { Some(cursor.option_value()?) } else { None };
+                given.push(Given { at, name: name.to_owned(), value });
+                cursor.skip_space();
+                if cursor.take(')') {
+                    break;
+                }
+                if !cursor.take(',') {
+                    return Err(cursor.error("the options are not closed", "`,` and another option, or `)`"));
+                }
+            }
+        }
+        Ok(Self { given, known: Vec::new() })
+    }
+
+    /// All values of an option that may be repeated.
+    pub(super) fn values(&mut self, name: &'static str) -> Vec<Given> {
+        self.known.push(name);
+        let (found, others) = self.given.drain(..).partition(|given| given.name == name && given.value.is_some());
+        self.given = others;
+        found
+    }
+
+    /// The value of an option that stands once; a second one stays and is refused.
+    pub(super) fn value(&mut self, name: &'static str) -> Option<Given> {
+        self.known.push(name);
+        let found = self.given.iter().position(|given| given.name == name && given.value.is_some())?;
+        Some(self.given.remove(found))
+    }
+
+    /// Whether a word stands there.
+    pub(super) fn flag(&mut self, name: &'static str) -> bool {
+        self.known.push(name);
+        let found = self.given.iter().position(|given| given.name == name && given.value.is_none());
+        found.map(|found| self.given.remove(found)).is_some()
+    }
+
+    /// The first word that is no flag: a name that needs no key.
+    pub(super) fn word(&mut self) -> Option<Given> {
+        let found = self.given.iter().position(|given| given.value.is_none())?;
+        Some(self.given.remove(found))
+    }
+
+    /// Refuses what nobody took.
+    pub(super) fn finish(self, cursor: &Cursor<'_>) -> Result<(), SyntaxError> {
+        let Some(left) = self.given.first() else { return Ok(()) };
+        let shown = match &left.value {
+            Some(value) => format!("{}={value}", left.name),
+            None => left.name.clone(),
+        };
+        let known: Vec<String> = self.known.iter().map(|name| format!("`{name}`")).collect();
+        let expected = if known.is_empty() { "none".to_owned() } else { format!("once at most: {}", known.join(", ")) };
+        Err(cursor.error_at(left.at, format!("`{shown}` is no option here"), expected))
+    }
+}

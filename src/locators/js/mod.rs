@@ -1,0 +1,185 @@
+//! Expressions on pages, in one warm headless Chromium.
+//!
+//! ```text
+//!   Browser ──► launch: a process that dies with the daemon, in a cage where there is one
+//!      │            ▲ started when first needed, again when it died, ended when idle
+//!      ├─► page: a context of its own, the account's cookies, load, expression, bounded JSON; then all of it goes
+//!      │      └─► gate: the context's proxy, which knows the site's entry and nothing else
+//!      └─► live: the agent's own page, looked at through its browser's address and left as it is
+//! ```
+//! Whatever a page does — dialogs, downloads, endless scripts, a crash — ends with its context, and in time.
+
+mod cdp;
+mod gate;
+mod launch;
+mod live;
+mod page;
+mod script;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use self::cdp::{Cdp, CdpError};
+use self::launch::Process;
+use self::page::{Page, PageFault};
+use super::{Found, LocateError, Scene};
+use crate::accounts::Session;
+use crate::domain::locator::{JsLocator, JsPage};
+
+/// How long a browser that nobody uses stays.
+const IDLE: Duration = Duration::from_secs(300);
+
+/// How long a page whose time is over gets to be closed.
+const STOP_PATIENCE: Duration = Duration::from_secs(6);
+
+/// The browser, running or not.
+pub struct Browser {
+    folder: PathBuf,
+    http: reqwest::Client,
+    running: Arc<Mutex<Option<Running>>>,
+    /// Counts uses, so that an end that was planned is called off by a later use.
+    uses: Arc<AtomicU64>,
+}
+
+#[derive(Clone)]
+struct Running {
+    cdp: Cdp,
+    /// The page that the next one who asks gets.
+    spare: Arc<std::sync::Mutex<Option<Page>>>,
+    _process: Arc<Process>,
+}
+
+impl Running {
+    fn take_spare(&self) -> Option<Page> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Prepares a page for the next one who asks, after this one has its answer.
+    fn prepare_spare(&self, client: reqwest::Client) {
+        let running = self.clone();
+        tokio::spawn(async move {
+            if let Ok(page) = Page::prepare(&running.cdp, &client).await {
+                *running.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(page);
+            }
+        });
+    }
+}
+
+impl Browser {
+    /// Nothing is started yet. `folder` is the browser's own; `http` is what carries its requests.
+    pub fn new(folder: PathBuf, http: reqwest::Client) -> Self {
+        Self { folder, http, running: Arc::default(), uses: Arc::default() }
+    }
+
+    pub(super) async fn run(
+        &self,
+        scene: &Scene<'_>,
+        locator: &JsLocator,
+        session: Option<&Session>,
+        limit: Duration,
+    ) -> Result<Found, LocateError> {
+        let deadline = Instant::now() + limit;
+        if locator.page == JsPage::Live {
+            let address = scene.live.as_deref().ok_or_else(|| {
+                LocateError::Unavailable("nobody said where the agent's browser is; give its CDP address".to_owned())
+            })?;
+            let seen = tokio::time::timeout_at(deadline, live::look(&self.http, address, locator, limit)).await;
+            return seen.unwrap_or(Err(LocateError::TimedOut { limit }));
+        }
+        let path = match &locator.page {
+            JsPage::Path(path) => path.clone(),
+            JsPage::Given | JsPage::Live => {
+                let public = &scene.site.public.path;
+                scene.page.clone().unwrap_or_else(|| if public.is_empty() { "/".to_owned() } else { public.clone() })
+            }
+        };
+        // A browser that dies under a page is started again once; a second death is the page's doing. A spare page may
+        // have died in its sleep, which says nothing of the browser.
+        let mut has_died = false;
+        loop {
+            let running = match tokio::time::timeout_at(deadline, self.running()).await {
+                Ok(running) => running?,
+                Err(_) => return Err(LocateError::Unavailable("the browser does not start in time".to_owned())),
+            };
+            let spare = running.take_spare();
+            let was_spare = spare.is_some();
+            let seen = async {
+                let page = match spare {
+                    Some(page) => page,
+                    None => Page::prepare(&running.cdp, &self.http).await?,
+                };
+                page.look(scene, &path, locator, session, deadline).await
+            };
+            let seen = tokio::time::timeout_at(deadline + STOP_PATIENCE, seen).await.unwrap_or(Err(PageFault::Stuck));
+            self.end_when_idle();
+            if !running.cdp.is_gone() {
+                running.prepare_spare(self.http.clone());
+            }
+            match seen {
+                Ok(seen) => {
+                    let ran =
+                        format!("{} @ http://{}:{}{path}", locator.expression, scene.place.host, scene.place.port);
+                    return Ok(Found { value: seen.value, ran, notes: vec![("url", seen.url)] });
+                }
+                Err(PageFault::Cdp(CdpError::Refused { .. })) if was_spare => {}
+                Err(PageFault::Locate(LocateError::TimedOut { .. })) => return Err(LocateError::TimedOut { limit }),
+                Err(PageFault::Locate(error)) => return Err(error),
+                Err(PageFault::Stuck) => {
+                    // The page could not even be closed: the browser goes with it.
+                    self.discard(&running).await;
+                    return Err(LocateError::TimedOut { limit });
+                }
+                Err(PageFault::Cdp(CdpError::Gone)) if !has_died => {
+                    has_died = true;
+                    self.discard(&running).await;
+                }
+                Err(PageFault::Cdp(error)) => return Err(LocateError::Unavailable(format!("the browser: {error}"))),
+            }
+        }
+    }
+
+    /// The running browser, started if there is none.
+    async fn running(&self) -> Result<Running, LocateError> {
+        self.uses.fetch_add(1, Ordering::Relaxed);
+        let mut running = self.running.lock().await;
+        if let Some(running) = running.as_ref().filter(|running| !running.cdp.is_gone()) {
+            return Ok(running.clone());
+        }
+        // The old one's processes go before the new one gets the folder.
+        *running = None;
+        let process = launch::start(&self.folder).await.map_err(LocateError::Unavailable)?;
+        let cdp = Cdp::connect(process.address()).await;
+        let cdp = cdp.map_err(|error| LocateError::Unavailable(format!("connect to the browser: {error}")))?;
+        let fresh = Running { cdp, spare: Arc::default(), _process: Arc::new(process) };
+        *running = Some(fresh.clone());
+        Ok(fresh)
+    }
+
+    async fn discard(&self, used: &Running) {
+        let mut running = self.running.lock().await;
+        if running.as_ref().is_some_and(|running| running.cdp.is_same(&used.cdp)) {
+            *running = None;
+        }
+    }
+
+    fn end_when_idle(&self) {
+        let use_number = self.uses.load(Ordering::Relaxed);
+        let (running, uses) = (self.running.clone(), self.uses.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(IDLE).await;
+            if uses.load(Ordering::Relaxed) == use_number {
+                *running.lock().await = None;
+            }
+        });
+    }
+
+    /// Ends the browser.
+    pub async fn close(&self) {
+        *self.running.lock().await = None;
+    }
+}

@@ -1,0 +1,135 @@
+//! Statements through the database's own client in the container, for servers that listen on their own loopback alone.
+//!
+//! The client prints texts, so values are texts here, and `NULL` is told apart. Arguments become hexadecimal literals: a
+//! text of those digits cannot end the literal that it stands in.
+
+use std::time::Duration;
+
+use regex::Regex;
+
+use super::{Query, mysql, postgres};
+use crate::domain::hex::hex;
+use crate::domain::locator::{Rows, Value};
+use crate::domain::site::{Database, DatabaseEngine};
+use crate::engine::Engine;
+use crate::engine::docker::EXEC_OUTPUT_MAX;
+use crate::locators::{LocateError, Scene, exec};
+use crate::probes::account_words;
+
+pub(super) async fn query(
+    engine: &dyn Engine,
+    scene: &Scene<'_>,
+    database: &Database,
+    program: &str,
+    query: &Query<'_>,
+) -> Result<Rows, LocateError> {
+    let (_, container) = scene.container(Some(database.service.as_str()))?;
+    // What separates columns and rows must be nothing that a site can have in its texts.
+    let mark = format!("{:032x}", rand::random::<u128>());
+    let command = command(database, program, query, &mark);
+    // The server ends the statement; the client gets a moment longer to say so.
+    let patience = query.limit + Duration::from_millis(300);
+    let output =
+        engine.exec(container, &command, None, patience).await.map_err(|error| exec::failed(&error, query.limit))?;
+    if output.code != 0 {
+        return Err(refused(output.stderr.trim(), program, query.limit));
+    }
+    if output.stdout.len() >= EXEC_OUTPUT_MAX {
+        let limit = format!("{} KiB", EXEC_OUTPUT_MAX >> 10);
+        return Err(LocateError::TooLarge { what: "the client printed all that is kept".to_owned(), limit });
+    }
+    let rows = match database.engine {
+        DatabaseEngine::Mysql => Some(read_xml(&output.stdout)),
+        DatabaseEngine::Postgres => read_marked(&output.stdout, &mark),
+        DatabaseEngine::Sqlite => None,
+    };
+    rows.ok_or_else(|| LocateError::Failed(format!("what {program} printed is not understood")))
+}
+
+fn command(database: &Database, program: &str, query: &Query<'_>, mark: &str) -> Vec<String> {
+    let mut words = vec![program.to_owned()];
+    words.extend(account_words(database));
+    if database.engine == DatabaseEngine::Mysql {
+        // In binary mode the client has no commands of its own, such as `system`.
+        words.extend(["--binary-mode", "--default-character-set=utf8mb4", "-X", "-e"].map(str::to_owned));
+        let text = query.text(|_, text| format!("CONVERT(X'{}' USING utf8mb4)", hex(text.as_bytes())));
+        words.push(format!("{}; {text}", mysql::prepare(query)));
+    } else {
+        let separators = [format!("null={mark}n"), "-F".into(), format!("{mark}c"), "-R".into(), format!("{mark}r")];
+        let text = query.text(|_, text| format!("convert_from('\\x{}', 'UTF8')", hex(text.as_bytes())));
+        words.extend(["-X", "-q", "-A", "-v", "ON_ERROR_STOP=1", "-P", "footer=off", "-P"].map(str::to_owned));
+        words.extend(separators);
+        // All run in one connection; what the first prints ends with a mark of its own.
+        for part in [postgres::prepare(query), format!("\\echo {mark}s"), text] {
+            words.extend(["-c".to_owned(), part]);
+        }
+    }
+    words
+}
+
+/// The rows between marks; the first has the columns' names.
+fn read_marked(printed: &str, mark: &str) -> Option<Rows> {
+    let (column, row, null) = (format!("{mark}c"), format!("{mark}r"), format!("{mark}n"));
+    let printed = printed.split_once(&format!("{mark}s\n"))?.1;
+    let printed = printed.strip_suffix('\n').unwrap_or(printed);
+    let mut lines = printed.split(row.as_str());
+    let columns = lines.next()?.split(column.as_str()).map(str::to_owned).collect();
+    let cell = |text: &str| if text == null { Value::Null } else { Value::Text(text.to_owned()) };
+    let rows = lines.map(|line| line.split(column.as_str()).map(cell).collect()).collect();
+    Some(Rows { columns, rows })
+}
+
+/// The rows of MySQL's XML, whose texts have no `<` of their own.
+fn read_xml(printed: &str) -> Rows {
+    let field =
+        Regex::new(r#"<field name="([^"]*)"(?: xsi:nil="true" ?/>|>([^<]*)</field>)"#).expect("a constant pattern");
+    let plain = |text: &str| htmlize::unescape(text).into_owned();
+    let mut table = Rows::default();
+    for row in printed.split("<row>").skip(1) {
+        let cells: Vec<(String, Value)> = field
+            .captures_iter(row)
+            .map(|found| (plain(&found[1]), found.get(2).map_or(Value::Null, |text| Value::Text(plain(text.as_str())))))
+            .collect();
+        if table.columns.is_empty() {
+            table.columns = cells.iter().map(|(name, _)| name.clone()).collect();
+        }
+        table.rows.push(cells.into_iter().map(|(_, value)| value).collect());
+    }
+    table
+}
+
+fn refused(said: &str, program: &str, limit: Duration) -> LocateError {
+    let last = said.lines().find(|line| line.contains("ERROR") || line.contains("error")).unwrap_or(said);
+    let has = |parts: &[&str]| parts.iter().any(|part| said.contains(part));
+    if has(&["statement timeout", "ERROR 1969", "ERROR 3024", "ERROR 1317"]) {
+        return LocateError::TimedOut { limit };
+    }
+    let message = format!("{program} says: {last}");
+    if has(&["permission denied", "read-only transaction", "ERROR 1792", "ERROR 1142", "ERROR 1227", "ERROR 1044"]) {
+        return LocateError::Refused(message);
+    }
+    if has(&["connection to server", "ERROR 2002", "ERROR 2003", "ERROR 1045", "ERROR 2013", "the database system is"])
+    {
+        return LocateError::Unavailable(message);
+    }
+    LocateError::Failed(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_clients_print_becomes_a_table() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let rows = read_marked("set_config|r|s\na|cb c|r1|cx\ny|r|n|c\n", "|").expect("a table");
+        assert_eq!(rows.columns, ["a", "b c"]);
+        assert_eq!(rows.rows, [vec![text("1"), text("x\ny")], vec![Value::Null, text("")]]);
+        let xml = "<resultset>\n  <row>\n\t<field name=\"a\">1 &lt; 2</field>\n\t<field name=\"b\" xsi:nil=\"true\" />\n  </row>\n</resultset>";
+        let rows = read_xml(xml);
+        assert_eq!(
+            (rows.columns, rows.rows),
+            (vec!["a".to_owned(), "b".to_owned()], vec![vec![text("1 < 2"), Value::Null]])
+        );
+    }
+}

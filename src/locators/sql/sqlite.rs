@@ -1,0 +1,128 @@
+//! SQLite: the file is copied out of the container and asked in a process of its own.
+//!
+//! The site goes on writing while its file is read, so the file and what lies beside it are read until two looks in a row
+//! are the same. The copy is ours alone: whatever a statement did to it would harm nobody.
+
+use std::path::Path;
+use std::time::Duration;
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
+use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
+
+use super::{Query, collect};
+use crate::domain::locator::{Rows, Value};
+use crate::domain::site::Database;
+use crate::engine::Engine;
+use crate::locators::confined::{Confined, Job};
+use crate::locators::{LocateError, Scene, file};
+
+/// The largest database that is copied, in bytes.
+const DATABASE_MAX: usize = 256 << 20;
+
+/// How often it is looked at before it counts as restless.
+const LOOKS: usize = 6;
+
+/// What may lie beside the file and belongs to it: the write-ahead log, and the journal of a write that goes on.
+const COMPANIONS: [&str; 3] = ["-wal", "-journal", ""];
+
+pub(super) async fn query(
+    engine: &dyn Engine,
+    confined: &Confined,
+    scene: &Scene<'_>,
+    database: &Database,
+    query: &Query<'_>,
+) -> Result<Rows, LocateError> {
+    let folder = confined.folder()?;
+    let path = folder.path().join("database");
+    let copy = at_rest(engine, scene, database).await?;
+    for (suffix, bytes) in COMPANIONS.iter().zip(copy) {
+        let Some(bytes) = bytes else { continue };
+        let target = folder.path().join(format!("database{suffix}"));
+        tokio::fs::write(&target, bytes)
+            .await
+            .map_err(|error| LocateError::Unavailable(format!("copy the database: {error}")))?;
+    }
+    let job = Job::Sqlite {
+        path,
+        statement: query.text(|_, _| "?".to_owned()),
+        arguments: query.bound().map(str::to_owned).collect(),
+    };
+    match confined.run(&job, query.limit).await? {
+        Value::Rows(rows) => Ok(rows),
+        other => Err(LocateError::Failed(format!("the database answers with {}", other.type_name()))),
+    }
+}
+
+type Copy = [Option<Vec<u8>>; 3];
+
+/// The file and its companions as they were at one moment.
+async fn at_rest(engine: &dyn Engine, scene: &Scene<'_>, database: &Database) -> Result<Copy, LocateError> {
+    let mut before: Option<Copy> = None;
+    for _ in 0..LOOKS {
+        let now = look(engine, scene, database).await?;
+        if now[2].is_none() {
+            let (path, service) = (&database.database, &database.service);
+            return Err(LocateError::Unavailable(format!("{service} has no file {path}")));
+        }
+        if before.as_ref() == Some(&now) {
+            return Ok(now);
+        }
+        before = Some(now);
+    }
+    Err(LocateError::Unavailable(format!("{} is written to all the time", database.database)))
+}
+
+async fn look(engine: &dyn Engine, scene: &Scene<'_>, database: &Database) -> Result<Copy, LocateError> {
+    let (service, container) = scene.container(Some(database.service.as_str()))?;
+    let paths = COMPANIONS.map(|suffix| format!("{}{suffix}", database.database));
+    let read = |path| file::read(engine, service, container, path, DATABASE_MAX);
+    let (log, journal, file) = tokio::try_join!(read(&paths[0]), read(&paths[1]), read(&paths[2]))?;
+    Ok([log, journal, file])
+}
+
+/// Asks a copy; runs in the confined process.
+pub(in crate::locators) async fn ask(
+    path: &Path,
+    statement: String,
+    arguments: Vec<String>,
+) -> Result<Value, LocateError> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(false)
+        .pragma("trusted_schema", "off")
+        .pragma("query_only", "on")
+        // Files of its own would be more than the process may write.
+        .pragma("temp_store", "memory");
+    let refused = |error: sqlx::Error| LocateError::Failed(format!("SQLite says: {error}"));
+    let mut connection = options.connect().await.map_err(refused)?;
+    // AssertSqlSafe: the statement has passed the guard, and its arguments are bound.
+    let mut query = sqlx::query(AssertSqlSafe(statement)).persistent(false);
+    for text in arguments {
+        query = query.bind(text);
+    }
+    // The process that waits for this one keeps the time.
+    let rows = collect(query.fetch(&mut connection), Duration::ZERO, columns, cells).await?;
+    Ok(Value::Rows(rows))
+}
+
+fn columns(row: &SqliteRow) -> Vec<String> {
+    row.columns().iter().map(|column| column.name().to_owned()).collect()
+}
+
+/// Values have their types themselves here, whatever the column was declared as.
+fn cells(row: &SqliteRow) -> Result<Vec<Value>, String> {
+    let cell = |index: usize| {
+        let raw = row.try_get_raw(index)?;
+        if raw.is_null() {
+            return Ok(Value::Null);
+        }
+        let kind = raw.type_info().name().to_owned();
+        Ok::<_, sqlx::Error>(match kind.as_str() {
+            "INTEGER" | "BOOLEAN" => Value::Integer(row.try_get_unchecked::<i64, _>(index)?.into()),
+            "REAL" => Value::Float(row.try_get_unchecked(index)?),
+            "BLOB" => Value::Bytes(row.try_get_unchecked(index)?),
+            _ => Value::Text(row.try_get_unchecked(index)?),
+        })
+    };
+    (0..row.len()).map(|index| cell(index).map_err(|error| error.to_string())).collect()
+}

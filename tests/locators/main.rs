@@ -1,0 +1,103 @@
+//! Locators on the mini environment: what they find, what they refuse, and what happens when the site or the browser goes
+//! away under them. Real databases, real pages, a real browser, the real binary.
+
+#[path = "../mini/arena.rs"]
+mod arena;
+mod helpers;
+mod hostile;
+mod pages;
+mod statements;
+
+use std::time::{Duration, Instant};
+
+use arena::Arena;
+use serde_json::{Value, json};
+
+/// Longer than any locator's limit here, with what cleaning up may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs a locator and returns its answer; it must find something.
+fn locate(arena: &Arena, site: &str, locator: &str) -> Value {
+    locate_with(arena, site, locator, &[])
+}
+
+fn locate_with(arena: &Arena, site: &str, locator: &str, options: &[&str]) -> Value {
+    let args = [&["locate", site, locator, "--json"], options].concat();
+    arena.json(&args)
+}
+
+/// The value alone.
+fn value(arena: &Arena, site: &str, locator: &str) -> Value {
+    locate(arena, site, locator)["value"].clone()
+}
+
+/// Runs a locator that must find nothing, and returns why; it must say so in time.
+fn refused(arena: &Arena, site: &str, locator: &str) -> String {
+    let begun = Instant::now();
+    let output = arena.arenad(&["locate", site, locator, "--json"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{locator}: {}", String::from_utf8_lossy(&output.stdout));
+    assert!(begun.elapsed() < PATIENCE, "{locator} took {:?}", begun.elapsed());
+    let said: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{locator}: {error}: {said}"));
+    said["error"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Adds databases that ask through the clients in the containers, as the servers' administrators.
+fn with_administrators(definition: String) -> String {
+    let shop = "      shop: *shop-database\n";
+    let inside = format!(
+        "{shop}      inside: {{ engine: mariadb, user: root, database: shop, through: container, client: mariadb }}\n"
+    );
+    let forum = "      forum: { engine: postgres,";
+    let superuser = format!(
+        "      inside: {{ engine: postgres, user: postgres, database: forum, through: container, client: /srv/forum/psql }}\n{forum}"
+    );
+    let edited = definition.replacen(shop, &inside, 1).replacen(forum, &superuser, 1);
+    assert!(edited.len() > definition.len() + 150, "the databases are added");
+    edited
+}
+
+#[test]
+fn statements_read_typed_values_and_do_no_harm() {
+    let arena = Arena::up_edited(&["shopping", "reddit", "turkle"], with_administrators);
+    // The client wants to be told where the server's socket is.
+    let script = "mkdir -p /srv/forum && printf '#!/bin/sh\\nPGHOST=/run/forum exec psql \"$@\"\\n' > /srv/forum/psql && chmod +x /srv/forum/psql";
+    arena.exec_as_root("reddit", script);
+    statements::values_are_typed(&arena);
+    statements::arguments_are_bound(&arena);
+    statements::clients_in_containers_are_asked_too(&arena);
+    statements::bounds_hold(&arena);
+    hostile::statements_do_no_harm(&arena);
+    statements::a_killed_site_is_unavailable(&arena);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_are_read_and_do_no_harm() {
+    let arena = Arena::up(&["shopping"]);
+    pages::requests_take_what_they_ask_for(&arena);
+    pages::files_and_commands_are_read(&arena);
+    pages::expressions_see_what_the_account_sees(&arena);
+    helpers::helpers_find_what_tasks_ask_for(&arena);
+    hostile::requests_and_expressions_do_no_harm(&arena).await;
+    pages::the_browser_comes_back_and_leaves_nothing(&arena);
+    pages::the_agents_page_is_looked_at_and_left_alone(&arena).await;
+    pages::sixty_looks_leave_no_more_than_ten(&arena);
+    pages::a_site_that_dies_in_the_middle_is_unavailable(&arena);
+    helpers::evaluators_get_their_answers(&arena).await;
+}
+
+/// What an error has to say so that nobody takes it for the site's state.
+fn is_environment_fault(said: &str) -> bool {
+    said.contains("reach the site")
+        || said.contains("no value within")
+        || said.contains("is failed")
+        || said.contains("was reset")
+}
+
+/// The table as plain values.
+fn rows(value: &Value) -> Value {
+    let rows = value["rows"].as_array().into_iter().flatten();
+    rows.map(|row| row.as_array().into_iter().flatten().map(|cell| cell["value"].clone()).collect::<Vec<_>>())
+        .map(|row| json!(row))
+        .collect()
+}

@@ -1,0 +1,169 @@
+//! Requests, files, commands, and expressions in a browser.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::arena::Arena;
+use super::{is_environment_fault, locate, locate_with, refused, value};
+
+const PROFILE: &str = "/accounts/profile/";
+
+pub fn requests_take_what_they_ask_for(arena: &Arena) {
+    let is = |locator: &str, expected: Value| assert_eq!(value(arena, "shopping", locator), expected, "{locator}");
+    is("http: /api/products/ | jq: length", json!(200));
+    is(
+        "http: /api/products/ | jsonpath(all): $[0,1].id",
+        value(arena, "shopping", "http: /api/products/ | jq(all): .[0,1].id"),
+    );
+    is("http: / | css: title", json!("One Stop Market"));
+    is("http(stay): /accounts/profile/ | status", json!(302));
+    is("http(stay): /accounts/profile/ | header: location", json!(format!("/customer/account/login/?next={PROFILE}")));
+    let cells = value(arena, "shopping", "http: /accounts/profile/ as customer | css(all): td");
+    assert_eq!(cells[1], "emma.lopez@gmail.com");
+    assert!(refused(arena, "shopping", "http: /nothing-here/").contains("404"));
+    assert!(refused(arena, "shopping", "http: / as nobody").contains("has no account `nobody`"));
+    assert!(refused(arena, "shopping", "http: / | jsonpath: $.x").contains("not JSON"));
+    let located = locate(arena, "shopping", "http: /healthz");
+    assert_eq!((&located["type"], &located["value"]["ok"]), (&json!("json"), &json!(true)));
+    assert_eq!(located["evidence"]["notes"]["status"], "200");
+}
+
+pub fn files_and_commands_are_read(arena: &Arena) {
+    let text = value(arena, "shopping", "file: /etc/os-release");
+    assert!(text.as_str().is_some_and(|text| text.contains("Debian")), "{text}");
+    assert_eq!(value(arena, "shopping", "exec: shopping: sh -c 'echo \"$0\"' 'a  b'"), json!("a  b"));
+    assert!(refused(arena, "shopping", "file: /nothing").contains("has no file /nothing"));
+    assert!(refused(arena, "shopping", "file: /etc").contains("is no file"));
+    assert!(refused(arena, "shopping", "exec: shopping: sh -c 'echo no >&2; exit 3'").contains("code 3: no"));
+    assert!(refused(arena, "shopping", "exec: nobody: ls").contains("has no service `nobody`"));
+    assert!(refused(arena, "shopping", "exec(timeout=500ms): sleep 5").contains("no value within 500ms"));
+}
+
+pub fn expressions_see_what_the_account_sees(arena: &Arena) {
+    let is = |locator: &str, expected: Value| assert_eq!(value(arena, "shopping", locator), expected, "{locator}");
+    is("js: document.title @ /", json!("One Stop Market"));
+    is("js: document.title", json!("One Stop Market"));
+    is(
+        &format!("js: document.querySelectorAll('td')[1].outerText @ {PROFILE} as customer"),
+        json!("emma.lopez@gmail.com"),
+    );
+    // Another context: nobody is signed in.
+    is(&format!("js: location.pathname @ {PROFILE}"), json!("/customer/account/login/"));
+    is("js: () => [1, 2.5, null, { a: 'b' }] @ /", json!([1, 2.5, null, { "a": "b" }]));
+    is("js: Promise.resolve(undefined) @ /", Value::Null);
+    is("js: 10 / 4 @ /", json!(2.5));
+    is("js(wait='h1, h2'): document.readyState @ /", json!("complete"));
+    assert!(refused(arena, "shopping", "js(wait='#never', timeout=3s): 1 @ /").contains("no value within 3s"));
+}
+
+pub fn the_browser_comes_back_and_leaves_nothing(arena: &Arena) {
+    let found = browsers(arena);
+    assert!(!found.is_empty(), "a browser runs");
+    for process in found {
+        let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+    }
+    assert_eq!(value(arena, "shopping", "js: 1 + 1 @ /"), json!(2));
+}
+
+/// The processes of the arena's browser.
+fn browsers(arena: &Arena) -> Vec<rustix::process::Pid> {
+    let profile = arena.state_dir().join("locators/browser/profile").display().to_string();
+    let processes = procfs::process::all_processes().expect("processes").flatten();
+    let is_ours = |process: &procfs::process::Process| {
+        process.cmdline().is_ok_and(|words| words.iter().any(|word| word.contains(&profile)))
+    };
+    processes.filter(is_ours).filter_map(|process| rustix::process::Pid::from_raw(process.pid)).collect()
+}
+
+pub async fn the_agents_page_is_looked_at_and_left_alone(arena: &Arena) {
+    let profile = tempfile::tempdir().expect("a folder");
+    let mut agent = tokio::process::Command::new("/usr/bin/chromium")
+        .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--no-first-run"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("{}/customer/account/login/", arena.url("shopping")))
+        .stderr(std::process::Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("chromium starts");
+    let port_file = profile.path().join("DevToolsActivePort");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let port = loop {
+        let text = std::fs::read_to_string(&port_file).unwrap_or_default();
+        match text.lines().next() {
+            Some(port) if text.lines().count() > 1 => break port.to_owned(),
+            _ => assert!(Instant::now() < deadline, "the agent's browser listens"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    let cdp = format!("http://127.0.0.1:{port}");
+    let look = |expression: &str| {
+        locate_with(arena, "shopping", &format!("js: {expression} @ live"), &["--cdp", &cdp])["value"].clone()
+    };
+    while look("document.readyState + location.pathname") != json!("complete/customer/account/login/") {
+        assert!(Instant::now() < deadline, "the agent's page loads");
+    }
+    // What was typed and not sent is seen, and is there still.
+    look("(document.querySelector('[name=login-username]').value = 'typed', window.mark = 7)");
+    assert_eq!(look("[document.querySelector('[name=login-username]').value, window.mark]"), json!(["typed", 7]));
+    assert_eq!(look("[innerWidth, navigator.webdriver]"), look("[innerWidth, navigator.webdriver]"));
+    agent.kill().await.expect("the agent ends");
+    let said = {
+        let output = arena.arenad(&["locate", "shopping", "js: 1 @ live", "--cdp", &cdp, "--json"]);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(said.contains("reach the site"), "{said}");
+    assert!(refused(arena, "shopping", "js: 1 @ live").contains("give its CDP address"));
+}
+
+pub fn sixty_looks_leave_no_more_than_ten(arena: &Arena) {
+    let look = |count: usize| {
+        for _ in 0..count {
+            assert_eq!(value(arena, "shopping", "js: 6 * 7 @ /robots.txt"), json!(42));
+        }
+    };
+    look(10);
+    let before = settled(arena, usize::MAX);
+    look(50);
+    let after = settled(arena, before);
+    assert!(after <= before + 2, "{before} processes became {after}");
+}
+
+/// How many processes the browser has when those of closed pages have ended.
+fn settled(arena: &Arena, wanted: usize) -> usize {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let count = browsers(arena).len();
+        if count <= wanted.saturating_add(2) || Instant::now() > deadline {
+            return count;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+pub fn a_site_that_dies_in_the_middle_is_unavailable(arena: &Arena) {
+    std::thread::scope(|scope| {
+        let slow = scope.spawn(|| {
+            refused(
+                arena,
+                "shopping",
+                "js(timeout=8s): new Promise(end => setTimeout(() => fetch('/').then(a => end(a.status)), 1500)) @ /",
+            )
+        });
+        let waiting = scope.spawn(|| refused(arena, "shopping", "sql(timeout=3s): SELECT count(*) FROM order_order a, order_order b, order_order c, order_order d WHERE a.number > b.number"));
+        std::thread::sleep(Duration::from_millis(700));
+        arena.kill("shopping");
+        for said in [slow.join().expect("it ends"), waiting.join().expect("it ends")] {
+            println!("{said}");
+        }
+    });
+    for locator in [
+        "http(timeout=3s): /",
+        "js(timeout=6s): document.title @ /",
+        "sql(timeout=3s): SELECT 1",
+        "exec(timeout=3s): ls",
+    ] {
+        let said = refused(arena, "shopping", locator);
+        assert!(is_environment_fault(&said), "{locator}: {said}");
+    }
+}
