@@ -310,9 +310,9 @@ mod tests {
     #[test]
     fn values_may_contain_line_ends() {
         let mut extensions = Extensions::default();
-        extensions.read(b"30 SCHILY.xattr.user.a=b\nc d=\n\n10 size=7\n").expect_err("a length that is wrong");
+        extensions.read(b"29 SCHILY.xattr.user.a=b\nc d=\n\n10 size=7\n").expect_err("a length that is wrong");
         let mut extensions = Extensions::default();
-        extensions.read(b"29 SCHILY.xattr.user.a=b\nc d=\n10 size=7\n").expect("two records");
+        extensions.read(b"30 SCHILY.xattr.user.a=b\nc d=\n10 size=7\n").expect("two records");
         assert_eq!(extensions.size, Some(7));
         assert_eq!(extensions.xattrs, [(c"user.a".to_owned(), b"b\nc d=".to_vec())]);
     }

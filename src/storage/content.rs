@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
@@ -27,25 +26,25 @@ pub(super) enum Made {
 
 /// Copies contents; remembers that cloning does not work between two file systems, so that it is tried once only.
 pub(super) struct Copier {
-    clones: AtomicBool,
+    clones: bool,
 }
 
 impl Copier {
     pub fn new(clones: bool) -> Self {
-        Self { clones: AtomicBool::new(clones) }
+        Self { clones }
     }
 
     /// Gives `target`, which is empty, the content of `source`.
-    pub fn copy(&self, source: BorrowedFd<'_>, target: BorrowedFd<'_>, size: u64) -> Result<Made, Errno> {
+    pub fn copy(&mut self, source: BorrowedFd<'_>, target: BorrowedFd<'_>, size: u64) -> Result<Made, Errno> {
         if size == 0 {
             return Ok(Made::Copied(0));
         }
-        if self.clones.load(Ordering::Relaxed) {
+        if self.clones {
             match rustix::fs::ioctl_ficlone(target, source) {
                 Ok(()) => return Ok(Made::Cloned),
                 // Some files of a file system that clones cannot be cloned.
                 Err(Errno::INVAL) => {}
-                Err(error) if trial::is_refusal(error) => self.clones.store(false, Ordering::Relaxed),
+                Err(error) if trial::is_refusal(error) => self.clones = false,
                 Err(error) => return Err(error),
             }
         }

@@ -23,7 +23,6 @@ mod content;
 pub mod disk;
 mod error;
 mod exchange;
-mod queue;
 mod receive;
 mod remove;
 mod root;

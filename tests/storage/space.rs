@@ -64,7 +64,7 @@ fn only_what_nothing_needs_is_pruned() {
     world.run(&["prune", "--keep-bytes", "0", "--older", "0s", "--yes"]).code(0).prints("nothing can go");
     // Another baseline takes the first one's place.
     world.run(&["down"]).code(0);
-    world.edit("environment", "echo configured", "echo configured anew; echo configured");
+    world.edit("environment", "echo configured >>", "echo configured anew >>");
     world.up();
     let before = df(&world);
     assert_eq!(ids(&before).len(), 3, "{before:#}");
@@ -75,7 +75,6 @@ fn only_what_nothing_needs_is_pruned() {
     assert_eq!(crate::support::world::list(&removed["items"], "name"), first, "{removed:#}");
     let after = df(&world);
     assert!(ids(&after).len() == 2 && !ids(&after).contains(&first[0]), "{after:#}");
-    world.assert_snapshots_whole();
     assert!(!world.state_dir().join("stores/snapshots").join(&first[0]).exists());
     assert!(world.page().contains("anew"));
     // With nothing up, a daemon is started for the question and stopped again.

@@ -208,7 +208,12 @@ pub async fn remove(shared: &Shared, snapshot: &StoredSnapshot) -> Result<(), Ba
     }
     for image in snapshot.images.values() {
         if !others.iter().any(|other| other.images.values().any(|named| named == image)) {
-            shared.engine.remove_image(image).await?;
+            match shared.engine.remove_image(image).await {
+                // Another snapshot was taken of a site that started from it: it goes when that has gone, as all do that no
+                // snapshot names.
+                Err(EngineError::Conflict { .. }) => {}
+                result => result?,
+            }
         }
     }
     let named: Vec<&String> =
