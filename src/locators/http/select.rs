@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::header;
 use jaq_core::load::{self, Arena, File, Loader};
-use jaq_core::{Compiler, Ctx, Vars, data, unwrap_valr};
+use jaq_core::{Compiler, Ctx, Vars, data};
 use scraper::{Html, Selector};
 use serde_json::Value as Json;
 use serde_json_path::JsonPath;
@@ -114,8 +114,13 @@ pub(in crate::locators) fn jq(filter: &str, input: &str, all: bool) -> Result<Va
     let context = Ctx::<data::JustLut<jaq_json::Val>>::new(&compiled.lut, Vars::new([]));
     let mut outputs = Vec::new();
     let mut size = 0;
-    for output in compiled.id.run((context, input)).map(unwrap_valr) {
-        let output = output.map_err(|error| LocateError::Failed(format!("jq says: {error}")))?.to_string();
+    for output in compiled.id.run((context, input)) {
+        // `halt` would end the process in jq's own program.
+        let output = output.map_err(|stop| match stop.get_err() {
+            Ok(error) => LocateError::Failed(format!("jq says: {error}")),
+            Err(_) => LocateError::Failed("the filter halts".to_owned()),
+        })?;
+        let output = output.to_string();
         size += output.len();
         if size > SIZE_MAX {
             return Err(LocateError::too_many_bytes("the filter yields much"));
