@@ -61,6 +61,7 @@ mod tests {
             url: "http://localhost:7770".to_owned(),
             instance: "mini/shopping/1".to_owned(),
             generation: 1,
+            is_kept: false,
             duration_ms: 12.0,
             cookies: vec![cookie("sid", "localhost", 2_000_000_000, true), cookie("lang", ".arena.test", -1, false)],
             headers: BTreeMap::from([("authorization".to_owned(), "Bearer x".to_owned())]),

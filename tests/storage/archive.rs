@@ -102,7 +102,7 @@ fn an_archive_that_was_cut_off_anywhere_makes_no_tree() {
     let data = disk.path().join("data");
     fs::create_dir(&data).unwrap();
     fs::write(data.join("a"), [1; 1000]).unwrap();
-    fs::write(data.join(&"b".repeat(150)), [2; 512]).unwrap();
+    fs::write(data.join("b".repeat(150)), [2; 512]).unwrap();
     std::os::unix::fs::symlink("a", data.join("c")).unwrap();
     let whole = archive(&disk.path(), &["--format=pax", "--blocking-factor=1"]);
     let root = disk.root();

@@ -45,9 +45,7 @@ pub fn make(top: &Path) {
     nodes(top);
     attributes(top);
     // Last, for everything above changes the times of folders.
-    let mut second = 1_000_000_000;
-    for entry in walkdir::WalkDir::new(top).contents_first(true) {
-        second += 1;
+    for (second, entry) in (1_000_000_001..).zip(walkdir::WalkDir::new(top).contents_first(true)) {
         let time = |nanoseconds| Timespec { tv_sec: second, tv_nsec: nanoseconds };
         let times = Timestamps { last_access: time(987_654_321), last_modification: time(123_456_789) };
         utimensat(CWD, entry.unwrap().path(), &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();

@@ -53,7 +53,7 @@ pub(super) fn source(at: &Path) -> Result<Option<String>, DiskError> {
     let Ok(at) = at.canonicalize() else { return Ok(None) };
     let mounts = procfs::process::Process::myself().and_then(|myself| myself.mountinfo()).map_err(failed)?;
     // The last one covers those before.
-    let found = mounts.into_iter().filter(|mount| mount.mount_point == at).last();
+    let found = mounts.into_iter().rfind(|mount| mount.mount_point == at);
     Ok(found.map(|mount| mount.mount_source.unwrap_or_default()))
 }
 
