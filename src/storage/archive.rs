@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn times_before_1970_have_positive_fractions() {
-        let parsed = |text: &str| time(text.as_bytes()).map(|time| (time.tv_sec, i64::from(time.tv_nsec)));
+        let parsed = |text: &str| time(text.as_bytes()).map(|time| (time.tv_sec, time.tv_nsec));
         assert_eq!(parsed("1700000000.123456789"), Ok((1_700_000_000, 123_456_789)));
         assert_eq!(parsed("5.5"), Ok((5, 500_000_000)));
         assert_eq!(parsed("-1.25"), Ok((-2, 750_000_000)));

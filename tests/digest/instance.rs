@@ -30,8 +30,13 @@ impl Instance {
     }
 
     fn of_containers(site: Site, containers: Vec<(String, String)>) -> Self {
-        let mut incarnation =
-            Incarnation { generation: 1, containers: BTreeMap::new(), addresses: BTreeMap::new(), started_at: 0 };
+        let mut incarnation = Incarnation {
+            generation: 1,
+            made: 1,
+            containers: BTreeMap::new(),
+            addresses: BTreeMap::new(),
+            started_at: 0,
+        };
         let mut folders = BTreeMap::new();
         for (service, id) in containers {
             let name = ServiceName::parse(&service).expect("a service");

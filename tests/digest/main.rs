@@ -1,7 +1,6 @@
 //! Digests of real stores: of folders and SQLite files that the tests make, and of the sites of the mini environment.
 
 #[path = "../mini/arena.rs"]
-#[expect(dead_code, reason = "the tests of the mini environment need more of it")]
 mod arena;
 mod files;
 mod instance;

@@ -76,8 +76,13 @@ impl Stores {
     async fn with<T>(&self, work: impl AsyncFnOnce(Subject<'_>) -> T) -> T {
         // Nothing here asks the engine.
         let engine = DockerEngine::new("unix:///nowhere");
-        let incarnation =
-            Incarnation { generation: 1, containers: BTreeMap::new(), addresses: BTreeMap::new(), started_at: 0 };
+        let incarnation = Incarnation {
+            generation: 1,
+            made: 1,
+            containers: BTreeMap::new(),
+            addresses: BTreeMap::new(),
+            started_at: 0,
+        };
         let subject = Subject {
             engine: &engine,
             site: &self.site,

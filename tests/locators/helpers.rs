@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arenad::daemon::{Daemon, Settings};
 use arenad::engine::docker::DockerEngine;
-use arenad::evaluators::question::{Answer, Call, Comparison, Place, Question, Sameness};
+use arenad::evaluators::question::{Answer, Call, Comparison, Place, Question, Sameness, Wording};
 use serde_json::{Value, json};
 
 use super::arena::Arena;
@@ -99,8 +99,13 @@ pub async fn evaluators_get_their_answers(arena: &Arena) {
         matches!(ask(script(Place::Last, "1", &[])).await, Answer::Unavailable(_)),
         "nobody said where the agent is"
     );
-    let comparison =
-        Comparison { kind: Sameness::Answer, intent: String::new(), reference: String::new(), answer: String::new() };
+    let comparison = Comparison {
+        kind: Sameness::Answer,
+        wording: Wording::Strict,
+        intent: String::new(),
+        reference: String::new(),
+        answer: String::new(),
+    };
     assert!(matches!(ask(Question::Judge(comparison)).await, Answer::Unsupported(_)));
 
     arena.kill("shopping");
