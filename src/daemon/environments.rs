@@ -442,7 +442,7 @@ impl Environments {
 
     /// Removes all snapshots and all images that were built here; refused while anything is up.
     pub async fn purge_all(&self) -> Result<(), EnvironmentError> {
-        let _turn = self.change.lock().await;
+        let turn = self.change.lock().await;
         let up: Vec<String> = self.read(|running| running.keys().cloned().collect());
         if !up.is_empty() {
             return Err(EnvironmentError::StillUp(up));
@@ -450,7 +450,11 @@ impl Environments {
         for stored in self.shared.store.snapshots().await? {
             snapshot::remove(&self.shared, &stored).await?;
         }
-        self.purge_images().await
+        self.purge_images().await?;
+        drop(turn);
+        // Images that later snapshots stood on are left over now.
+        self.reconcile(true).await;
+        Ok(())
     }
 
     /// Removes the images that this installation built, once nothing is up that needs them.

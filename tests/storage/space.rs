@@ -86,4 +86,7 @@ fn only_what_nothing_needs_is_pruned() {
     assert_eq!(left["snapshots"][0]["name"], "mine", "named snapshots stay: {left:#}");
     assert_eq!(ids(&left).len(), 1);
     world.assert_down();
+    // Images that others stand on go only after those.
+    world.run(&["down", "--purge", "--yes"]).code(0);
+    assert_eq!(world.engine.images(&world.label()), [""; 0]);
 }
