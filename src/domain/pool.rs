@@ -280,7 +280,10 @@ mod tests {
                 }
             };
             match *action {
-                PoolAction::Make => after.push(member(100 + after.len() as u64, Standing::Running)),
+                PoolAction::Make => {
+                    let next = after.iter().map(|member| member.generation).max().unwrap_or_default() + 1;
+                    after.push(member(next, Standing::Running));
+                }
                 PoolAction::Renew(generation) | PoolAction::Thaw(generation) => {
                     set(&mut after, generation, Standing::Running);
                 }
