@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::domain::hex::hex;
 use crate::domain::site::Site;
-use crate::domain::store::{StoreKind, VolatilePart};
+use crate::domain::store::VolatilePart;
 
 /// What is in the stores of an instance.
 ///
@@ -46,10 +46,7 @@ impl Digest {
 fn declared(site: &Site) -> String {
     let mut hash = Sha256::new();
     for store in &site.stores {
-        let databases: &[String] = match &store.kind {
-            StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => databases,
-            StoreKind::Sqlite | StoreKind::Redis { .. } | StoreKind::Directory => &[],
-        };
+        let databases = store.databases();
         let (name, service, path, kind) = (&store.name, &store.service, &store.path, store.kind.name());
         hash.update(format!("{name:?} {service} {path:?} {kind} {databases:?}\n"));
         for volatile in &store.volatile {

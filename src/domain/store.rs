@@ -114,6 +114,14 @@ pub struct Writers {
 }
 
 impl Store {
+    /// The keys in [`Site::databases`] through which it is read; empty where it is read otherwise.
+    pub fn databases(&self) -> &[String] {
+        match &self.kind {
+            StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => databases,
+            StoreKind::Sqlite | StoreKind::Redis { .. } | StoreKind::Directory => &[],
+        }
+    }
+
     /// The folder that holds all of the store.
     pub fn folder(&self) -> &str {
         match self.kind {

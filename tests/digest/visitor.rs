@@ -74,7 +74,7 @@ fn fields(form: ElementRef<'_>) -> BTreeMap<String, String> {
     fields
 }
 
-/// A customer puts a product into the basket and reviews another.
+/// A customer reviews a product.
 pub async fn shop(url: &str) {
     let mut visitor = Visitor::to(&format!("{url}/customer/account/login/")).await;
     let account =
