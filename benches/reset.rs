@@ -1,6 +1,7 @@
 //! Resets through arenad beside what people do today, `docker rm -f` and `docker run` until ready, on the same images, in
 //! turn, in the same run; and what the daemon costs while nothing happens.
 //!
+//! Each round: the plain loop once; a reset that a standby is ready for; and at once another one, for which there is none.
 //! `cargo bench --bench reset`, or `make bench`. ARENAD_BENCH_ROUNDS sets the rounds (default 10).
 
 #[path = "../tests/mini/arena.rs"]
@@ -14,11 +15,18 @@ use std::time::{Duration, Instant};
 use arena::Arena;
 
 /// A site, and how a client of today would see that it is ready: path and what the page must contain.
-const SITES: [(&str, &str, &str); 3] = [
+const SITES: [(&str, &str, &str); 7] = [
     ("shopping", "/healthz", "\"ok\": true"),
     ("shopping_admin", "/healthz", "\"ok\": true"),
+    ("reddit", "/healthz", "\"ok\": true"),
+    ("turkle", "/healthz", "\"ok\": true"),
+    ("homepage", "/healthz", "\"ok\": true"),
+    ("gitlab", "/healthz", "\"ok\": true"),
     ("wikipedia", "/arena_en_all/A/Larkmoor_County.html", "Larkmoor County"),
 ];
+
+/// How long a standby may take to be made.
+const STANDBY_PATIENCE: Duration = Duration::from_secs(120);
 
 /// How often the plain loop looks; arenad's own interval is the definition's.
 const LOOK: Duration = Duration::from_millis(10);
@@ -30,11 +38,11 @@ fn main() {
     let rounds: usize = std::env::var("ARENAD_BENCH_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(10);
     let arena = Arena::up(&[]);
     println!(
-        "\nreset of one site: arenad against `docker rm -f` + `docker run` + ready, {rounds} rounds in turn, medians\n"
+        "\nreset of one site against `docker rm -f` + `docker run` + ready, {rounds} rounds in turn; ms, ratios of medians\n"
     );
     println!(
-        "{:16} {:>10} {:>12} {:>10} {:>7}  stages of arenad (ms)",
-        "site", "arenad", "docker loop", "added", "ratio"
+        "{:16} {:>12} {:>10} {:>7} {:>10} {:>10} {:>7}  stages of the latter",
+        "site", "docker loop", "swap p50", "worst", "ratio", "otherwise", "ratio"
     );
     for (site, path, marker) in SITES {
         compare(&arena, site, path, marker, rounds);
@@ -42,41 +50,85 @@ fn main() {
     idle(&arena);
 }
 
-fn compare(arena: &Arena, site: &str, path: &str, marker: &str, rounds: usize) {
+/// A reset, as arenad tells of it: the way, how long it took, the stages.
+fn reset(arena: &Arena, site: &str) -> (String, f64, Vec<serde_json::Value>) {
+    let answer = arena.json(&["reset", site, "--json"]);
+    let operation = &answer["operations"][0];
+    let way = operation["reset"]["strategy"].as_str().expect("a way").to_owned();
+    let stages = operation["reset"]["stages"].as_array().cloned().unwrap_or_default();
+    (way, operation["duration_ms"].as_f64().expect("a duration"), stages)
+}
+
+fn site_status(arena: &Arena, site: &str) -> serde_json::Value {
     let status = arena.json(&["status", "--json"]);
-    let found =
-        status["environments"][0]["sites"].as_array().and_then(|sites| sites.iter().find(|s| s["name"] == site));
-    let snapshot = found.and_then(|site| site["snapshot"].as_str()).expect("a snapshot").to_owned();
+    let sites = status["environments"][0]["sites"].as_array().cloned().unwrap_or_default();
+    sites.into_iter().find(|found| found["name"] == site).expect("the site is up")
+}
+
+/// Waits until as many standbys are ready as the site wants.
+fn await_standbys(arena: &Arena, site: &str) {
+    let deadline = Instant::now() + STANDBY_PATIENCE;
+    loop {
+        let standbys = site_status(arena, site)["standbys"].clone();
+        let members = standbys["members"].as_array().cloned().unwrap_or_default();
+        let is_ready = |member: &&serde_json::Value| member["state"] == "running" || member["state"] == "frozen";
+        let ready = members.iter().filter(is_ready).count();
+        if ready as u64 >= standbys["wanted"].as_u64().unwrap_or_default() && ready == members.len() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{site} has no standby: {standbys}");
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn compare(arena: &Arena, site: &str, path: &str, marker: &str, rounds: usize) {
+    let snapshot = site_status(arena, site)["snapshot"].as_str().expect("a snapshot").to_owned();
     let snapshots = arena.json(&["snapshot", "ls", "--json"]);
     let taken = snapshots["snapshots"].as_array().and_then(|all| all.iter().find(|s| s["id"] == snapshot.as_str()));
     let image = taken.and_then(|taken| taken["images"][site].as_str()).expect("an image").to_owned();
     let name = format!("arenad-bench-{}", std::process::id());
-    let (mut ours, mut theirs, mut stages) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut theirs, mut swaps, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut stages, mut ways) = (Vec::new(), std::collections::BTreeSet::new());
     docker_cycle(&name, &image, path, marker);
+    reset(arena, site);
     for _ in 0..rounds {
         let begun = Instant::now();
         docker_cycle(&name, &image, path, marker);
         theirs.push(begun.elapsed().as_secs_f64() * 1e3);
-        let answer = arena.json(&["reset", site, "--json"]);
-        let operation = &answer["operations"][0];
-        ours.push(operation["duration_ms"].as_f64().expect("a duration"));
-        stages.push(operation["reset"]["stages"].as_array().cloned().unwrap_or_default());
+        await_standbys(arena, site);
+        for _ in 0..2 {
+            let (way, took, told) = reset(arena, site);
+            match way.as_str() {
+                "swap" => swaps.push(took),
+                _ => {
+                    others.push(took);
+                    stages.push(told);
+                    ways.insert(way);
+                }
+            }
+        }
     }
     docker(&["rm", "-f", &name]);
-    let (ours, theirs) = (median(ours), median(theirs));
-    let told: Vec<String> = ["hold", "create", "start", "remove", "ready", "switch"]
-        .iter()
+    let worst = swaps.iter().copied().fold(0.0, f64::max);
+    let (theirs, swap, other) = (median(theirs), median(swaps), median(others));
+    let named: std::collections::BTreeSet<&str> =
+        stages.iter().flatten().filter_map(|stage| stage["stage"].as_str()).collect();
+    let told: Vec<String> = named
+        .into_iter()
         .map(|wanted| {
             let of_stage = |round: &Vec<serde_json::Value>| {
-                round.iter().find(|stage| stage["stage"] == *wanted).and_then(|stage| stage["duration_ms"].as_f64())
+                round.iter().find(|stage| stage["stage"] == wanted).and_then(|stage| stage["duration_ms"].as_f64())
             };
-            format!("{wanted} {:.0}", median(stages.iter().filter_map(of_stage).collect()))
+            (wanted, median(stages.iter().filter_map(of_stage).collect()))
         })
+        .filter(|(_, took)| *took >= 1.0)
+        .map(|(wanted, took)| format!("{wanted} {took:.0}"))
         .collect();
     println!(
-        "{site:16} {ours:>7.0} ms {theirs:>9.0} ms {:>7.0} ms {:>7.2}  {}",
-        ours - theirs,
-        ours / theirs,
+        "{site:16} {theirs:>12.0} {swap:>10.1} {worst:>7.1} {:>9.0}x {other:>10.0} {:>6.1}x  {}: {}",
+        theirs / swap.max(0.001),
+        theirs / other.max(0.001),
+        ways.into_iter().collect::<Vec<_>>().join(", "),
         told.join(", ")
     );
 }
@@ -114,7 +166,7 @@ fn answers(socket: SocketAddr, path: &str, marker: &str) -> bool {
     exchanged.is_ok() && text.starts_with("HTTP/1.1 200") && text.contains(marker)
 }
 
-/// Memory and processor time of the daemon while its three sites are up and nobody asks for anything.
+/// Memory and processor time of the daemon while its sites are up and nobody asks for anything.
 fn idle(arena: &Arena) {
     let status = arena.json(&["status", "--json"]);
     let pid = status["daemon"]["pid"].as_u64().expect("a pid");
@@ -135,7 +187,7 @@ fn idle(arena: &Arena) {
         .find_map(|line| line.strip_prefix("VmRSS:"))
         .and_then(|rest| rest.split_whitespace().next().and_then(|kib| kib.parse::<f64>().ok()));
     println!(
-        "\nidle daemon, three sites watched: {:.1} MB resident (promise: 40), {cpu:.2} % of one processor over {} s",
+        "\nidle daemon, eight sites watched: {:.1} MB resident (promise: 40), {cpu:.2} % of one processor over {} s",
         rss.unwrap_or_default() * 1024.0 / 1e6,
         IDLE.as_secs()
     );

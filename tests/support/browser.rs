@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 /// Longer than any page takes on a slow, busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -41,6 +41,8 @@ impl Browser {
             .no_sandbox()
             .window_size(1280, 900)
             .viewport(None)
+            .request_timeout(PATIENCE)
+            .launch_timeout(PATIENCE)
             .disable_https_first()
             .args(["disable-gpu", "disable-dev-shm-usage", "disable-quic", "disable-background-networking"])
             .args(["disable-component-update", "disable-sync", "no-first-run"])

@@ -423,13 +423,12 @@ impl Core {
     async fn clear(&mut self) -> Result<(), RemoveError> {
         self.standbys.abandon();
         let deadline = Instant::now() + STANDBY_PATIENCE;
-        loop {
-            self.clear_once().await?;
-            // What they make next meets the end of its network, or is removed in the next round.
-            if self.standbys.has_ended(LOOK_AGAIN).await || Instant::now() >= deadline {
-                return self.clear_once().await;
-            }
+        while !self.standbys.has_ended(LOOK_AGAIN).await && Instant::now() < deadline {
+            // What they make next meets the end of its network, or is removed in the next round. What cannot be removed
+            // while they are at it can be afterwards.
+            let _ = self.clear_once().await;
         }
+        self.clear_once().await
     }
 
     async fn clear_once(&self) -> Result<(), RemoveError> {
