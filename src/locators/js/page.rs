@@ -138,7 +138,12 @@ impl Page {
             // Their errors do not count, but what they do to the page does.
             let _ = self.during(evaluate(&cdp, Some(&id), expression, left()), false).await??;
         }
-        Ok(self.during(evaluate(&cdp, Some(&id), &locator.expression, left()), false).await???)
+        let found = self.during(evaluate(&cdp, Some(&id), &locator.expression, left()), false).await?;
+        // Whatever the expression made of it: what it looked at is not the site but its absence.
+        if let Some(fault) = self.gate.fault() {
+            return Err(unreachable(url, &fault));
+        }
+        Ok(found??)
     }
 
     /// Does some work while the page's events are heard, because a dialog stops everything else on it; if `loads`, until
