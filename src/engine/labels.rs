@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::domain::instance::InstanceId;
+
 /// The id of the daemon's state directory; two daemons on one engine never touch each other's things.
 pub const INSTALLATION: &str = "dev.arenad.installation";
 /// The environment's name.
@@ -53,6 +55,19 @@ pub struct Ownership {
 }
 
 impl Ownership {
+    /// What belongs to a generation of an instance.
+    pub fn of(installation: &str, id: &InstanceId, generation: u64, role: &'static str, snapshot: &str) -> Self {
+        Self {
+            installation: installation.to_owned(),
+            environment: id.environment.to_string(),
+            site: id.site.to_string(),
+            instance: id.to_string(),
+            generation,
+            role,
+            snapshot: snapshot.to_owned(),
+        }
+    }
+
     /// The labels of something that belongs to the instance as a whole: a network, a volume.
     pub fn labels(&self) -> BTreeMap<String, String> {
         [

@@ -179,15 +179,7 @@ async fn make(
     let blueprint = Blueprint {
         id,
         site,
-        ownership: Ownership {
-            installation: shared.installation.clone(),
-            environment: id.environment.to_string(),
-            site: site.name.to_string(),
-            instance: id.to_string(),
-            generation: 0,
-            role: labels::ROLE_BUILDER,
-            snapshot: String::new(),
-        },
+        ownership: Ownership::of(&shared.installation, id, 0, labels::ROLE_BUILDER, ""),
         images: images.iter().map(|(service, image)| (service.clone(), image.id.clone())).collect(),
         volumes: SavedVolumes::new(),
         state: None,

@@ -24,6 +24,8 @@ use crate::reset::{ResetError, Rewind, Stages};
 
 /// The tier that makes new containers, as it is stored and shown.
 const RECREATE: &str = "recreate";
+/// What is only read is not reset.
+const KEEP: &str = "keep";
 /// What was not touched is not reset.
 const UNTOUCHED: &str = "untouched";
 /// The tier that lets a standby take over.
@@ -50,7 +52,7 @@ impl Core {
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
         if unless(cancel, self.is_kept()).await? {
-            return self.note_kept(operation, begun).await;
+            return self.leave(operation, KEEP, begun, stages, "it is only read, and ready").await;
         }
         self.standbys.expect_resets();
         self.snapshot = to.or_else(|| self.baseline.clone());
@@ -90,12 +92,7 @@ impl Core {
         if is_dirty {
             return self.reset(operation, None, begun, stages, cancel).await;
         }
-        let duration_ms = milliseconds(begun.elapsed());
-        self.shared.store.begin_reset(operation, &self.id, UNTOUCHED).await?;
-        self.shared.store.end_reset(operation, UNTOUCHED, "done", None, duration_ms, &times(stages)).await?;
-        let message = format!("{} was left as it is: it is proven to be as its snapshot", self.id);
-        self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
-        Ok(())
+        self.leave(operation, UNTOUCHED, begun, stages, "it is proven to be as its snapshot").await
     }
 
     /// Whether the instance may differ from its snapshot, for all that can be told.
@@ -129,10 +126,19 @@ impl Core {
             && self.shared.prober.round(&self.site.readiness.probes, &self.site, incarnation, None).await.is_ok()
     }
 
-    async fn note_kept(&self, operation: &str, begun: Instant) -> Result<(), Failure> {
-        self.shared.store.begin_reset(operation, &self.id, "keep").await?;
-        self.shared.store.end_reset(operation, "keep", "done", None, milliseconds(begun.elapsed()), &[]).await?;
-        let message = format!("{} was left as it is: it is only read, and ready", self.id);
+    /// Notes a reset that had nothing to do.
+    async fn leave(
+        &self,
+        operation: &str,
+        tier: &'static str,
+        begun: Instant,
+        stages: &Stages,
+        why: &str,
+    ) -> Result<(), Failure> {
+        self.shared.store.begin_reset(operation, &self.id, tier).await?;
+        let duration_ms = milliseconds(begun.elapsed());
+        self.shared.store.end_reset(operation, tier, "done", None, duration_ms, &times(stages)).await?;
+        let message = format!("{} was left as it is: {why}", self.id);
         self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
         Ok(())
     }

@@ -490,15 +490,7 @@ pub(super) fn blueprint<'a>(
     Blueprint {
         id,
         site,
-        ownership: Ownership {
-            installation: shared.installation.clone(),
-            environment: id.environment.to_string(),
-            site: site.name.to_string(),
-            instance: id.to_string(),
-            generation,
-            role: labels::ROLE_INSTANCE,
-            snapshot: from.id.clone(),
-        },
+        ownership: Ownership::of(&shared.installation, id, generation, labels::ROLE_INSTANCE, &from.id),
         images: snapshot::images(from),
         volumes: snapshot::saved_volumes(shared, from),
         state: snapshot::state(shared, from),
