@@ -132,6 +132,25 @@ fn what_is_declared_is_put_back_into_running_containers() {
 }
 
 #[test]
+fn what_served_another_snapshot_is_no_standby_of_the_baseline() {
+    let world = rewindable("other", 1, "true");
+    world.write("kept");
+    world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
+    reset(&world);
+    await_standbys(&world, 1);
+    world.run(&["reset", "toy", "--to", "kept"]).code(0);
+    let served = list(&world.site().expect("the site")["containers"], "id").remove(0);
+    await_standbys(&world, 1);
+    assert_eq!(reset(&world), "swap");
+    assert_eq!(world.page(), BASELINE);
+    await_standbys(&world, 1);
+    assert!(!world.engine.containers(&world.label()).contains(&served), "its containers are gone");
+    assert_whole(&world);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
 fn what_differs_is_named_and_what_does_not_is_left_alone() {
     let world = rewindable("proof", 0, "true");
     world.run(&["verify", "toy"]).code(0).prints("toy is as its snapshot");

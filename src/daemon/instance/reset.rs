@@ -203,6 +203,8 @@ impl Core {
         let Serving { generation, .. } = recorded?;
         incarnation.generation = generation;
         let was_well = self.report.borrow().state.trouble().is_none();
+        // What served may be of another snapshot, and then its containers are no use for this one.
+        let served = self.report.borrow().snapshot.clone().unwrap_or_default();
         self.proven = proven;
         self.report.send_modify(|report| report.snapshot = Some(snapshot.id.clone()));
         self.is_open.store(true, Ordering::SeqCst);
@@ -219,8 +221,8 @@ impl Core {
         let serving_renewals = std::mem::replace(&mut self.renewals, renewals);
         if let Some(used) = used {
             match was_well {
-                true => self.standbys.retire(used, &snapshot.id, serving_renewals),
-                false => self.standbys.reject(used, &snapshot.id),
+                true => self.standbys.retire(used, &served, serving_renewals),
+                false => self.standbys.reject(used, &served),
             }
         }
         self.show_standbys();
