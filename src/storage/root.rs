@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
@@ -25,9 +25,6 @@ const PARTIAL: &str = "partial";
 /// What is to be removed.
 const TRASH: &str = "trash";
 
-/// How often a tree's parent is made anew because it was removed, empty, at the same time.
-const ATTEMPTS: usize = 8;
-
 /// The folder that trees are kept in. Clones of it are the same.
 #[derive(Debug, Clone)]
 pub struct StateRoot {
@@ -38,6 +35,9 @@ pub struct StateRoot {
 struct Inner {
     path: PathBuf,
     clones: bool,
+    /// Held while a tree is given its name, and while folders without trees are removed: the one makes what the other
+    /// would take away.
+    layout: Mutex<()>,
 }
 
 /// A whole clone that has no name yet, for [`StateRoot::exchange`]. Goes to the trash when dropped.
@@ -71,7 +71,7 @@ impl StateRoot {
             make_folder(&folder)?;
         }
         let clones = trial::reflinks(&path).unwrap_or(false);
-        let root = Self { inner: Arc::new(Inner { path, clones }) };
+        let root = Self { inner: Arc::new(Inner { path, clones, layout: Mutex::new(()) }) };
         root.sweep()?;
         Ok(root)
     }
@@ -245,24 +245,22 @@ impl StateRoot {
             rustix::fs::syncfs(&made).map_err(StorageError::at("bring to disk", &made.path))?;
         }
         let folder = self.folder(tree);
-        for _ in 0..ATTEMPTS {
+        {
+            let _held = self.inner.hold_layout();
             make_folder(&self.inner.path.join(tree.parent()))?;
             match rustix::fs::renameat_with(CWD, &partial.path, CWD, &folder, RenameFlags::NOREPLACE) {
                 Ok(()) => partial.is_named = true,
-                // An empty parent is removed when the last tree of it is discarded.
-                Err(Errno::NOENT) => continue,
                 Err(Errno::EXIST) => return Err(StorageError::Exists(tree.clone())),
                 Err(error) => return Err(StorageError::at("name", folder)(error)),
             }
-            if is_lasting {
-                for above in folder.ancestors().skip(1).take(2) {
-                    let synced = File::open(above).and_then(|above| above.sync_all());
-                    synced.map_err(StorageError::at("bring to disk", above))?;
-                }
-            }
-            return Ok(());
         }
-        Err(StorageError::at("name", folder)(Errno::NOENT))
+        if is_lasting {
+            for above in folder.ancestors().skip(1).take(2) {
+                let synced = File::open(above).and_then(|above| above.sync_all());
+                synced.map_err(StorageError::at("bring to disk", above))?;
+            }
+        }
+        Ok(())
     }
 
     /// Clears away what a crash has left.
@@ -295,6 +293,7 @@ impl StateRoot {
     }
 
     fn remove_empty_parents(&self, tree: &Path) {
+        let _held = self.inner.hold_layout();
         for parent in tree.ancestors().skip(1) {
             let is_layout = parent.parent() == Some(&self.inner.path) || !parent.starts_with(&self.inner.path);
             if is_layout || !remove_if_empty(parent) {
@@ -305,6 +304,10 @@ impl StateRoot {
 }
 
 impl Inner {
+    fn hold_layout(&self) -> MutexGuard<'_, ()> {
+        self.layout.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn discard(&self, path: &Path) -> Result<(), Errno> {
         rustix::fs::rename(path, self.path.join(TRASH).join(unique_name()))
     }
