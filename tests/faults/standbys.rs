@@ -358,7 +358,7 @@ fn a_daemon_that_is_killed_leaves_standbys_that_the_next_one_removes() {
     assert_eq!(world.page(), BASELINE);
     assert_eq!(members(&world), [Value::Null; 0]);
     // What the engine was still making when the daemon died is found by a later pass.
-    within("what was left over to be removed", PATIENCE, || {
+    within("what was left over to be removed", PATIENCE * 4, || {
         (world.engine.networks(&world.label()).len() == 1).then_some(())
     });
     assert_whole(&world);
