@@ -1,0 +1,189 @@
+//! Clients that write to a site as fast as it lets them, each time a text that occurs nowhere else, and remember what was
+//! acknowledged when.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use reqwest::{RequestBuilder, StatusCode};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::arena::Arena;
+
+/// How many clients write to a site at once.
+const CLIENTS: usize = 3;
+
+/// Longer than anything takes on a slow, busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What one client wrote once.
+#[derive(Debug)]
+pub struct Written {
+    /// The text.
+    pub token: String,
+    /// When the site said that it has it; never, if it did not.
+    pub acknowledged: Option<Instant>,
+}
+
+/// How each site is written to.
+pub struct Clients {
+    recipes: BTreeMap<String, Recipe>,
+    count: Arc<AtomicU64>,
+}
+
+/// A site's URL, and the cookies of someone who may write.
+#[derive(Clone)]
+struct Recipe {
+    site: String,
+    url: String,
+    cookies: String,
+}
+
+/// Clients at work.
+pub struct Load {
+    stop: Arc<AtomicBool>,
+    clients: JoinSet<Vec<Written>>,
+}
+
+impl Clients {
+    /// Signs in where that is needed, by sessions that the snapshots keep.
+    pub fn of(arena: &Arena, sites: &[&str]) -> Self {
+        let account = |site: &str| match site {
+            "shopping" => Some("customer"),
+            "reddit" => Some("member"),
+            _ => None,
+        };
+        let recipe = |site: &&str| {
+            let cookies = account(site).map_or_else(String::new, |account| cookies(arena, site, account));
+            ((*site).to_owned(), Recipe { site: (*site).to_owned(), url: origin(&arena.url(site)), cookies })
+        };
+        Self { recipes: sites.iter().map(recipe).collect(), count: Arc::default() }
+    }
+
+    /// Starts to write.
+    pub fn start(&self, site: &str) -> Load {
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut clients = JoinSet::new();
+        for _ in 0..CLIENTS {
+            clients.spawn(write(self.recipes[site].clone(), stop.clone(), self.count.clone()));
+        }
+        Load { stop, clients }
+    }
+}
+
+impl Load {
+    /// Lets nobody begin anything more.
+    pub fn begin_no_more(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until all have their answers.
+    pub async fn end(mut self) -> Vec<Written> {
+        let mut all = Vec::new();
+        while let Some(ended) = self.clients.join_next().await {
+            all.extend(ended.expect("no client panics"));
+        }
+        all
+    }
+}
+
+async fn write(recipe: Recipe, stop: Arc<AtomicBool>, count: Arc<AtomicU64>) -> Vec<Written> {
+    let no_redirects = reqwest::redirect::Policy::none();
+    let client = reqwest::Client::builder().no_proxy().redirect(no_redirects).timeout(PATIENCE);
+    let client = client.build().expect("a client");
+    let mut written = Vec::new();
+    while !stop.load(Ordering::SeqCst) {
+        let token = format!("written-{}-{}", recipe.site, count.fetch_add(1, Ordering::SeqCst));
+        let answer = recipe.request(&client, &token).send().await;
+        let is_taken = match &answer {
+            Ok(answer) => recipe.is_taken(answer.status()),
+            Err(_) => false,
+        };
+        written.push(Written { token, acknowledged: is_taken.then(Instant::now) });
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    written
+}
+
+impl Recipe {
+    fn request(&self, client: &reqwest::Client, token: &str) -> RequestBuilder {
+        let Self { site, url, cookies } = self;
+        match site.as_str() {
+            "shopping" => {
+                let form = [("name", token), ("visibility", "Private"), ("csrfmiddlewaretoken", self.forgery_token())];
+                client.post(format!("{url}/accounts/wishlists/create/")).header("cookie", cookies).form(&form)
+            }
+            "reddit" => {
+                let post = client.post(format!("{url}/api/threads/1/posts/")).json(&json!({ "post": token }));
+                post.header("cookie", cookies).header("X-CSRFToken", self.forgery_token())
+            }
+            "gitlab" => {
+                let form = [("title", token), ("issue_content", token)];
+                client
+                    .post(format!("{url}/api/0/byteblaze/tidegauge/new_issue"))
+                    .header("authorization", "token BYTEBLAZE0TOKEN0FOR0EVERYTHING0THAT0A0TOKEN0MAY0DO00000000000001")
+                    .form(&form)
+            }
+            "turkle" => {
+                let form = [("name", token), ("filename", "t.html"), ("html_template", "<input name=\"answer\">")];
+                client
+                    .post(format!("{url}/api/projects/"))
+                    .header("authorization", "Token larkmoorlarkmoorlarkmoorlarkmoorlarkmoor")
+                    .form(&form)
+            }
+            _ => client.post(format!("{url}/scratchpad.html")).form(&[("title", token), ("text", "x")]),
+        }
+    }
+
+    fn is_taken(&self, status: StatusCode) -> bool {
+        status.is_success() || (status.is_redirection() && matches!(self.site.as_str(), "shopping" | "homepage"))
+    }
+
+    /// The cookie that forms repeat.
+    fn forgery_token(&self) -> &str {
+        let pairs = self.cookies.split("; ").filter_map(|pair| pair.split_once('='));
+        pairs.filter(|(name, _)| name.contains("csrf")).map(|(_, value)| value).next().unwrap_or_default()
+    }
+}
+
+/// A request whose second half has not been sent.
+pub struct HalfSent(TcpStream);
+
+/// Sends the first half of a note to the homepage, which waits for the rest.
+pub async fn half_sent(url: &str) -> HalfSent {
+    let host = origin(url).trim_start_matches("http://").to_owned();
+    let mut stream = TcpStream::connect(&host).await.expect("connect");
+    let head = format!("POST /scratchpad.html HTTP/1.1\r\nHost: {host}\r\nContent-Length: 10\r\n\r\ntitle");
+    stream.write_all(head.as_bytes()).await.expect("send");
+    HalfSent(stream)
+}
+
+impl HalfSent {
+    /// Insists that the connection leads nowhere: closed, or an answer that refuses.
+    pub async fn assert_ended(mut self, what: &str) {
+        let _ = self.0.write_all(b"=past").await;
+        let mut answer = Vec::new();
+        let ended = tokio::time::timeout(PATIENCE, self.0.read_to_end(&mut answer)).await;
+        assert!(ended.is_ok(), "{what}: the connection of the past is still open");
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let status = answer.split(' ').nth(1).and_then(|word| word.parse::<u16>().ok());
+        assert!(status.is_none_or(|status| status == 503 || status == 410), "{what}: the past is answered: {answer}");
+    }
+}
+
+fn cookies(arena: &Arena, site: &str, account: &str) -> String {
+    let output = arena.arenad(&["login", site, "--account", account, "--format", "header"]);
+    assert!(output.status.success(), "log in: {}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("a header");
+    text.trim().trim_start_matches("Cookie: ").to_owned()
+}
+
+/// `http://HOST:PORT`
+fn origin(url: &str) -> String {
+    let end = url.match_indices('/').nth(2).map_or(url.len(), |(at, _)| at);
+    url[..end].to_owned()
+}
