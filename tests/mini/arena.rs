@@ -30,19 +30,34 @@ impl Arena {
 
     /// The same by an environment file that the test has changed.
     pub fn up_edited(sites: &[&str], edit: impl FnOnce(String) -> String) -> Self {
-        let mut arena = Self { root: copy_definition(), state: folder(), status: Value::Null };
+        let arena = Self::down();
         let file = arena.root.path().join("environments/mini.yaml");
         let definition = std::fs::read_to_string(&file).expect("the definition");
         std::fs::write(&file, edit(definition)).expect("the definition");
+        arena.bring_up(sites)
+    }
+
+    /// All sites, after something has been done with what is not up yet.
+    pub fn prepared(prepare: impl FnOnce(&Self)) -> Self {
+        let arena = Self::down();
+        prepare(&arena);
+        arena.bring_up(&[])
+    }
+
+    fn down() -> Self {
+        Self { root: copy_definition(), state: folder(), status: Value::Null }
+    }
+
+    fn bring_up(mut self, sites: &[&str]) -> Self {
         let mut args = vec!["up", "mini"];
         args.extend(sites);
         // The first builds the images; the others find them.
         let turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let output = arena.arenad(&args);
+        let output = self.arenad(&args);
         drop(turn);
         assert!(output.status.success(), "arenad up: {}", String::from_utf8_lossy(&output.stderr));
-        arena.status = arena.json(&["status", "--json"]);
-        arena
+        self.status = self.json(&["status", "--json"]);
+        self
     }
 
     /// Runs arenad.

@@ -1,0 +1,54 @@
+//! One reset as people do it today.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::Site;
+
+/// How often the loop looks; arenad's own interval is the definition's.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// `docker rm -f`, `docker run`, until it is ready. The image is that of the site's snapshot.
+pub fn cycle(image: &str, site: &Site) {
+    let name = name();
+    docker(&["rm", "-f", &name]);
+    docker(&["run", "-d", "--name", &name, "--cap-drop", "ALL", "--memory", "512m", "--pids-limit", "100", image]);
+    let format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
+    let address = docker(&["inspect", "-f", format, &name]);
+    let socket: SocketAddr = format!("{}:80", address.trim()).parse().expect("an address");
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !answers(socket, site) {
+        assert!(Instant::now() < deadline, "{image} never became ready");
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Removes what the last cycle left.
+pub fn end() {
+    docker(&["rm", "-f", &name()]);
+}
+
+fn name() -> String {
+    format!("arenad-bench-{}", std::process::id())
+}
+
+fn docker(args: &[&str]) -> String {
+    let output = Command::new("docker").args(args).output().expect("docker runs");
+    let is_fine = output.status.success() || args.first() == Some(&"rm");
+    assert!(is_fine, "docker {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn answers(socket: SocketAddr, site: &Site) -> bool {
+    let Ok(mut stream) = TcpStream::connect_timeout(&socket, Duration::from_secs(1)) else {
+        return false;
+    };
+    let _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
+    let request = format!("GET {} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n", site.path);
+    let mut answer = Vec::new();
+    let exchanged = stream.write_all(request.as_bytes()).and_then(|()| stream.read_to_end(&mut answer).map(drop));
+    let text = String::from_utf8_lossy(&answer);
+    exchanged.is_ok() && text.starts_with("HTTP/1.1 200") && text.contains(site.marker)
+}

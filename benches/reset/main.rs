@@ -1,0 +1,167 @@
+//! Resets through arenad beside what people do today, `docker rm -f` and `docker run` until ready, on the same images, in
+//! the same run; and what the daemon costs while nothing happens.
+//!
+//! `cargo bench --bench reset`, or `make bench`. The state root is on an XFS of its own where the host lets one be made.
+//! ARENAD_BENCH_RESETS: swaps of each site (50). ARENAD_BENCH_ROUNDS: rounds of the docker loop and of rewinds (5).
+//! ARENAD_BENCH_SECONDS: how long resets are kept up (180).
+
+#[path = "../../tests/mini/arena.rs"]
+mod arena;
+mod cost;
+mod docker_loop;
+mod resetter;
+mod sustained;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use arena::Arena;
+use resetter::{Done, Resetter};
+
+/// A site, and how a client of today would see that it is ready.
+pub struct Site {
+    /// Its name in the definition.
+    pub name: &'static str,
+    /// The page that is asked for.
+    path: &'static str,
+    /// What the page contains then.
+    marker: &'static str,
+}
+
+/// Those that are written to; the map's two containers and the encyclopaedia are only read.
+const SITES: [Site; 6] = [
+    Site { name: "shopping", path: "/healthz", marker: "\"ok\": true" },
+    Site { name: "shopping_admin", path: "/healthz", marker: "\"ok\": true" },
+    Site { name: "reddit", path: "/healthz", marker: "\"ok\": true" },
+    Site { name: "turkle", path: "/healthz", marker: "\"ok\": true" },
+    Site { name: "homepage", path: "/healthz", marker: "\"ok\": true" },
+    Site { name: "gitlab", path: "/healthz", marker: "\"ok\": true" },
+];
+
+fn main() {
+    let swaps = setting("ARENAD_BENCH_RESETS", 50);
+    let rounds = setting("ARENAD_BENCH_ROUNDS", 5);
+    let seconds = setting("ARENAD_BENCH_SECONDS", 180);
+    let arena = Arena::prepared(|arena| {
+        let made = arena.arenad(&["storage", "init", "--size", "10G"]);
+        let said =
+            String::from_utf8_lossy(if made.status.success() { &made.stdout } else { &made.stderr }).into_owned();
+        println!("storage: {}", said.trim());
+    });
+    let resetter = Resetter::of(&arena);
+
+    println!(
+        "\nreset of one site against `docker rm -f` + `docker run` + ready; {swaps} swaps, {rounds} rounds of the others; ms, ratios of medians\n"
+    );
+    println!(
+        "{:16} {:>11} {:>9} {:>7} {:>7} {:>8} {:>9} {:>7}  stages of the latter",
+        "site", "docker loop", "swap p50", "p99", "CLI p50", "ratio", "otherwise", "ratio"
+    );
+    for site in &SITES {
+        compare(&arena, &resetter, site, swaps, rounds);
+    }
+    whole_environment(&arena, &resetter, rounds.max(swaps / 5));
+    sustained::compare(&arena, &resetter, &SITES[0], Duration::from_secs(seconds as u64));
+    cost::idle(&arena);
+    let stores = arena.state_dir().join("stores");
+    drop(arena);
+    // Where an XFS was made, it is still mounted.
+    let _ = std::process::Command::new("umount").arg("-q").arg(&stores).status();
+    let _ = std::fs::remove_dir_all(stores.ancestors().nth(2).expect("the state directory's folder"));
+}
+
+/// A number from the process's environment.
+fn setting(name: &str, usual: usize) -> usize {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+fn compare(arena: &Arena, resetter: &Resetter, site: &Site, swaps: usize, rounds: usize) {
+    let image = resetter.image(arena, site.name);
+    // The first has no standby; it makes arenad want one.
+    resetter.reset(&[site.name]);
+    let mut theirs = Vec::new();
+    let mut others: Vec<Done> = Vec::new();
+    for _ in 0..rounds {
+        resetter.await_standbys(&[site.name]);
+        theirs.push(milliseconds(|| docker_loop::cycle(&image, site)));
+        resetter.await_standbys(&[site.name]);
+        resetter.reset(&[site.name]);
+        // The standby is gone, and no other is there yet.
+        let next = resetter.reset(&[site.name]).1.remove(0);
+        if next.way != "swap" {
+            others.push(next);
+        }
+    }
+    let (mut calls, mut commands) = (Vec::new(), Vec::new());
+    for round in 0..swaps {
+        resetter.await_standbys(&[site.name]);
+        // The command line is measured now and then.
+        if round % 5 == 4 {
+            commands.push(milliseconds(|| drop(arena.json(&["reset", site.name, "--json"]))));
+        } else {
+            let (took, done) = resetter.reset(&[site.name]);
+            if done[0].way == "swap" {
+                calls.push(took);
+            }
+        }
+    }
+    let took: Vec<f64> = others.iter().map(|done| done.took).collect();
+    let ways: BTreeSet<&str> = others.iter().map(|done| done.way.as_str()).collect();
+    let (docker, swap, other) = (quantile(&theirs, 0.5), quantile(&calls, 0.5), quantile(&took, 0.5));
+    println!(
+        "{:16} {docker:>11.0} {swap:>9.1} {:>7.1} {:>7.1} {:>7.0}x {other:>9.0} {:>6.1}x  {}: {}",
+        site.name,
+        quantile(&calls, 0.99),
+        quantile(&commands, 0.5),
+        docker / swap,
+        docker / other,
+        ways.into_iter().collect::<Vec<_>>().join(", "),
+        stages(&others)
+    );
+}
+
+/// The medians of the stages that took a millisecond or more.
+fn stages(done: &[Done]) -> String {
+    let names: BTreeSet<&str> = done.iter().flat_map(|done| &done.stages).map(|(name, _)| name.as_str()).collect();
+    let median = |wanted: &str| {
+        let times = done.iter().filter_map(|done| done.stages.iter().find(|(name, _)| name == wanted));
+        quantile(&times.map(|(_, took)| *took).collect::<Vec<_>>(), 0.5)
+    };
+    let told = names.into_iter().map(|name| (name, median(name))).filter(|(_, took)| *took >= 1.0);
+    told.map(|(name, took)| format!("{name} {took:.0}")).collect::<Vec<_>>().join(", ")
+}
+
+/// All sites that are written to, in one call.
+fn whole_environment(_arena: &Arena, resetter: &Resetter, rounds: usize) {
+    let names: Vec<&str> = SITES.iter().map(|site| site.name).collect();
+    let mut all = Vec::new();
+    for _ in 0..rounds {
+        resetter.await_standbys(&names);
+        let (took, done) = resetter.reset(&names);
+        if done.iter().all(|done| done.way == "swap") {
+            all.push(took);
+        }
+    }
+    println!(
+        "\nthe {} sites in one call, by swap: p50 {:.1} ms, worst {:.1} ms, {} of {rounds} times",
+        names.len(),
+        quantile(&all, 0.5),
+        quantile(&all, 1.0),
+        all.len()
+    );
+}
+
+/// How long something takes, in milliseconds.
+fn milliseconds(what: impl FnOnce()) -> f64 {
+    let begun = Instant::now();
+    what();
+    begun.elapsed().as_secs_f64() * 1e3
+}
+
+/// The value that a part of the values does not exceed; NaN of none.
+pub fn quantile(values: &[f64], part: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (part * sorted.len() as f64).ceil().max(1.0) as usize;
+    sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
+}

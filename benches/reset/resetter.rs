@@ -1,0 +1,111 @@
+//! Resets over the API, on a connection that is kept, as a runner's client does them.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::arena::Arena;
+
+/// How long a standby may take to be made.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How often it is looked for one.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A reset, as arenad tells of it.
+pub struct Done {
+    /// The tier.
+    pub way: String,
+    /// From the call's arrival to its end, in milliseconds.
+    pub took: f64,
+    /// Where the time went, in milliseconds.
+    pub stages: Vec<(String, f64)>,
+}
+
+/// A client of the daemon.
+pub struct Resetter {
+    runtime: Runtime,
+    client: reqwest::Client,
+}
+
+impl Resetter {
+    /// A client of an environment's daemon.
+    pub fn of(arena: &Arena) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let client = reqwest::Client::builder().unix_socket(arena.state_dir().join("arenad.sock"));
+        Self { runtime, client: client.build().expect("a client") }
+    }
+
+    fn get(&self, path: &str) -> Value {
+        self.runtime.block_on(async {
+            let answer = self.client.get(format!("http://arenad{path}")).send().await.expect("an answer");
+            answer.json().await.expect("JSON")
+        })
+    }
+
+    /// Resets sites in one call; returns how long that took as the client sees it, in milliseconds.
+    pub fn reset(&self, sites: &[&str]) -> (f64, Vec<Done>) {
+        let begun = Instant::now();
+        let accepted: Value = self.runtime.block_on(async {
+            let request =
+                self.client.post("http://arenad/v1/environments/mini/resets").json(&json!({ "sites": sites }));
+            request.send().await.expect("an answer").json().await.expect("JSON")
+        });
+        let operations = accepted["operations"].as_array().unwrap_or_else(|| panic!("operations: {accepted:#}"));
+        let ended: Vec<Value> = operations
+            .iter()
+            .map(|operation| self.get(&format!("/v1/operations/{}?wait=60", operation["id"].as_str().expect("an id"))))
+            .collect();
+        let took = begun.elapsed().as_secs_f64() * 1e3;
+        (took, ended.iter().map(done).collect())
+    }
+
+    fn site(&self, name: &str) -> Value {
+        let status = self.get("/v1/status");
+        let sites = status["environments"][0]["sites"].as_array().cloned().unwrap_or_default();
+        sites.into_iter().find(|site| site["name"] == name).expect("the site is up")
+    }
+
+    /// Waits until each of the sites has as many standbys ready as it wants.
+    pub fn await_standbys(&self, sites: &[&str]) {
+        let deadline = Instant::now() + PATIENCE;
+        for site in sites {
+            loop {
+                let standbys = self.site(site)["standbys"].clone();
+                let members = standbys["members"].as_array().cloned().unwrap_or_default();
+                let is_ready = |member: &&Value| member["state"] == "running" || member["state"] == "frozen";
+                let ready = members.iter().filter(is_ready).count();
+                if ready as u64 >= standbys["wanted"].as_u64().unwrap_or_default() && ready == members.len() {
+                    break;
+                }
+                assert!(Instant::now() < deadline, "{site} has no standby: {standbys}");
+                std::thread::sleep(LOOK);
+            }
+        }
+    }
+
+    /// The image of a site's snapshot.
+    pub fn image(&self, arena: &Arena, site: &str) -> String {
+        let snapshot = self.site(site)["snapshot"].as_str().expect("a snapshot").to_owned();
+        let snapshots = arena.json(&["snapshot", "ls", "--json"]);
+        let taken =
+            snapshots["snapshots"].as_array().and_then(|all| all.iter().find(|it| it["id"] == snapshot.as_str()));
+        taken.and_then(|taken| taken["images"][site].as_str()).expect("an image").to_owned()
+    }
+}
+
+fn done(operation: &Value) -> Done {
+    assert_eq!(operation["state"], "done", "{operation:#}");
+    let stages = operation["reset"]["stages"].as_array().into_iter().flatten();
+    Done {
+        way: operation["reset"]["strategy"].as_str().expect("a way").to_owned(),
+        took: operation["duration_ms"].as_f64().expect("a duration"),
+        stages: stages
+            .map(|stage| {
+                let name = stage["stage"].as_str().unwrap_or_default().to_owned();
+                (name, stage["duration_ms"].as_f64().unwrap_or_default())
+            })
+            .collect(),
+    }
+}
