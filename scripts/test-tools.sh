@@ -7,6 +7,7 @@
 # nginx-light, wrk what the benchmark compares the gateway with
 # chromium         the browser that looks at the sites
 # bubblewrap       keeps it from noticing the host's networks, which tests make and remove all the time
+# python3          runs the tests of the Python client
 # docker-compose   checks that the Compose files mean to it what they mean to arenad
 set -eu
 
@@ -28,6 +29,7 @@ need docker-compose docker-compose
 need mkfs.xfs xfsprogs
 need chromium chromium
 need bwrap bubblewrap
+need python3 python3
 
 # A dynamically linked busybox does not run in an empty image.
 if [ -x /bin/busybox ] && ldd /bin/busybox 2>/dev/null | grep -q '=>'; then

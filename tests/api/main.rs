@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod python;
 #[path = "../support/mod.rs"]
 #[allow(dead_code, unused_imports)]
 mod support;

@@ -1,0 +1,35 @@
+"""What can go wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .types import Operation
+
+
+class ArenadError(Exception):
+    """The daemon refused, as problem+json (RFC 9457) says it."""
+
+    def __init__(self, detail: str, *, code: str = "", hint: str | None = None, status: int = 0) -> None:
+        super().__init__(detail if hint is None else f"{detail} (hint: {hint})")
+        self.detail = detail
+        self.code = code
+        """A stable word for programs, such as `unknown_site`."""
+        self.hint = hint
+        """What to do next."""
+        self.status = status
+        """The HTTP status."""
+
+
+class Unreachable(ArenadError):
+    """No daemon answers."""
+
+
+class OperationFailed(ArenadError):
+    """Something that was begun did not succeed."""
+
+    def __init__(self, operation: Operation) -> None:
+        what = f"{operation['kind']} of {operation['site']}: {operation.get('reason') or operation['state']}"
+        super().__init__(what, code="operation_failed", hint=operation.get("hint"))
+        self.operation = operation

@@ -1,0 +1,189 @@
+"""The JSON of the API. Times are RFC 3339 in UTC, durations milliseconds, sizes bytes."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+
+class Stage(TypedDict):
+    """One stage of a reset."""
+
+    stage: str
+    duration_ms: float
+
+
+class Reset(TypedDict):
+    """How a reset went."""
+
+    id: str
+    instance: str
+    strategy: str
+    """`swap`, `rewind`, `recreate`, `keep`, `untouched`."""
+    requested_at: str
+    finished_at: str | None
+    outcome: str | None
+    reason: str | None
+    duration_ms: float | None
+    stages: list[Stage]
+
+
+class _Operation(TypedDict):
+    id: str
+    environment: str
+    site: str
+    kind: str
+    joined: bool
+    state: Literal["running", "done", "failed", "superseded"]
+
+
+class Operation(_Operation, total=False):
+    """Something that goes on with one site, or has ended."""
+
+    duration_ms: float
+    reason: str
+    hint: str
+    reset: Reset
+    snapshot: Snapshot
+
+
+class Site(TypedDict):
+    """A site and its serving instance; the daemon sends more."""
+
+    environment: str
+    name: str
+    title: str
+    url: str
+    instance: str
+    state: str
+    """`down`, `preparing`, `starting`, `ready`, `unhealthy`, `resetting`, `stopping`, `failed`."""
+    since: str
+    reason: str | None
+    hint: str | None
+    generation: int
+    snapshot: str | None
+    last_reset: Reset | None
+
+
+class Environment(TypedDict):
+    """An environment."""
+
+    name: str
+    description: str
+    host: str
+    sites: list[Site]
+
+
+class Status(TypedDict):
+    """What is up."""
+
+    daemon: dict[str, Any]
+    conditions: list[dict[str, Any]]
+    environments: list[Environment]
+
+
+class Difference(TypedDict):
+    """Something that is not as in the snapshot."""
+
+    store: str
+    kind: str
+    name: str
+    before: str | None
+    now: str | None
+    text: str
+
+
+class Verification(TypedDict):
+    """How a site compares with its snapshot."""
+
+    environment: str
+    site: str
+    instance: str
+    generation: int
+    snapshot: str
+    equal: bool
+    digest: str
+    differences: list[Difference]
+    omitted: int
+    stores: list[dict[str, Any]]
+
+
+class Evidence(TypedDict):
+    """How a value was found."""
+
+    locator: str
+    ran: str
+    environment: str
+    site: str
+    instance: str
+    generation: int
+    duration_ms: float
+    notes: dict[str, str]
+
+
+class Located(TypedDict):
+    """A value of a site."""
+
+    type: str
+    """`null`, `bool`, `integer`, `decimal`, `float`, `text`, `bytes`, `timestamp`, `json` or `rows`."""
+    value: Any
+    """Exact decimals as text, bytes in hexadecimal; rows as `{"columns": […], "rows": [[{"type", "value"}, …], …]}`."""
+    evidence: Evidence
+
+
+class Cookie(TypedDict):
+    """A cookie as Playwright's storage state has it."""
+
+    name: str
+    value: str
+    domain: str
+    path: str
+    expires: int
+    httpOnly: bool
+    secure: bool
+    sameSite: str
+
+
+class Session(TypedDict):
+    """A session of an account."""
+
+    environment: str
+    site: str
+    account: str
+    url: str
+    instance: str
+    generation: int
+    is_kept: bool
+    duration_ms: float
+    cookies: list[Cookie]
+    headers: dict[str, str]
+
+
+class StorageState(TypedDict):
+    """What Playwright's `browser.new_context(storage_state=…)` takes."""
+
+    cookies: list[Cookie]
+    origins: list[Any]
+
+
+class Snapshot(TypedDict):
+    """A snapshot."""
+
+    id: str
+    environment: str
+    site: str
+    kind: Literal["baseline", "named"]
+    name: str | None
+    images: dict[str, str]
+    size_bytes: int
+    created_at: str
+    used_by: list[str]
+
+
+class Event(TypedDict):
+    """Something that happened."""
+
+    seq: int
+    at: str
+    kind: str
+    instance: str | None
+    message: str

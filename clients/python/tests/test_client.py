@@ -1,0 +1,88 @@
+"""The client against a daemon that has the site `toy` up; the project's tests start one and run this."""
+
+import asyncio
+import os
+import tempfile
+import time
+import unittest
+import urllib.request
+from urllib.parse import urljoin
+
+from arenad import Arena, ArenadError, AsyncArena, Unreachable
+
+
+def page(url: str) -> str:
+    with urllib.request.urlopen(urljoin(url, "/cgi-bin/page")) as answer:
+        return answer.read().decode()
+
+
+def write(url: str, word: str) -> None:
+    urllib.request.urlopen(urljoin(url, f"/cgi-bin/write?{word}")).close()
+
+
+class Resetting(unittest.TestCase):
+    def test_what_was_written_is_gone_after_a_reset(self) -> None:
+        with Arena() as arena:
+            url = arena.urls()["toy"]
+            before = page(url)
+            write(url, "scribble")
+            self.assertIn("scribble", page(url))
+            (operation,) = arena.reset("toy")
+            self.assertEqual(operation["state"], "done")
+            self.assertIn(operation["reset"]["strategy"], ("swap", "rewind", "recreate"))
+            self.assertEqual(page(url), before)
+            # The event is noted beside what the caller waits for.
+            deadline = time.monotonic() + 60
+            while "instance.reset" not in [event["kind"] for event in arena.events()]:
+                self.assertLess(time.monotonic(), deadline, "the reset is among the events")
+                time.sleep(0.05)
+
+    def test_a_snapshot_is_taken_and_gone_back_to(self) -> None:
+        with Arena() as arena:
+            url = arena.urls()["toy"]
+            write(url, "kept")
+            taken = arena.take_snapshot("toy", "with-kept")
+            self.assertEqual((taken["name"], taken["site"]), ("with-kept", "toy"))
+            self.assertIn(taken["id"], [found["id"] for found in arena.snapshots()])
+            arena.reset()
+            self.assertNotIn("kept", page(url))
+            arena.reset("toy", to="with-kept")
+            self.assertIn("kept", page(url))
+            arena.reset("toy")
+
+    def test_values_are_read_with_their_evidence(self) -> None:
+        with Arena() as arena:
+            located = arena.locate("toy", "http: GET /cgi-bin/page | status")
+            self.assertEqual((located["type"], located["value"]), ("integer", 200))
+            self.assertEqual(located["evidence"]["site"], "toy")
+            self.assertEqual(arena.value("toy", "http: GET /cgi-bin/page | status"), 200)
+
+    def test_it_can_be_awaited(self) -> None:
+        async def both() -> None:
+            async with AsyncArena() as arena:
+                urls, status = await asyncio.gather(arena.urls(), arena.status())
+                self.assertEqual(urls["toy"], status["environments"][0]["sites"][0]["url"])
+                self.assertEqual((await arena.reset("toy"))[0]["state"], "done")
+
+        asyncio.run(both())
+
+
+class Failing(unittest.TestCase):
+    def test_a_refusal_says_what_and_what_to_do(self) -> None:
+        with self.assertRaises(ArenadError) as caught:
+            Arena().reset("tyo")
+        self.assertIn("tyo", caught.exception.detail)
+        self.assertTrue(caught.exception.code)
+
+    def test_no_daemon_is_an_error_of_its_own(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, self.assertRaises(Unreachable) as caught:
+            Arena(f"unix://{os.path.join(folder, 'none.sock')}").status()
+        self.assertIn("arenad up", caught.exception.hint or "")
+
+    def test_an_address_that_is_none_is_refused(self) -> None:
+        with self.assertRaises(ValueError):
+            Arena("ftp://somewhere")
+
+
+if __name__ == "__main__":
+    unittest.main()
