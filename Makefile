@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ARENAD = target/release/arenad
 
-.PHONY: up down test check bench build schemas prepare help
+.PHONY: up down test check bench build schemas browser prepare help
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -38,6 +38,9 @@ schemas: ## Write the JSON Schemas of the definition files anew
 test: prepare check ## Run every test, real engine included
 	@scripts/test-tools.sh
 	scripts/test.sh
+
+browser: prepare ## Build the browser's image, for hosts without Chromium
+	scripts/browser-image.sh
 
 bench: prepare ## Measure, against what people do today, in the same run
 	@scripts/test-tools.sh

@@ -3,6 +3,7 @@
 
 #[path = "../mini/arena.rs"]
 mod arena;
+mod contained;
 mod helpers;
 mod hostile;
 mod pages;

@@ -20,6 +20,8 @@ pub struct Arena {
     root: TempDir,
     state: TempDir,
     status: Value,
+    /// What the daemon is told by its environment besides.
+    variables: Vec<(String, String)>,
 }
 
 impl Arena {
@@ -44,8 +46,15 @@ impl Arena {
         arena.bring_up(&[])
     }
 
+    /// The named sites, by a daemon whose environment has these variables.
+    pub fn up_with(variables: &[(&str, &str)], sites: &[&str]) -> Self {
+        let mut arena = Self::down();
+        arena.variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        arena.bring_up(sites)
+    }
+
     fn down() -> Self {
-        Self { root: copy_definition(), state: folder(), status: Value::Null }
+        Self { root: copy_definition(), state: folder(), status: Value::Null, variables: Vec::new() }
     }
 
     fn bring_up(mut self, sites: &[&str]) -> Self {
@@ -67,6 +76,7 @@ impl Arena {
             .current_dir(self.root.path())
             .env("ARENAD_STATE_DIR", self.state.path().join("state"))
             .env_remove("ARENAD_HOST")
+            .envs(self.variables.iter().cloned())
             .output()
             .expect("arenad runs")
     }
@@ -149,9 +159,14 @@ impl Arena {
 
     /// Ends the daemon and waits until it has; the sites go on.
     pub fn stop_daemon(&self) {
+        self.signal_daemon(rustix::process::Signal::TERM);
+    }
+
+    /// Sends the daemon a signal that ends it, and waits until it has.
+    pub fn signal_daemon(&self, signal: rustix::process::Signal) {
         let pid = std::fs::read_to_string(self.state_dir().join("lock")).expect("the daemon's lock");
         let pid = pid.trim().parse().ok().and_then(rustix::process::Pid::from_raw).expect("the daemon's pid");
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("the daemon is asked to stop");
+        rustix::process::kill_process(pid, signal).expect("the daemon is signalled");
         // The lock is the last thing that it lets go of.
         let lock = std::fs::File::open(self.state_dir().join("lock")).expect("the daemon's lock");
         rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockShared).expect("the daemon has ended");

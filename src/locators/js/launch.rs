@@ -10,11 +10,16 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
+use super::container::{self, Missing};
+
 /// What Chromium is called by those who package it.
 const NAMES: [&str; 5] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
 
-/// The variable that names another.
+/// The variable that names another: a program, `ws://…`, or the word for the one in a container.
 const VARIABLE: &str = "ARENAD_CHROMIUM";
+
+/// What [`VARIABLE`] says where the container is wanted although the host has a browser.
+const CONTAINER: &str = "container";
 
 /// How long it may take to listen.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -63,21 +68,23 @@ impl Process {
 /// Starts a browser whose files are in `folder`, which is emptied first. Errors: why not, and what to do.
 pub(super) async fn start(folder: &Path) -> Result<Process, String> {
     let named = std::env::var_os(VARIABLE);
+    let is_container_wanted = named.as_ref().is_some_and(|named| named == CONTAINER);
     if let Some(address) = named.as_ref().and_then(|named| named.to_str()).filter(|named| named.starts_with("ws://")) {
         return Ok(Process { address: address.to_owned(), _child: None });
     }
-    let program = match named {
-        Some(named) => PathBuf::from(named),
-        None => NAMES.iter().find_map(|name| found(name)).ok_or_else(|| {
-            format!(
-                "find a browser: none of {} is there; install chromium, or name one in {VARIABLE}",
-                NAMES.join(", ")
-            )
-        })?,
+    let program = match named.filter(|named| named != CONTAINER) {
+        Some(named) => Some(PathBuf::from(named)),
+        None if is_container_wanted => None,
+        None => NAMES.iter().find_map(|name| found(name)),
     };
-    let doing = |error: std::io::Error| format!("start {}: {error}", program.display());
+    let shown = program.as_ref().map_or_else(|| "the browser's container".to_owned(), |it| it.display().to_string());
+    let doing = |error: std::io::Error| format!("start {shown}: {error}");
     let cage = Cage::make(folder).map_err(doing)?;
-    let mut child = cage.command(&program).spawn().map_err(doing)?;
+    let mut command = match &program {
+        Some(program) => cage.command(program),
+        None => contained(folder).await?,
+    };
+    let mut child = command.spawn().map_err(doing)?;
     let stderr = child.stderr.take().ok_or_else(|| doing(std::io::Error::other("it has no output")))?;
     let mut lines = BufReader::new(stderr).lines();
     let mut last = String::new();
@@ -88,18 +95,32 @@ pub(super) async fn start(folder: &Path) -> Result<Process, String> {
             }
             last = line;
         }
-        Err(format!("start {}: it ended at once: {last}", program.display()))
+        Err(format!("start {shown}: it ended at once: {last}"))
     };
     let address = tokio::time::timeout(PATIENCE, listening)
         .await
-        .unwrap_or_else(|_| Err(format!("start {}: it does not listen within {PATIENCE:?}", program.display())))?;
+        .unwrap_or_else(|_| Err(format!("start {shown}: it does not listen within {PATIENCE:?}")))?;
     // It goes on talking, and would stop if nobody listened.
     tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
     Ok(Process { address, _child: Some(child) })
 }
 
+/// The command that runs the browser in a container.
+async fn contained(folder: &Path) -> Result<Command, String> {
+    let mut command = container::command(&ARGUMENTS, folder).await.map_err(|missing| {
+        let none = format!("find a browser: none of {} is there", NAMES.join(", "));
+        let cure = format!("install chromium, or name one in {VARIABLE}");
+        match missing {
+            Missing::Image => format!("{none}, nor its image; {cure}, or build the image with `make browser`"),
+            Missing::Client => format!("{none}; {cure}"),
+        }
+    })?;
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    Ok(command)
+}
+
 /// A program of the search path.
-fn found(name: &str) -> Option<PathBuf> {
+pub(super) fn found(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file())
 }

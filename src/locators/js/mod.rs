@@ -1,7 +1,7 @@
 //! Expressions on pages, in one warm headless Chromium.
 //!
 //! ```text
-//!   Browser ──► launch: a process that dies with the daemon, in a cage where there is one
+//!   Browser ──► launch: a process that dies with the daemon, in a cage where there is one, or in a container
 //!      │            ▲ started when first needed, again when it died, ended when idle
 //!      ├─► page: a context of its own, the account's cookies, load, expression, bounded JSON; then all of it goes
 //!      │      └─► gate: the context's proxy, which knows the site's entry and nothing else
@@ -10,6 +10,7 @@
 //! Whatever a page does — dialogs, downloads, endless scripts, a crash — ends with its context, and in time.
 
 mod cdp;
+mod container;
 mod gate;
 mod launch;
 mod live;

@@ -1,0 +1,78 @@
+//! The browser in a container, for hosts that have none: an image that `make browser` builds from Debian's packages.
+//!
+//! It shares the host's network, because its commands and the pages' proxies are on the loopback; it has no rights, no
+//! files of the host, and no netlink (see [`super::launch`]). Its standard input is a pipe from here: however this process
+//! ends, the pipe ends with it, then the browser, then the container.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::json;
+use tokio::process::Command;
+
+use super::launch::found;
+
+/// The image; the number counts changes of what is expected of it.
+const IMAGE: &str = "arenad-browser:1";
+
+/// What a page with much on it takes, and a bit.
+const MEMORY: &str = "1536m";
+
+/// Why there is no browser in a container.
+pub(super) enum Missing {
+    /// The engine's client is not installed.
+    Client,
+    /// The image has not been built.
+    Image,
+}
+
+/// The command that runs a browser with these arguments, if there is an image of one.
+pub(super) async fn command(arguments: &[&str], folder: &Path) -> Result<Command, Missing> {
+    let docker = found("docker").ok_or(Missing::Client)?;
+    let known = Command::new(&docker)
+        .args(["image", "inspect", IMAGE])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !known.await.is_ok_and(|status| status.success()) {
+        return Err(Missing::Image);
+    }
+    let filter = filter(folder).map_err(|_| Missing::Client)?;
+    let mut command = Command::new(docker);
+    command
+        .args(["run", "--rm", "--interactive", "--init", "--pull", "never", "--network", "host", "--read-only"])
+        .args([
+            "--tmpfs",
+            "/tmp:mode=1777",
+            "--cap-drop",
+            "ALL",
+            "--security-opt",
+            "no-new-privileges",
+            "--security-opt",
+        ])
+        .arg(format!("seccomp={}", filter.display()))
+        .args(["--memory", MEMORY, "--pids-limit", "500", "--label", "dev.arenad.role=browser", IMAGE])
+        .args(arguments)
+        // The container is the sandbox.
+        .args(["--no-sandbox", "--user-data-dir=/tmp/profile"]);
+    Ok(command)
+}
+
+/// Writes the engine's form of the filter that keeps the kernel's news of networks away.
+fn filter(folder: &Path) -> std::io::Result<PathBuf> {
+    const AF_NETLINK: u32 = 16;
+    const EAFNOSUPPORT: u32 = 97;
+    let filter = json!({
+        "defaultAction": "SCMP_ACT_ALLOW",
+        "syscalls": [{
+            "names": ["socket"],
+            "action": "SCMP_ACT_ERRNO",
+            "errnoRet": EAFNOSUPPORT,
+            "args": [{ "index": 0, "value": AF_NETLINK, "op": "SCMP_CMP_EQ" }],
+        }],
+    });
+    let path = folder.join("container-filter.json");
+    std::fs::write(&path, filter.to_string())?;
+    Ok(path)
+}
