@@ -223,11 +223,16 @@ fn site(site: &Site) -> Json {
 }
 
 fn store(store: &Store) -> Json {
-    let (databases, port, client) = match &store.kind {
-        StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => (Some(databases), None, None),
-        StoreKind::Redis { access: RedisAccess::Tcp { port } } => (None, Some(port), None),
-        StoreKind::Redis { access: RedisAccess::Client { command } } => (None, None, Some(command)),
-        StoreKind::Sqlite | StoreKind::Directory => (None, None, None),
+    let (databases, access) = match &store.kind {
+        StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => (Some(databases), None),
+        StoreKind::Redis { access } => (None, Some(access)),
+        StoreKind::Sqlite | StoreKind::Directory => (None, None),
+    };
+    let (port, socket, client) = match access {
+        None => (None, None, None),
+        Some(RedisAccess::Tcp { port }) => (Some(port), None, None),
+        Some(RedisAccess::Socket { path }) => (None, Some(path), None),
+        Some(RedisAccess::Client { command }) => (None, None, Some(command)),
     };
     let volatile = store.volatile.iter().map(|volatile| {
         let (key, text) = match &volatile.part {
@@ -245,6 +250,7 @@ fn store(store: &Store) -> Json {
         "path": store.path,
         "database": databases,
         "port": port,
+        "socket": socket,
         "client": client,
         "volatile": volatile.collect::<Vec<_>>(),
     }))

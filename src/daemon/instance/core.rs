@@ -19,7 +19,7 @@ use crate::daemon::gateway::{Route, RouteStats, Target};
 use crate::daemon::proof::Candidate;
 use crate::daemon::shared::Shared;
 use crate::daemon::store::{StoredInstance, StoredSnapshot};
-use crate::digest::Taken;
+use crate::digest::{Lines, Taken};
 use crate::domain::instance::{InstanceEvent, InstanceId, InstanceState};
 use crate::domain::request_queue::Request;
 use crate::domain::site::Site;
@@ -341,7 +341,7 @@ impl Core {
             snapshot: &snapshot,
             incarnation: &incarnation,
         };
-        self.proven = stages.time("verify", candidate.prove_or_learn()).await?;
+        self.proven = stages.time("verify", candidate.prove_or_learn(&Lines::passing())).await?;
         self.renewals = 0;
         self.serve(incarnation, stages).await;
         Ok(())
@@ -470,7 +470,7 @@ impl Core {
             // It is as the snapshot now, and nobody has reached it since: this is what the snapshot holds.
             let (id, site) = (&self.id, &self.site);
             let candidate = Candidate { shared: &shared, id, site, snapshot: &taken, incarnation: &incarnation };
-            candidate.prove_or_learn().await?;
+            candidate.prove_or_learn(&Lines::passing()).await?;
             Ok::<_, Failure>((taken, incarnation))
         };
         let (taken, incarnation) = unless(cancel, work).await??;

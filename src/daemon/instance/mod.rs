@@ -5,6 +5,7 @@
 
 mod core;
 mod driver;
+mod looks;
 mod reset;
 mod round;
 mod standbys;

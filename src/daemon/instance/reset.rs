@@ -9,12 +9,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::core::{Core, tell, unless};
-use super::standbys::Chosen;
-use super::standbys::MOST_RENEWALS;
+use super::standbys::{Chosen, KeptProof, MOST_RENEWALS};
 use super::trouble::{self, Failure};
 use crate::daemon::baseline::snapshot;
 use crate::daemon::proof::Candidate;
 use crate::daemon::store::{NewSwap, Serving, StageTime, StoredSnapshot};
+use crate::digest::{Lines, Taken};
 use crate::domain::instance::{InstanceEvent, InstanceState};
 use crate::domain::site::ResetStrategyName;
 use crate::engine::CpuWeight;
@@ -108,9 +108,10 @@ impl Core {
             return true;
         }
         let candidate = Candidate { shared: &self.shared, id: &self.id, site: &self.site, snapshot, incarnation };
-        match candidate.prove_again(last).await {
-            Ok(taken) => {
-                self.proven = Some(taken);
+        match candidate.prove_again(last, &Lines::passing()).await {
+            Ok(None) => false,
+            Ok(moved) => {
+                self.proven = moved;
                 false
             }
             Err(_) => true,
@@ -146,8 +147,8 @@ impl Core {
     /// Lets a standby take over; false if none can. What served goes to the pool, which brings it back or removes it.
     async fn swap(&mut self, operation: &str, begun: Instant, stages: &Stages) -> Result<bool, Failure> {
         let Some(snapshot) = self.snapshot.clone() else { return Ok(false) };
-        while let Some((made, mut chosen)) = self.standbys.choose(&snapshot.id) {
-            if let Err(reason) = self.wake(&mut chosen, &snapshot, stages).await {
+        while let Some((made, chosen)) = self.standbys.choose(&snapshot.id) {
+            if let Err(reason) = self.wake(&chosen, &snapshot, stages).await {
                 let message = format!("standby {made} of {} is given up: {reason}", self.id);
                 self.shared.events.note("standby.failed", Some(&self.id.to_string()), &message).await;
                 self.standbys.reject(chosen.incarnation, &snapshot.id);
@@ -160,8 +161,8 @@ impl Core {
     }
 
     /// Makes sure that a standby runs, answers, and is still as the snapshot.
-    async fn wake(&self, chosen: &mut Chosen, snapshot: &StoredSnapshot, stages: &Stages) -> Result<(), String> {
-        let Chosen { incarnation, is_frozen, proven, .. } = chosen;
+    async fn wake(&self, chosen: &Chosen, snapshot: &StoredSnapshot, stages: &Stages) -> Result<(), String> {
+        let Chosen { incarnation, is_frozen, proof, .. } = chosen;
         if *is_frozen {
             let thawed = stages.time("thaw", launch::thaw(self.shared.engine.as_ref(), incarnation)).await;
             thawed.map_err(|error| describe(&error))?;
@@ -170,18 +171,21 @@ impl Core {
         let Some(address) = incarnation.socket(&entry.service, entry.port) else {
             return Err("it has no address".to_owned());
         };
-        match stages.time("knock", tokio::time::timeout(ANSWERS_WITHIN, TcpStream::connect(address))).await {
+        let knock = stages.time("knock", tokio::time::timeout(ANSWERS_WITHIN, TcpStream::connect(address)));
+        let verify = async {
+            let Some(proof) = proof else { return Ok(()) };
+            let (shared, id, site) = (&self.shared, &self.id, &self.site);
+            let candidate = Candidate { shared, id, site, snapshot, incarnation };
+            // Where it is being looked at in the background, that is waited for: what has moved is compared already.
+            stages.time("verify", async { proof.lock().await.renew(&candidate).await.map(drop) }).await
+        };
+        let (knocked, verified) = tokio::join!(knock, verify);
+        match knocked {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => return Err(format!("it does not answer: {error}")),
             Err(_) => return Err(format!("it does not answer: no connection within {ANSWERS_WITHIN:?}")),
         }
-        if let Some(last) = proven {
-            let (shared, id, site) = (&self.shared, &self.id, &self.site);
-            let candidate = Candidate { shared, id, site, snapshot, incarnation };
-            let again = stages.time("verify", candidate.prove_again(last)).await;
-            *last = again.map_err(|error| describe(&error))?;
-        }
-        Ok(())
+        verified.map_err(|error| describe(&error))
     }
 
     async fn switch_to(
@@ -192,7 +196,7 @@ impl Core {
         begun: Instant,
         stages: &Stages,
     ) -> Result<(), Failure> {
-        let Chosen { mut incarnation, renewals, proven, .. } = chosen;
+        let Chosen { mut incarnation, renewals, proof, .. } = chosen;
         let swap = NewSwap {
             id: operation,
             snapshot: &snapshot.id,
@@ -205,7 +209,6 @@ impl Core {
         let was_well = self.report.borrow().state.trouble().is_none();
         // What served may be of another snapshot, and then its containers are no use for this one.
         let served = self.report.borrow().snapshot.clone().unwrap_or_default();
-        self.proven = proven;
         self.report.send_modify(|report| report.snapshot = Some(snapshot.id.clone()));
         self.is_open.store(true, Ordering::SeqCst);
         let used = self.incarnation.replace(incarnation);
@@ -214,6 +217,7 @@ impl Core {
         self.route_to_current();
         stages.note("switch", switching.elapsed());
         let took = begun.elapsed();
+        self.proven = self.end_proof(proof).await;
         self.show_containers();
         self.advance(InstanceEvent::Swapped, Timestamp::now());
         self.report.send_modify(|report| report.last_passed = Some(Timestamp::now()));
@@ -229,6 +233,14 @@ impl Core {
         self.weigh_current();
         self.note_swap(operation, milliseconds(took), times(stages));
         Ok(())
+    }
+
+    /// Takes what was proven of what serves now. Its servers have nothing of ours any more: they belong to its clients.
+    async fn end_proof(&self, proof: Option<KeptProof>) -> Option<Taken> {
+        let proof = proof?;
+        let taken = proof.lock().await.taken().clone();
+        self.shared.tasks.spawn(async move { proof.lock().await.end().await });
+        Some(taken)
     }
 
     /// What serves now was made in the background; who waits for it to get its share of the processors is nobody.
@@ -329,7 +341,7 @@ impl Core {
         rewind.run(&incarnation).await?;
         let candidate =
             Candidate { shared: &shared, id: &self.id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        self.proven = stages.time("verify", candidate.prove()).await?;
+        self.proven = stages.time("verify", candidate.prove(&Lines::passing())).await?;
         self.renewals += 1;
         self.serve(incarnation, stages).await;
         Ok(true)

@@ -8,16 +8,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::core::Core;
+use super::looks::{Look, Looks};
 use crate::daemon::baseline::{snapshot, steps};
-use crate::daemon::proof::Candidate;
+use crate::daemon::proof::{Candidate, Proof};
 use crate::daemon::shared::Shared;
 use crate::daemon::store::StoredSnapshot;
-use crate::digest::Taken;
 use crate::domain::instance::InstanceId;
 use crate::domain::pool::{self, Budget, Lack, Member, PoolAction, Standing, Wanted};
 use crate::domain::site::Site;
@@ -39,15 +40,15 @@ pub(super) const MOST_RENEWALS: u32 = 100;
 /// What is said of a standby that nobody wants any more.
 const GIVEN_UP: &str = "the site went down";
 /// More renewals than any pool allows: what has this many is worn.
-const WORN: u32 = u32::MAX;
+pub(super) const WORN: u32 = u32::MAX;
 
 /// The standbys of one instance.
 pub(super) struct Standbys {
     /// By the generation that their containers were made for.
-    members: BTreeMap<u64, Standby>,
-    work: JoinSet<Finished>,
+    pub(super) members: BTreeMap<u64, Standby>,
+    pub(super) work: JoinSet<Finished>,
     /// Ends what has not touched the engine yet.
-    stop: CancellationToken,
+    pub(super) stop: CancellationToken,
     failures: u32,
     failed_at: Option<Instant>,
     reset_at: Option<Instant>,
@@ -59,31 +60,45 @@ pub(super) struct Standbys {
 /// One standby.
 pub(super) struct Standby {
     /// Its containers; none while they are being made or brought back.
-    incarnation: Option<Incarnation>,
-    snapshot: String,
-    standing: Standing,
-    /// What was found in its stores; none where there is nothing to compare.
-    proven: Option<Taken>,
+    pub(super) incarnation: Option<Incarnation>,
+    pub(super) snapshot: String,
+    pub(super) standing: Standing,
+    /// That it is as the snapshot; none where there is nothing to compare.
+    pub(super) proof: Option<KeptProof>,
     renewals: u32,
+    /// How it is looked at in between.
+    pub(super) looks: Looks,
 }
+
+/// A proof that is renewed in the background and needed in the foreground.
+pub(super) type KeptProof = Arc<Mutex<Proof>>;
 
 /// What a task has done.
 pub(super) struct Finished {
-    made: u64,
-    result: Result<Ended, String>,
+    pub(super) made: u64,
+    pub(super) result: Result<Ended, String>,
 }
 
-enum Ended {
-    Ready(Incarnation, Option<Taken>),
+pub(super) enum Ended {
+    Ready(Incarnation, Option<Proof>),
     Removed,
+    Looked(Look),
 }
 
 /// A standby that was taken out of the pool to serve.
 pub(super) struct Chosen {
     pub(super) incarnation: Incarnation,
     pub(super) is_frozen: bool,
-    pub(super) proven: Option<Taken>,
+    pub(super) proof: Option<KeptProof>,
     pub(super) renewals: u32,
+}
+
+impl Standby {
+    /// One of which there is nothing yet.
+    fn new(snapshot: &str, standing: Standing) -> Self {
+        let snapshot = snapshot.to_owned();
+        Self { incarnation: None, snapshot, standing, proof: None, renewals: 0, looks: Looks::default() }
+    }
 }
 
 /// What readers of the instance's report are told.
@@ -123,16 +138,15 @@ impl Standbys {
         let made = fits(Standing::Running).or_else(|| fits(Standing::Frozen))?;
         let standby = self.members.remove(&made)?;
         let is_frozen = standby.standing == Standing::Frozen;
-        let Standby { incarnation, proven, renewals, .. } = standby;
-        Some((made, Chosen { incarnation: incarnation?, is_frozen, proven, renewals }))
+        let Standby { incarnation, proof, renewals, .. } = standby;
+        Some((made, Chosen { incarnation: incarnation?, is_frozen, proof, renewals }))
     }
 
     /// Takes in what has left service.
     pub(super) fn retire(&mut self, incarnation: Incarnation, snapshot: &str, renewals: u32) {
         let made = incarnation.made;
         let standing = Standing::Used { renewals };
-        let standby =
-            Standby { incarnation: Some(incarnation), snapshot: snapshot.to_owned(), standing, proven: None, renewals };
+        let standby = Standby { incarnation: Some(incarnation), renewals, ..Standby::new(snapshot, standing) };
         self.members.insert(made, standby);
     }
 
@@ -231,6 +245,7 @@ impl Core {
         for action in plan.actions {
             self.act(action, &current).await;
         }
+        self.look_at_standbys(&current);
         self.show_standbys();
     }
 
@@ -253,14 +268,7 @@ impl Core {
                 return;
             }
         };
-        let standby = Standby {
-            incarnation: None,
-            snapshot: snapshot.id.clone(),
-            standing: Standing::Making,
-            proven: None,
-            renewals: 0,
-        };
-        self.standbys.members.insert(generation, standby);
+        self.standbys.members.insert(generation, Standby::new(&snapshot.id, Standing::Making));
         // Shown before its first container exists: reconciliation leaves alone what is shown.
         self.show_standbys();
         let stop = self.standbys.stop.clone();
@@ -268,7 +276,7 @@ impl Core {
         self.standbys.work.spawn(self.shared.tasks.track_future(async move {
             Finished {
                 made: generation,
-                result: work.await.map(|(incarnation, proven)| Ended::Ready(incarnation, proven)),
+                result: work.await.map(|(incarnation, proof)| Ended::Ready(incarnation, proof)),
             }
         }));
     }
@@ -282,11 +290,12 @@ impl Core {
         let Some(standby) = self.standbys.members.get_mut(&made) else { return };
         let Some(incarnation) = standby.incarnation.take() else { return };
         standby.standing = Standing::Making;
+        standby.proof = None;
         standby.renewals += 1;
         let stop = self.standbys.stop.clone();
         let work = renew(self.shared.clone(), self.id.clone(), self.site.clone(), snapshot.clone(), incarnation, stop);
         self.standbys.work.spawn(self.shared.tasks.track_future(async move {
-            Finished { made, result: work.await.map(|(incarnation, proven)| Ended::Ready(incarnation, proven)) }
+            Finished { made, result: work.await.map(|(incarnation, proof)| Ended::Ready(incarnation, proof)) }
         }));
     }
 
@@ -294,6 +303,7 @@ impl Core {
         let Some(standby) = self.standbys.members.get_mut(&made) else { return };
         standby.standing = Standing::Making;
         standby.incarnation = None;
+        standby.proof = None;
         // So that it counts for nothing until it is gone.
         standby.snapshot.clear();
         let (shared, id) = (self.shared.clone(), self.id.clone());
@@ -305,6 +315,10 @@ impl Core {
 
     async fn freeze_standby(&mut self, made: u64, frozen: bool) {
         let Some(standby) = self.standbys.members.get_mut(&made) else { return };
+        // What is being looked at must answer until that is over; then the pool is looked at again.
+        if frozen && standby.looks.goes_on() {
+            return;
+        }
         let Some(incarnation) = &standby.incarnation else { return };
         let engine = self.shared.engine.as_ref();
         let done =
@@ -324,12 +338,14 @@ impl Core {
         let Finished { made, result } = finished;
         self.tend_at = Some(Instant::now());
         match result {
-            Ok(Ended::Ready(incarnation, proven)) => {
+            Ok(Ended::Looked(look)) => return self.note_look(made, look).await,
+            Ok(Ended::Ready(incarnation, proof)) => {
                 self.standbys.failures = 0;
                 self.standbys.failed_at = None;
                 if let Some(standby) = self.standbys.members.get_mut(&made) {
                     standby.incarnation = Some(incarnation);
-                    standby.proven = proven;
+                    standby.proof = proof.map(|proof| Arc::new(Mutex::new(proof)));
+                    standby.looks = Looks::default();
                     standby.standing = Standing::Running;
                 }
             }
@@ -377,7 +393,7 @@ async fn make(
     snapshot: StoredSnapshot,
     generation: u64,
     stop: CancellationToken,
-) -> Result<(Incarnation, Option<Taken>), String> {
+) -> Result<(Incarnation, Option<Proof>), String> {
     let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
     let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
     let context = ResetContext {
@@ -395,8 +411,8 @@ async fn make(
         warm(&shared, &site, &incarnation).await?;
         let candidate =
             Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        let proven = candidate.prove_or_learn().await.map_err(|error| describe(&error))?;
-        Ok((incarnation, proven))
+        let proof = Proof::begin(&candidate).await.map_err(|error| describe(&error))?;
+        Ok((incarnation, proof))
     };
     match made.await {
         Ok(made) => Ok(made),
@@ -415,7 +431,7 @@ async fn renew(
     snapshot: StoredSnapshot,
     incarnation: Incarnation,
     stop: CancellationToken,
-) -> Result<(Incarnation, Option<Taken>), String> {
+) -> Result<(Incarnation, Option<Proof>), String> {
     let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
     let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
     let made = incarnation.made;
@@ -441,10 +457,10 @@ async fn renew(
         warm(&shared, &site, &incarnation).await?;
         let candidate =
             Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        candidate.prove().await.map_err(|error| describe(&error))
+        Proof::begin(&candidate).await.map_err(|error| describe(&error))
     };
     match renewed.await {
-        Ok(proven) => Ok((incarnation, proven)),
+        Ok(proof) => Ok((incarnation, proof)),
         Err(reason) => {
             clear_away(&shared, &id, made).await;
             Err(reason)
