@@ -16,6 +16,7 @@ use crate::digest::{self, Comparison, Digest, DigestError, Known, Lines, Subject
 use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
 use crate::domain::site::Site;
+use crate::domain::verify::Extent;
 use crate::launch::{self, Incarnation};
 
 /// The longest that the digest of one store may take.
@@ -180,10 +181,26 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Compares everything, and keeps the lines on which that was done.
+    /// Compares everything, and keeps the lines on which that was done. `None`: there is nothing to compare.
     pub async fn begin(candidate: &Candidate<'_>) -> Result<Option<Self>, ProofError> {
         let lines = Lines::kept();
+        Ok(candidate.prove(&lines).await?.map(|taken| Self { taken, lines }))
+    }
+
+    /// The same for one that was made from the snapshot anew.
+    pub async fn begin_or_learn(candidate: &Candidate<'_>) -> Result<Option<Self>, ProofError> {
+        let lines = Lines::kept();
         Ok(candidate.prove_or_learn(&lines).await?.map(|taken| Self { taken, lines }))
+    }
+
+    /// Compares again as much as is asked for. After an error the standby must not serve.
+    pub async fn again(&mut self, candidate: &Candidate<'_>, extent: Extent) -> Result<(), ProofError> {
+        match extent {
+            Extent::Everything => self.taken = candidate.compare(Known::default(), &self.lines).await?,
+            Extent::Moved => drop(self.renew(candidate).await?),
+            Extent::Nothing => {}
+        }
+        Ok(())
     }
 
     /// Looks at what has moved since, and says whether anything had. After an error the standby must not serve.
@@ -196,12 +213,6 @@ impl Proof {
             self.taken = again;
         }
         Ok(has_moved)
-    }
-
-    /// The same, but compares everything.
-    pub async fn repeat(&mut self, candidate: &Candidate<'_>) -> Result<(), ProofError> {
-        self.taken = candidate.compare(Known::default(), &self.lines).await?;
-        Ok(())
     }
 
     /// What was found last.

@@ -18,7 +18,9 @@ use crate::domain::site::{
     BaselineSpec, Benchmark, ConfigureAction, Database, DatabaseAccess, DatabaseEngine, DependencyCondition,
     Environment, ExecStep, HttpStep, MountSpec, Readiness, ResetStrategyName, ServiceSpec, Site,
 };
+use crate::domain::standby_schedule::StandbyTime;
 use crate::domain::store::{RedisAccess, Store, StoreKind, VolatilePart};
+use crate::domain::verify::VerifyPolicy;
 
 /// SHA-256 (hex) over everything that the content of a site's baseline depends on.
 ///
@@ -202,6 +204,14 @@ fn site(site: &Site) -> Json {
     });
     if site.reset.standby > 0 {
         found["reset"]["standby"] = site.reset.standby.into();
+    }
+    if !site.reset.schedule.is_empty() {
+        let entry = |entry: &StandbyTime| json!({ "cron": entry.from.expression(), "time_zone": entry.from.time_zone(), "standby": entry.count });
+        found["reset"]["schedule"] = site.reset.schedule.iter().map(entry).collect();
+    }
+    if site.reset.verify != VerifyPolicy::default() {
+        found["reset"]["verify"] = if site.reset.verify.is_full { "full" } else { "moved" }.into();
+        found["reset"]["verify_every"] = site.reset.verify.every.get().into();
     }
     if !site.stores.is_empty() {
         found["stores"] = site.stores.iter().map(|each| (each.name.clone(), store(each))).collect::<Map<_, _>>().into();

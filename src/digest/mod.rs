@@ -207,8 +207,10 @@ pub async fn take(subject: &Subject<'_>, known: Known<'_>) -> Result<Taken, Dige
 /// digest still holds.
 pub async fn moved(subject: &Subject<'_>, last: &Taken) -> Result<Vec<String>, DigestError> {
     let marks = subject.site.stores.iter().map(|store| async move {
+        let begun = Instant::now();
         let mark = in_time(subject, store, mark(subject, store)).await?;
         let is_same = mark.is_some() && mark.as_ref() == last.marks.get(&store.name);
+        tracing::debug!(store = store.name, is_same, took = ?begun.elapsed(), "looked at a mark");
         Ok((!is_same).then(|| store.name.clone()))
     });
     let moved: Result<Vec<_>, DigestError> = join_all(marks).await.into_iter().collect();

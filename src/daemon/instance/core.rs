@@ -23,6 +23,7 @@ use crate::digest::{Lines, Taken};
 use crate::domain::instance::{InstanceEvent, InstanceId, InstanceState};
 use crate::domain::request_queue::Request;
 use crate::domain::site::Site;
+use crate::domain::verify::Extent;
 use crate::engine::{CpuWeight, labels};
 use crate::launch::{self, Incarnation, Remains, RemoveError, Which};
 use crate::probes::ProbeFailure;
@@ -37,7 +38,7 @@ const STANDBY_PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// How long a found incarnation gets to pass its probes before it is made anew.
-const ADOPTION_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const ADOPTION_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The state of one instance, owned by its driver.
 pub(super) struct Core {
@@ -62,6 +63,8 @@ pub(super) struct Core {
     pub(super) is_open: Arc<AtomicBool>,
     /// How often the serving containers have been brought back since they were made.
     pub(super) renewals: u32,
+    /// How many resets there have been, as far as this daemon knows.
+    pub(super) resets: u64,
 }
 
 /// Ends an operation that was superseded, between two awaits.
@@ -112,6 +115,7 @@ impl Core {
             proven: None,
             is_open: Arc::default(),
             renewals: 0,
+            resets: 0,
         }
     }
 
@@ -251,13 +255,16 @@ impl Core {
         self.enter(event).await;
         self.baseline = Some(prepared.clone());
         self.snapshot = Some(prepared);
+        if !serving && self.stored.is_some() {
+            unless(cancel, self.take_up_standbys()).await??;
+        }
         if !serving && unless(cancel, self.adopt()).await?? {
             return Ok(());
         }
         if serving {
             self.route.hold(format!("{} is restarting from a new baseline", self.site.name));
         }
-        unless(cancel, self.recreate(&Stages::default())).await??;
+        unless(cancel, self.recreate(&Stages::default(), Extent::Everything)).await??;
         Ok(())
     }
 
@@ -305,7 +312,7 @@ impl Core {
     }
 
     /// Makes a new generation by the site's strategy and lets traffic in.
-    pub(super) async fn recreate(&mut self, stages: &Stages) -> Result<(), Failure> {
+    pub(super) async fn recreate(&mut self, stages: &Stages, extent: Extent) -> Result<(), Failure> {
         let Some(snapshot) = self.snapshot.clone() else {
             return Err(Failure::Superseded);
         };
@@ -341,7 +348,12 @@ impl Core {
             snapshot: &snapshot,
             incarnation: &incarnation,
         };
-        self.proven = stages.time("verify", candidate.prove_or_learn(&Lines::passing())).await?;
+        self.proven = match extent {
+            Extent::Nothing => None,
+            Extent::Everything | Extent::Moved => {
+                stages.time("verify", candidate.prove_or_learn(&Lines::passing())).await?
+            }
+        };
         self.renewals = 0;
         self.serve(incarnation, stages).await;
         Ok(())
@@ -422,6 +434,10 @@ impl Core {
     /// Removes everything, what the standbys' tasks are still making included.
     async fn clear(&mut self) -> Result<(), RemoveError> {
         self.standbys.abandon();
+        if let Err(error) = self.shared.store.forget_standbys(&self.id).await {
+            // A row without containers is found out by the next daemon.
+            tracing::warn!(instance.id = %self.id, error = crate::probes::describe(&error), "standbys are still noted");
+        }
         let deadline = Instant::now() + STANDBY_PATIENCE;
         while !self.standbys.has_ended(LOOK_AGAIN).await && Instant::now() < deadline {
             // What they make next meets the end of its network, or is removed in the next round. What cannot be removed

@@ -13,10 +13,11 @@ use super::standbys::{Chosen, KeptProof, MOST_RENEWALS};
 use super::trouble::{self, Failure};
 use crate::daemon::baseline::snapshot;
 use crate::daemon::proof::Candidate;
-use crate::daemon::store::{NewSwap, Serving, StageTime, StoredSnapshot};
+use crate::daemon::store::{NewSwap, ResetEnd, Serving, StageTime, StoredSnapshot};
 use crate::digest::{Lines, Taken};
 use crate::domain::instance::{InstanceEvent, InstanceState};
 use crate::domain::site::ResetStrategyName;
+use crate::domain::verify::Extent;
 use crate::engine::CpuWeight;
 use crate::launch::{self, LaunchError};
 use crate::probes::describe;
@@ -56,8 +57,10 @@ impl Core {
         }
         self.standbys.expect_resets();
         self.snapshot = to.or_else(|| self.baseline.clone());
+        let number = self.resets;
+        self.resets += 1;
         stages.note("queue", begun.elapsed());
-        if self.swap(operation, begun, stages).await? {
+        if self.swap(operation, number, begun, stages).await? {
             return Ok(());
         }
         // First of all: from here on nothing that a client writes can be acknowledged and then lost.
@@ -65,15 +68,19 @@ impl Core {
         stages.note("hold", begun.elapsed());
         self.enter(InstanceEvent::ResetRequested).await;
         self.shared.store.begin_reset(operation, &self.id, RECREATE).await?;
-        let result = unless(cancel, self.bring_back(stages)).await.and_then(|result| result);
+        let extent = self.site.reset.verify.extent(number, false);
+        let result = unless(cancel, self.bring_back(stages, extent)).await.and_then(|result| result);
         let took = begun.elapsed();
         let (tier, outcome, reason) = match &result {
             Ok(tier) => (*tier, "done", None),
             Err(Failure::Superseded) => (RECREATE, "cancelled", None),
             Err(failure) => (RECREATE, "failed", Some(trouble::of(failure, &self.id).reason)),
         };
-        let duration_ms = milliseconds(took);
-        self.shared.store.end_reset(operation, tier, outcome, reason.as_deref(), duration_ms, &times(stages)).await?;
+        let (duration_ms, stages) = (milliseconds(took), times(stages));
+        let verified = result.is_ok().then(|| if self.proven.is_some() { extent } else { Extent::Nothing });
+        let reason = reason.as_deref();
+        let end = ResetEnd { strategy: tier, outcome, reason, duration_ms, stages: &stages, verified };
+        self.shared.store.end_reset(operation, end).await?;
         if result.is_ok() {
             self.note_reset(duration_ms, tier);
         }
@@ -137,31 +144,47 @@ impl Core {
         why: &str,
     ) -> Result<(), Failure> {
         self.shared.store.begin_reset(operation, &self.id, tier).await?;
-        let duration_ms = milliseconds(begun.elapsed());
-        self.shared.store.end_reset(operation, tier, "done", None, duration_ms, &times(stages)).await?;
+        let verified = Some(if tier == UNTOUCHED { Extent::Moved } else { Extent::Nothing });
+        let (duration_ms, stages) = (milliseconds(begun.elapsed()), times(stages));
+        let end = ResetEnd { strategy: tier, outcome: "done", reason: None, duration_ms, stages: &stages, verified };
+        self.shared.store.end_reset(operation, end).await?;
         let message = format!("{} was left as it is: {why}", self.id);
         self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
         Ok(())
     }
 
     /// Lets a standby take over; false if none can. What served goes to the pool, which brings it back or removes it.
-    async fn swap(&mut self, operation: &str, begun: Instant, stages: &Stages) -> Result<bool, Failure> {
+    async fn swap(
+        &mut self,
+        operation: &str,
+        number: u64,
+        begun: Instant,
+        stages: &Stages,
+    ) -> Result<bool, Failure> {
         let Some(snapshot) = self.snapshot.clone() else { return Ok(false) };
+        let extent = self.site.reset.verify.extent(number, true);
         while let Some((made, chosen)) = self.standbys.choose(&snapshot.id) {
-            if let Err(reason) = self.wake(&chosen, &snapshot, stages).await {
+            if let Err(reason) = self.wake(&chosen, &snapshot, extent, stages).await {
                 let message = format!("standby {made} of {} is given up: {reason}", self.id);
                 self.shared.events.note("standby.failed", Some(&self.id.to_string()), &message).await;
                 self.standbys.reject(chosen.incarnation, &snapshot.id);
                 continue;
             }
-            self.switch_to(chosen, &snapshot, operation, begun, stages).await?;
+            let verified = if chosen.proof.is_some() { extent } else { Extent::Nothing };
+            self.switch_to(chosen, &snapshot, operation, verified, begun, stages).await?;
             return Ok(true);
         }
         Ok(false)
     }
 
     /// Makes sure that a standby runs, answers, and is still as the snapshot.
-    async fn wake(&self, chosen: &Chosen, snapshot: &StoredSnapshot, stages: &Stages) -> Result<(), String> {
+    async fn wake(
+        &self,
+        chosen: &Chosen,
+        snapshot: &StoredSnapshot,
+        extent: Extent,
+        stages: &Stages,
+    ) -> Result<(), String> {
         let Chosen { incarnation, is_frozen, proof, .. } = chosen;
         if *is_frozen {
             let thawed = stages.time("thaw", launch::thaw(self.shared.engine.as_ref(), incarnation)).await;
@@ -177,7 +200,7 @@ impl Core {
             let (shared, id, site) = (&self.shared, &self.id, &self.site);
             let candidate = Candidate { shared, id, site, snapshot, incarnation };
             // Where it is being looked at in the background, that is waited for: what has moved is compared already.
-            stages.time("verify", async { proof.lock().await.renew(&candidate).await.map(drop) }).await
+            stages.time("verify", async { proof.lock().await.again(&candidate, extent).await }).await
         };
         let (knocked, verified) = tokio::join!(knock, verify);
         match knocked {
@@ -193,6 +216,7 @@ impl Core {
         chosen: Chosen,
         snapshot: &StoredSnapshot,
         operation: &str,
+        verified: Extent,
         begun: Instant,
         stages: &Stages,
     ) -> Result<(), Failure> {
@@ -202,6 +226,7 @@ impl Core {
             snapshot: &snapshot.id,
             duration_ms: milliseconds(begun.elapsed()),
             stages: &times(stages),
+            verified,
         };
         let recorded = stages.time("record", self.shared.store.record_swap(&self.id, incarnation.made, &swap)).await;
         let Serving { generation, .. } = recorded?;
@@ -231,7 +256,7 @@ impl Core {
         }
         self.show_standbys();
         self.weigh_current();
-        self.note_swap(operation, milliseconds(took), times(stages));
+        self.note_swap(operation, milliseconds(took), times(stages), verified);
         Ok(())
     }
 
@@ -257,10 +282,12 @@ impl Core {
     }
 
     /// Completes the row of a swap with what could not be known before, and notes the event, beside what the client waits for.
-    fn note_swap(&self, operation: &str, duration_ms: f64, times: Vec<StageTime>) {
+    fn note_swap(&self, operation: &str, duration_ms: f64, times: Vec<StageTime>, verified: Extent) {
         let (shared, operation) = (self.shared.clone(), operation.to_owned());
         self.shared.tasks.spawn(async move {
-            if let Err(error) = shared.store.end_reset(&operation, SWAP, "done", None, duration_ms, &times).await {
+            let (strategy, outcome, reason) = (SWAP, "done", None);
+            let end = ResetEnd { strategy, outcome, reason, duration_ms, stages: &times, verified: Some(verified) };
+            if let Err(error) = shared.store.end_reset(&operation, end).await {
                 tracing::warn!(error = describe(&error), "a swap's last stages are not stored");
             }
         });
@@ -275,11 +302,11 @@ impl Core {
     }
 
     /// Brings back what serves: in place, if that can be done and works, and by new containers otherwise. Returns the way.
-    async fn bring_back(&mut self, stages: &Stages) -> Result<&'static str, Failure> {
+    async fn bring_back(&mut self, stages: &Stages, extent: Extent) -> Result<&'static str, Failure> {
         if self.snapshot.is_none() {
             self.provide_baseline().await?;
         }
-        match self.rewind(stages).await {
+        match self.rewind(stages, extent).await {
             Ok(true) => return Ok(Rewind::NAME),
             Ok(false) => {}
             Err(error) => {
@@ -288,13 +315,13 @@ impl Core {
             }
         }
         let is_baseline = self.snapshot.as_ref().map(|it| &it.id) == self.baseline.as_ref().map(|it| &it.id);
-        match self.recreate(stages).await {
+        match self.recreate(stages, extent).await {
             // Someone removed the snapshot's images: they are made again, once.
             Err(Failure::Reset(ResetError::Launch(LaunchError::Engine(error))))
                 if error.is_not_found() && is_baseline =>
             {
                 self.provide_baseline().await?;
-                self.recreate(stages).await
+                self.recreate(stages, extent).await
             }
             result => result,
         }?;
@@ -309,7 +336,7 @@ impl Core {
     }
 
     /// Rewinds the serving containers; false if that is out of the question.
-    async fn rewind(&mut self, stages: &Stages) -> Result<bool, Failure> {
+    async fn rewind(&mut self, stages: &Stages, extent: Extent) -> Result<bool, Failure> {
         let (Some(snapshot), Some(mut incarnation)) = (self.snapshot.clone(), self.incarnation.clone()) else {
             return Ok(false);
         };
@@ -341,7 +368,10 @@ impl Core {
         rewind.run(&incarnation).await?;
         let candidate =
             Candidate { shared: &shared, id: &self.id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        self.proven = stages.time("verify", candidate.prove(&Lines::passing())).await?;
+        self.proven = match extent {
+            Extent::Nothing => None,
+            Extent::Everything | Extent::Moved => stages.time("verify", candidate.prove(&Lines::passing())).await?,
+        };
         self.renewals += 1;
         self.serve(incarnation, stages).await;
         Ok(true)

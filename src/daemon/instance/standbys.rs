@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -18,10 +19,11 @@ use super::looks::{Look, Looks};
 use crate::daemon::baseline::{snapshot, steps};
 use crate::daemon::proof::{Candidate, Proof};
 use crate::daemon::shared::Shared;
-use crate::daemon::store::StoredSnapshot;
+use crate::daemon::store::{StoredSnapshot, StoredStandby};
 use crate::domain::instance::InstanceId;
 use crate::domain::pool::{self, Budget, Lack, Member, PoolAction, Standing, Wanted};
 use crate::domain::site::Site;
+use crate::domain::standby_schedule::count_at;
 use crate::engine::CpuWeight;
 use crate::engine::labels::{self, Ownership};
 use crate::launch::{self, Blueprint, Incarnation, Remains, RemoveError, Which};
@@ -38,7 +40,7 @@ const USUAL_MEMORY: u64 = 256 << 20;
 /// outside of the stores or memory that a process loses, ends with them.
 pub(super) const MOST_RENEWALS: u32 = 100;
 /// What is said of a standby that nobody wants any more.
-const GIVEN_UP: &str = "the site went down";
+pub(super) const GIVEN_UP: &str = "the site went down";
 /// More renewals than any pool allows: what has this many is worn.
 pub(super) const WORN: u32 = u32::MAX;
 
@@ -53,7 +55,7 @@ pub(super) struct Standbys {
     failed_at: Option<Instant>,
     reset_at: Option<Instant>,
     /// Whether this instance has been written to or reset at all: one that is only looked at needs no standby.
-    is_wanted: bool,
+    pub(super) is_wanted: bool,
     lack: Option<Lack>,
 }
 
@@ -65,7 +67,7 @@ pub(super) struct Standby {
     pub(super) standing: Standing,
     /// That it is as the snapshot; none where there is nothing to compare.
     pub(super) proof: Option<KeptProof>,
-    renewals: u32,
+    pub(super) renewals: u32,
     /// How it is looked at in between.
     pub(super) looks: Looks,
 }
@@ -95,7 +97,7 @@ pub(super) struct Chosen {
 
 impl Standby {
     /// One of which there is nothing yet.
-    fn new(snapshot: &str, standing: Standing) -> Self {
+    pub(super) fn new(snapshot: &str, standing: Standing) -> Self {
         let snapshot = snapshot.to_owned();
         Self { incarnation: None, snapshot, standing, proof: None, renewals: 0, looks: Looks::default() }
     }
@@ -222,7 +224,8 @@ impl Standbys {
 impl Core {
     /// Looks at the pool and does what is to be done next.
     pub(super) async fn tend_standbys(&mut self) {
-        let has_pool = self.site.reset.standby > 0 || !self.standbys.members.is_empty();
+        let spec = &self.site.reset;
+        let has_pool = spec.standby > 0 || !spec.schedule.is_empty() || !self.standbys.members.is_empty();
         self.tend_at = has_pool.then(|| Instant::now() + TEND_EVERY);
         if !has_pool {
             return;
@@ -230,7 +233,13 @@ impl Core {
         let serves = self.state().serves();
         let is_written = self.route_stats().unsafe_requests > 0;
         self.standbys.is_wanted |= serves && is_written;
-        let count = if serves && self.standbys.is_wanted { self.site.reset.standby } else { 0 };
+        // What a schedule asks for is wanted without any use for it yet: that is what it is for.
+        let count = match count_at(&self.site.reset.schedule, Timestamp::now()) {
+            _ if !serves => 0,
+            Some(count) => count,
+            None if self.standbys.is_wanted => self.site.reset.standby,
+            None => 0,
+        };
         let Some(current) = self.baseline.clone() else { return };
         let just_reset = self.standbys.reset_at.is_some_and(|at| at.elapsed() < RESETS_COME_IN_ROWS);
         let most_renewals = if self.can_rewind(&current) { MOST_RENEWALS } else { 0 };
@@ -253,7 +262,7 @@ impl Core {
         match action {
             PoolAction::Make => self.make_standby(snapshot).await,
             PoolAction::Renew(made) => self.renew_standby(made, snapshot),
-            PoolAction::Discard(made) => self.discard_standby(made),
+            PoolAction::Discard(made) => self.discard_standby(made).await,
             PoolAction::Freeze(made) => self.freeze_standby(made, true).await,
             PoolAction::Thaw(made) => self.freeze_standby(made, false).await,
         }
@@ -299,7 +308,8 @@ impl Core {
         }));
     }
 
-    fn discard_standby(&mut self, made: u64) {
+    async fn discard_standby(&mut self, made: u64) {
+        self.forget_standby(made).await;
         let Some(standby) = self.standbys.members.get_mut(&made) else { return };
         standby.standing = Standing::Making;
         standby.incarnation = None;
@@ -347,6 +357,8 @@ impl Core {
                     standby.proof = proof.map(|proof| Arc::new(Mutex::new(proof)));
                     standby.looks = Looks::default();
                     standby.standing = Standing::Running;
+                    let (snapshot, renewals) = (standby.snapshot.clone(), standby.renewals);
+                    self.remember_standby(StoredStandby { made, snapshot, renewals }).await;
                 }
             }
             Ok(Ended::Removed) => {
@@ -356,6 +368,7 @@ impl Core {
                 self.standbys.failed();
                 // Reconciliation removes what is left of it.
                 self.standbys.members.remove(&made);
+                self.forget_standby(made).await;
                 let message = format!("a standby of {} could not be made: {reason}", self.id);
                 self.shared.events.note("standby.failed", Some(&self.id.to_string()), &message).await;
             }
@@ -411,7 +424,7 @@ async fn make(
         warm(&shared, &site, &incarnation).await?;
         let candidate =
             Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        let proof = Proof::begin(&candidate).await.map_err(|error| describe(&error))?;
+        let proof = Proof::begin_or_learn(&candidate).await.map_err(|error| describe(&error))?;
         Ok((incarnation, proof))
     };
     match made.await {
@@ -477,7 +490,7 @@ async fn warm(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result
 }
 
 /// Removes what a failed attempt has left.
-async fn clear_away(shared: &Shared, id: &InstanceId, made: u64) {
+pub(super) async fn clear_away(shared: &Shared, id: &InstanceId, made: u64) {
     if let Err(error) = remove(shared, id, made).await {
         tracing::warn!(instance.id = %id, error = describe(&error), "leftovers of a standby remain");
     }
