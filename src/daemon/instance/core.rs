@@ -25,6 +25,7 @@ use crate::domain::request_queue::Request;
 use crate::domain::site::Site;
 use crate::domain::verify::Extent;
 use crate::engine::{CpuWeight, labels};
+use crate::fault::{self, Point};
 use crate::launch::{self, Incarnation, Remains, RemoveError, Which};
 use crate::probes::ProbeFailure;
 use crate::reset::{AnyStrategy, ResetContext, ResetError, ResetStrategy, Stages};
@@ -321,6 +322,7 @@ impl Core {
         let stage = |text: &str| tell(report, text);
         let _turn = stages.time("wait", shared.turns.boots.turn(&stage)).await;
         let generation = self.shared.store.begin_serving(&self.id, &snapshot.id).await?;
+        fault::reach(Point::RecreateRecorded).await;
         self.report.send_modify(|report| {
             report.generation = generation;
             report.snapshot = Some(snapshot.id.clone());
@@ -354,6 +356,7 @@ impl Core {
                 stages.time("verify", candidate.prove_or_learn(&Lines::passing())).await?
             }
         };
+        fault::reach(Point::RecreateVerified).await;
         self.renewals = 0;
         self.serve(incarnation, stages).await;
         Ok(())
@@ -369,6 +372,7 @@ impl Core {
         self.report.send_modify(|report| report.snapshot = snapshot);
         self.route_to_current();
         stages.note("switch", begun.elapsed());
+        fault::reach(Point::Routed).await;
         self.report.send_modify(|report| report.last_passed = Some(Timestamp::now()));
         self.enter(InstanceEvent::ProbesPassed).await;
         self.begin_watch();

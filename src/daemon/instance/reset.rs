@@ -19,6 +19,7 @@ use crate::domain::instance::{InstanceEvent, InstanceState};
 use crate::domain::site::ResetStrategyName;
 use crate::domain::verify::Extent;
 use crate::engine::CpuWeight;
+use crate::fault::{self, Point};
 use crate::launch::{self, LaunchError};
 use crate::probes::describe;
 use crate::reset::{ResetError, Rewind, Stages};
@@ -66,8 +67,10 @@ impl Core {
         // First of all: from here on nothing that a client writes can be acknowledged and then lost.
         self.hold_traffic("is being reset");
         stages.note("hold", begun.elapsed());
+        fault::reach(Point::ResetHeld).await;
         self.enter(InstanceEvent::ResetRequested).await;
         self.shared.store.begin_reset(operation, &self.id, RECREATE).await?;
+        fault::reach(Point::ResetRecorded).await;
         let extent = self.site.reset.verify.extent(number, false);
         let result = unless(cancel, self.bring_back(stages, extent)).await.and_then(|result| result);
         let took = begun.elapsed();
@@ -185,11 +188,13 @@ impl Core {
         extent: Extent,
         stages: &Stages,
     ) -> Result<(), String> {
+        fault::reach(Point::SwapChosen).await;
         let Chosen { incarnation, is_frozen, proof, .. } = chosen;
         if *is_frozen {
             let thawed = stages.time("thaw", launch::thaw(self.shared.engine.as_ref(), incarnation)).await;
             thawed.map_err(|error| describe(&error))?;
         }
+        fault::reach(Point::SwapThawed).await;
         let entry = &self.site.entry;
         let Some(address) = incarnation.socket(&entry.service, entry.port) else {
             return Err("it has no address".to_owned());
@@ -208,7 +213,9 @@ impl Core {
             Ok(Err(error)) => return Err(format!("it does not answer: {error}")),
             Err(_) => return Err(format!("it does not answer: no connection within {ANSWERS_WITHIN:?}")),
         }
-        verified.map_err(|error| describe(&error))
+        verified.map_err(|error| describe(&error))?;
+        fault::reach(Point::SwapVerified).await;
+        Ok(())
     }
 
     async fn switch_to(
@@ -230,6 +237,7 @@ impl Core {
         };
         let recorded = stages.time("record", self.shared.store.record_swap(&self.id, incarnation.made, &swap)).await;
         let Serving { generation, .. } = recorded?;
+        fault::reach(Point::SwapRecorded).await;
         incarnation.generation = generation;
         let was_well = self.report.borrow().state.trouble().is_none();
         // What served may be of another snapshot, and then its containers are no use for this one.
@@ -242,6 +250,7 @@ impl Core {
         self.route_to_current();
         stages.note("switch", switching.elapsed());
         let took = begun.elapsed();
+        fault::reach(Point::SwapSwitched).await;
         self.proven = self.end_proof(proof).await;
         self.show_containers();
         self.advance(InstanceEvent::Swapped, Timestamp::now());
@@ -353,6 +362,7 @@ impl Core {
             return Ok(false);
         }
         incarnation.generation = shared.store.begin_rewind(&self.id).await?;
+        fault::reach(Point::RewindRecorded).await;
         let report = &self.report;
         let rewind = Rewind {
             engine: shared.engine.as_ref(),
@@ -372,6 +382,7 @@ impl Core {
             Extent::Nothing => None,
             Extent::Everything | Extent::Moved => stages.time("verify", candidate.prove(&Lines::passing())).await?,
         };
+        fault::reach(Point::RewindVerified).await;
         self.renewals += 1;
         self.serve(incarnation, stages).await;
         Ok(true)

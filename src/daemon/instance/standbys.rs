@@ -26,6 +26,7 @@ use crate::domain::site::Site;
 use crate::domain::standby_schedule::count_at;
 use crate::engine::CpuWeight;
 use crate::engine::labels::{self, Ownership};
+use crate::fault::{self, Point};
 use crate::launch::{self, Blueprint, Incarnation, Remains, RemoveError, Which};
 use crate::probes::describe;
 use crate::reset::{self, ResetContext, Rewind, Stages};
@@ -277,6 +278,7 @@ impl Core {
                 return;
             }
         };
+        fault::reach(Point::StandbyRecorded).await;
         self.standbys.members.insert(generation, Standby::new(&snapshot.id, Standing::Making));
         // Shown before its first container exists: reconciliation leaves alone what is shown.
         self.show_standbys();
@@ -310,6 +312,7 @@ impl Core {
 
     async fn discard_standby(&mut self, made: u64) {
         self.forget_standby(made).await;
+        fault::reach(Point::StandbyForgotten).await;
         let Some(standby) = self.standbys.members.get_mut(&made) else { return };
         standby.standing = Standing::Making;
         standby.incarnation = None;
@@ -333,6 +336,7 @@ impl Core {
         let engine = self.shared.engine.as_ref();
         let done =
             if frozen { launch::freeze(engine, incarnation).await } else { launch::thaw(engine, incarnation).await };
+        fault::reach(if frozen { Point::StandbyFrozen } else { Point::StandbyThawed }).await;
         standby.standing = match done {
             Ok(()) if frozen => Standing::Frozen,
             Ok(()) => Standing::Running,
@@ -359,6 +363,7 @@ impl Core {
                     standby.standing = Standing::Running;
                     let (snapshot, renewals) = (standby.snapshot.clone(), standby.renewals);
                     self.remember_standby(StoredStandby { made, snapshot, renewals }).await;
+                    fault::reach(Point::StandbyKept).await;
                 }
             }
             Ok(Ended::Removed) => {
@@ -425,6 +430,7 @@ async fn make(
         let candidate =
             Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
         let proof = Proof::begin_or_learn(&candidate).await.map_err(|error| describe(&error))?;
+        fault::reach(Point::StandbyProven).await;
         Ok((incarnation, proof))
     };
     match made.await {
