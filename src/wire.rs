@@ -257,6 +257,10 @@ pub struct Reset {
     pub duration_ms: Option<f64>,
     /// Where the time went. Stages may overlap.
     pub stages: Vec<Stage>,
+    /// How much was compared with the snapshot before it served: `everything`, `moved` (what had moved since it was last
+    /// compared), `nothing`; null if it did not come to that.
+    #[serde(default)]
+    pub verified: Option<String>,
 }
 
 /// One stage of a reset.

@@ -12,10 +12,11 @@ use std::time::Duration;
 use super::baseline::snapshot;
 use super::shared::Shared;
 use super::store::{StoreError, StoredSnapshot};
-use crate::digest::{self, Comparison, Digest, DigestError, Known, Subject, Taken};
+use crate::digest::{self, Comparison, Digest, DigestError, Known, Lines, Subject, Taken};
 use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
 use crate::domain::site::Site;
+use crate::domain::verify::Extent;
 use crate::launch::{self, Incarnation};
 
 /// The longest that the digest of one store may take.
@@ -82,69 +83,69 @@ impl Candidate<'_> {
         !self.site.stores.is_empty() && snapshot::state(self.shared, self.snapshot).is_some()
     }
 
-    /// Compares with the snapshot. `None`: there is nothing to compare.
-    pub async fn prove(&self) -> Result<Option<Taken>, ProofError> {
+    /// Compares everything with the snapshot. `None`: there is nothing to compare.
+    pub async fn prove(&self, lines: &Lines) -> Result<Option<Taken>, ProofError> {
         if !self.can_be_proven() {
             return Ok(None);
         }
-        let Some(reference) = self.reference().await? else {
-            return Err(ProofError::NoReference(self.snapshot.id.clone()));
-        };
-        self.compare(&reference, None).await.map(Some)
+        self.compare(Known::default(), lines).await.map(Some)
     }
 
     /// The same for one that no client has reached and that was made from the snapshot anew: if the snapshot's digest has
     /// not been taken, this is it.
-    pub async fn prove_or_learn(&self) -> Result<Option<Taken>, ProofError> {
-        if !self.can_be_proven() {
-            return Ok(None);
+    pub async fn prove_or_learn(&self, lines: &Lines) -> Result<Option<Taken>, ProofError> {
+        if !self.can_be_proven() || self.reference().await?.is_some() {
+            return self.prove(lines).await;
         }
-        if let Some(reference) = self.reference().await? {
-            return self.compare(&reference, None).await.map(Some);
-        }
-        let taken = self.take(Known::default()).await?;
+        let taken = self.take(Known::default(), lines).await?;
         let shared = self.shared;
         shared.store.save_digest(&self.snapshot.id, &taken.digest).await?;
         shared.references.learn(&self.snapshot.id, &Arc::new(taken.digest.clone()));
         Ok(Some(taken))
     }
 
-    /// Proves again what was proven before, looking only at what has moved since.
-    pub async fn prove_again(&self, last: &Taken) -> Result<Taken, ProofError> {
-        let Some(reference) = self.reference().await? else {
-            return Err(ProofError::NoReference(self.snapshot.id.clone()));
-        };
-        self.compare(&reference, Some(last)).await
+    /// Proves again what was proven before, looking only at what has moved since. `None`: nothing has.
+    pub async fn prove_again(&self, last: &Taken, lines: &Lines) -> Result<Option<Taken>, ProofError> {
+        let folders = self.folders();
+        if digest::moved(&self.subject(&folders, lines), last).await?.is_empty() {
+            return Ok(None);
+        }
+        self.compare(Known { baseline: None, last: Some(last) }, lines).await.map(Some)
     }
 
     /// Computes the digest, and where it differs from the snapshot's.
     pub async fn look(&self) -> Result<(Taken, Comparison), ProofError> {
-        let Some(reference) = self.reference().await? else {
-            return Err(ProofError::NoReference(self.snapshot.id.clone()));
-        };
-        let taken = self.take(Known::default()).await?;
+        let reference = self.needed_reference().await?;
+        let taken = self.take(Known::default(), &Lines::passing()).await?;
         let comparison = digest::compare(&reference, &taken.digest);
         Ok((taken, comparison))
     }
 
-    async fn compare(&self, reference: &Digest, last: Option<&Taken>) -> Result<Taken, ProofError> {
+    async fn compare(&self, known: Known<'_>, lines: &Lines) -> Result<Taken, ProofError> {
+        let reference = self.needed_reference().await?;
         // Sizes and times of files can be set by whoever writes them, so every file is read; only what this daemon has looked
         // at itself since the servers were started is taken for granted.
-        let taken = self.take(Known { baseline: None, last }).await?;
-        let comparison = digest::compare(reference, &taken.digest);
+        let taken = self.take(Known { baseline: None, ..known }, lines).await?;
+        let comparison = digest::compare(&reference, &taken.digest);
         if comparison.is_equal() { Ok(taken) } else { Err(ProofError::Differs(comparison)) }
     }
 
-    async fn take(&self, known: Known<'_>) -> Result<Taken, DigestError> {
+    async fn take(&self, known: Known<'_>, lines: &Lines) -> Result<Taken, DigestError> {
         let folders = self.folders();
-        let subject = Subject {
-            engine: self.shared.engine.as_ref(),
-            site: self.site,
-            incarnation: self.incarnation,
-            folders: &folders,
-            limit: LIMIT,
-        };
-        digest::take(&subject, known).await
+        digest::take(&self.subject(&folders, lines), known).await
+    }
+
+    fn subject<'s>(
+        &'s self,
+        folders: &'s BTreeMap<(ServiceName, String), PathBuf>,
+        lines: &'s Lines,
+    ) -> Subject<'s> {
+        let (engine, site, incarnation) = (self.shared.engine.as_ref(), self.site, self.incarnation);
+        Subject { engine, site, incarnation, folders, lines, limit: LIMIT }
+    }
+
+    async fn needed_reference(&self) -> Result<Arc<Digest>, ProofError> {
+        self.reference().await?.ok_or_else(|| ProofError::NoReference(self.snapshot.id.clone()))
     }
 
     /// The snapshot's digest, unless the stores are declared otherwise by now.
@@ -169,5 +170,58 @@ impl Candidate<'_> {
             Some(((mount.service, mount.path), storage.root().folder(&tree)))
         });
         folders.collect()
+    }
+}
+
+/// The proof of a standby, and what it is renewed by.
+pub struct Proof {
+    taken: Taken,
+    /// To its servers, for as long as it does not serve.
+    lines: Lines,
+}
+
+impl Proof {
+    /// Compares everything, and keeps the lines on which that was done. `None`: there is nothing to compare.
+    pub async fn begin(candidate: &Candidate<'_>) -> Result<Option<Self>, ProofError> {
+        let lines = Lines::kept();
+        Ok(candidate.prove(&lines).await?.map(|taken| Self { taken, lines }))
+    }
+
+    /// The same for one that was made from the snapshot anew.
+    pub async fn begin_or_learn(candidate: &Candidate<'_>) -> Result<Option<Self>, ProofError> {
+        let lines = Lines::kept();
+        Ok(candidate.prove_or_learn(&lines).await?.map(|taken| Self { taken, lines }))
+    }
+
+    /// Compares again as much as is asked for. After an error the standby must not serve.
+    pub async fn again(&mut self, candidate: &Candidate<'_>, extent: Extent) -> Result<(), ProofError> {
+        match extent {
+            Extent::Everything => self.taken = candidate.compare(Known::default(), &self.lines).await?,
+            Extent::Moved => drop(self.renew(candidate).await?),
+            Extent::Nothing => {}
+        }
+        Ok(())
+    }
+
+    /// Looks at what has moved since, and says whether anything had. After an error the standby must not serve.
+    ///
+    /// Cancellation: safe; the lines that were in use are closed.
+    pub async fn renew(&mut self, candidate: &Candidate<'_>) -> Result<bool, ProofError> {
+        let again = candidate.prove_again(&self.taken, &self.lines).await?;
+        let has_moved = again.is_some();
+        if let Some(again) = again {
+            self.taken = again;
+        }
+        Ok(has_moved)
+    }
+
+    /// What was found last.
+    pub fn taken(&self) -> &Taken {
+        &self.taken
+    }
+
+    /// Says goodbye to the servers: clients are to reach them, or they are to be stopped.
+    pub async fn end(&self) {
+        self.lines.close().await;
     }
 }

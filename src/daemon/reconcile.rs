@@ -132,6 +132,9 @@ async fn known(shared: &Shared, hands: Hands) -> Result<Known, StoreError> {
     for environment in shared.store.environments().await? {
         for instance in shared.store.instances(&environment.name).await? {
             if instance.desired_up {
+                // Ready when the last daemon ended: this one takes them up.
+                let standbys = shared.store.standbys(&instance.id).await?.into_iter().map(|standby| standby.made);
+                known.generations.entry(instance.id.clone()).or_default().extend(standbys);
                 known.generations.entry(instance.id).or_default().extend(instance.serving.map(|serving| serving.made));
             }
         }

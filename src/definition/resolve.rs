@@ -18,7 +18,9 @@ use crate::domain::site::{
     BaselineSpec, Benchmark, ConfigureAction, Database, DatabaseAccess, DatabaseEngine, DependencyCondition,
     Environment, ExecStep, HttpStep, MountSpec, Readiness, ResetStrategyName, ServiceSpec, Site,
 };
+use crate::domain::standby_schedule::StandbyTime;
 use crate::domain::store::{RedisAccess, Store, StoreKind, VolatilePart};
+use crate::domain::verify::VerifyPolicy;
 
 /// SHA-256 (hex) over everything that the content of a site's baseline depends on.
 ///
@@ -203,6 +205,14 @@ fn site(site: &Site) -> Json {
     if site.reset.standby > 0 {
         found["reset"]["standby"] = site.reset.standby.into();
     }
+    if !site.reset.schedule.is_empty() {
+        let entry = |entry: &StandbyTime| json!({ "cron": entry.from.expression(), "time_zone": entry.from.time_zone(), "standby": entry.count });
+        found["reset"]["schedule"] = site.reset.schedule.iter().map(entry).collect();
+    }
+    if site.reset.verify != VerifyPolicy::default() {
+        found["reset"]["verify"] = if site.reset.verify.is_full { "full" } else { "moved" }.into();
+        found["reset"]["verify_every"] = site.reset.verify.every.get().into();
+    }
     if !site.stores.is_empty() {
         found["stores"] = site.stores.iter().map(|each| (each.name.clone(), store(each))).collect::<Map<_, _>>().into();
     }
@@ -223,11 +233,16 @@ fn site(site: &Site) -> Json {
 }
 
 fn store(store: &Store) -> Json {
-    let (databases, port, client) = match &store.kind {
-        StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => (Some(databases), None, None),
-        StoreKind::Redis { access: RedisAccess::Tcp { port } } => (None, Some(port), None),
-        StoreKind::Redis { access: RedisAccess::Client { command } } => (None, None, Some(command)),
-        StoreKind::Sqlite | StoreKind::Directory => (None, None, None),
+    let (databases, access) = match &store.kind {
+        StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => (Some(databases), None),
+        StoreKind::Redis { access } => (None, Some(access)),
+        StoreKind::Sqlite | StoreKind::Directory => (None, None),
+    };
+    let (port, socket, client) = match access {
+        None => (None, None, None),
+        Some(RedisAccess::Tcp { port }) => (Some(port), None, None),
+        Some(RedisAccess::Socket { path }) => (None, Some(path), None),
+        Some(RedisAccess::Client { command }) => (None, None, Some(command)),
     };
     let volatile = store.volatile.iter().map(|volatile| {
         let (key, text) = match &volatile.part {
@@ -245,6 +260,7 @@ fn store(store: &Store) -> Json {
         "path": store.path,
         "database": databases,
         "port": port,
+        "socket": socket,
         "client": client,
         "volatile": volatile.collect::<Vec<_>>(),
     }))

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value as Json;
 
 use super::content::{Content, Rows};
+use super::lines::{Line, Lines};
 use super::rules::Rules;
 use super::{DigestError, Look, Subject, mysql, postgres};
 use crate::domain::site::Database;
@@ -68,7 +69,7 @@ pub(super) async fn mark(
     for key in databases {
         let mut reader = Reader::open(subject, store, key).await?;
         marks.push(reader.mark().await?);
-        reader.session.close().await;
+        reader.end(subject.lines).await;
     }
     Ok(joined(marks))
 }
@@ -88,7 +89,7 @@ pub(super) async fn look(subject: &Subject<'_>, store: &Store, databases: &[Stri
         attempt += 1;
     };
     for reader in readers {
-        reader.session.close().await;
+        reader.end(subject.lines).await;
     }
     Ok(look)
 }
@@ -167,9 +168,25 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     async fn open(subject: &Subject<'a>, store: &'a Store, key: &'a str) -> Result<Self, DigestError> {
         let database = declared(subject, store, key)?;
-        let session = Session::open(subject.engine, database, subject.incarnation).await;
-        let session = session.map_err(|cause| failed(store, key, cause))?;
+        let resumed = match subject.lines.take(store, key) {
+            Some(Line::Database(connection)) => Session::resume(database, connection).await,
+            _ => None,
+        };
+        let session = match resumed {
+            Some(session) => session,
+            None => {
+                let opened = Session::open(subject.engine, database, subject.incarnation).await;
+                opened.map_err(|cause| failed(store, key, cause))?
+            }
+        };
         Ok(Self { store, key, engine: Server::of(store), session })
+    }
+
+    /// Every answer has been read.
+    async fn end(self, lines: &Lines) {
+        if let Some(connection) = self.session.keep() {
+            lines.put(self.store, self.key, Line::Database(connection)).await;
+        }
     }
 
     async fn mark(&mut self) -> Result<Option<String>, DigestError> {

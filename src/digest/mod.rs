@@ -13,9 +13,11 @@
 //! written, neither to a database nor to a folder. Servers must be running and not frozen; folders must lie on this host.
 //! What sites keep is hostile: links are never followed, names and sizes are bounded.
 
+mod container_socket;
 mod content;
 mod database;
 mod difference;
+mod lines;
 mod mysql;
 mod postgres;
 mod redis;
@@ -38,6 +40,7 @@ use crate::launch::Incarnation;
 use crate::probes::SqlFailure;
 
 pub use content::{Content, Digest, FileEntry, FileKind, Rows};
+pub use lines::Lines;
 pub use difference::{Comparison, DIFFERENCES_MAX, Difference, ItemKind, compare};
 
 /// Why a digest could not be computed.
@@ -146,6 +149,8 @@ pub struct Subject<'a> {
     pub incarnation: &'a Incarnation,
     /// The folders of this host that are mounted into them, by service and path in the container.
     pub folders: &'a BTreeMap<(ServiceName, String), PathBuf>,
+    /// The lines to its servers.
+    pub lines: &'a Lines,
     /// The longest that one store may take.
     pub limit: Duration,
 }
@@ -202,8 +207,10 @@ pub async fn take(subject: &Subject<'_>, known: Known<'_>) -> Result<Taken, Dige
 /// digest still holds.
 pub async fn moved(subject: &Subject<'_>, last: &Taken) -> Result<Vec<String>, DigestError> {
     let marks = subject.site.stores.iter().map(|store| async move {
+        let begun = Instant::now();
         let mark = in_time(subject, store, mark(subject, store)).await?;
         let is_same = mark.is_some() && mark.as_ref() == last.marks.get(&store.name);
+        tracing::debug!(store = store.name, is_same, took = ?begun.elapsed(), "looked at a mark");
         Ok((!is_same).then(|| store.name.clone()))
     });
     let moved: Result<Vec<_>, DigestError> = join_all(marks).await.into_iter().collect();

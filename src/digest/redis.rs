@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
+use super::container_socket;
 use super::content::Content;
+use super::lines::{Duplex, Line, Stream};
 use super::rules::volatile_keys;
 use super::{DigestError, Look, Subject};
 use crate::domain::store::{RedisAccess, Store};
+use crate::probes::describe;
 
 /// Answers a page of keys, or the mark alone.
 const SCRIPT: &str = include_str!("redis.lua");
@@ -113,7 +116,9 @@ impl Server<'_> {
     async fn call(&self, words: &[&str]) -> Result<String, DigestError> {
         match self.access {
             RedisAccess::Client { command } => self.through_client(command, words).await,
-            RedisAccess::Tcp { port } => self.over_tcp(*port, words).await.map_err(|reason| self.failed(reason)),
+            RedisAccess::Tcp { .. } | RedisAccess::Socket { .. } => {
+                self.over_line(words).await.map_err(|reason| self.failed(reason))
+            }
         }
     }
 
@@ -134,15 +139,51 @@ impl Server<'_> {
         Ok(output.stdout)
     }
 
-    async fn over_tcp(&self, port: u16, words: &[&str]) -> Result<String, String> {
-        let service = &self.store.service;
-        let socket = self.subject.incarnation.socket(service, port);
-        let socket = socket.ok_or_else(|| format!("{service} has no address: its container is not running"))?;
-        let stream = TcpStream::connect(socket).await.map_err(|error| format!("connect to {socket}: {error}"))?;
-        let mut stream = BufReader::new(stream);
-        stream.write_all(&request(words)).await.map_err(|error| error.to_string())?;
-        answer(&mut stream).await
+    /// Asks on a line that was kept, if it still works, else on a new one.
+    async fn over_line(&self, words: &[&str]) -> Result<String, String> {
+        let (store, lines) = (self.store, self.subject.lines);
+        let request = request(words);
+        if let Some(Line::Stream(mut stream)) = lines.take(store, "")
+            && let Ok(answer) = exchange(&mut stream, &request).await
+        {
+            lines.put(store, "", Line::Stream(stream)).await;
+            return Ok(answer);
+        }
+        let mut stream = BufReader::new(self.connect().await?);
+        let answer = exchange(&mut stream, &request).await?;
+        lines.put(store, "", Line::Stream(stream)).await;
+        Ok(answer)
     }
+
+    async fn connect(&self) -> Result<Box<dyn Duplex>, String> {
+        let service = &self.store.service;
+        match self.access {
+            RedisAccess::Tcp { port } => {
+                let socket = self.subject.incarnation.socket(service, *port);
+                let socket = socket.ok_or_else(|| format!("{service} has no address: its container is not running"))?;
+                let stream = TcpStream::connect(socket).await.map_err(|error| format!("connect to {socket}: {error}"))?;
+                // A command must not wait for the acknowledgement of the last one.
+                stream.set_nodelay(true).map_err(|error| error.to_string())?;
+                Ok(Box::new(stream))
+            }
+            RedisAccess::Socket { path } => {
+                let container = self.subject.incarnation.containers.get(service);
+                let container = container.ok_or_else(|| format!("{service} has no container"))?;
+                let status = self.subject.engine.inspect(container).await.map_err(|error| describe(&error))?;
+                let pid = status.pid.ok_or_else(|| format!("the container of {service} is not running"))?;
+                let stream = container_socket::connect(pid, path).await;
+                Ok(Box::new(stream.map_err(|error| format!("connect to {path} in {service}: {error}"))?))
+            }
+            RedisAccess::Client { .. } => Err("it is asked through a client".to_owned()),
+        }
+    }
+}
+
+/// Sends a command and reads its answer.
+async fn exchange(stream: &mut Stream, request: &[u8]) -> Result<String, String> {
+    stream.write_all(request).await.map_err(|error| error.to_string())?;
+    stream.flush().await.map_err(|error| error.to_string())?;
+    answer(stream).await
 }
 
 /// A command in the protocol's form.
@@ -155,7 +196,7 @@ fn request(words: &[&str]) -> Vec<u8> {
 }
 
 /// Reads an answer that is one text.
-async fn answer(stream: &mut BufReader<TcpStream>) -> Result<String, String> {
+async fn answer(stream: &mut Stream) -> Result<String, String> {
     let mut head = String::new();
     // The first line is a length, or an error in words.
     (&mut *stream).take(4096).read_line(&mut head).await.map_err(|error| error.to_string())?;

@@ -16,5 +16,7 @@ pub mod reconcile;
 pub mod request_queue;
 pub mod schedule;
 pub mod site;
+pub mod standby_schedule;
 pub mod store;
 pub mod subnet;
+pub mod verify;

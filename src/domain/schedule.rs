@@ -69,6 +69,12 @@ impl CronSchedule {
         next.ok().map(|next| next.timestamp())
     }
 
+    /// The last time until `now`, itself included, that the expression matched.
+    pub fn last_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let last = self.cron.find_previous_occurrence(&now.to_zoned(self.zone.clone()), true);
+        last.ok().map(|last| last.timestamp())
+    }
+
     /// The expression as it was written.
     pub fn expression(&self) -> &str {
         &self.expression

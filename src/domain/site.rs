@@ -15,7 +15,9 @@ use super::helper::Helper;
 use super::ids::{EnvironmentName, ServiceName, SiteName};
 use super::login::Login;
 use super::probe::Probe;
+use super::standby_schedule::StandbyTime;
 use super::store::{Store, Writers};
+use super::verify::VerifyPolicy;
 
 /// A named set of sites that an episode needs together.
 #[derive(Debug, Clone, PartialEq)]
@@ -312,12 +314,16 @@ pub struct HttpStep {
 }
 
 /// How an instance is brought back to its baseline.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ResetSpec {
     /// The way.
     pub strategy: ResetStrategyName,
     /// How many standbys are kept once the site has been written to or reset.
     pub standby: usize,
+    /// How many are kept from when on, whether or not there is a use for them.
+    pub schedule: Vec<StandbyTime>,
+    /// What is compared with the snapshot.
+    pub verify: VerifyPolicy,
     /// How many requests the gateway holds while the site resets; more are answered 503.
     pub hold_requests: usize,
     /// How long the gateway holds a request before it answers 503.

@@ -66,6 +66,11 @@ pub enum RedisAccess {
         /// The port inside the container.
         port: u16,
     },
+    /// Over a socket in the server's container.
+    Socket {
+        /// Its path there, absolute.
+        path: String,
+    },
     /// Through a client in the server's container, for servers that listen on a socket alone.
     Client {
         /// The program and the arguments that lead it to the server, such as `valkey-cli -s /run/valkey.sock`.

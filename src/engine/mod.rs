@@ -262,6 +262,8 @@ pub struct ContainerStatus {
     pub health: ContainerHealth,
     /// Its address on its network.
     pub address: Option<IpAddr>,
+    /// Its first process, as the engine's host counts; none unless it runs.
+    pub pid: Option<u32>,
     /// The mounted volumes: path and engine name.
     pub volumes: BTreeMap<String, String>,
 }

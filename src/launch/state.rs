@@ -13,6 +13,7 @@ use crate::domain::instance::InstanceId;
 use crate::domain::site::Site;
 use crate::domain::store::is_within;
 use crate::engine::EngineHandle;
+use crate::fault::{self, Point};
 use crate::storage::{Limits, Storage, StorageError, Tree};
 
 /// Where an incarnation's state comes from.
@@ -99,6 +100,7 @@ pub async fn exchange(
 ) -> Result<(), StorageError> {
     for (mount, fresh) in state_mounts(site).into_iter().zip(fresh) {
         source.storage.exchange(&mount.of_instance(id, made)?, fresh).await?;
+        fault::reach(Point::RewindExchanged).await;
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ use crate::launch::Incarnation;
 
 pub use self::client::account_words;
 pub use self::http::{Answer, HttpExchange, exchange, innermost, judge, read};
-pub use self::sql::{FirstValue, Session, SqlFailure, run_statement};
+pub use self::sql::{FirstValue, KeptConnection, Session, SqlFailure, run_statement};
 
 /// What a probe found wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

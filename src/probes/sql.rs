@@ -14,6 +14,9 @@ use crate::domain::site::{Database, DatabaseAccess, DatabaseEngine};
 use crate::engine::{Engine, EngineHandle};
 use crate::launch::Incarnation;
 
+/// How long a server may take to answer on a connection that was kept, before another is made.
+const ANSWERS_WITHIN: Duration = Duration::from_millis(500);
+
 /// Why a statement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlFailure {
@@ -54,8 +57,43 @@ enum Way<'a> {
         container: &'a EngineHandle,
         program: &'a str,
     },
+    Tcp(Link),
+}
+
+/// A connection to a server.
+enum Link {
     Mysql(Box<MySqlConnection>),
     Postgres(Box<PgConnection>),
+}
+
+impl Link {
+    /// Whether the server still answers on it.
+    async fn is_alive(&mut self) -> bool {
+        let pinged = async {
+            match self {
+                Self::Mysql(connection) => connection.ping().await.is_ok(),
+                Self::Postgres(connection) => connection.ping().await.is_ok(),
+            }
+        };
+        tokio::time::timeout(ANSWERS_WITHIN, pinged).await.unwrap_or(false)
+    }
+
+    async fn close(self) {
+        match self {
+            Self::Mysql(connection) => close(*connection).await,
+            Self::Postgres(connection) => close(*connection).await,
+        }
+    }
+}
+
+/// A connection between two sessions. Nothing is left open on it, neither a statement nor a transaction.
+pub struct KeptConnection(Link);
+
+impl KeptConnection {
+    /// Says goodbye to the server.
+    pub async fn close(self) {
+        self.0.close().await;
+    }
 }
 
 impl<'a> Session<'a> {
@@ -72,7 +110,7 @@ impl<'a> Session<'a> {
         }
         let socket = incarnation.socket(&database.service, database.port).ok_or_else(missing)?;
         let host = socket.ip().to_string();
-        let way = match database.engine {
+        let link = match database.engine {
             DatabaseEngine::Mysql => {
                 let options = MySqlConnectOptions::new()
                     .host(&host)
@@ -81,7 +119,7 @@ impl<'a> Session<'a> {
                     .password(database.password.expose())
                     .database(&database.database)
                     .ssl_mode(MySqlSslMode::Disabled);
-                Way::Mysql(Box::new(options.connect().await.map_err(server)?))
+                Link::Mysql(Box::new(options.connect().await.map_err(server)?))
             }
             DatabaseEngine::Postgres => {
                 let options = PgConnectOptions::new_without_pgpass()
@@ -91,14 +129,27 @@ impl<'a> Session<'a> {
                     .password(database.password.expose())
                     .database(&database.database)
                     .ssl_mode(PgSslMode::Disable);
-                Way::Postgres(Box::new(options.connect().await.map_err(server)?))
+                Link::Postgres(Box::new(options.connect().await.map_err(server)?))
             }
             // No definition has probes or steps on one.
             DatabaseEngine::Sqlite => {
                 return Err(SqlFailure::Server("a SQLite file is asked by locators alone".to_owned()));
             }
         };
-        Ok(Self { database, way })
+        Ok(Self { database, way: Way::Tcp(link) })
+    }
+
+    /// Goes on with a connection that was kept; `None`: the server does not answer on it any more.
+    pub async fn resume(database: &'a Database, KeptConnection(mut link): KeptConnection) -> Option<Self> {
+        link.is_alive().await.then_some(Self { database, way: Way::Tcp(link) })
+    }
+
+    /// Ends the session, but not its connection; `None`: it has none. Only after all of its statements have succeeded.
+    pub fn keep(self) -> Option<KeptConnection> {
+        match self.way {
+            Way::Client { .. } => None,
+            Way::Tcp(link) => Some(KeptConnection(link)),
+        }
     }
 
     async fn first_value(&mut self, statement: &str) -> Result<FirstValue, SqlFailure> {
@@ -108,11 +159,11 @@ impl<'a> Session<'a> {
             Way::Client { engine, container, program } => {
                 client::run_statement(*engine, container, self.database, program, statement).await
             }
-            Way::Mysql(connection) => {
+            Way::Tcp(Link::Mysql(connection)) => {
                 let row = statement_only.fetch_optional(&mut **connection).await.map_err(server)?;
                 Ok(row.map(|row| row.try_get_unchecked::<Option<String>, _>(0).unwrap_or_default()))
             }
-            Way::Postgres(connection) => {
+            Way::Tcp(Link::Postgres(connection)) => {
                 let row = statement_only.fetch_optional(&mut **connection).await.map_err(server)?;
                 Ok(row.map(|row| row.try_get_unchecked::<Option<String>, _>(0).unwrap_or_default()))
             }
@@ -129,11 +180,11 @@ impl<'a> Session<'a> {
             Way::Client { engine, container, program } => {
                 client::column(*engine, container, self.database, program, script).await
             }
-            Way::Mysql(connection) => {
+            Way::Tcp(Link::Mysql(connection)) => {
                 let rows = script_only.fetch_all(&mut **connection).await.map_err(server)?;
                 rows.iter().map(|row| row.try_get_unchecked(0)).collect::<Result<_, _>>().map_err(server)
             }
-            Way::Postgres(connection) => {
+            Way::Tcp(Link::Postgres(connection)) => {
                 let rows = script_only.fetch_all(&mut **connection).await.map_err(server)?;
                 rows.iter().map(|row| row.try_get_unchecked(0)).collect::<Result<_, _>>().map_err(server)
             }
@@ -144,8 +195,7 @@ impl<'a> Session<'a> {
     pub async fn close(self) {
         match self.way {
             Way::Client { .. } => {}
-            Way::Mysql(connection) => close(*connection).await,
-            Way::Postgres(connection) => close(*connection).await,
+            Way::Tcp(link) => link.close().await,
         }
     }
 }

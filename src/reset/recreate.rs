@@ -6,6 +6,7 @@
 use tokio::time::Instant;
 
 use super::{ResetContext, ResetError, ResetStrategy};
+use crate::fault::{self, Point};
 use crate::launch::{self, Incarnation, Remains, Which};
 use crate::probes::describe;
 
@@ -25,7 +26,11 @@ impl ResetStrategy for Recreate {
             role: blueprint.ownership.role,
             which: Which::Except(context.keep),
         };
-        let remove = stages.time("remove", launch::remove(*engine, *storage, old));
+        let remove = async {
+            let removed = stages.time("remove", launch::remove(*engine, *storage, old)).await;
+            fault::reach(Point::RecreateRemoved).await;
+            removed
+        };
         let (removed, made) = if blueprint.site.writes_host_data() {
             // Two servers on one data folder would destroy it.
             remove.await.map_err(ResetError::Remove)?;
@@ -59,14 +64,19 @@ pub async fn make(context: &ResetContext<'_>) -> Result<Incarnation, ResetError>
     let deadline = Instant::now() + site.readiness.timeout;
     stage("creating containers");
     let mut incarnation = stages.time("create", blueprint.create(*engine)).await?;
+    fault::reach(Point::MakeCreated).await;
     stage("starting containers");
     let started = stages.time("start", launch::start(*engine, site, &mut incarnation, deadline));
     if let Err(cause) = started.await {
         return Err(ResetError::Start { cause, log: prober.log_tail(&incarnation, 15).await });
     }
+    fault::reach(Point::MakeStarted).await;
     stage("waiting for the site");
     match stages.time("ready", prober.wait_ready(site, &incarnation, waiting)).await {
-        Ok(()) => Ok(incarnation),
+        Ok(()) => {
+            fault::reach(Point::MakeProbed).await;
+            Ok(incarnation)
+        }
         Err(cause) => Err(ResetError::NotReady { cause, log: prober.log_tail(&incarnation, 15).await }),
     }
 }

@@ -8,6 +8,7 @@
 use crate::domain::instance::InstanceId;
 use crate::domain::site::Site;
 use crate::domain::store::Writers;
+use crate::fault::{self, Point};
 use crate::launch::{self, Incarnation, StateSource};
 use crate::probes::ProbeFailure;
 
@@ -51,14 +52,19 @@ impl Rewind<'_> {
         let (stopped, fresh) = tokio::join!(stop, clone);
         stopped?;
         let fresh = fresh.map_err(ResetError::State)?;
+        fault::reach(Point::RewindStopped).await;
         (self.stage)("putting the snapshot's state back");
         let exchange = launch::exchange(source, site, id, incarnation.made, fresh);
         stages.time("exchange", exchange).await.map_err(ResetError::State)?;
         (self.stage)("starting what writes");
         stages.time("start", self.each(&self.writers.start, incarnation)).await?;
+        fault::reach(Point::RewindStarted).await;
         (self.stage)("waiting for the site");
         match stages.time("ready", prober.wait_ready(site, incarnation, self.waiting)).await {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                fault::reach(Point::RewindProbed).await;
+                Ok(())
+            }
             Err(cause) => Err(ResetError::NotReady { cause, log: prober.log_tail(incarnation, 15).await }),
         }
     }

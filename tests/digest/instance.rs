@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use arenad::definition;
-use arenad::digest::{self, Known, Subject, Taken};
+use arenad::digest::{self, Known, Lines, Subject, Taken};
 use arenad::domain::ids::ServiceName;
 use arenad::domain::site::{ExecStep, Site};
 use arenad::engine::docker::DockerEngine;
@@ -21,6 +21,7 @@ pub struct Instance {
     pub site: Site,
     incarnation: Incarnation,
     folders: BTreeMap<(ServiceName, String), PathBuf>,
+    lines: Lines,
 }
 
 impl Instance {
@@ -51,7 +52,7 @@ impl Instance {
             }
         }
         let endpoint = std::env::var("DOCKER_HOST").unwrap_or_else(|_| "unix:///var/run/docker.sock".to_owned());
-        Self { engine: DockerEngine::new(&endpoint), site, incarnation, folders }
+        Self { engine: DockerEngine::new(&endpoint), site, incarnation, folders, lines: Lines::kept() }
     }
 
     fn subject(&self) -> Subject<'_> {
@@ -60,6 +61,7 @@ impl Instance {
             site: &self.site,
             incarnation: &self.incarnation,
             folders: &self.folders,
+            lines: &self.lines,
             limit: Duration::from_secs(60),
         }
     }

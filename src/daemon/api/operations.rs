@@ -106,5 +106,6 @@ pub(super) fn shown_reset(reset: StoredReset) -> wire::Reset {
             .into_iter()
             .map(|stage| wire::Stage { stage: stage.stage, duration_ms: stage.duration_ms })
             .collect(),
+        verified: reset.verified,
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use jiff::Timestamp;
 
 use super::Api;
 use super::error::ApiError;
@@ -12,6 +13,7 @@ use super::operations::shown_reset;
 use crate::daemon::instance::InstanceHandle;
 use crate::daemon::stranded::Stranded;
 use crate::domain::instance::InstanceState;
+use crate::domain::standby_schedule::count_at;
 use crate::wire;
 
 /// `GET /v1/version`
@@ -93,7 +95,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
             .collect(),
         has_stores: !handle.site.stores.is_empty(),
         standbys: wire::Standbys {
-            wanted: handle.site.reset.standby,
+            wanted: count_at(&handle.site.reset.schedule, Timestamp::now()).unwrap_or(handle.site.reset.standby),
             members: report
                 .standbys
                 .members

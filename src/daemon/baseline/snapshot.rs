@@ -14,6 +14,7 @@ use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
 use crate::domain::site::Site;
 use crate::engine::{ContainerState, EngineError, labels};
+use crate::fault::{self, Point};
 use crate::launch::{self, Incarnation, SavedVolumes, StateMount, StateSource};
 use crate::probes::describe;
 use crate::storage::Tree;
@@ -96,6 +97,7 @@ pub async fn store(
         size_bytes += image.size_bytes;
         images.insert(service.to_string(), image_id);
     }
+    fault::reach(Point::SnapshotCommitted).await;
     let folder = shared.state_dir.volumes();
     let volumes = launch::save_volumes(engine, site, &incarnation.containers, &folder).await?;
     let volumes: BTreeMap<String, BTreeMap<String, String>> = volumes
@@ -121,6 +123,7 @@ pub async fn store(
         }
         None => Vec::new(),
     };
+    fault::reach(Point::SnapshotSaved).await;
     let (baseline_key, name) = match purpose {
         Purpose::Baseline { key } => (Some(key), None),
         Purpose::Named { name } => (None, Some(name)),

@@ -19,11 +19,13 @@ use crate::daemon::gateway::{Route, RouteStats, Target};
 use crate::daemon::proof::Candidate;
 use crate::daemon::shared::Shared;
 use crate::daemon::store::{StoredInstance, StoredSnapshot};
-use crate::digest::Taken;
+use crate::digest::{Lines, Taken};
 use crate::domain::instance::{InstanceEvent, InstanceId, InstanceState};
 use crate::domain::request_queue::Request;
 use crate::domain::site::Site;
+use crate::domain::verify::Extent;
 use crate::engine::{CpuWeight, labels};
+use crate::fault::{self, Point};
 use crate::launch::{self, Incarnation, Remains, RemoveError, Which};
 use crate::probes::ProbeFailure;
 use crate::reset::{AnyStrategy, ResetContext, ResetError, ResetStrategy, Stages};
@@ -37,7 +39,7 @@ const STANDBY_PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// How long a found incarnation gets to pass its probes before it is made anew.
-const ADOPTION_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const ADOPTION_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The state of one instance, owned by its driver.
 pub(super) struct Core {
@@ -62,6 +64,8 @@ pub(super) struct Core {
     pub(super) is_open: Arc<AtomicBool>,
     /// How often the serving containers have been brought back since they were made.
     pub(super) renewals: u32,
+    /// How many resets there have been, as far as this daemon knows.
+    pub(super) resets: u64,
 }
 
 /// Ends an operation that was superseded, between two awaits.
@@ -112,6 +116,7 @@ impl Core {
             proven: None,
             is_open: Arc::default(),
             renewals: 0,
+            resets: 0,
         }
     }
 
@@ -251,13 +256,16 @@ impl Core {
         self.enter(event).await;
         self.baseline = Some(prepared.clone());
         self.snapshot = Some(prepared);
+        if !serving && self.stored.is_some() {
+            unless(cancel, self.take_up_standbys()).await??;
+        }
         if !serving && unless(cancel, self.adopt()).await?? {
             return Ok(());
         }
         if serving {
             self.route.hold(format!("{} is restarting from a new baseline", self.site.name));
         }
-        unless(cancel, self.recreate(&Stages::default())).await??;
+        unless(cancel, self.recreate(&Stages::default(), Extent::Everything)).await??;
         Ok(())
     }
 
@@ -305,7 +313,7 @@ impl Core {
     }
 
     /// Makes a new generation by the site's strategy and lets traffic in.
-    pub(super) async fn recreate(&mut self, stages: &Stages) -> Result<(), Failure> {
+    pub(super) async fn recreate(&mut self, stages: &Stages, extent: Extent) -> Result<(), Failure> {
         let Some(snapshot) = self.snapshot.clone() else {
             return Err(Failure::Superseded);
         };
@@ -314,6 +322,7 @@ impl Core {
         let stage = |text: &str| tell(report, text);
         let _turn = stages.time("wait", shared.turns.boots.turn(&stage)).await;
         let generation = self.shared.store.begin_serving(&self.id, &snapshot.id).await?;
+        fault::reach(Point::RecreateRecorded).await;
         self.report.send_modify(|report| {
             report.generation = generation;
             report.snapshot = Some(snapshot.id.clone());
@@ -341,7 +350,13 @@ impl Core {
             snapshot: &snapshot,
             incarnation: &incarnation,
         };
-        self.proven = stages.time("verify", candidate.prove_or_learn()).await?;
+        self.proven = match extent {
+            Extent::Nothing => None,
+            Extent::Everything | Extent::Moved => {
+                stages.time("verify", candidate.prove_or_learn(&Lines::passing())).await?
+            }
+        };
+        fault::reach(Point::RecreateVerified).await;
         self.renewals = 0;
         self.serve(incarnation, stages).await;
         Ok(())
@@ -357,6 +372,7 @@ impl Core {
         self.report.send_modify(|report| report.snapshot = snapshot);
         self.route_to_current();
         stages.note("switch", begun.elapsed());
+        fault::reach(Point::Routed).await;
         self.report.send_modify(|report| report.last_passed = Some(Timestamp::now()));
         self.enter(InstanceEvent::ProbesPassed).await;
         self.begin_watch();
@@ -422,6 +438,10 @@ impl Core {
     /// Removes everything, what the standbys' tasks are still making included.
     async fn clear(&mut self) -> Result<(), RemoveError> {
         self.standbys.abandon();
+        if let Err(error) = self.shared.store.forget_standbys(&self.id).await {
+            // A row without containers is found out by the next daemon.
+            tracing::warn!(instance.id = %self.id, error = crate::probes::describe(&error), "standbys are still noted");
+        }
         let deadline = Instant::now() + STANDBY_PATIENCE;
         while !self.standbys.has_ended(LOOK_AGAIN).await && Instant::now() < deadline {
             // What they make next meets the end of its network, or is removed in the next round. What cannot be removed
@@ -470,7 +490,7 @@ impl Core {
             // It is as the snapshot now, and nobody has reached it since: this is what the snapshot holds.
             let (id, site) = (&self.id, &self.site);
             let candidate = Candidate { shared: &shared, id, site, snapshot: &taken, incarnation: &incarnation };
-            candidate.prove_or_learn().await?;
+            candidate.prove_or_learn(&Lines::passing()).await?;
             Ok::<_, Failure>((taken, incarnation))
         };
         let (taken, incarnation) = unless(cancel, work).await??;

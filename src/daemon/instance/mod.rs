@@ -3,8 +3,10 @@
 //! The driver is the only writer: the API, the engine's events and the environments only enqueue. What it publishes
 //! carries state and generation together, so no reader ever pairs one with another's.
 
+mod adoption;
 mod core;
 mod driver;
+mod looks;
 mod reset;
 mod round;
 mod standbys;

@@ -9,15 +9,17 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::core::{Core, tell, unless};
-use super::standbys::Chosen;
-use super::standbys::MOST_RENEWALS;
+use super::standbys::{Chosen, KeptProof, MOST_RENEWALS};
 use super::trouble::{self, Failure};
 use crate::daemon::baseline::snapshot;
 use crate::daemon::proof::Candidate;
-use crate::daemon::store::{NewSwap, Serving, StageTime, StoredSnapshot};
+use crate::daemon::store::{NewSwap, ResetEnd, Serving, StageTime, StoredSnapshot};
+use crate::digest::{Lines, Taken};
 use crate::domain::instance::{InstanceEvent, InstanceState};
 use crate::domain::site::ResetStrategyName;
+use crate::domain::verify::Extent;
 use crate::engine::CpuWeight;
+use crate::fault::{self, Point};
 use crate::launch::{self, LaunchError};
 use crate::probes::describe;
 use crate::reset::{ResetError, Rewind, Stages};
@@ -56,24 +58,32 @@ impl Core {
         }
         self.standbys.expect_resets();
         self.snapshot = to.or_else(|| self.baseline.clone());
+        let number = self.resets;
+        self.resets += 1;
         stages.note("queue", begun.elapsed());
-        if self.swap(operation, begun, stages).await? {
+        if self.swap(operation, number, begun, stages).await? {
             return Ok(());
         }
         // First of all: from here on nothing that a client writes can be acknowledged and then lost.
         self.hold_traffic("is being reset");
         stages.note("hold", begun.elapsed());
+        fault::reach(Point::ResetHeld).await;
         self.enter(InstanceEvent::ResetRequested).await;
         self.shared.store.begin_reset(operation, &self.id, RECREATE).await?;
-        let result = unless(cancel, self.bring_back(stages)).await.and_then(|result| result);
+        fault::reach(Point::ResetRecorded).await;
+        let extent = self.site.reset.verify.extent(number, false);
+        let result = unless(cancel, self.bring_back(stages, extent)).await.and_then(|result| result);
         let took = begun.elapsed();
         let (tier, outcome, reason) = match &result {
             Ok(tier) => (*tier, "done", None),
             Err(Failure::Superseded) => (RECREATE, "cancelled", None),
             Err(failure) => (RECREATE, "failed", Some(trouble::of(failure, &self.id).reason)),
         };
-        let duration_ms = milliseconds(took);
-        self.shared.store.end_reset(operation, tier, outcome, reason.as_deref(), duration_ms, &times(stages)).await?;
+        let (duration_ms, stages) = (milliseconds(took), times(stages));
+        let verified = result.is_ok().then(|| if self.proven.is_some() { extent } else { Extent::Nothing });
+        let reason = reason.as_deref();
+        let end = ResetEnd { strategy: tier, outcome, reason, duration_ms, stages: &stages, verified };
+        self.shared.store.end_reset(operation, end).await?;
         if result.is_ok() {
             self.note_reset(duration_ms, tier);
         }
@@ -108,9 +118,10 @@ impl Core {
             return true;
         }
         let candidate = Candidate { shared: &self.shared, id: &self.id, site: &self.site, snapshot, incarnation };
-        match candidate.prove_again(last).await {
-            Ok(taken) => {
-                self.proven = Some(taken);
+        match candidate.prove_again(last, &Lines::passing()).await {
+            Ok(None) => false,
+            Ok(moved) => {
+                self.proven = moved;
                 false
             }
             Err(_) => true,
@@ -136,51 +147,74 @@ impl Core {
         why: &str,
     ) -> Result<(), Failure> {
         self.shared.store.begin_reset(operation, &self.id, tier).await?;
-        let duration_ms = milliseconds(begun.elapsed());
-        self.shared.store.end_reset(operation, tier, "done", None, duration_ms, &times(stages)).await?;
+        let verified = Some(if tier == UNTOUCHED { Extent::Moved } else { Extent::Nothing });
+        let (duration_ms, stages) = (milliseconds(begun.elapsed()), times(stages));
+        let end = ResetEnd { strategy: tier, outcome: "done", reason: None, duration_ms, stages: &stages, verified };
+        self.shared.store.end_reset(operation, end).await?;
         let message = format!("{} was left as it is: {why}", self.id);
         self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
         Ok(())
     }
 
     /// Lets a standby take over; false if none can. What served goes to the pool, which brings it back or removes it.
-    async fn swap(&mut self, operation: &str, begun: Instant, stages: &Stages) -> Result<bool, Failure> {
+    async fn swap(
+        &mut self,
+        operation: &str,
+        number: u64,
+        begun: Instant,
+        stages: &Stages,
+    ) -> Result<bool, Failure> {
         let Some(snapshot) = self.snapshot.clone() else { return Ok(false) };
-        while let Some((made, mut chosen)) = self.standbys.choose(&snapshot.id) {
-            if let Err(reason) = self.wake(&mut chosen, &snapshot, stages).await {
+        let extent = self.site.reset.verify.extent(number, true);
+        while let Some((made, chosen)) = self.standbys.choose(&snapshot.id) {
+            if let Err(reason) = self.wake(&chosen, &snapshot, extent, stages).await {
                 let message = format!("standby {made} of {} is given up: {reason}", self.id);
                 self.shared.events.note("standby.failed", Some(&self.id.to_string()), &message).await;
                 self.standbys.reject(chosen.incarnation, &snapshot.id);
                 continue;
             }
-            self.switch_to(chosen, &snapshot, operation, begun, stages).await?;
+            let verified = if chosen.proof.is_some() { extent } else { Extent::Nothing };
+            self.switch_to(chosen, &snapshot, operation, verified, begun, stages).await?;
             return Ok(true);
         }
         Ok(false)
     }
 
     /// Makes sure that a standby runs, answers, and is still as the snapshot.
-    async fn wake(&self, chosen: &mut Chosen, snapshot: &StoredSnapshot, stages: &Stages) -> Result<(), String> {
-        let Chosen { incarnation, is_frozen, proven, .. } = chosen;
+    async fn wake(
+        &self,
+        chosen: &Chosen,
+        snapshot: &StoredSnapshot,
+        extent: Extent,
+        stages: &Stages,
+    ) -> Result<(), String> {
+        fault::reach(Point::SwapChosen).await;
+        let Chosen { incarnation, is_frozen, proof, .. } = chosen;
         if *is_frozen {
             let thawed = stages.time("thaw", launch::thaw(self.shared.engine.as_ref(), incarnation)).await;
             thawed.map_err(|error| describe(&error))?;
         }
+        fault::reach(Point::SwapThawed).await;
         let entry = &self.site.entry;
         let Some(address) = incarnation.socket(&entry.service, entry.port) else {
             return Err("it has no address".to_owned());
         };
-        match stages.time("knock", tokio::time::timeout(ANSWERS_WITHIN, TcpStream::connect(address))).await {
+        let knock = stages.time("knock", tokio::time::timeout(ANSWERS_WITHIN, TcpStream::connect(address)));
+        let verify = async {
+            let Some(proof) = proof else { return Ok(()) };
+            let (shared, id, site) = (&self.shared, &self.id, &self.site);
+            let candidate = Candidate { shared, id, site, snapshot, incarnation };
+            // Where it is being looked at in the background, that is waited for: what has moved is compared already.
+            stages.time("verify", async { proof.lock().await.again(&candidate, extent).await }).await
+        };
+        let (knocked, verified) = tokio::join!(knock, verify);
+        match knocked {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => return Err(format!("it does not answer: {error}")),
             Err(_) => return Err(format!("it does not answer: no connection within {ANSWERS_WITHIN:?}")),
         }
-        if let Some(last) = proven {
-            let (shared, id, site) = (&self.shared, &self.id, &self.site);
-            let candidate = Candidate { shared, id, site, snapshot, incarnation };
-            let again = stages.time("verify", candidate.prove_again(last)).await;
-            *last = again.map_err(|error| describe(&error))?;
-        }
+        verified.map_err(|error| describe(&error))?;
+        fault::reach(Point::SwapVerified).await;
         Ok(())
     }
 
@@ -189,23 +223,25 @@ impl Core {
         chosen: Chosen,
         snapshot: &StoredSnapshot,
         operation: &str,
+        verified: Extent,
         begun: Instant,
         stages: &Stages,
     ) -> Result<(), Failure> {
-        let Chosen { mut incarnation, renewals, proven, .. } = chosen;
+        let Chosen { mut incarnation, renewals, proof, .. } = chosen;
         let swap = NewSwap {
             id: operation,
             snapshot: &snapshot.id,
             duration_ms: milliseconds(begun.elapsed()),
             stages: &times(stages),
+            verified,
         };
         let recorded = stages.time("record", self.shared.store.record_swap(&self.id, incarnation.made, &swap)).await;
         let Serving { generation, .. } = recorded?;
+        fault::reach(Point::SwapRecorded).await;
         incarnation.generation = generation;
         let was_well = self.report.borrow().state.trouble().is_none();
         // What served may be of another snapshot, and then its containers are no use for this one.
         let served = self.report.borrow().snapshot.clone().unwrap_or_default();
-        self.proven = proven;
         self.report.send_modify(|report| report.snapshot = Some(snapshot.id.clone()));
         self.is_open.store(true, Ordering::SeqCst);
         let used = self.incarnation.replace(incarnation);
@@ -214,6 +250,8 @@ impl Core {
         self.route_to_current();
         stages.note("switch", switching.elapsed());
         let took = begun.elapsed();
+        fault::reach(Point::SwapSwitched).await;
+        self.proven = self.end_proof(proof).await;
         self.show_containers();
         self.advance(InstanceEvent::Swapped, Timestamp::now());
         self.report.send_modify(|report| report.last_passed = Some(Timestamp::now()));
@@ -227,8 +265,16 @@ impl Core {
         }
         self.show_standbys();
         self.weigh_current();
-        self.note_swap(operation, milliseconds(took), times(stages));
+        self.note_swap(operation, milliseconds(took), times(stages), verified);
         Ok(())
+    }
+
+    /// Takes what was proven of what serves now. Its servers have nothing of ours any more: they belong to its clients.
+    async fn end_proof(&self, proof: Option<KeptProof>) -> Option<Taken> {
+        let proof = proof?;
+        let taken = proof.lock().await.taken().clone();
+        self.shared.tasks.spawn(async move { proof.lock().await.end().await });
+        Some(taken)
     }
 
     /// What serves now was made in the background; who waits for it to get its share of the processors is nobody.
@@ -245,10 +291,12 @@ impl Core {
     }
 
     /// Completes the row of a swap with what could not be known before, and notes the event, beside what the client waits for.
-    fn note_swap(&self, operation: &str, duration_ms: f64, times: Vec<StageTime>) {
+    fn note_swap(&self, operation: &str, duration_ms: f64, times: Vec<StageTime>, verified: Extent) {
         let (shared, operation) = (self.shared.clone(), operation.to_owned());
         self.shared.tasks.spawn(async move {
-            if let Err(error) = shared.store.end_reset(&operation, SWAP, "done", None, duration_ms, &times).await {
+            let (strategy, outcome, reason) = (SWAP, "done", None);
+            let end = ResetEnd { strategy, outcome, reason, duration_ms, stages: &times, verified: Some(verified) };
+            if let Err(error) = shared.store.end_reset(&operation, end).await {
                 tracing::warn!(error = describe(&error), "a swap's last stages are not stored");
             }
         });
@@ -263,11 +311,11 @@ impl Core {
     }
 
     /// Brings back what serves: in place, if that can be done and works, and by new containers otherwise. Returns the way.
-    async fn bring_back(&mut self, stages: &Stages) -> Result<&'static str, Failure> {
+    async fn bring_back(&mut self, stages: &Stages, extent: Extent) -> Result<&'static str, Failure> {
         if self.snapshot.is_none() {
             self.provide_baseline().await?;
         }
-        match self.rewind(stages).await {
+        match self.rewind(stages, extent).await {
             Ok(true) => return Ok(Rewind::NAME),
             Ok(false) => {}
             Err(error) => {
@@ -276,13 +324,13 @@ impl Core {
             }
         }
         let is_baseline = self.snapshot.as_ref().map(|it| &it.id) == self.baseline.as_ref().map(|it| &it.id);
-        match self.recreate(stages).await {
+        match self.recreate(stages, extent).await {
             // Someone removed the snapshot's images: they are made again, once.
             Err(Failure::Reset(ResetError::Launch(LaunchError::Engine(error))))
                 if error.is_not_found() && is_baseline =>
             {
                 self.provide_baseline().await?;
-                self.recreate(stages).await
+                self.recreate(stages, extent).await
             }
             result => result,
         }?;
@@ -297,7 +345,7 @@ impl Core {
     }
 
     /// Rewinds the serving containers; false if that is out of the question.
-    async fn rewind(&mut self, stages: &Stages) -> Result<bool, Failure> {
+    async fn rewind(&mut self, stages: &Stages, extent: Extent) -> Result<bool, Failure> {
         let (Some(snapshot), Some(mut incarnation)) = (self.snapshot.clone(), self.incarnation.clone()) else {
             return Ok(false);
         };
@@ -314,6 +362,7 @@ impl Core {
             return Ok(false);
         }
         incarnation.generation = shared.store.begin_rewind(&self.id).await?;
+        fault::reach(Point::RewindRecorded).await;
         let report = &self.report;
         let rewind = Rewind {
             engine: shared.engine.as_ref(),
@@ -329,7 +378,11 @@ impl Core {
         rewind.run(&incarnation).await?;
         let candidate =
             Candidate { shared: &shared, id: &self.id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        self.proven = stages.time("verify", candidate.prove()).await?;
+        self.proven = match extent {
+            Extent::Nothing => None,
+            Extent::Everything | Extent::Moved => stages.time("verify", candidate.prove(&Lines::passing())).await?,
+        };
+        fault::reach(Point::RewindVerified).await;
         self.renewals += 1;
         self.serve(incarnation, stages).await;
         Ok(true)

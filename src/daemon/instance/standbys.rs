@@ -8,21 +8,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::core::Core;
+use super::looks::{Look, Looks};
 use crate::daemon::baseline::{snapshot, steps};
-use crate::daemon::proof::Candidate;
+use crate::daemon::proof::{Candidate, Proof};
 use crate::daemon::shared::Shared;
-use crate::daemon::store::StoredSnapshot;
-use crate::digest::Taken;
+use crate::daemon::store::{StoredSnapshot, StoredStandby};
 use crate::domain::instance::InstanceId;
 use crate::domain::pool::{self, Budget, Lack, Member, PoolAction, Standing, Wanted};
 use crate::domain::site::Site;
+use crate::domain::standby_schedule::count_at;
 use crate::engine::CpuWeight;
 use crate::engine::labels::{self, Ownership};
+use crate::fault::{self, Point};
 use crate::launch::{self, Blueprint, Incarnation, Remains, RemoveError, Which};
 use crate::probes::describe;
 use crate::reset::{self, ResetContext, Rewind, Stages};
@@ -37,53 +41,67 @@ const USUAL_MEMORY: u64 = 256 << 20;
 /// outside of the stores or memory that a process loses, ends with them.
 pub(super) const MOST_RENEWALS: u32 = 100;
 /// What is said of a standby that nobody wants any more.
-const GIVEN_UP: &str = "the site went down";
+pub(super) const GIVEN_UP: &str = "the site went down";
 /// More renewals than any pool allows: what has this many is worn.
-const WORN: u32 = u32::MAX;
+pub(super) const WORN: u32 = u32::MAX;
 
 /// The standbys of one instance.
 pub(super) struct Standbys {
     /// By the generation that their containers were made for.
-    members: BTreeMap<u64, Standby>,
-    work: JoinSet<Finished>,
+    pub(super) members: BTreeMap<u64, Standby>,
+    pub(super) work: JoinSet<Finished>,
     /// Ends what has not touched the engine yet.
-    stop: CancellationToken,
+    pub(super) stop: CancellationToken,
     failures: u32,
     failed_at: Option<Instant>,
     reset_at: Option<Instant>,
     /// Whether this instance has been written to or reset at all: one that is only looked at needs no standby.
-    is_wanted: bool,
+    pub(super) is_wanted: bool,
     lack: Option<Lack>,
 }
 
 /// One standby.
 pub(super) struct Standby {
     /// Its containers; none while they are being made or brought back.
-    incarnation: Option<Incarnation>,
-    snapshot: String,
-    standing: Standing,
-    /// What was found in its stores; none where there is nothing to compare.
-    proven: Option<Taken>,
-    renewals: u32,
+    pub(super) incarnation: Option<Incarnation>,
+    pub(super) snapshot: String,
+    pub(super) standing: Standing,
+    /// That it is as the snapshot; none where there is nothing to compare.
+    pub(super) proof: Option<KeptProof>,
+    pub(super) renewals: u32,
+    /// How it is looked at in between.
+    pub(super) looks: Looks,
 }
+
+/// A proof that is renewed in the background and needed in the foreground.
+pub(super) type KeptProof = Arc<Mutex<Proof>>;
 
 /// What a task has done.
 pub(super) struct Finished {
-    made: u64,
-    result: Result<Ended, String>,
+    pub(super) made: u64,
+    pub(super) result: Result<Ended, String>,
 }
 
-enum Ended {
-    Ready(Incarnation, Option<Taken>),
+pub(super) enum Ended {
+    Ready(Incarnation, Option<Proof>),
     Removed,
+    Looked(Look),
 }
 
 /// A standby that was taken out of the pool to serve.
 pub(super) struct Chosen {
     pub(super) incarnation: Incarnation,
     pub(super) is_frozen: bool,
-    pub(super) proven: Option<Taken>,
+    pub(super) proof: Option<KeptProof>,
     pub(super) renewals: u32,
+}
+
+impl Standby {
+    /// One of which there is nothing yet.
+    pub(super) fn new(snapshot: &str, standing: Standing) -> Self {
+        let snapshot = snapshot.to_owned();
+        Self { incarnation: None, snapshot, standing, proof: None, renewals: 0, looks: Looks::default() }
+    }
 }
 
 /// What readers of the instance's report are told.
@@ -123,16 +141,15 @@ impl Standbys {
         let made = fits(Standing::Running).or_else(|| fits(Standing::Frozen))?;
         let standby = self.members.remove(&made)?;
         let is_frozen = standby.standing == Standing::Frozen;
-        let Standby { incarnation, proven, renewals, .. } = standby;
-        Some((made, Chosen { incarnation: incarnation?, is_frozen, proven, renewals }))
+        let Standby { incarnation, proof, renewals, .. } = standby;
+        Some((made, Chosen { incarnation: incarnation?, is_frozen, proof, renewals }))
     }
 
     /// Takes in what has left service.
     pub(super) fn retire(&mut self, incarnation: Incarnation, snapshot: &str, renewals: u32) {
         let made = incarnation.made;
         let standing = Standing::Used { renewals };
-        let standby =
-            Standby { incarnation: Some(incarnation), snapshot: snapshot.to_owned(), standing, proven: None, renewals };
+        let standby = Standby { incarnation: Some(incarnation), renewals, ..Standby::new(snapshot, standing) };
         self.members.insert(made, standby);
     }
 
@@ -208,7 +225,8 @@ impl Standbys {
 impl Core {
     /// Looks at the pool and does what is to be done next.
     pub(super) async fn tend_standbys(&mut self) {
-        let has_pool = self.site.reset.standby > 0 || !self.standbys.members.is_empty();
+        let spec = &self.site.reset;
+        let has_pool = spec.standby > 0 || !spec.schedule.is_empty() || !self.standbys.members.is_empty();
         self.tend_at = has_pool.then(|| Instant::now() + TEND_EVERY);
         if !has_pool {
             return;
@@ -216,7 +234,13 @@ impl Core {
         let serves = self.state().serves();
         let is_written = self.route_stats().unsafe_requests > 0;
         self.standbys.is_wanted |= serves && is_written;
-        let count = if serves && self.standbys.is_wanted { self.site.reset.standby } else { 0 };
+        // What a schedule asks for is wanted without any use for it yet: that is what it is for.
+        let count = match count_at(&self.site.reset.schedule, Timestamp::now()) {
+            _ if !serves => 0,
+            Some(count) => count,
+            None if self.standbys.is_wanted => self.site.reset.standby,
+            None => 0,
+        };
         let Some(current) = self.baseline.clone() else { return };
         let just_reset = self.standbys.reset_at.is_some_and(|at| at.elapsed() < RESETS_COME_IN_ROWS);
         let most_renewals = if self.can_rewind(&current) { MOST_RENEWALS } else { 0 };
@@ -231,6 +255,7 @@ impl Core {
         for action in plan.actions {
             self.act(action, &current).await;
         }
+        self.look_at_standbys(&current);
         self.show_standbys();
     }
 
@@ -238,7 +263,7 @@ impl Core {
         match action {
             PoolAction::Make => self.make_standby(snapshot).await,
             PoolAction::Renew(made) => self.renew_standby(made, snapshot),
-            PoolAction::Discard(made) => self.discard_standby(made),
+            PoolAction::Discard(made) => self.discard_standby(made).await,
             PoolAction::Freeze(made) => self.freeze_standby(made, true).await,
             PoolAction::Thaw(made) => self.freeze_standby(made, false).await,
         }
@@ -253,14 +278,8 @@ impl Core {
                 return;
             }
         };
-        let standby = Standby {
-            incarnation: None,
-            snapshot: snapshot.id.clone(),
-            standing: Standing::Making,
-            proven: None,
-            renewals: 0,
-        };
-        self.standbys.members.insert(generation, standby);
+        fault::reach(Point::StandbyRecorded).await;
+        self.standbys.members.insert(generation, Standby::new(&snapshot.id, Standing::Making));
         // Shown before its first container exists: reconciliation leaves alone what is shown.
         self.show_standbys();
         let stop = self.standbys.stop.clone();
@@ -268,7 +287,7 @@ impl Core {
         self.standbys.work.spawn(self.shared.tasks.track_future(async move {
             Finished {
                 made: generation,
-                result: work.await.map(|(incarnation, proven)| Ended::Ready(incarnation, proven)),
+                result: work.await.map(|(incarnation, proof)| Ended::Ready(incarnation, proof)),
             }
         }));
     }
@@ -282,18 +301,22 @@ impl Core {
         let Some(standby) = self.standbys.members.get_mut(&made) else { return };
         let Some(incarnation) = standby.incarnation.take() else { return };
         standby.standing = Standing::Making;
+        standby.proof = None;
         standby.renewals += 1;
         let stop = self.standbys.stop.clone();
         let work = renew(self.shared.clone(), self.id.clone(), self.site.clone(), snapshot.clone(), incarnation, stop);
         self.standbys.work.spawn(self.shared.tasks.track_future(async move {
-            Finished { made, result: work.await.map(|(incarnation, proven)| Ended::Ready(incarnation, proven)) }
+            Finished { made, result: work.await.map(|(incarnation, proof)| Ended::Ready(incarnation, proof)) }
         }));
     }
 
-    fn discard_standby(&mut self, made: u64) {
+    async fn discard_standby(&mut self, made: u64) {
+        self.forget_standby(made).await;
+        fault::reach(Point::StandbyForgotten).await;
         let Some(standby) = self.standbys.members.get_mut(&made) else { return };
         standby.standing = Standing::Making;
         standby.incarnation = None;
+        standby.proof = None;
         // So that it counts for nothing until it is gone.
         standby.snapshot.clear();
         let (shared, id) = (self.shared.clone(), self.id.clone());
@@ -305,10 +328,15 @@ impl Core {
 
     async fn freeze_standby(&mut self, made: u64, frozen: bool) {
         let Some(standby) = self.standbys.members.get_mut(&made) else { return };
+        // What is being looked at must answer until that is over; then the pool is looked at again.
+        if frozen && standby.looks.goes_on() {
+            return;
+        }
         let Some(incarnation) = &standby.incarnation else { return };
         let engine = self.shared.engine.as_ref();
         let done =
             if frozen { launch::freeze(engine, incarnation).await } else { launch::thaw(engine, incarnation).await };
+        fault::reach(if frozen { Point::StandbyFrozen } else { Point::StandbyThawed }).await;
         standby.standing = match done {
             Ok(()) if frozen => Standing::Frozen,
             Ok(()) => Standing::Running,
@@ -324,13 +352,18 @@ impl Core {
         let Finished { made, result } = finished;
         self.tend_at = Some(Instant::now());
         match result {
-            Ok(Ended::Ready(incarnation, proven)) => {
+            Ok(Ended::Looked(look)) => return self.note_look(made, look).await,
+            Ok(Ended::Ready(incarnation, proof)) => {
                 self.standbys.failures = 0;
                 self.standbys.failed_at = None;
                 if let Some(standby) = self.standbys.members.get_mut(&made) {
                     standby.incarnation = Some(incarnation);
-                    standby.proven = proven;
+                    standby.proof = proof.map(|proof| Arc::new(Mutex::new(proof)));
+                    standby.looks = Looks::default();
                     standby.standing = Standing::Running;
+                    let (snapshot, renewals) = (standby.snapshot.clone(), standby.renewals);
+                    self.remember_standby(StoredStandby { made, snapshot, renewals }).await;
+                    fault::reach(Point::StandbyKept).await;
                 }
             }
             Ok(Ended::Removed) => {
@@ -340,6 +373,7 @@ impl Core {
                 self.standbys.failed();
                 // Reconciliation removes what is left of it.
                 self.standbys.members.remove(&made);
+                self.forget_standby(made).await;
                 let message = format!("a standby of {} could not be made: {reason}", self.id);
                 self.shared.events.note("standby.failed", Some(&self.id.to_string()), &message).await;
             }
@@ -377,7 +411,7 @@ async fn make(
     snapshot: StoredSnapshot,
     generation: u64,
     stop: CancellationToken,
-) -> Result<(Incarnation, Option<Taken>), String> {
+) -> Result<(Incarnation, Option<Proof>), String> {
     let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
     let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
     let context = ResetContext {
@@ -395,8 +429,9 @@ async fn make(
         warm(&shared, &site, &incarnation).await?;
         let candidate =
             Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        let proven = candidate.prove_or_learn().await.map_err(|error| describe(&error))?;
-        Ok((incarnation, proven))
+        let proof = Proof::begin_or_learn(&candidate).await.map_err(|error| describe(&error))?;
+        fault::reach(Point::StandbyProven).await;
+        Ok((incarnation, proof))
     };
     match made.await {
         Ok(made) => Ok(made),
@@ -415,7 +450,7 @@ async fn renew(
     snapshot: StoredSnapshot,
     incarnation: Incarnation,
     stop: CancellationToken,
-) -> Result<(Incarnation, Option<Taken>), String> {
+) -> Result<(Incarnation, Option<Proof>), String> {
     let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
     let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
     let made = incarnation.made;
@@ -441,10 +476,10 @@ async fn renew(
         warm(&shared, &site, &incarnation).await?;
         let candidate =
             Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        candidate.prove().await.map_err(|error| describe(&error))
+        Proof::begin(&candidate).await.map_err(|error| describe(&error))
     };
     match renewed.await {
-        Ok(proven) => Ok((incarnation, proven)),
+        Ok(proof) => Ok((incarnation, proof)),
         Err(reason) => {
             clear_away(&shared, &id, made).await;
             Err(reason)
@@ -461,7 +496,7 @@ async fn warm(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result
 }
 
 /// Removes what a failed attempt has left.
-async fn clear_away(shared: &Shared, id: &InstanceId, made: u64) {
+pub(super) async fn clear_away(shared: &Shared, id: &InstanceId, made: u64) {
     if let Err(error) = remove(shared, id, made).await {
         tracing::warn!(instance.id = %id, error = describe(&error), "leftovers of a standby remain");
     }

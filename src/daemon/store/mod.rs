@@ -11,6 +11,7 @@ mod resets;
 mod rounds;
 mod sessions;
 mod snapshots;
+mod standbys;
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,9 +23,10 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 pub use environments::StoredEnvironment;
 pub use events::StoredEvent;
 pub use instances::{Serving, StoredInstance};
-pub use resets::{NewSwap, StageTime, StoredReset};
+pub use resets::{NewSwap, ResetEnd, StageTime, StoredReset};
 pub use rounds::StoredRound;
 pub use snapshots::StoredSnapshot;
+pub use standbys::StoredStandby;
 
 /// Why the store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]

@@ -8,6 +8,7 @@ use sqlx::sqlite::SqliteRow;
 use super::instances::Serving;
 use super::{Doing, Store, StoreError, json, now, timestamp, to_json};
 use crate::domain::instance::InstanceId;
+use crate::domain::verify::Extent;
 
 /// How long one stage of a reset took. Stages may overlap, so they need not add up to the whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,6 +40,8 @@ pub struct StoredReset {
     pub duration_ms: Option<f64>,
     /// Where the time went.
     pub stages: Vec<StageTime>,
+    /// How much was compared with the snapshot: `everything`, `moved`, `nothing`; none if it did not come to that.
+    pub verified: Option<String>,
 }
 
 /// A reset that a standby was ready for.
@@ -52,6 +55,25 @@ pub struct NewSwap<'a> {
     pub duration_ms: f64,
     /// Where the time went.
     pub stages: &'a [StageTime],
+    /// How much was compared with the snapshot.
+    pub verified: Extent,
+}
+
+/// How a reset ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ResetEnd<'a> {
+    /// The way by which it came there: what was begun as a rewind may have ended as a recreate.
+    pub strategy: &'a str,
+    /// `done`, `failed`, `cancelled`.
+    pub outcome: &'static str,
+    /// Why it failed.
+    pub reason: Option<&'a str>,
+    /// Milliseconds from the request to the new instance serving.
+    pub duration_ms: f64,
+    /// Where the time went.
+    pub stages: &'a [StageTime],
+    /// How much was compared with the snapshot; none if it did not come to that.
+    pub verified: Option<Extent>,
 }
 
 fn from_row(row: &SqliteRow) -> Result<StoredReset, StoreError> {
@@ -65,6 +87,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredReset, StoreError> {
         reason: row.get("reason"),
         duration_ms: row.get("duration_ms"),
         stages: json("a reset's stages", row.get("stages"))?,
+        verified: row.get("verified"),
     })
 }
 
@@ -106,9 +129,15 @@ impl Store {
         .fetch_one(&mut *transaction)
         .await
         .doing(doing)?;
+        sqlx::query("DELETE FROM standbys WHERE instance = ? AND made = ?")
+            .bind(instance.to_string())
+            .bind(i64::try_from(made).unwrap_or(i64::MAX))
+            .execute(&mut *transaction)
+            .await
+            .doing(doing)?;
         sqlx::query(
-            "INSERT INTO resets (id, instance, strategy, requested_at, finished_at, outcome, duration_ms, stages) \
-             VALUES (?, ?, 'swap', ?, ?, 'done', ?, ?)",
+            "INSERT INTO resets (id, instance, strategy, requested_at, finished_at, outcome, duration_ms, stages, verified) \
+             VALUES (?, ?, 'swap', ?, ?, 'done', ?, ?, ?)",
         )
         .bind(swap.id)
         .bind(instance.to_string())
@@ -116,6 +145,7 @@ impl Store {
         .bind(&now)
         .bind(swap.duration_ms)
         .bind(to_json(&swap.stages))
+        .bind(swap.verified.name())
         .execute(&mut *transaction)
         .await
         .doing(doing)?;
@@ -123,25 +153,19 @@ impl Store {
         Ok(Serving { generation: generation.unsigned_abs(), made })
     }
 
-    /// Notes how a reset ended, and by which way it came there: what was begun as a rewind may have ended as a recreate.
-    pub async fn end_reset(
-        &self,
-        id: &str,
-        strategy: &str,
-        outcome: &'static str,
-        reason: Option<&str>,
-        duration_ms: f64,
-        stages: &[StageTime],
-    ) -> Result<(), StoreError> {
+    /// Notes how a reset ended.
+    pub async fn end_reset(&self, id: &str, end: ResetEnd<'_>) -> Result<(), StoreError> {
         sqlx::query(
-            "UPDATE resets SET strategy = ?, finished_at = ?, outcome = ?, reason = ?, duration_ms = ?, stages = ? WHERE id = ?",
+            "UPDATE resets SET strategy = ?, finished_at = ?, outcome = ?, reason = ?, duration_ms = ?, stages = ?, verified = ? \
+             WHERE id = ?",
         )
-        .bind(strategy)
+        .bind(end.strategy)
         .bind(now())
-        .bind(outcome)
-        .bind(reason)
-        .bind(duration_ms)
-        .bind(to_json(&stages))
+        .bind(end.outcome)
+        .bind(end.reason)
+        .bind(end.duration_ms)
+        .bind(to_json(&end.stages))
+        .bind(end.verified.map(Extent::name))
         .bind(id)
         .execute(&self.pool)
         .await

@@ -241,11 +241,46 @@ pub(crate) struct RawReset {
     /// once the site has been written to or reset, as far as memory allows. Default: 0.
     #[schemars(range(min = 0, max = 100))]
     pub(crate) standby: Option<u32>,
+    /// Other numbers of standbys at other times. From the time on that an entry names, until that of another comes, so many
+    /// are kept, whether or not the site is used.
+    #[schemars(length(min = 1))]
+    pub(crate) schedule: Option<Vec<Part<RawStandbyTime>>>,
+    /// What is compared with the snapshot before a standby takes over, which was compared in full when it was made. Whatever
+    /// else is to serve is always compared in full. Default: `moved`.
+    pub(crate) verify: Option<RawVerify>,
+    /// Of so many resets in a row, one is compared; of the others, a standby's marks are looked at, and what was made in any
+    /// other way serves without proof. Default: 1, every one.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub(crate) verify_every: Option<u32>,
     /// How many requests the gateway holds while the site resets; more are answered 503. Default: 1024.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) hold_requests: Option<u32>,
     /// How long the gateway holds a request before it answers 503. Default: `30s`.
     pub(crate) hold_timeout: Option<Period>,
+}
+
+/// From when on how many standbys are kept.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawStandbyTime {
+    /// When: minute, hour, day of month, month and day of week, such as `0 8 * * 1-5`.
+    pub(crate) cron: String,
+    /// The time zone that `cron` is meant in, such as `Europe/Berlin`. Default: `UTC`.
+    pub(crate) time_zone: Option<String>,
+    /// How many.
+    #[schemars(range(min = 0, max = 100))]
+    pub(crate) standby: u32,
+}
+
+/// How much of a standby is compared before it takes over.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawVerify {
+    /// The stores in which anything was written since.
+    Moved,
+    /// All stores.
+    Full,
 }
 
 /// A way of resetting.

@@ -19,8 +19,11 @@ pub(crate) struct RawStore {
     /// The names under `databases` through which a `postgres` or `mysql` store is read, one or several. Default: the
     /// site's only one of that engine.
     pub(crate) database: Option<OneOrMany>,
-    /// The port inside of the container on which `redis` listens. Default: 6379, unless `client` is given.
+    /// The port inside of the container on which `redis` listens. Default: 6379, unless `socket` or `client` is given.
     pub(crate) port: Option<Port>,
+    /// The socket inside of the container on which `redis` listens, such as `/run/valkey.sock`: the quickest way to ask a
+    /// server that does not listen on the network.
+    pub(crate) socket: Option<String>,
     /// The program in the container through which `redis` is asked, with what leads it to the server, such as
     /// `[valkey-cli, -s, /run/valkey.sock]`.
     #[schemars(length(min = 1))]

@@ -1,5 +1,6 @@
 //! One site: its services, its addresses, its accounts and databases.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::Context;
@@ -12,14 +13,18 @@ use super::site_context::{Services, SiteContext};
 use super::steps::baseline;
 use super::stores::{stores, writers};
 use super::support::{filled, one_line, positive_period};
-use super::watch::health;
+use super::watch::{cron, health};
 use crate::definition::problems::{Draft, quoted_list};
-use crate::definition::raw::environment::{RawDatabase, RawEngine, RawPublic, RawReset, RawSite, RawStrategy};
+use crate::definition::raw::environment::{
+    RawDatabase, RawEngine, RawPublic, RawReset, RawSite, RawStrategy, RawVerify,
+};
 use crate::definition::raw::values::{Part, Port};
 use crate::definition::scope::Scope;
 use crate::definition::tree::excerpt;
 use crate::domain::ids::{ServiceName, SiteName};
 use crate::domain::site::{Entry, PublicAddress, ResetSpec, ResetStrategyName, Site};
+use crate::domain::standby_schedule::StandbyTime;
+use crate::domain::verify::VerifyPolicy;
 
 /// How many requests the gateway holds during a reset: a browser opens six connections per site, so this is enough for
 /// more agents than a host serves, and costs a few megabytes.
@@ -242,6 +247,12 @@ fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {
             RawStrategy::Keep => ResetStrategyName::Keep,
         },
         standby: standby(scope.key("standby"), raw),
+        schedule: schedule(scope, raw),
+        verify: VerifyPolicy {
+            is_full: raw.and_then(|raw| raw.verify).is_some_and(|verify| matches!(verify, RawVerify::Full)),
+            // The schema refuses zero.
+            every: raw.and_then(|raw| raw.verify_every).and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN),
+        },
         hold_requests: raw.and_then(|raw| raw.hold_requests).map_or(HOLD_REQUESTS, |count| count as usize),
         hold_timeout: positive_period(
             scope.key("hold_timeout"),
@@ -254,11 +265,38 @@ fn reset(scope: Scope<'_>, raw: Option<&RawReset>) -> ResetSpec {
 /// How many standbys are wanted.
 fn standby(scope: Scope<'_>, raw: Option<&RawReset>) -> usize {
     let wanted = raw.and_then(|raw| raw.standby).unwrap_or(0);
-    if wanted > 0 && raw.is_some_and(|raw| matches!(raw.strategy, Some(RawStrategy::Keep))) {
-        let draft =
-            scope.key_error("conflict", "standbys are wanted of a site that is kept, which none ever takes over from");
-        draft.help("remove `standby`, or choose another strategy").report();
+    if wanted > 0 && is_kept(raw) {
+        of_a_kept_site(scope, "standby");
     }
+    bounded(scope, wanted)
+}
+
+/// How many standbys are wanted when.
+fn schedule(scope: Scope<'_>, raw: Option<&RawReset>) -> Vec<StandbyTime> {
+    let Some(entries) = raw.and_then(|raw| raw.schedule.as_ref()) else { return Vec::new() };
+    let scope = scope.key("schedule");
+    if is_kept(raw) {
+        of_a_kept_site(scope, "schedule");
+    }
+    let entries = entries.iter().enumerate().filter_map(|(index, entry)| {
+        let (scope, raw) = (scope.index(index), entry.good()?);
+        let count = bounded(scope.key("standby"), raw.standby);
+        Some(StandbyTime { from: cron(scope, &raw.cron, raw.time_zone.as_deref())?, count })
+    });
+    entries.collect()
+}
+
+fn is_kept(raw: Option<&RawReset>) -> bool {
+    raw.is_some_and(|raw| matches!(raw.strategy, Some(RawStrategy::Keep)))
+}
+
+fn of_a_kept_site(scope: Scope<'_>, key: &str) {
+    let draft =
+        scope.key_error("conflict", "standbys are wanted of a site that is kept, which none ever takes over from");
+    draft.help(format!("remove `{key}`, or choose another strategy")).report();
+}
+
+fn bounded(scope: Scope<'_>, wanted: u32) -> usize {
     if wanted > MOST_STANDBYS {
         scope.error("value", format!("{wanted} standbys of one site")).expected("at most 100").report();
     }

@@ -86,6 +86,7 @@ impl Reader<'_> {
         let misplaced = [
             ("database", raw.database.is_some() && !is_database, "`postgres` and `mysql`"),
             ("port", raw.port.is_some() && !is_redis, "`redis`"),
+            ("socket", raw.socket.is_some() && !is_redis, "`redis`"),
             ("client", raw.client.is_some() && !is_redis, "`redis`"),
         ];
         for (key, _, kinds) in misplaced.into_iter().filter(|(_, is_misplaced, _)| *is_misplaced) {
@@ -106,18 +107,38 @@ impl Reader<'_> {
     }
 
     fn redis(&self, raw: &RawStore) -> Option<RedisAccess> {
-        let Some(words) = &raw.client else {
-            return Some(RedisAccess::Tcp { port: raw.port.as_ref().map_or(Some(REDIS_PORT), Port::number)? });
+        let (socket, client) = (self.scope.key("socket"), self.scope.key("client"));
+        let (access, way) = match (&raw.socket, &raw.client) {
+            (Some(path), None) => {
+                if !path.starts_with('/') {
+                    socket.error("value", format!("`{}` is no place in a container", excerpt(path)))
+                        .expected("an absolute path, such as `/run/valkey.sock`")
+                        .report();
+                }
+                (RedisAccess::Socket { path: path.clone() }, ("over its socket", "socket"))
+            }
+            (None, Some(words)) => {
+                command(client, words);
+                (RedisAccess::Client { command: words.clone() }, ("through a client", "client"))
+            }
+            (None, None) => {
+                return Some(RedisAccess::Tcp { port: raw.port.as_ref().map_or(Some(REDIS_PORT), Port::number)? });
+            }
+            (Some(_), Some(_)) => {
+                let draft = client.key_error("conflict", "the server is asked over its socket, which needs no client");
+                draft.help("remove `client`: a socket is quicker").report();
+                return None;
+            }
         };
-        command(self.scope.key("client"), words);
         if raw.port.is_some() {
+            let (way, key) = way;
             self.scope
                 .key("port")
-                .key_error("conflict", "the server is asked through a client, which needs no port")
-                .help("remove `port`, or remove `client` to ask over the instance's network")
+                .key_error("conflict", format!("the server is asked {way}, which needs no port"))
+                .help(format!("remove `port`, or remove `{key}` to ask over the instance's network"))
                 .report();
         }
-        Some(RedisAccess::Client { command: words.clone() })
+        Some(access)
     }
 
     /// The keys of the databases through which a server's data folder is read.

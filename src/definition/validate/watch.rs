@@ -77,10 +77,14 @@ fn schedule(scope: Scope<'_>, raw: &RawDeep) -> Option<Schedule> {
         let every = raw.every.as_ref()?;
         return Some(Schedule::Every(positive_period(scope.key("every"), Some(every), Duration::ZERO)));
     }
-    let expression = raw.cron.as_deref()?;
-    let zone = raw.time_zone.as_deref().unwrap_or(TIME_ZONE);
+    cron(scope, raw.cron.as_deref()?, raw.time_zone.as_deref()).map(Schedule::Cron)
+}
+
+/// Reads the keys `cron` and `time_zone`.
+pub(super) fn cron(scope: Scope<'_>, expression: &str, time_zone: Option<&str>) -> Option<CronSchedule> {
+    let zone = time_zone.unwrap_or(TIME_ZONE);
     match CronSchedule::parse(expression, zone) {
-        Ok(schedule) => return Some(Schedule::Cron(schedule)),
+        Ok(schedule) => return Some(schedule),
         Err(InvalidSchedule::TimeZone) => {
             unknown_zone(scope.key("time_zone"), zone);
             // The expression has not been looked at yet.

@@ -32,6 +32,7 @@ pub(super) fn read(handle: &EngineHandle, found: ContainerInspectResponse) -> Co
             Some(HealthStatusEnum::UNHEALTHY) => ContainerHealth::Unhealthy,
         },
         address,
+        pid: state.pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0),
         volumes: found
             .mounts
             .unwrap_or_default()

@@ -1,0 +1,53 @@
+//! Sockets inside of containers, reached from this host without a program in the container.
+//!
+//! The way leads through the root of the container's first process. A site may lay links there, which must not lead out of
+//! it: each step of the path is resolved as the container would, and what is connected to is what was found then.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use tokio::net::UnixStream;
+
+/// Connects to a socket by its path in the container whose first process this is.
+///
+/// Errors: `NotFound` if there is no such path, `PermissionDenied` without the right to look into other processes.
+pub(super) async fn connect(pid: u32, path: &str) -> io::Result<UnixStream> {
+    let found = find(pid, path)?;
+    // The name of an open file leads to that very file, whatever the path says by now.
+    UnixStream::connect(format!("/proc/self/fd/{}", found.as_raw_fd())).await
+}
+
+fn find(pid: u32, path: &str) -> io::Result<OwnedFd> {
+    let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::openat(CWD, format!("/proc/{pid}/root"), folder, Mode::empty())?;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    Ok(rustix::fs::openat2(&root, path, flags, Mode::empty(), within)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn links_lead_no_further_than_the_root() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let socket = folder.path().join("socket");
+        let _listener = UnixListener::bind(&socket).expect("a socket");
+        symlink(&socket, folder.path().join("link")).expect("a link");
+        let ours = std::process::id();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        connect(ours, &path("socket")).await.expect("the socket");
+        // Its target is a path of this root, which is the root of the process.
+        connect(ours, &path("link")).await.expect("the socket behind the link");
+        assert_eq!(connect(ours, &path("nothing")).await.expect_err("none").kind(), io::ErrorKind::NotFound);
+        // A link through a process is none that a container could mean.
+        symlink("/proc/self/root", folder.path().join("out")).expect("a link");
+        let out = format!("{}{}", path("out"), socket.display());
+        assert!(connect(ours, &out).await.is_err());
+    }
+}

@@ -1,0 +1,79 @@
+//! How much of an instance is compared with its snapshot before it serves.
+
+use std::num::NonZeroU32;
+
+/// What is compared at a reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Every store from beginning to end.
+    Everything,
+    /// What has moved since it was last compared.
+    Moved,
+    /// Nothing: its probes have passed, and that is all that is known.
+    Nothing,
+}
+
+impl Extent {
+    /// The word in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Everything => "everything",
+            Self::Moved => "moved",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
+/// What a definition wants to be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifyPolicy {
+    /// Whether a standby that was compared when it was made is compared from beginning to end once more.
+    pub is_full: bool,
+    /// Of so many resets in a row, one is compared.
+    pub every: NonZeroU32,
+}
+
+impl Default for VerifyPolicy {
+    /// Every reset is proven, at the least cost.
+    fn default() -> Self {
+        Self { is_full: false, every: NonZeroU32::MIN }
+    }
+}
+
+impl VerifyPolicy {
+    /// What is compared at the reset of this number, counted from 0. `is_proven`: it was compared before, and what it holds
+    /// can have changed only where something has moved since. That costs so little that it is never left out.
+    pub fn extent(self, number: u64, is_proven: bool) -> Extent {
+        let is_its_turn = number.is_multiple_of(u64::from(self.every.get()));
+        match (is_its_turn, is_proven) {
+            (true, true) if !self.is_full => Extent::Moved,
+            (true, _) => Extent::Everything,
+            (false, true) => Extent::Moved,
+            (false, false) => Extent::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extents(is_full: bool, every: u32, is_proven: bool) -> Vec<&'static str> {
+        let policy = VerifyPolicy { is_full, every: NonZeroU32::new(every).expect("not zero") };
+        (0..4).map(|number| policy.extent(number, is_proven).name()).collect()
+    }
+
+    #[test]
+    fn by_default_whatever_serves_is_proven() {
+        assert_eq!(VerifyPolicy::default().extent(7, true), Extent::Moved);
+        assert_eq!(VerifyPolicy::default().extent(7, false), Extent::Everything);
+    }
+
+    #[test]
+    fn one_of_so_many_is_compared_and_marks_always_are() {
+        assert_eq!(extents(false, 2, false), ["everything", "nothing", "everything", "nothing"]);
+        assert_eq!(extents(false, 2, true), ["moved", "moved", "moved", "moved"]);
+        assert_eq!(extents(true, 3, true), ["everything", "moved", "moved", "everything"]);
+        assert_eq!(extents(true, 1, false), ["everything"; 4]);
+    }
+}
