@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod domain;
 pub mod engine;
 pub mod evaluators;
+pub mod export;
 pub mod images;
 pub mod judge;
 pub mod launch;

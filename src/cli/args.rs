@@ -67,7 +67,7 @@ pub enum Command {
     Config(ConfigArgs),
     /// Check a definition; needs neither daemon nor Docker
     Validate(DefinitionArgs),
-    /// List, take and remove snapshots
+    /// List, take, compare, export, import and remove snapshots
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
     /// Sign in to a site and print the session
@@ -312,8 +312,36 @@ pub enum SnapshotCommand {
     Take(TakeArgs),
     /// Say in which tables and files two snapshots of a site differ
     Diff(DiffArgs),
+    /// Write a snapshot into one file, from which another machine can take it
+    Export(ExportArgs),
+    /// Take a snapshot from a file; goes on where an earlier attempt was cut off
+    Import(ImportArgs),
     /// Remove a snapshot that nothing uses
     Rm(RmArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Its id, the beginning of its id, or its name
+    #[arg(value_name = "SNAPSHOT")]
+    pub snapshot: String,
+    /// The file to make [default: SITE-SNAPSHOT.snapshot.tar.zst in the present folder]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// A file that `snapshot export` has written
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// What to call the snapshot [default: the name that it had]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
 }
 
 #[derive(Debug, Args)]

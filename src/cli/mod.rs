@@ -27,6 +27,7 @@ mod session;
 mod snapshot;
 mod status;
 mod storage;
+mod transfer;
 mod up;
 mod verify;
 

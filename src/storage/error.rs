@@ -55,6 +55,9 @@ pub enum StorageError {
     /// The archive did not arrive to its end.
     #[error("read the archive")]
     Stream(#[source] io::Error),
+    /// The archive could not be handed on.
+    #[error("write the archive")]
+    Sink(#[source] io::Error),
     /// There is such a tree already.
     #[error("make the tree {0}: it is there already")]
     Exists(Tree),

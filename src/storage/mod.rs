@@ -26,6 +26,7 @@ mod exchange;
 mod receive;
 mod remove;
 mod root;
+mod send;
 mod tree;
 pub mod trial;
 mod usage;

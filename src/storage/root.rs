@@ -15,6 +15,7 @@ use super::clone::{self, Cloned};
 use super::exchange::{self, Before, Exchanged, Step};
 use super::receive::{self, Limits, Received};
 use super::remove::{self, Removed};
+use super::send;
 use super::tree::{INSTANCES, MARK, SNAPSHOTS, Tree, parse_instance};
 use super::usage::{self, Usage};
 use super::walk::Folder;
@@ -123,6 +124,12 @@ impl StateRoot {
         let received = receive::receive(archive, &Folder::open(&partial.path)?, limits)?;
         self.name(partial, tree)?;
         Ok(received)
+    }
+
+    /// Writes a tree as a tar archive of one folder, which [`Self::receive`] takes.
+    pub fn send(&self, tree: &Tree, to: impl io::Write) -> Result<(), StorageError> {
+        self.check(tree)?;
+        send::send(&Folder::open(self.folder(tree))?, to)
     }
 
     /// Makes a tree that is a clone of another one, at which nobody may write meanwhile.

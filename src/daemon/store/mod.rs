@@ -6,6 +6,7 @@
 mod digests;
 mod environments;
 mod events;
+mod imports;
 mod instances;
 mod resets;
 mod rounds;
@@ -21,6 +22,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 
 pub use environments::StoredEnvironment;
 pub use events::StoredEvent;
+pub use imports::StoredImport;
 pub use instances::{Serving, StoredInstance};
 pub use resets::{NewSwap, StageTime, StoredReset};
 pub use rounds::StoredRound;
