@@ -312,6 +312,9 @@ pub struct Daemon {
     pub started_at: String,
     /// Where the engine is.
     pub engine: String,
+    /// What works less well than it could on this host, and why.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// An environment.

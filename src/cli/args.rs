@@ -144,10 +144,24 @@ pub struct UpArgs {
     /// Start them even where memory, space or processors do not suffice
     #[arg(long)]
     pub force: bool,
+    /// What to do where copies of sites' state would be full copies, when the daemon is started
+    #[arg(long, env = "ARENAD_STORAGE", value_enum, default_value_t = StorageChoice::Ask, value_name = "CHOICE")]
+    pub storage: StorageChoice,
     #[command(flatten)]
     pub wait: WaitArgs,
     #[command(flatten)]
     pub engine: EngineArgs,
+}
+
+/// What to do where copies of sites' state would be full copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StorageChoice {
+    /// Make a file system for them, as `storage init` does, where that is possible
+    Auto,
+    /// Offer that on a terminal; elsewhere say what copies cost
+    Ask,
+    /// Make full copies
+    Plain,
 }
 
 #[derive(Debug, Args)]

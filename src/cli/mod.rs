@@ -25,6 +25,7 @@ mod reset;
 mod serve;
 mod session;
 mod snapshot;
+mod state_root;
 mod status;
 mod storage;
 mod transfer;

@@ -77,9 +77,11 @@ pub struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// Whether there is anything to compare: declared stores, all of which arenad can look into.
+    /// Whether there is anything to compare: declared stores, all of which arenad can look into. Where there is a state root,
+    /// a snapshot that was taken without one has nothing in it.
     pub fn can_be_proven(&self) -> bool {
-        !self.site.stores.is_empty() && snapshot::state(self.shared, self.snapshot).is_some()
+        let is_there = self.shared.storage.is_none() || snapshot::state(self.shared, self.snapshot).is_some();
+        !self.site.stores.is_empty() && is_there
     }
 
     /// Compares with the snapshot. `None`: there is nothing to compare.

@@ -61,7 +61,11 @@ impl StateRoot {
     /// Opens the state root of a state directory; mounts its own disk first, where it has one.
     pub fn open_in(state_dir: &Path) -> Result<Self, StorageError> {
         disk::attach(state_dir)?;
-        Self::open(disk::stores(state_dir))
+        let root = Self::open(disk::stores(state_dir))?;
+        match trial::gives_away(root.path()) {
+            Some(false) => Err(StorageError::at("give files to other owners in", root.path())(Errno::PERM)),
+            Some(true) | None => Ok(root),
+        }
     }
 
     /// Opens a state root, made if need be and closed to other users, and puts what a crash has left half-made into the

@@ -224,6 +224,7 @@ impl World {
             .args(args)
             .current_dir(self.folder.path())
             .env("ARENAD_STATE_DIR", self.state_dir())
+            .env("ARENAD_STORAGE", "plain")
             .stdin(Stdio::null());
         if let Some(host) = self.engine.host() {
             // Who enters other namespaces loses the current folder on the way.
