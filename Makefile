@@ -19,7 +19,7 @@ build: ## Build the release binary
 
 up: prepare ## Build arenad, build the images, bring the mini environment up
 	$(CARGO) build --release --locked
-	$(ARENAD) up
+	ARENAD_STORAGE=$${ARENAD_STORAGE:-auto} $(ARENAD) up
 
 down: ## Take everything down that `make up` brought up
 	@if [ -x $(ARENAD) ]; then $(ARENAD) down; else echo "nothing was built, so nothing is up"; fi

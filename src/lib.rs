@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod domain;
 pub mod engine;
 pub mod evaluators;
+pub mod export;
 pub mod fault;
 pub mod images;
 pub mod judge;

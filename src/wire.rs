@@ -316,6 +316,9 @@ pub struct Daemon {
     pub started_at: String,
     /// Where the engine is.
     pub engine: String,
+    /// What works less well than it could on this host, and why.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// An environment.
@@ -495,6 +498,40 @@ pub struct Snapshot {
     pub created_at: String,
     /// The instances that start from it now.
     pub used_by: Vec<String>,
+}
+
+/// The header that says about how long the content of an exported snapshot is before it is compressed, in bytes.
+pub const SIZE_HEADER: &str = "x-arenad-about-bytes";
+
+/// `arenad snapshot export --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exported {
+    /// The file.
+    pub file: String,
+    /// How long it is.
+    pub size_bytes: u64,
+}
+
+/// `POST /v1/imports`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImportRequest {
+    /// The manifest of the file.
+    pub manifest: crate::export::Manifest,
+    /// What to call the snapshot, whatever the manifest says.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+/// The answer to an [`ImportRequest`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportBegun {
+    /// The snapshot's id.
+    pub snapshot: String,
+    /// Whether all of it is there, and nothing is left to do.
+    pub is_present: bool,
+    /// The parts that are to be sent, by their places in the manifest.
+    pub missing: Vec<usize>,
 }
 
 /// `GET /v1/snapshots`.

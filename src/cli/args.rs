@@ -67,7 +67,7 @@ pub enum Command {
     Config(ConfigArgs),
     /// Check a definition; needs neither daemon nor Docker
     Validate(DefinitionArgs),
-    /// List, take and remove snapshots
+    /// List, take, compare, export, import and remove snapshots
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
     /// Sign in to a site and print the session
@@ -144,10 +144,24 @@ pub struct UpArgs {
     /// Start them even where memory, space or processors do not suffice
     #[arg(long)]
     pub force: bool,
+    /// What to do where copies of sites' state would be full copies, when the daemon is started
+    #[arg(long, env = "ARENAD_STORAGE", value_enum, default_value_t = StorageChoice::Ask, value_name = "CHOICE")]
+    pub storage: StorageChoice,
     #[command(flatten)]
     pub wait: WaitArgs,
     #[command(flatten)]
     pub engine: EngineArgs,
+}
+
+/// What to do where copies of sites' state would be full copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StorageChoice {
+    /// Make a file system for them, as `storage init` does, where that is possible
+    Auto,
+    /// Offer that on a terminal; elsewhere say what copies cost
+    Ask,
+    /// Make full copies
+    Plain,
 }
 
 #[derive(Debug, Args)]
@@ -312,8 +326,36 @@ pub enum SnapshotCommand {
     Take(TakeArgs),
     /// Say in which tables and files two snapshots of a site differ
     Diff(DiffArgs),
+    /// Write a snapshot into one file, from which another machine can take it
+    Export(ExportArgs),
+    /// Take a snapshot from a file; goes on where an earlier attempt was cut off
+    Import(ImportArgs),
     /// Remove a snapshot that nothing uses
     Rm(RmArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Its id, the beginning of its id, or its name
+    #[arg(value_name = "SNAPSHOT")]
+    pub snapshot: String,
+    /// The file to make [default: SITE-SNAPSHOT.snapshot.tar.zst in the present folder]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// A file that `snapshot export` has written
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// What to call the snapshot [default: the name that it had]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub engine: EngineArgs,
 }
 
 #[derive(Debug, Args)]

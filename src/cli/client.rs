@@ -112,6 +112,11 @@ impl Client {
         self.answer(self.request(Method::GET, path)).await
     }
 
+    /// Sends a body that may be a stream.
+    pub async fn put(&self, path: &str, content: reqwest::Body) -> Result<(), Failure> {
+        self.answer(self.request(Method::PUT, path).body(content)).await.map(drop)
+    }
+
     async fn answer(&self, request: RequestBuilder) -> Result<Response, Failure> {
         let answer = request.send().await.map_err(|error| self.unreachable(error))?;
         if answer.status().is_success() {

@@ -25,8 +25,10 @@ mod reset;
 mod serve;
 mod session;
 mod snapshot;
+mod state_root;
 mod status;
 mod storage;
+mod transfer;
 mod up;
 mod verify;
 

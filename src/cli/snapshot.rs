@@ -5,16 +5,18 @@ use reqwest::Method;
 use super::args::{DiffArgs, Global, RmArgs, SnapshotCommand, TakeArgs};
 use super::client::Client;
 use super::failure::Failure;
-use super::{exit_code, find, output, progress};
+use super::{exit_code, find, output, progress, transfer};
 use crate::wire::{Accepted, SnapshotDifferences, Snapshots, TakeRequest};
 
-/// Lists, takes or removes snapshots.
+/// Lists, takes, compares, carries or removes snapshots.
 pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     match command {
         SnapshotCommand::Ls => list(&client, global).await,
         SnapshotCommand::Take(args) => take(&client, global, args).await,
         SnapshotCommand::Diff(args) => diff(&client, global, args).await,
+        SnapshotCommand::Export(args) => transfer::export(global, args).await,
+        SnapshotCommand::Import(args) => transfer::import(global, args).await,
         SnapshotCommand::Rm(args) => remove(&client, global, args).await,
     }
 }

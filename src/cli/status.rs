@@ -52,6 +52,9 @@ fn print_human(status: &Status) {
     for condition in status.conditions.iter().filter(|condition| condition.status == "False") {
         println!("! {} for {}: {}", condition.reason, age(&condition.last_transition_time), condition.message);
     }
+    for note in &status.daemon.notes {
+        println!("note: {note}");
+    }
     if status.environments.is_empty() {
         println!("nothing is up (`arenad up` brings sites up)");
         return;

@@ -6,7 +6,7 @@ use reqwest::Method;
 use super::args::{Global, UpArgs};
 use super::client::Client;
 use super::failure::Failure;
-use super::{definition, output, progress};
+use super::{definition, output, progress, state_root};
 use crate::wire::Accepted;
 
 /// Brings sites up, starting the daemon first where none runs.
@@ -25,6 +25,10 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
         return super::dry_run::run(environment, &sites, &args.engine, global.json).await;
     }
     let client = Client::new(global)?;
+    let has_stores = environment.sites.iter().any(|site| !site.stores.is_empty());
+    if has_stores && global.host.is_none() && !client.is_running().await {
+        state_root::provide(client.state_dir(), args.storage, global.json).await?;
+    }
     client.ensure_daemon(&args.engine).await?;
     let path = format!("/v1/environments/{}", environment.name);
     let accepted: Accepted =

@@ -8,6 +8,7 @@ use std::sync::{Arc, RwLock};
 
 use super::baseline::{BaselineError, snapshot};
 use super::gateway::{HoldLimits, OpenError, Route};
+use super::imports;
 use super::instance::{self, AskError, InstanceHandle, Outcome, Ticket};
 use super::reconcile::{self, Hands};
 use super::shared::Shared;
@@ -450,6 +451,7 @@ impl Environments {
         for stored in self.shared.store.snapshots().await? {
             snapshot::remove(&self.shared, &stored).await?;
         }
+        imports::give_up_all(&self.shared).await?;
         self.purge_images().await?;
         drop(turn);
         // Images that later snapshots stood on are left over now.

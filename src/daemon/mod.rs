@@ -13,9 +13,11 @@ pub mod api;
 pub mod baseline;
 pub mod environments;
 pub mod events;
+pub mod export;
 pub mod gateway;
 pub mod health_log;
 pub mod host;
+pub mod imports;
 pub mod instance;
 pub mod locate;
 pub mod operations;
@@ -34,7 +36,7 @@ use std::fs::{DirBuilder, File};
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,7 +63,7 @@ use crate::engine::Engine;
 use crate::evaluators::question::{Answer, Question};
 use crate::locators::Locators;
 use crate::probes::{Prober, describe};
-use crate::storage::{StateRoot, Storage};
+use crate::storage::{StateRoot, Storage, disk, trial};
 
 /// How long the drivers and the API's requests get to come to their end.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
@@ -138,18 +140,11 @@ impl Daemon {
         if interrupted > 0 {
             tracing::warn!(interrupted, "resets were cut off by the last daemon's end");
         }
-        let storage = match StateRoot::open_in(state_dir.path()) {
-            Ok(root) => Some(Storage::new(root)),
-            Err(error) => {
-                let hint =
-                    error.hint().unwrap_or("the sites work without it, and are reset by making their containers anew");
-                tracing::warn!(error = describe(&error), hint, "there is no state root");
-                None
-            }
-        };
+        let (storage, storage_note) = open_state_root(&state_dir);
         let prober = Prober::new(settings.engine.clone()).map_err(StartError::Http)?;
         let shared = Arc::new(Shared {
             storage,
+            storage_note,
             locators: Locators::new(settings.engine.clone(), prober.http().clone(), state_dir.locators()),
             prober,
             gateway: Gateway::start(GatewaySettings::default()).map_err(StartError::Gateway)?,
@@ -236,7 +231,37 @@ impl Daemon {
         if let Err(error) = self.shared.health.flush().await {
             tracing::warn!(error = describe(&error), "the last health rounds could not be stored");
         }
+        let is_idle = self.shared.store.environments().await.is_ok_and(|environments| environments.is_empty());
         self.shared.store.close().await;
+        if is_idle {
+            detach(self.shared.state_dir.path());
+        }
+    }
+}
+
+/// Opens the state root, if there can be one; says what works less well than it could.
+fn open_state_root(state_dir: &StateDir) -> (Option<Storage>, Option<String>) {
+    match StateRoot::open_in(state_dir.path()) {
+        Ok(root) => {
+            let note = (!root.clones()).then(|| {
+                let kind = trial::kind(root.path());
+                format!("copies of sites' state are full copies, because {kind} cannot share blocks; `arenad storage init` cures that")
+            });
+            (Some(Storage::new(root)), note)
+        }
+        Err(error) => {
+            let hint =
+                error.hint().unwrap_or("the sites work without it, and are reset by making their containers anew");
+            tracing::warn!(error = describe(&error), hint, "there is no state root");
+            (None, Some(format!("there is no state root: {}; {hint}", describe(&error))))
+        }
+    }
+}
+
+/// Unmounts the disk of our own, so that an installation that looks after nothing leaves no mount behind.
+fn detach(state_dir: &Path) {
+    if let Err(error) = disk::detach(state_dir) {
+        tracing::debug!(error = describe(&error), "the state root's disk stays mounted");
     }
 }
 

@@ -78,9 +78,11 @@ pub struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// Whether there is anything to compare: declared stores, all of which arenad can look into.
+    /// Whether there is anything to compare: declared stores, all of which arenad can look into. Where there is a state root,
+    /// a snapshot that was taken without one has nothing in it.
     pub fn can_be_proven(&self) -> bool {
-        !self.site.stores.is_empty() && snapshot::state(self.shared, self.snapshot).is_some()
+        let is_there = self.shared.storage.is_none() || snapshot::state(self.shared, self.snapshot).is_some();
+        !self.site.stores.is_empty() && is_there
     }
 
     /// Compares everything with the snapshot. `None`: there is nothing to compare.
@@ -135,11 +137,7 @@ impl Candidate<'_> {
         digest::take(&self.subject(&folders, lines), known).await
     }
 
-    fn subject<'s>(
-        &'s self,
-        folders: &'s BTreeMap<(ServiceName, String), PathBuf>,
-        lines: &'s Lines,
-    ) -> Subject<'s> {
+    fn subject<'s>(&'s self, folders: &'s BTreeMap<(ServiceName, String), PathBuf>, lines: &'s Lines) -> Subject<'s> {
         let (engine, site, incarnation) = (self.shared.engine.as_ref(), self.site, self.incarnation);
         Subject { engine, site, incarnation, folders, lines, limit: LIMIT }
     }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::baseline::{BaselineError, snapshot};
+use super::imports::{self, Awaited};
 use super::shared::Shared;
 use super::store::StoreError;
 use crate::domain::reconcile::{Known, Labelled, Suspects};
@@ -67,6 +68,7 @@ pub async fn pass(
     let networks = engine.networks(labels::INSTALLATION, ours).await?;
     let volumes = engine.volumes(labels::INSTALLATION, ours).await?;
     let known = known(shared, hands()).await?;
+    let awaited = imports::tend(shared).await?;
     let is_left_over = |name: &str, labels| labelled(name, labels).is_some_and(|thing| known.is_orphan(&thing));
     let mut is_due = |name: &str| suspects.as_mut().is_none_or(|suspects| suspects.note(name));
     let mut removed = Vec::new();
@@ -103,7 +105,9 @@ pub async fn pass(
                 }),
                 // One that is being taken has no row yet.
                 Tree::Snapshot { snapshot, .. } => {
-                    known.busy.is_empty() && !snapshots.iter().any(|stored| stored.id == *snapshot)
+                    known.busy.is_empty()
+                        && !awaited.snapshots.contains(snapshot)
+                        && !snapshots.iter().any(|stored| stored.id == *snapshot)
                 }
             };
             let name = format!("state {tree}");
@@ -117,8 +121,8 @@ pub async fn pass(
         suspects.end_pass();
     }
     if known.busy.is_empty() {
-        removed.extend(images(shared).await?);
-        removed.extend(archives(shared).await?);
+        removed.extend(images(shared, &awaited).await?);
+        removed.extend(archives(shared, &awaited).await?);
     }
     if !removed.is_empty() {
         let message = format!("removed what was left over: {}", removed.join(", "));
@@ -143,7 +147,7 @@ async fn known(shared: &Shared, hands: Hands) -> Result<Known, StoreError> {
 }
 
 /// Removes committed images that no snapshot names: a crash came between commit and row.
-async fn images(shared: &Shared) -> Result<Vec<String>, ReconcileError> {
+async fn images(shared: &Shared, awaited: &Awaited) -> Result<Vec<String>, ReconcileError> {
     let images = shared.engine.images(labels::INSTALLATION, Some(&shared.installation)).await?;
     let mut snapshots = shared.store.snapshots().await?;
     let mut removed = Vec::new();
@@ -159,11 +163,12 @@ async fn images(shared: &Shared) -> Result<Vec<String>, ReconcileError> {
     }
     for image in images {
         let is_snapshot = image.labels.get(labels::ROLE).is_some_and(|role| role == labels::ROLE_SNAPSHOT);
-        let is_named = snapshots.iter().any(|snapshot| snapshot.images.values().any(|id| *id == image.id));
+        let is_named = awaited.images.contains(&image.id)
+            || snapshots.iter().any(|snapshot| snapshot.images.values().any(|id| *id == image.id));
         if !is_snapshot || is_named {
             continue;
         }
-        match shared.engine.remove_image(&image.id).await {
+        match snapshot::release(shared, &image.id).await {
             Ok(()) => removed.push(format!("image {}", image.tags.first().unwrap_or(&image.id))),
             // Someone runs a container from it, or built on it. It stays until they are done.
             Err(error @ EngineError::Conflict { .. }) => {
@@ -176,7 +181,7 @@ async fn images(shared: &Shared) -> Result<Vec<String>, ReconcileError> {
 }
 
 /// Removes the archives of volumes that no snapshot names: those of a snapshot that was never finished, or is gone.
-async fn archives(shared: &Shared) -> Result<Vec<String>, ReconcileError> {
+async fn archives(shared: &Shared, awaited: &Awaited) -> Result<Vec<String>, ReconcileError> {
     let snapshots = shared.store.snapshots().await?;
     let named: BTreeSet<&String> =
         snapshots.iter().flat_map(|snapshot| snapshot.volumes.values().flat_map(|paths| paths.values())).collect();
@@ -187,7 +192,10 @@ async fn archives(shared: &Shared) -> Result<Vec<String>, ReconcileError> {
     };
     while let Ok(Some(entry)) = folder.next_entry().await {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !named.contains(&name) && tokio::fs::remove_file(entry.path()).await.is_ok() {
+        // One that is still being written is nobody's yet.
+        let is_awaited =
+            awaited.volumes.contains(&name) || (!awaited.snapshots.is_empty() && name.ends_with(".partial"));
+        if !is_awaited && !named.contains(&name) && tokio::fs::remove_file(entry.path()).await.is_ok() {
             removed.push(format!("archive {name}"));
         }
     }

@@ -97,6 +97,8 @@ pub struct Shared {
     pub state_dir: StateDir,
     /// Where the state of sites' stores is kept; none where the system does not allow it.
     pub storage: Option<Storage>,
+    /// Why there is no such place, or why copies there are not free: what works less well than it could.
+    pub storage_note: Option<String>,
     /// Where address ranges are taken from.
     pub block: Subnet,
     /// Bounds what goes on at once.

@@ -13,6 +13,7 @@
 //! written, neither to a database nor to a folder. Servers must be running and not frozen; folders must lie on this host.
 //! What sites keep is hostile: links are never followed, names and sizes are bounded.
 
+mod archived;
 mod container_socket;
 mod content;
 mod database;
@@ -40,8 +41,8 @@ use crate::launch::Incarnation;
 use crate::probes::SqlFailure;
 
 pub use content::{Content, Digest, FileEntry, FileKind, Rows};
-pub use lines::Lines;
 pub use difference::{Comparison, DIFFERENCES_MAX, Difference, ItemKind, compare};
+pub use lines::Lines;
 
 /// Why a digest could not be computed.
 #[derive(Debug, thiserror::Error)]
@@ -147,7 +148,8 @@ pub struct Subject<'a> {
     pub site: &'a Site,
     /// The running containers.
     pub incarnation: &'a Incarnation,
-    /// The folders of this host that are mounted into them, by service and path in the container.
+    /// The folders of this host that are mounted into them, by service and path in the container. If there are none,
+    /// files are read through the engine.
     pub folders: &'a BTreeMap<(ServiceName, String), PathBuf>,
     /// The lines to its servers.
     pub lines: &'a Lines,
@@ -259,6 +261,8 @@ async fn mark(subject: &Subject<'_>, store: &Store) -> Result<Option<String>, Di
             database::mark(subject, store, databases).await
         }
         StoreKind::Redis { access } => redis::mark(subject, store, access).await,
+        // What is not here has no mark: it is read anew each time.
+        StoreKind::Sqlite | StoreKind::Directory if subject.folders.is_empty() => Ok(None),
         StoreKind::Sqlite => sqlite::mark(store, folder(subject, store)?).await,
         StoreKind::Directory => tree::mark(subject.site, store, folder(subject, store)?).await,
     }
@@ -270,6 +274,8 @@ async fn content(subject: &Subject<'_>, store: &Store, baseline: Option<&Content
             database::look(subject, store, databases).await
         }
         StoreKind::Redis { access } => redis::look(subject, store, access).await,
+        StoreKind::Sqlite if subject.folders.is_empty() => archived::look_sqlite(subject, store).await,
+        StoreKind::Directory if subject.folders.is_empty() => archived::look(subject, store).await,
         StoreKind::Sqlite => sqlite::look(store, folder(subject, store)?, baseline).await,
         StoreKind::Directory => tree::look(subject.site, store, folder(subject, store)?, baseline).await,
     }

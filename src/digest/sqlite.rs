@@ -23,7 +23,7 @@ use crate::domain::store::Store;
 
 /// What follows the database's name in those of the files that hold rows. The third companion, `-shm`, is an index of the
 /// first and made anew when it is missing.
-const PARTS: [&str; 3] = ["", "-wal", "-journal"];
+pub(super) const PARTS: [&str; 3] = ["", "-wal", "-journal"];
 
 /// How often the files are copied anew when they change meanwhile.
 const ATTEMPTS: usize = 3;

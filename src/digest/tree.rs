@@ -21,7 +21,7 @@ use crate::domain::site::Site;
 use crate::domain::store::Store;
 
 /// How many files and folders a store may have: far beyond any site, and some gigabyte of memory.
-const ENTRIES_MAX: usize = 2_000_000;
+pub(super) const ENTRIES_MAX: usize = 2_000_000;
 
 /// How often a folder is read anew when it changes while it is read.
 const ATTEMPTS: usize = 3;
@@ -236,7 +236,7 @@ fn errno(error: &io::Error) -> Errno {
 }
 
 /// A path relative to a store as messages and contents name it: bytes that are no text, and backslashes, are escaped.
-fn shown(path: &Path) -> String {
+pub(super) fn shown(path: &Path) -> String {
     let mut text = String::new();
     for chunk in path.as_os_str().as_bytes().utf8_chunks() {
         text.push_str(&chunk.valid().replace('\\', "\\\\"));

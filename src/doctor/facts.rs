@@ -120,6 +120,8 @@ pub struct Folder {
     pub room: Room,
     /// Whether files can share their blocks; `None` where that could not be tried.
     pub reflinks: Option<bool>,
+    /// Whether files can be given to other owners; `None` where that could not be tried.
+    pub gives_away: Option<bool>,
 }
 
 /// Whether a folder can be written to.

@@ -385,6 +385,13 @@ pub trait Engine: Send + Sync + 'static {
         archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
         progress: Progress<'_>,
     ) -> Result<(), EngineError>;
+    /// Saves images by their ids as one archive in the form of `docker save`, uncompressed; their names are not in it.
+    fn save(&self, ids: &[String]) -> EngineStream<Bytes>;
+    /// Gives an image a further name.
+    async fn tag(&self, id: &str, repository: &str, tag: &str) -> Result<(), EngineError>;
+    /// Takes a name away from an image; with its last one the image goes. `Conflict` while a container or another image
+    /// needs it.
+    async fn untag(&self, name: &str) -> Result<(), EngineError>;
     /// Builds an image; intermediate containers are removed whatever happens.
     async fn build(&self, build: ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError>;
     /// Removes an image and its names. `Conflict` while a container or another image needs it.

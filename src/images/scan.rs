@@ -11,7 +11,8 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::compression;
-use super::docker_archive::{ArchivedImage, Walk};
+pub use super::docker_archive::ArchivedImage;
+use super::docker_archive::Walk;
 use super::watch::Watch;
 use crate::domain::hex::hex;
 
@@ -27,6 +28,13 @@ pub enum Kind {
     Tar,
     /// Anything.
     File,
+}
+
+impl Kind {
+    /// What an archive of this kind holds.
+    fn wanted(self) -> &'static str {
+        if self == Self::Images { "images" } else { "files" }
+    }
 }
 
 /// What a file is.
@@ -98,6 +106,18 @@ pub fn scan(path: &Path, kind: Kind, watch: &Watch) -> Result<Scanned, ScanError
     Ok(Scanned { sha256: hex(&meter.digest.finalize()), size_bytes: meter.size_bytes, expanded_bytes, images })
 }
 
+/// The images of an archive as an engine saves it, uncompressed, read to its end.
+pub fn images(content: impl Read) -> Result<Vec<ArchivedImage>, ScanError> {
+    walk_through(content, Kind::Images)
+        .map_err(|stop| match stop {
+            Stop::Known(error) => error,
+            Stop::Short(place) => ScanError::Damaged(format!("it ends {place}")),
+            Stop::First(error, wanted) => ScanError::Other { wanted, found: format!("something else ({error})") },
+            Stop::Io(error, place) => ScanError::Damaged(format!("{error}, {place}")),
+        })?
+        .images()
+}
+
 /// Why a walk through an archive stopped.
 enum Stop {
     /// The reader failed, there.
@@ -112,11 +132,16 @@ enum Stop {
 
 fn walk(meter: &mut Meter<'_>, kind: Kind) -> Result<Walk, Stop> {
     let start = |error| Stop::Io(error, "at its beginning".to_owned());
-    let wanted = if kind == Kind::Images { "images" } else { "files" };
-    let content = match compression::open(BufReader::with_capacity(CHUNK, meter)).map_err(start)? {
-        Ok(content) => content,
-        Err(other) => return Err(Stop::Known(ScanError::Other { wanted, found: other.0.to_owned() })),
-    };
+    let wanted = kind.wanted();
+    match compression::open(BufReader::with_capacity(CHUNK, meter)).map_err(start)? {
+        Ok(content) => walk_through(content, kind),
+        Err(other) => Err(Stop::Known(ScanError::Other { wanted, found: other.0.to_owned() })),
+    }
+}
+
+fn walk_through(content: impl Read, kind: Kind) -> Result<Walk, Stop> {
+    let start = |error| Stop::Io(error, "at its beginning".to_owned());
+    let wanted = kind.wanted();
     let mut archive = tar::Archive::new(content);
     let mut walk = Walk::default();
     let mut buffer = vec![0; CHUNK];

@@ -25,7 +25,7 @@ use crate::engine::{ContainerHealth, ContainerSpec, ContainerState, CpuWeight, E
 use crate::storage::{Storage, StorageError};
 
 pub use command::{CommandError, run};
-pub use state::{StateMount, StateSource, exchange, fingerprint, fresh, save_state, state_mounts};
+pub use state::{StateMount, StateSource, exchange, fingerprint, fingerprint_of, fresh, save_state, state_mounts};
 pub use volumes::{SavedVolumes, save_volumes};
 
 /// How often a container is looked at while something is awaited of it.

@@ -145,24 +145,34 @@ pub async fn save_state(
     Ok(())
 }
 
-/// What the state of an instance is, for the name of a snapshot: BLAKE3 (hex) over every path with its attributes and its
-/// content. Its containers are stopped. `None`: none of it lies in the state root.
+/// What the state of an instance is, for the name of a snapshot. Its containers are stopped. `None`: none of it lies in the
+/// state root.
 pub async fn fingerprint(
     storage: &Storage,
     site: &Site,
     id: &InstanceId,
     made: u64,
 ) -> Result<Option<String>, StorageError> {
-    let mut folders = Vec::new();
+    let mut trees = Vec::new();
     for mount in state_mounts(site) {
-        let tree = mount.of_instance(id, made)?;
-        if storage.root().is_whole(&tree) {
-            folders.push((mount.name, storage.root().folder(&tree)));
-        }
+        trees.push(mount.of_instance(id, made)?);
     }
+    fingerprint_of(storage, trees).await
+}
+
+/// BLAKE3 (hex) over every path of trees with its attributes and its content: the same wherever they lie. Those that are
+/// not there are left out; `None` if all are.
+pub async fn fingerprint_of(storage: &Storage, trees: Vec<Tree>) -> Result<Option<String>, StorageError> {
+    let root = storage.root().clone();
+    let mut folders: Vec<(String, PathBuf)> = trees
+        .iter()
+        .filter(|tree| root.is_whole(tree))
+        .map(|tree| (tree.store().to_owned(), root.folder(tree)))
+        .collect();
     if folders.is_empty() {
         return Ok(None);
     }
+    folders.sort();
     let hashed = tokio::task::spawn_blocking(move || hash(&folders)).await;
     match hashed {
         Ok(Ok(hash)) => Ok(Some(hash)),
@@ -175,7 +185,7 @@ pub async fn fingerprint(
 
 fn hash(folders: &[(String, PathBuf)]) -> Result<String, (PathBuf, std::io::Error)> {
     use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
     let mut hasher = blake3::Hasher::new();
     for (name, folder) in folders {
         hasher.update(format!("{name}\0").as_bytes());
@@ -183,10 +193,16 @@ fn hash(folders: &[(String, PathBuf)]) -> Result<String, (PathBuf, std::io::Erro
             let at = |error: std::io::Error| (folder.clone(), error);
             let entry = entry.map_err(|error| at(error.into()))?;
             let found = entry.metadata().map_err(|error| at(error.into()))?;
+            // Sockets do not travel; servers make them anew.
+            if found.file_type().is_socket() {
+                continue;
+            }
             let path = entry.path().strip_prefix(folder).unwrap_or(entry.path());
             let (mode, owner, group) = (found.mode(), found.uid(), found.gid());
+            // How long a folder is depends on the file system.
+            let length = if found.is_dir() { 0 } else { found.len() };
             hasher.update(path.as_os_str().as_bytes());
-            hasher.update(format!("\0{mode:o} {owner}:{group} {} {}\0", found.rdev(), found.len()).as_bytes());
+            hasher.update(format!("\0{mode:o} {owner}:{group} {} {length}\0", found.rdev()).as_bytes());
             let wrong = |error| (entry.path().to_owned(), error);
             if found.is_symlink() {
                 hasher.update(std::fs::read_link(entry.path()).map_err(wrong)?.as_os_str().as_bytes());

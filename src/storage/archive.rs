@@ -23,7 +23,7 @@ const EXTENSION_BYTES: u64 = 1 << 20;
 
 /// What a member of an archive is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Folder,
     File,
     Symlink,
@@ -35,7 +35,7 @@ pub(super) enum Kind {
 
 /// A member of an archive, its content aside.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(crate) struct Member {
     pub kind: Kind,
     /// The parts of its path, without empty ones and `.`; none is `..`.
     pub path: Vec<CString>,
@@ -53,7 +53,7 @@ pub(super) struct Member {
 }
 
 /// Walks through an archive.
-pub(super) struct Archive<R> {
+pub(crate) struct Archive<R> {
     input: R,
     /// What is left of the last member's content, and what fills its last record.
     left: u64,
@@ -244,7 +244,7 @@ impl Extensions {
 const SPARSE: &str = "it is stored with holes, which the engine does not do; make the archive without `--sparse`";
 
 /// The parts of a path. What leads elsewhere is an error, even where it would lead back.
-pub(super) fn parts(path: &[u8]) -> Result<Vec<CString>, String> {
+pub(crate) fn parts(path: &[u8]) -> Result<Vec<CString>, String> {
     let named = path.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
     named
         .map(|part| match part {
@@ -255,7 +255,7 @@ pub(super) fn parts(path: &[u8]) -> Result<Vec<CString>, String> {
 }
 
 /// A path for errors.
-pub(super) fn shown(parts: &[CString]) -> PathBuf {
+pub(crate) fn shown(parts: &[CString]) -> PathBuf {
     parts.iter().map(|part| as_path(part)).collect()
 }
 

@@ -20,7 +20,7 @@ const SET_ID: u32 = 0o6000;
 const XFS_LISTS: [&CStr; 2] = [c"trusted.SGI_ACL_FILE", c"trusted.SGI_ACL_DEFAULT"];
 
 /// Extended attributes: name and value.
-pub(super) type Xattrs = Vec<(CString, Vec<u8>)>;
+pub(crate) type Xattrs = Vec<(CString, Vec<u8>)>;
 
 /// What a file has besides its content.
 #[derive(Debug, Clone)]

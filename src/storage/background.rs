@@ -6,6 +6,7 @@ use bytes::{Buf, Bytes};
 use futures_util::{Stream, StreamExt};
 use tokio::sync::mpsc;
 
+use super::archive::Archive;
 use super::{Cloned, Exchanged, Fresh, Limits, Received, Removed, StateRoot, StorageError, Tree, Usage};
 
 /// How many pieces of an archive wait to be unpacked.
@@ -43,17 +44,9 @@ impl Storage {
     {
         let (pieces, received) = mpsc::channel(PIECES);
         let tree = tree.clone();
-        let pieces_read = Pieces { received, current: Bytes::new() };
-        let unpacked = self.blocking(move |root| root.receive(pieces_read, &tree, limits));
-        let feed = async move {
-            while let Some(piece) = archive.next().await {
-                // The unpacker takes no more when it has seen the end, or failed.
-                if pieces.send(piece.map_err(io::Error::other)).await.is_err() {
-                    return;
-                }
-            }
-        };
-        let ((), received) = tokio::join!(feed, unpacked);
+        let streamed = Streamed { received, current: Bytes::new() };
+        let unpacked = self.blocking(move |root| root.receive(streamed, &tree, limits));
+        let ((), received) = tokio::join!(feed(&mut archive, pieces), unpacked);
         received
     }
 
@@ -112,13 +105,41 @@ impl Storage {
     }
 }
 
+/// Walks through an archive that arrives as a stream of pieces, on a thread that may block.
+pub(crate) async fn read_stream<E, T>(
+    mut archive: impl Stream<Item = Result<Bytes, E>> + Unpin,
+    work: impl FnOnce(Archive<Streamed>) -> T + Send + 'static,
+) -> Result<T, StorageError>
+where
+    E: std::error::Error + Send + Sync + 'static,
+    T: Send + 'static,
+{
+    let (pieces, received) = mpsc::channel(PIECES);
+    let streamed = Streamed { received, current: Bytes::new() };
+    let read = tokio::task::spawn_blocking(move || work(Archive::new(streamed)));
+    let ((), read) = tokio::join!(feed(&mut archive, pieces), read);
+    read.map_err(|panicked| StorageError::Stream(io::Error::other(panicked)))
+}
+
+async fn feed<E>(archive: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin), pieces: mpsc::Sender<io::Result<Bytes>>)
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    while let Some(piece) = archive.next().await {
+        // The reader takes no more when it has seen the end, or failed.
+        if pieces.send(piece.map_err(io::Error::other)).await.is_err() {
+            return;
+        }
+    }
+}
+
 /// The pieces of an archive as one input.
-struct Pieces {
+pub(crate) struct Streamed {
     received: mpsc::Receiver<io::Result<Bytes>>,
     current: Bytes,
 }
 
-impl Read for Pieces {
+impl Read for Streamed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.current.is_empty() {
             match self.received.blocking_recv() {

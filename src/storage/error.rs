@@ -55,6 +55,9 @@ pub enum StorageError {
     /// The archive did not arrive to its end.
     #[error("read the archive")]
     Stream(#[source] io::Error),
+    /// The archive could not be handed on.
+    #[error("write the archive")]
+    Sink(#[source] io::Error),
     /// There is such a tree already.
     #[error("make the tree {0}: it is there already")]
     Exists(Tree),
@@ -87,7 +90,8 @@ impl StorageError {
             Self::Disk(error) => return error.hint(),
             Self::NoRoom { .. } => "`arenad df` shows what takes the room, `arenad prune` makes some",
             Self::NotPermitted { .. } => {
-                "run the daemon as root; without, sites are reset by making their containers anew, which takes longer"
+                "run the daemon as root; without, sites are reset by making their containers anew, and their stores are read \
+                 through the engine, which takes longer"
             }
             Self::NotWhole(_) => "reset the site: it gets a new tree",
             Self::StillWritten { .. } => "the site's quiesce steps must stop everything that writes to the store",

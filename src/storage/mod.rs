@@ -15,7 +15,7 @@
 //! Everything here blocks; [`Storage`] is the same for async callers. It knows no engine and no site. The lock of the
 //! state directory sees to it that one daemon at a time works here.
 
-mod archive;
+pub(crate) mod archive;
 mod attributes;
 mod background;
 mod clone;
@@ -26,12 +26,14 @@ mod exchange;
 mod receive;
 mod remove;
 mod root;
+mod send;
 mod tree;
 pub mod trial;
 mod usage;
 mod walk;
 
 pub use self::background::Storage;
+pub(crate) use self::background::{Streamed, read_stream};
 pub use self::clone::Cloned;
 pub use self::error::StorageError;
 pub use self::exchange::{Exchanged, Step};

@@ -15,6 +15,7 @@ use super::clone::{self, Cloned};
 use super::exchange::{self, Before, Exchanged, Step};
 use super::receive::{self, Limits, Received};
 use super::remove::{self, Removed};
+use super::send;
 use super::tree::{INSTANCES, MARK, SNAPSHOTS, Tree, parse_instance};
 use super::usage::{self, Usage};
 use super::walk::Folder;
@@ -60,7 +61,11 @@ impl StateRoot {
     /// Opens the state root of a state directory; mounts its own disk first, where it has one.
     pub fn open_in(state_dir: &Path) -> Result<Self, StorageError> {
         disk::attach(state_dir)?;
-        Self::open(disk::stores(state_dir))
+        let root = Self::open(disk::stores(state_dir))?;
+        match trial::gives_away(root.path()) {
+            Some(false) => Err(StorageError::at("give files to other owners in", root.path())(Errno::PERM)),
+            Some(true) | None => Ok(root),
+        }
     }
 
     /// Opens a state root, made if need be and closed to other users, and puts what a crash has left half-made into the
@@ -123,6 +128,12 @@ impl StateRoot {
         let received = receive::receive(archive, &Folder::open(&partial.path)?, limits)?;
         self.name(partial, tree)?;
         Ok(received)
+    }
+
+    /// Writes a tree as a tar archive of one folder, which [`Self::receive`] takes.
+    pub fn send(&self, tree: &Tree, to: impl io::Write) -> Result<(), StorageError> {
+        self.check(tree)?;
+        send::send(&Folder::open(self.folder(tree))?, to)
     }
 
     /// Makes a tree that is a clone of another one, at which nobody may write meanwhile.

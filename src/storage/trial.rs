@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
 /// Whether one file can be cloned into another there; `None` where that could not be tried.
@@ -22,6 +22,18 @@ pub fn reflinks(folder: &Path) -> Option<bool> {
 /// Whether an error of `FICLONE` means that it does not work between these two files, rather than that it failed.
 pub(super) fn is_refusal(error: Errno) -> bool {
     matches!(error, Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL | Errno::XDEV | Errno::NOSYS)
+}
+
+/// Whether files there can be given to other owners, as sites' files have them; `None` where that could not be tried.
+pub fn gives_away(folder: &Path) -> Option<bool> {
+    /// Some owner who is not this one.
+    const OTHER: u32 = 65_533;
+    let file = nameless_file(folder).ok()?;
+    match rustix::fs::fchown(&file, Some(Uid::from_raw(OTHER)), Some(Gid::from_raw(OTHER))) {
+        Ok(()) => Some(true),
+        Err(Errno::PERM | Errno::INVAL) => Some(false),
+        Err(_) => None,
+    }
 }
 
 /// A file that is gone with its handle, however this process ends.

@@ -75,6 +75,7 @@ impl Arena {
             .args(args)
             .current_dir(self.root.path())
             .env("ARENAD_STATE_DIR", self.state.path().join("state"))
+            .env("ARENAD_STORAGE", "plain")
             .env_remove("ARENAD_HOST")
             .envs(self.variables.iter().cloned())
             .output()

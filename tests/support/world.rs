@@ -139,6 +139,20 @@ impl World {
         world
     }
 
+    /// One site of one container on the machine's engine, all of whose commands are another user's, who is in the engine's
+    /// group and nobody else. That user must take it down: it cannot be ended from here.
+    pub fn as_user(label: &str, user: u32) -> Self {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        let group = std::fs::metadata("/var/run/docker.sock").expect("the engine's socket").gid();
+        let identity = [format!("--reuid={user}"), format!("--regid={group}"), "--clear-groups".to_owned()];
+        let prefix = ["setpriv".to_owned()].into_iter().chain(identity).collect();
+        let world = Self::new(label, "single", Engine::of_the_machine(), prefix);
+        let owned = Command::new("chown").args(["-R", &user.to_string()]).arg(world.folder.path()).status();
+        assert!(owned.expect("run chown").success());
+        std::fs::set_permissions(world.folder.path(), PermissionsExt::from_mode(0o755)).expect("open the folder");
+        world
+    }
+
     /// A project folder without any definition, on the machine's engine.
     #[allow(dead_code, reason = "for tests that bring their own definitions")]
     pub fn bare(label: &str) -> Self {
@@ -224,6 +238,7 @@ impl World {
             .args(args)
             .current_dir(self.folder.path())
             .env("ARENAD_STATE_DIR", self.state_dir())
+            .env("ARENAD_STORAGE", "plain")
             .stdin(Stdio::null());
         if let Some(host) = self.engine.host() {
             // Who enters other namespaces loses the current folder on the way.

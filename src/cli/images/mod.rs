@@ -1,6 +1,6 @@
 //! `arenad images`. Unlike other commands it works by itself, without the daemon; [`crate::images`] says why.
 
-mod board;
+pub mod board;
 mod choice;
 mod show;
 mod work;

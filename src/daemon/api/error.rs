@@ -5,6 +5,8 @@ use axum::response::{IntoResponse, Response};
 
 use crate::daemon::baseline::BaselineError;
 use crate::daemon::environments::EnvironmentError;
+use crate::daemon::export::ExportError;
+use crate::daemon::imports::ImportError;
 use crate::daemon::instance::AskError;
 use crate::daemon::locate::LocatingError;
 use crate::daemon::store::StoreError;
@@ -34,6 +36,11 @@ impl ApiError {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// A task of the daemon's own that has panicked or was stopped.
+    pub fn internal(error: tokio::task::JoinError) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())
     }
 
     /// Something that does not exist.
@@ -166,6 +173,48 @@ impl From<BaselineError> for ApiError {
             | BaselineError::Step { .. }
             | BaselineError::NotClean { .. }
             | BaselineError::NoData { .. } => Self::new(StatusCode::BAD_GATEWAY, "baseline", detail),
+        }
+    }
+}
+
+impl From<ExportError> for ApiError {
+    fn from(error: ExportError) -> Self {
+        let detail = describe(&error);
+        match error {
+            ExportError::NotWhole { .. } | ExportError::Changed { .. } => {
+                Self::new(StatusCode::CONFLICT, "not_whole", detail)
+                    .hint("take the snapshot again, or let `arenad up` make the baseline anew, and remove this one")
+            }
+            ExportError::Engine(error) => error.into(),
+            ExportError::State(error) => error.into(),
+            ExportError::Store(error) => error.into(),
+            ExportError::Write { .. } => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "export", detail),
+        }
+    }
+}
+
+impl From<ImportError> for ApiError {
+    fn from(error: ImportError) -> Self {
+        let detail = describe(&error);
+        match error {
+            ImportError::Manifest(_) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_manifest", detail)
+                .hint("get the file anew: this copy was damaged or changed on its way"),
+            ImportError::NameTaken { .. } => Self::new(StatusCode::CONFLICT, "name_taken", detail)
+                .hint("give the imported one another name with --name, or remove the one that is there"),
+            ImportError::NoStateRoot(_) => Self::new(StatusCode::CONFLICT, "no_state_root", detail)
+                .hint("run the daemon as root; `arenad storage status` says where state is kept"),
+            ImportError::NotBegun(_) => Self::new(StatusCode::CONFLICT, "not_begun", detail).hint("begin it again"),
+            ImportError::NoPart { .. } => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
+            ImportError::Damaged { .. } => Self::new(StatusCode::UNPROCESSABLE_ENTITY, "damaged", detail)
+                .hint("import it again: what arrived whole is kept, the rest is sent anew"),
+            ImportError::NoRoom(_) => Self::new(StatusCode::INSUFFICIENT_STORAGE, "no_room", detail).hint(
+                "`arenad df` shows what takes the room, `arenad prune` makes some; the same command then goes on",
+            ),
+            ImportError::Engine(error) => error.into(),
+            ImportError::State(error) => error.into(),
+            ImportError::Store(error) => error.into(),
+            ImportError::File { .. } => Self::new(StatusCode::INTERNAL_SERVER_ERROR, "storage", detail)
+                .hint("`arenad df` shows what takes the room; the same command then goes on"),
         }
     }
 }

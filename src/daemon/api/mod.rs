@@ -13,16 +13,17 @@ mod operations;
 mod snapshots;
 mod space;
 mod status;
+mod transfer;
 mod verify;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post, put};
+use axum::routing::{get, post, put};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
@@ -74,7 +75,11 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/operations/{id}", get(operations::operation))
         .route("/v1/resets/{id}", get(operations::reset))
         .route("/v1/snapshots", get(snapshots::list))
-        .route("/v1/snapshots/{id}", delete(snapshots::remove))
+        .route("/v1/snapshots/{id}", get(snapshots::one).delete(snapshots::remove))
+        .route("/v1/snapshots/{id}/export", get(transfer::export))
+        .route("/v1/imports", post(transfer::begin).layer(DefaultBodyLimit::max(transfer::MANIFEST_BYTES_MAX)))
+        .route("/v1/imports/{id}/parts/{index}", put(transfer::part))
+        .route("/v1/imports/{id}/finish", post(transfer::finish))
         .route("/v1/snapshots/{id}/differences", get(snapshots::differences))
         .route("/v1/events", get(events::events))
         .fallback(|| async { ApiError::not_found("this address") })

@@ -41,6 +41,24 @@ pub(super) async fn list(State(api): State<Arc<Api>>) -> Result<Json<Snapshots>,
     Ok(Json(Snapshots { snapshots }))
 }
 
+/// `GET /v1/snapshots/{id}`
+pub(super) async fn one(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<Snapshot>, ApiError> {
+    let known = api.shared.store.snapshots().await?;
+    let stored = find(&known, &id)?.clone();
+    let used_by = api.shared.store.snapshot_users(&stored.id).await?;
+    Ok(Json(shown(stored, used_by)))
+}
+
+/// Insists that a text may name a snapshot.
+pub(super) fn check_name(name: &str) -> Result<(), ApiError> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain) {
+        return Ok(());
+    }
+    let detail = format!("{name:?} is not a snapshot's name: 1 to 64 of letters, digits, '-', '_', '.'");
+    Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_name", detail))
+}
+
 /// `POST /v1/environments/{environment}/sites/{site}/snapshots`
 pub(super) async fn take(
     State(api): State<Arc<Api>>,
@@ -48,11 +66,7 @@ pub(super) async fn take(
     request: Body<TakeRequest>,
 ) -> Result<(StatusCode, Json<Accepted>), ApiError> {
     let name = body(request)?.name;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if name.is_empty() || name.len() > 64 || !name.chars().all(is_plain) {
-        let detail = format!("{name:?} is not a snapshot's name: 1 to 64 of letters, digits, '-', '_', '.'");
-        return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_name", detail));
-    }
+    check_name(&name)?;
     let known = api.shared.store.snapshots().await?;
     let is_same = |stored: &&StoredSnapshot| {
         stored.environment == environment && stored.site == site && stored.name.as_ref() == Some(&name)

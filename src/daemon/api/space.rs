@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 
 use super::Api;
 use super::environments::{Body, body};
@@ -28,6 +27,6 @@ pub(super) async fn prune(State(api): State<Arc<Api>>, request: Body<PruneReques
     let work = async move { space::prune(&environments, &shared, budget, &request.only, request.is_trial).await };
     match api.shared.tasks.spawn(work).await {
         Ok(done) => Ok(Json(done?)),
-        Err(error) => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())),
+        Err(error) => Err(ApiError::internal(error)),
     }
 }

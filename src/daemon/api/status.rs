@@ -54,6 +54,7 @@ pub(super) async fn status(State(api): State<Arc<Api>>) -> Result<Json<wire::Sta
             background: api.background,
             started_at: api.started_at.to_string(),
             engine: api.shared.engine.endpoint().to_owned(),
+            notes: api.shared.storage_note.iter().cloned().collect(),
         },
         conditions: vec![host.engine, host.disk],
         environments,

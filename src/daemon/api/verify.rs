@@ -32,7 +32,7 @@ pub(super) async fn verify(
     if !candidate.can_be_proven() {
         let (detail, hint) = match handle.site.stores.is_empty() {
             true => ("it declares no stores", "give the site `stores` in the environment file"),
-            false => ("its stores are not in the state root", "run the daemon as root, then `arenad up` again"),
+            false => ("its snapshot was taken without a state root", "`arenad up` again takes one with it"),
         };
         let detail = format!("compare {} with its snapshot: {detail}", handle.site.name);
         return Err(ApiError::new(StatusCode::CONFLICT, "cannot_verify", detail).hint(hint));

@@ -6,6 +6,7 @@
 
 pub mod context;
 pub mod images;
+mod recipe;
 pub mod sessions;
 pub mod snapshot;
 pub mod steps;
@@ -121,6 +122,9 @@ pub async fn provide(
             return Err(BaselineError::NoData { service: service.name.clone(), path });
         }
     }
+    if let Some(imported) = recipe::imported(shared, id, site).await? {
+        return Ok(imported);
+    }
     let mut images = BTreeMap::new();
     for service in &site.services {
         let image = shared
@@ -132,8 +136,7 @@ pub async fn provide(
     }
     let key = key(site, &images);
     if let Some(found) = shared.store.baseline(id.environment.as_str(), site.name.as_str(), &key).await?
-        && snapshot::is_whole(shared, &found).await?
-        && snapshot::has_state(shared, site, &found)
+        && is_usable(shared, site, &found).await?
     {
         return Ok(found);
     }
@@ -147,6 +150,11 @@ pub async fn provide(
     let made = made?;
     removed?;
     Ok(made)
+}
+
+/// Whether everything is there that an instance is made from.
+async fn is_usable(shared: &Shared, site: &Site, found: &StoredSnapshot) -> Result<bool, EngineError> {
+    Ok(snapshot::is_whole(shared, found).await? && snapshot::has_state(shared, site, found))
 }
 
 /// What a service mounts that is not there. Validation lets only data pass that is fetched on its own.
@@ -200,7 +208,8 @@ async fn make(
     stage("baseline: stopping cleanly");
     snapshot::stop_cleanly(shared, site, &incarnation).await?;
     stage("baseline: taking the snapshot");
-    let made = snapshot::store(shared, id, site, &incarnation, snapshot::Purpose::Baseline { key }).await?;
+    let recipe = recipe::of_images(site, images);
+    let made = snapshot::store(shared, id, site, &incarnation, snapshot::Purpose::Baseline { key, recipe }).await?;
     sessions::keep(shared, site, &made, &sessions).await?;
     Ok(made)
 }

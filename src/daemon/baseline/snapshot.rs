@@ -4,23 +4,22 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use sha2::{Digest, Sha256};
 
 use super::BaselineError;
 use crate::daemon::shared::Shared;
 use crate::daemon::store::StoredSnapshot;
-use crate::domain::hex::hex;
 use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
 use crate::domain::site::Site;
 use crate::engine::{ContainerState, EngineError, labels};
+use crate::export::content_id;
 use crate::fault::{self, Point};
 use crate::launch::{self, Incarnation, SavedVolumes, StateMount, StateSource};
 use crate::probes::describe;
 use crate::storage::Tree;
 
 /// The repository name of committed images.
-const REPOSITORY: &str = "arenad-snapshot";
+pub const REPOSITORY: &str = "arenad-snapshot";
 
 /// The exit code of a process that SIGKILL ended: the grace period was too short for it.
 const KILLED: i64 = 137;
@@ -32,6 +31,8 @@ pub enum Purpose {
     Baseline {
         /// What it was made from.
         key: String,
+        /// The same, apart from who built it where.
+        recipe: String,
     },
     /// Because a person asked.
     Named {
@@ -81,8 +82,7 @@ pub async fn store(
         (labels::SITE.to_owned(), site.name.to_string()),
         (labels::ROLE.to_owned(), labels::ROLE_SNAPSHOT.to_owned()),
     ]);
-    let mut digest = Sha256::new();
-    digest.update(format!("{}/{}", id.environment, site.name));
+    let mut layers = BTreeMap::new();
     let mut images = BTreeMap::new();
     let mut size_bytes = 0;
     for (service, handle) in &incarnation.containers {
@@ -93,7 +93,7 @@ pub async fn store(
             doing: "look up the committed image".to_owned(),
             message: image_id.clone(),
         })?;
-        digest.update(format!("\0{service}\0{}", image.layers.join(",")));
+        layers.insert(service.to_string(), image.layers);
         size_bytes += image.size_bytes;
         images.insert(service.to_string(), image_id);
     }
@@ -106,15 +106,14 @@ pub async fn store(
             (service.to_string(), paths.into_iter().map(|(path, file)| (path, name(&file))).collect())
         })
         .collect();
-    digest.update(format!("\0{volumes:?}"));
     let is_named = matches!(purpose, Purpose::Named { .. });
-    if let Some(storage) = shared.storage.as_ref().filter(|_| is_named)
-        && let Some(fingerprint) = launch::fingerprint(storage, site, id, incarnation.made).await?
-    {
-        // What lies in the state root is in no image's layers.
-        digest.update(format!("\0{fingerprint}"));
-    }
-    let id_text = hex(&digest.finalize()[..8]);
+    // What lies in the state root is in no image's layers.
+    let fingerprint = match shared.storage.as_ref().filter(|_| is_named) {
+        Some(storage) => launch::fingerprint(storage, site, id, incarnation.made).await?,
+        None => None,
+    };
+    let by_service = layers.iter().map(|(service, layers)| (service.as_str(), layers.as_slice()));
+    let id_text = content_id(id.environment.as_str(), site.name.as_str(), by_service, &volumes, fingerprint.as_deref());
     let state = match &shared.storage {
         Some(storage) => {
             let live = is_named.then_some((id, incarnation.made));
@@ -124,9 +123,9 @@ pub async fn store(
         None => Vec::new(),
     };
     fault::reach(Point::SnapshotSaved).await;
-    let (baseline_key, name) = match purpose {
-        Purpose::Baseline { key } => (Some(key), None),
-        Purpose::Named { name } => (None, Some(name)),
+    let (baseline_key, recipe, name) = match purpose {
+        Purpose::Baseline { key, recipe } => (Some(key), Some(recipe), None),
+        Purpose::Named { name } => (None, None, Some(name)),
     };
     let snapshot = StoredSnapshot {
         id: id_text,
@@ -137,6 +136,8 @@ pub async fn store(
         images,
         volumes,
         state,
+        recipe,
+        is_imported: false,
         size_bytes,
         created_at: Timestamp::now(),
     };
@@ -211,7 +212,7 @@ pub async fn remove(shared: &Shared, snapshot: &StoredSnapshot) -> Result<(), Ba
     }
     for image in snapshot.images.values() {
         if !others.iter().any(|other| other.images.values().any(|named| named == image)) {
-            match shared.engine.remove_image(image).await {
+            match release(shared, image).await {
                 // Another snapshot was taken of a site that started from it: it goes when that has gone, as all do that no
                 // snapshot names.
                 Err(EngineError::Conflict { .. }) => {}
@@ -226,6 +227,36 @@ pub async fn remove(shared: &Shared, snapshot: &StoredSnapshot) -> Result<(), Ba
             // Gone already is fine; anything else is found again by `prune`.
             let _ = tokio::fs::remove_file(shared.state_dir.volumes().join(file)).await;
         }
+    }
+    Ok(())
+}
+
+/// The tag by which an image belongs to an imported snapshot of this installation.
+pub fn import_tag(installation: &str, snapshot: &str, service: &str) -> String {
+    format!("{}{snapshot}-{service}", import_prefix(installation))
+}
+
+fn import_prefix(installation: &str) -> String {
+    format!("import-{installation}-")
+}
+
+/// Removes an image that no snapshot of ours names any more. Where snapshots travel between installations of one engine, the
+/// image may be another's too: then it loses the names that we gave it, and stays.
+pub async fn release(shared: &Shared, id: &str) -> Result<(), EngineError> {
+    let engine = shared.engine.as_ref();
+    let Some(image) = engine.image(id).await? else { return Ok(()) };
+    let is_made_here = image.labels.get(labels::INSTALLATION) == Some(&shared.installation);
+    let ours = import_prefix(&shared.installation);
+    let is_ours = |name: &&String| match name.strip_prefix(REPOSITORY).and_then(|rest| rest.strip_prefix(':')) {
+        Some(tag) if tag.starts_with("import-") => tag.starts_with(&ours),
+        Some(_) => is_made_here,
+        None => false,
+    };
+    if image.tags.iter().all(|name| is_ours(&name)) {
+        return engine.remove_image(id).await;
+    }
+    for name in image.tags.iter().filter(is_ours) {
+        engine.untag(name).await?;
     }
     Ok(())
 }

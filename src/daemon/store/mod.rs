@@ -6,6 +6,7 @@
 mod digests;
 mod environments;
 mod events;
+mod imports;
 mod instances;
 mod resets;
 mod rounds;
@@ -22,6 +23,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 
 pub use environments::StoredEnvironment;
 pub use events::StoredEvent;
+pub use imports::StoredImport;
 pub use instances::{Serving, StoredInstance};
 pub use resets::{NewSwap, ResetEnd, StageTime, StoredReset};
 pub use rounds::StoredRound;

@@ -9,7 +9,7 @@ use crate::accounts::{Cookie, Session};
 use crate::domain::site::Secret;
 
 #[derive(Serialize, Deserialize)]
-struct StoredSession {
+pub(super) struct StoredSession {
     cookies: Vec<StoredCookie>,
     headers: Vec<(String, String)>,
 }

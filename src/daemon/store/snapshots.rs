@@ -27,6 +27,10 @@ pub struct StoredSnapshot {
     pub volumes: BTreeMap<String, BTreeMap<String, String>>,
     /// The trees of the state root that belong to it.
     pub state: Vec<String>,
+    /// What it was made from, apart from who built it where, if it is a baseline.
+    pub recipe: Option<String>,
+    /// Whether it came in a file, from elsewhere.
+    pub is_imported: bool,
     /// What it adds to the images that it was made from, in bytes.
     pub size_bytes: u64,
     /// When it was taken.
@@ -43,6 +47,8 @@ fn from_row(row: &SqliteRow) -> Result<StoredSnapshot, StoreError> {
         images: json("a snapshot's images", row.get("images"))?,
         volumes: json("a snapshot's volumes", row.get("volumes"))?,
         state: json("a snapshot's state", row.get("state"))?,
+        recipe: row.get("recipe"),
+        is_imported: row.get::<Option<&str>, _>("imported_at").is_some(),
         size_bytes: row.get::<i64, _>("size_bytes").unsigned_abs(),
         created_at: timestamp(row.get("created_at"))?,
     })
@@ -52,10 +58,10 @@ impl Store {
     /// Keeps a snapshot whose images and archives are in place. The same content taken twice is one row.
     pub async fn save_snapshot(&self, snapshot: &StoredSnapshot) -> Result<(), StoreError> {
         sqlx::query(
-            "INSERT INTO snapshots (id, environment, site, baseline_key, name, images, volumes, state, size_bytes, created_at) \
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET \
+            "INSERT INTO snapshots (id, environment, site, baseline_key, name, images, volumes, state, recipe, imported_at, \
+             size_bytes, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET \
              baseline_key = coalesce(excluded.baseline_key, baseline_key), name = coalesce(excluded.name, name), \
-             images = excluded.images, volumes = excluded.volumes, state = excluded.state",
+             recipe = coalesce(excluded.recipe, recipe), images = excluded.images, volumes = excluded.volumes, state = excluded.state",
         )
         .bind(&snapshot.id)
         .bind(&snapshot.environment)
@@ -65,6 +71,8 @@ impl Store {
         .bind(to_json(&snapshot.images))
         .bind(to_json(&snapshot.volumes))
         .bind(to_json(&snapshot.state))
+        .bind(&snapshot.recipe)
+        .bind(snapshot.is_imported.then(now))
         .bind(i64::try_from(snapshot.size_bytes).unwrap_or(i64::MAX))
         .bind(now())
         .execute(&self.pool)
@@ -110,6 +118,20 @@ impl Store {
         .await
         .doing("look a baseline up")?;
         row.as_ref().map(from_row).transpose()
+    }
+
+    /// The imported baselines of a site, the newest first.
+    pub async fn imported_baselines(&self, environment: &str, site: &str) -> Result<Vec<StoredSnapshot>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT * FROM snapshots WHERE environment = ? AND site = ? AND baseline_key IS NOT NULL \
+             AND imported_at IS NOT NULL ORDER BY created_at DESC",
+        )
+        .bind(environment)
+        .bind(site)
+        .fetch_all(&self.pool)
+        .await
+        .doing("look imported baselines up")?;
+        rows.iter().map(from_row).collect()
     }
 
     /// The instances that start from a snapshot.

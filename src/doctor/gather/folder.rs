@@ -24,6 +24,7 @@ pub(super) async fn look(path: PathBuf) -> Folder {
         kind: "an unknown file system".to_owned(),
         room: Room { free_bytes: 0, total_bytes: 0, free_files: None, device: 0 },
         reflinks: None,
+        gives_away: None,
     })
 }
 
@@ -41,8 +42,10 @@ fn look_at(path: PathBuf) -> Folder {
         Err(Errno::ACCESS | Errno::PERM) => Access::Denied,
         Err(error) => Access::Failed(error.to_string()),
     };
-    let reflinks = tried.ok().and_then(|_| trial::reflinks(there));
-    Folder { path, exists, access, kind, room, reflinks }
+    let is_tried = tried.is_ok();
+    let reflinks = trial::reflinks(there).filter(|_| is_tried);
+    let gives_away = trial::gives_away(there).filter(|_| is_tried);
+    Folder { path, exists, access, kind, room, reflinks, gives_away }
 }
 
 /// The nearest folder that is there, and whether one on the way down from it may not be looked into.

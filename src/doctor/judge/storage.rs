@@ -121,6 +121,16 @@ fn state_dir(folder: &Folder) -> Finding {
 
 fn clones(folder: &Folder) -> Finding {
     let path = folder.path.display();
+    if folder.gives_away == Some(false) {
+        return finding(
+            "state-root",
+            Level::Warning,
+            "this user may not give files to other owners, as sites' files have them",
+        )
+        .so("there is no state root: sites are reset by making their containers anew, and what their stores hold is \
+                 read through the engine, which takes longer")
+        .cure("run the daemon as root");
+    }
     match folder.reflinks {
         Some(true) => finding(
             "reflinks",
@@ -155,6 +165,15 @@ mod tests {
         let reflinks = found(&findings, "reflinks");
         assert_eq!(reflinks.level, Level::Warning);
         assert!(reflinks.cure.as_ref().is_some_and(|cure| cure.contains("arenad storage init")));
+    }
+
+    #[test]
+    fn without_roots_rights_there_is_no_state_root() {
+        let mut facts = prepared::facts();
+        facts.stores.gives_away = Some(false);
+        let findings = judge(&facts);
+        assert_eq!(found(&findings, "state-root").level, Level::Warning);
+        assert!(!findings.iter().any(|finding| finding.id == "reflinks"), "there is nothing to clone");
     }
 
     #[test]

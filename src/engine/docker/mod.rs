@@ -271,6 +271,37 @@ impl Engine for DockerEngine {
         Ok(())
     }
 
+    fn save(&self, ids: &[String]) -> EngineStream<Bytes> {
+        let engine = self.clone();
+        let ids = ids.to_vec();
+        Box::pin(stream::owned(move |sender| async move {
+            let docker = match engine.docker() {
+                Ok(docker) => docker,
+                Err(error) => return drop(sender.send(Err(error)).await),
+            };
+            let names: Vec<&str> = ids.iter().map(String::as_str).collect();
+            let mut chunks = std::pin::pin!(docker.export_images(&names));
+            while let Some(chunk) = chunks.next().await {
+                if sender.send(chunk.map_err(|cause| engine.error("save images", cause))).await.is_err() {
+                    return;
+                }
+            }
+        }))
+    }
+
+    async fn tag(&self, id: &str, repository: &str, tag: &str) -> Result<(), EngineError> {
+        let doing = format!("name image {} {repository}:{tag}", short(id));
+        let options = query::TagImageOptions { repo: Some(repository.to_owned()), tag: Some(tag.to_owned()) };
+        self.call(doing, CALL_TIMEOUT, self.docker()?.tag_image(id, Some(options))).await
+    }
+
+    async fn untag(&self, name: &str) -> Result<(), EngineError> {
+        let doing = format!("take the name {name} away");
+        let options = query::RemoveImageOptions { force: false, noprune: false, platforms: None };
+        let call = self.docker()?.remove_image(name, Some(options), None);
+        gone_is_done(self.call(doing, CALL_TIMEOUT, call).await.map(drop))
+    }
+
     async fn build(&self, build: ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError> {
         let doing = format!("build image {}", build.tag);
         let options = query::BuildImageOptions {

@@ -25,6 +25,10 @@ pub const USUAL_BYTES: u64 = 20 << 30;
 /// The smallest size; `mkfs.xfs` makes none below 300 MiB.
 pub const LEAST_BYTES: u64 = 512 << 20;
 
+/// The smallest size that is worth making unasked: the stores of the smallest environments that are built from packages,
+/// and a generation's changes.
+const USEFUL_BYTES: u64 = 2 << 30;
+
 /// What is left of the room beneath, so that neither the engine nor the host runs out of it.
 const RESERVE_BYTES: u64 = 512 << 20;
 
@@ -224,6 +228,27 @@ pub fn init(state_dir: &Path, file: Option<PathBuf>, size: Option<u64>) -> Resul
     }
     attach(state_dir)?;
     Ok(disk)
+}
+
+/// Unmounts the disk of a state directory, if it is mounted and nobody uses it; says whether it was. Whoever opens the state
+/// root mounts it again.
+pub fn detach(state_dir: &Path) -> Result<bool, DiskError> {
+    match standing(state_dir)? {
+        Standing::Mounted(_) => mount::unmount(&stores(state_dir)).map(|()| true),
+        Standing::None | Standing::Foreign | Standing::Unmounted(_) => Ok(false),
+    }
+}
+
+/// The size that a disk gets where none is wished; `None` where there is too little room for one that is of use.
+pub fn usual_size(state_dir: &Path) -> Option<u64> {
+    let there = state_dir.ancestors().find(|folder| folder.is_dir())?;
+    let size = USUAL_BYTES.min(free_bytes(there).ok()? / 2);
+    (size >= USEFUL_BYTES).then_some(size)
+}
+
+/// A program that making a disk takes and that is not installed, with its cure.
+pub fn missing_program() -> Option<(&'static str, &'static str)> {
+    mount::missing_program()
 }
 
 /// Unmounts the disk and removes it with all that is on it; says whether there was one.

@@ -82,15 +82,27 @@ fn devices(file: &Path) -> Result<String, DiskError> {
     run("losetup", UTIL_LINUX, [&list[..], &[file.as_os_str()]].concat())
 }
 
+/// The program that is missing of those that are run here, with its cure.
+pub(super) fn missing_program() -> Option<(&'static str, &'static str)> {
+    let path = search_path();
+    let is_there = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    [("mkfs.xfs", XFSPROGS), ("losetup", UTIL_LINUX), ("mount", UTIL_LINUX), ("umount", UTIL_LINUX)]
+        .into_iter()
+        .find(|(program, _)| !is_there(program))
+}
+
+/// Who calls may have a PATH without the administrator's programs.
+fn search_path() -> String {
+    format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
+}
+
 /// Runs a program to its end; returns what it printed.
 fn run<'a>(
     program: &'static str,
     cure: &'static str,
     arguments: impl IntoIterator<Item = &'a OsStr>,
 ) -> Result<String, DiskError> {
-    // Who calls may have a PATH without the administrator's programs.
-    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
-    let output = Command::new(program).args(arguments).env("PATH", path).env("LC_ALL", "C").output();
+    let output = Command::new(program).args(arguments).env("PATH", search_path()).env("LC_ALL", "C").output();
     let output = output.map_err(|error| match error.kind() {
         ErrorKind::NotFound => DiskError::NoProgram { program, cure },
         _ => DiskError::Program { program, said: error.to_string() },

@@ -1,0 +1,182 @@
+//! Before `arenad up` starts a daemon: whether copies of sites' state will share their blocks, and what can be done if not.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use super::args::StorageChoice;
+use super::failure::Failure;
+use super::output;
+use crate::probes::describe;
+use crate::storage::disk::{self, Standing};
+use crate::storage::trial;
+
+/// What is known of the place where the state root is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    /// Whether there is a disk of its own, or someone else has mounted one.
+    has_disk: bool,
+    clones: Option<bool>,
+    file_system: String,
+    is_root: bool,
+    /// A program that is missing for making a disk, and how it is installed.
+    missing: Option<(&'static str, &'static str)>,
+    /// How large a disk would become; none where there is too little room.
+    size: Option<u64>,
+}
+
+/// What to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Plan {
+    /// Nothing: copies are free, or full ones were wished.
+    Nothing,
+    /// Make a disk of that size.
+    Make(u64),
+    /// Ask whether to.
+    Offer(u64),
+    /// Say what copies cost, and what would cure that.
+    Say(String),
+}
+
+/// Sees to it that copies share their blocks, if that is wished and possible; else says what they cost. Nothing that fails
+/// here keeps a site from coming up.
+pub async fn provide(state_dir: &Path, choice: StorageChoice, is_silent: bool) -> Result<(), Failure> {
+    if choice == StorageChoice::Plain {
+        return Ok(());
+    }
+    let folder = state_dir.to_owned();
+    let Some(place) = tokio::task::spawn_blocking(move || look(&folder)).await? else { return Ok(()) };
+    let can_ask = !is_silent && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let size = match plan(&place, choice, can_ask) {
+        Plan::Nothing => return Ok(()),
+        Plan::Say(text) => {
+            say(is_silent, &text);
+            return Ok(());
+        }
+        Plan::Offer(size) if !is_wanted(&place, state_dir, size)? => return Ok(()),
+        Plan::Make(size) | Plan::Offer(size) => size,
+    };
+    let folder = state_dir.to_owned();
+    match tokio::task::spawn_blocking(move || disk::init(&folder, None, Some(size))).await? {
+        Ok(made) => say(
+            is_silent,
+            &format!(
+                "made {}: sites' state is kept on a file system of its own, whose copies cost nothing (it takes what is in \
+                 it, at most {})",
+                made.file.display(),
+                output::bytes(made.size_bytes)
+            ),
+        ),
+        Err(error) => {
+            let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+            say(is_silent, &format!("{}: {}{hint}", costs(&place), describe(&error)));
+        }
+    }
+    Ok(())
+}
+
+/// `None` where that cannot be said: the daemon will.
+fn look(state_dir: &Path) -> Option<Place> {
+    let standing = disk::standing(state_dir).ok()?;
+    let there: PathBuf = state_dir.ancestors().find(|folder| folder.is_dir())?.to_owned();
+    Some(Place {
+        has_disk: standing != Standing::None,
+        clones: trial::reflinks(&there),
+        file_system: trial::kind(&there),
+        is_root: rustix::process::geteuid().is_root(),
+        missing: disk::missing_program(),
+        size: disk::usual_size(state_dir),
+    })
+}
+
+fn costs(place: &Place) -> String {
+    format!(
+        "note: {} cannot share blocks between files, so each copy of a site's state takes time and room in proportion to its \
+         size",
+        place.file_system
+    )
+}
+
+fn plan(place: &Place, choice: StorageChoice, can_ask: bool) -> Plan {
+    if choice == StorageChoice::Plain || place.has_disk || place.clones != Some(false) {
+        return Plan::Nothing;
+    }
+    let say = |cure: &str| Plan::Say(format!("{}; {cure}", costs(place)));
+    if !place.is_root {
+        // There is no state root to copy in; `arenad status` says what that costs.
+        return Plan::Nothing;
+    }
+    if let Some((program, cure)) = place.missing {
+        return say(&format!("`arenad storage init` cures that, and takes {program}, which is not installed: {cure}"));
+    }
+    let Some(size) = place.size else {
+        return say("there is too little room for a file system of its own, which would cure that");
+    };
+    match choice {
+        StorageChoice::Auto => Plan::Make(size),
+        StorageChoice::Ask if can_ask => Plan::Offer(size),
+        StorageChoice::Ask | StorageChoice::Plain => say(
+            "`arenad storage init`, or ARENAD_STORAGE=auto, makes a file system that can; ARENAD_STORAGE=plain is silent",
+        ),
+    }
+}
+
+fn is_wanted(place: &Place, state_dir: &Path, size: u64) -> std::io::Result<bool> {
+    eprint!(
+        "{}.\nMake a file with XFS in it for them, {}, which takes what is in it and at most {}? [Y/n] ",
+        costs(place),
+        state_dir.join("stores.xfs").display(),
+        output::bytes(size)
+    );
+    std::io::stderr().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "" | "y" | "Y" | "yes"))
+}
+
+fn say(is_silent: bool, text: &str) {
+    if !is_silent {
+        eprintln!("{text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ext4() -> Place {
+        Place {
+            has_disk: false,
+            clones: Some(false),
+            file_system: "ext4".to_owned(),
+            is_root: true,
+            missing: None,
+            size: Some(20 << 30),
+        }
+    }
+
+    fn said(plan: Plan) -> String {
+        match plan {
+            Plan::Say(text) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_disk_is_made_where_that_is_wished_and_possible() {
+        use StorageChoice::{Ask, Auto, Plain};
+        assert_eq!(plan(&ext4(), Auto, false), Plan::Make(20 << 30));
+        assert_eq!(plan(&ext4(), Ask, true), Plan::Offer(20 << 30));
+        assert!(said(plan(&ext4(), Ask, false)).contains("ARENAD_STORAGE=auto"));
+        assert_eq!(plan(&ext4(), Plain, true), Plan::Nothing);
+        assert_eq!(plan(&Place { has_disk: true, ..ext4() }, Auto, true), Plan::Nothing);
+        assert_eq!(plan(&Place { clones: Some(true), ..ext4() }, Auto, true), Plan::Nothing);
+        assert_eq!(plan(&Place { is_root: false, ..ext4() }, Auto, true), Plan::Nothing);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let lacking = Place { missing: Some(("mkfs.xfs", "install it: `apt install xfsprogs`")), ..ext4() };
+        assert!(said(plan(&lacking, StorageChoice::Auto, true)).contains("apt install xfsprogs"));
+        assert!(said(plan(&Place { size: None, ..ext4() }, StorageChoice::Auto, true)).contains("too little room"));
+    }
+}

@@ -1,0 +1,283 @@
+//! `arenad snapshot export` and `import`
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use reqwest::Method;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::args::{ExportArgs, Global, ImportArgs};
+use super::client::Client;
+use super::failure::Failure;
+use super::images::board;
+use super::{exit_code, output};
+use crate::export::{self, Manifest, Next, ReadError, Reader};
+use crate::images::watch::Watch;
+use crate::wire::{Exported, ImportBegun, ImportRequest, SIZE_HEADER, Snapshot};
+
+/// How much is sent at a time, in bytes.
+const PIECE: usize = 256 << 10;
+
+/// How many pieces wait to be sent.
+const PIECES_AHEAD: usize = 16;
+
+/// Writes a snapshot into a file. Until it is whole the file is called `FILE.part`.
+pub async fn export(global: &Global, args: &ExportArgs) -> Result<u8, Failure> {
+    let client = Client::new(global)?;
+    let was_running = client.is_running().await;
+    client.ensure_daemon(&args.engine).await?;
+    let written = receive(&client, global, args).await;
+    client.leave(was_running).await?;
+    let exported = written?;
+    match global.json {
+        true => output::print_json(&exported)?,
+        false => println!("{} ({})", exported.file, output::bytes(exported.size_bytes)),
+    }
+    Ok(exit_code::OK)
+}
+
+async fn receive(client: &Client, global: &Global, args: &ExportArgs) -> Result<Exported, Failure> {
+    if let Some(out) = &args.out {
+        refuse_taken(out)?;
+    }
+    let answer = client.stream(&format!("/v1/snapshots/{}/export", args.snapshot)).await?;
+    let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok().map(str::to_owned));
+    let total = header(SIZE_HEADER).and_then(|size| size.parse().ok());
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => PathBuf::from(file_name(&header("content-disposition").unwrap_or_default())?),
+    };
+    refuse_taken(&out)?;
+    let partial = Partial::make(&out)?;
+    let watch = Arc::new(Watch::new(CancellationToken::new()));
+    // What it becomes when it is compressed is not known: the bar shows what has arrived.
+    watch.begin(format!("exporting (about {} before compression)", output::bytes(total.unwrap_or_default())), None);
+    let mut content = answer.bytes_stream();
+    let work = async {
+        while let Some(piece) = content.next().await {
+            let piece = piece.context("read the snapshot: the daemon ended it early; its log says why")?;
+            (&partial.file).write_all(&piece).with_context(|| format!("write {}", partial.path.display()))?;
+            watch.advance(piece.len());
+        }
+        Ok::<_, anyhow::Error>(())
+    };
+    tokio::select! {
+        done = board::follow(&args.snapshot, global.json, &watch, work) => done?,
+        _ = tokio::signal::ctrl_c() => {
+            let failure = Failure::new(exit_code::INTERRUPTED, anyhow::anyhow!("interrupted"));
+            return Err(failure.hint("nothing was left behind"));
+        }
+    }
+    let size_bytes = partial.finish(&out)?;
+    Ok(Exported { file: out.display().to_string(), size_bytes })
+}
+
+/// The name that the daemon proposes.
+fn file_name(disposition: &str) -> Result<String, Failure> {
+    let name = disposition.split_once("filename=\"").and_then(|(_, rest)| rest.strip_suffix('"')).unwrap_or_default();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain) {
+        true => Ok(name.to_owned()),
+        false => Err(Failure::usage("the daemon proposes no name for the file").hint("give one with --out")),
+    }
+}
+
+fn refuse_taken(out: &Path) -> Result<(), Failure> {
+    match out.try_exists() {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(Failure::new(exit_code::FAILED, anyhow::anyhow!("{} is there already", out.display()))
+            .hint("name another file with --out, or move it away")),
+        Err(error) => Err(Failure::new(
+            exit_code::FAILED,
+            anyhow::Error::from(error).context(format!("look at {}", out.display())),
+        )),
+    }
+}
+
+/// A file that is removed unless it becomes whole. Nobody else may read it: it holds passwords and sessions.
+struct Partial {
+    file: File,
+    path: PathBuf,
+}
+
+impl Partial {
+    fn make(out: &Path) -> anyhow::Result<Self> {
+        let mut name = out.as_os_str().to_owned();
+        name.push(".part");
+        let path = PathBuf::from(name);
+        let file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&path);
+        Ok(Self { file: file.with_context(|| format!("make {}", path.display()))?, path })
+    }
+
+    /// Brings it to disk and gives it its name; returns its length.
+    fn finish(self, out: &Path) -> anyhow::Result<u64> {
+        let finished = || {
+            self.file.sync_all()?;
+            std::fs::rename(&self.path, out)?;
+            self.file.metadata().map(|found| found.len())
+        };
+        finished().with_context(|| format!("write {}", out.display()))
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Gone already where it has been renamed; else the next export writes over it.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Takes a snapshot in from a file, which is read to its end and proven first.
+pub async fn import(global: &Global, args: &ImportArgs) -> Result<u8, Failure> {
+    let name = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let manifest = scan(&name, global.json, &args.file).await?;
+    let client = Client::new(global)?;
+    let was_running = client.is_running().await;
+    client.ensure_daemon(&args.engine).await?;
+    let imported = send(&client, global.json, &name, args, manifest).await;
+    client.leave(was_running).await?;
+    let (snapshot, was_present) = imported?;
+    match global.json {
+        true => output::print_json(&snapshot)?,
+        false => {
+            if was_present {
+                eprintln!("it is there already");
+            }
+            println!("{}", snapshot.id);
+        }
+    }
+    Ok(exit_code::OK)
+}
+
+async fn scan(name: &str, is_silent: bool, path: &Path) -> Result<Manifest, Failure> {
+    let (watch, file) = open(path, "checking")?;
+    let (meter, shown) = (Meter { file, watch: watch.clone() }, path.display().to_string());
+    let work = async { tokio::task::spawn_blocking(move || export::scan(meter)).await };
+    let scanned = tokio::select! {
+        scanned = board::follow(name, is_silent, &watch, work) => scanned?,
+        _ = tokio::signal::ctrl_c() => {
+            return Err(Failure::new(exit_code::INTERRUPTED, anyhow::anyhow!("interrupted")));
+        }
+    };
+    scanned.map(|scanned| scanned.manifest).map_err(|error| unsound(&shown, error))
+}
+
+fn open(path: &Path, doing: &str) -> anyhow::Result<(Arc<Watch>, File)> {
+    let file = File::open(path).with_context(|| format!("open {}", path.display()))?;
+    let size = file.metadata().with_context(|| format!("look at {}", path.display()))?.len();
+    let watch = Arc::new(Watch::new(CancellationToken::new()));
+    watch.begin(doing, Some(size));
+    Ok((watch, file))
+}
+
+fn unsound(path: &str, error: ReadError) -> Failure {
+    let hint = match &error {
+        ReadError::Version { .. } => "use the version of arenad that wrote it, or a newer one",
+        ReadError::Other(_) => "`arenad images load` takes archives of images; this takes what `snapshot export` wrote",
+        ReadError::Truncated { .. } | ReadError::Damaged(_) | ReadError::Manifest(_) => {
+            "get the file anew: this copy was cut off, damaged or changed on its way; nothing was imported"
+        }
+        ReadError::Unreadable(_) => "the disk or the network that the file is on may be failing",
+    };
+    Failure::new(exit_code::FAILED, anyhow::Error::from(error).context(format!("import {path}"))).hint(hint)
+}
+
+/// Sends what is missing. Returns the snapshot, and whether it was there before.
+async fn send(
+    client: &Client,
+    is_silent: bool,
+    name: &str,
+    args: &ImportArgs,
+    manifest: Manifest,
+) -> Result<(Snapshot, bool), Failure> {
+    let request = ImportRequest { manifest, name: args.name.clone() };
+    let begun: ImportBegun = client.send(Method::POST, "/v1/imports", &request).await?;
+    if begun.is_present {
+        let found = client.json(Method::GET, &format!("/v1/snapshots/{}", begun.snapshot)).await?;
+        return Ok((found, true));
+    }
+    if !begun.missing.is_empty() {
+        let (watch, file) = open(&args.file, "importing")?;
+        let work = send_parts(client, &begun, Meter { file, watch: watch.clone() });
+        tokio::select! {
+            sent = board::follow(name, is_silent, &watch, work) => sent?,
+            _ = tokio::signal::ctrl_c() => {
+                let failure = Failure::new(exit_code::INTERRUPTED, anyhow::anyhow!("interrupted"));
+                return Err(failure.hint("the same command goes on from here; what has arrived is kept for a day"));
+            }
+        }
+    }
+    let path = format!("/v1/imports/{}/finish", begun.snapshot);
+    Ok((client.send(Method::POST, &path, &serde_json::json!({})).await?, false))
+}
+
+/// A part on its way: its number, and its content.
+type Outgoing = (usize, mpsc::Receiver<io::Result<Bytes>>);
+
+async fn send_parts(client: &Client, begun: &ImportBegun, file: impl Read + Send + 'static) -> Result<(), Failure> {
+    let (sender, mut parts) = mpsc::channel::<Outgoing>(1);
+    let missing = begun.missing.clone();
+    let reading = tokio::task::spawn_blocking(move || read_parts(file, &missing, &sender));
+    while let Some((index, content)) = parts.recv().await {
+        let path = format!("/v1/imports/{}/parts/{index}", begun.snapshot);
+        let pieces = stream::unfold(content, |mut content| async move {
+            let piece = content.recv().await?;
+            Some((piece, content))
+        });
+        client.put(&path, reqwest::Body::wrap_stream(pieces)).await?;
+    }
+    reading.await?.map_err(|error| unsound("the file", error))
+}
+
+/// Reads the file once more and hands out the parts that are missing. Ends early where nobody takes them.
+fn read_parts(file: impl Read, missing: &[usize], sender: &mpsc::Sender<Outgoing>) -> Result<(), ReadError> {
+    let mut reader = Reader::new(file)?;
+    for index in 0.. {
+        let Next::Part(_, mut part) = reader.next()? else { break };
+        if !missing.contains(&index) {
+            continue;
+        }
+        let (pieces, content) = mpsc::channel(PIECES_AHEAD);
+        if sender.blocking_send((index, content)).is_err() {
+            break;
+        }
+        let mut buffer = vec![0; PIECE];
+        loop {
+            let piece = match part.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) => Ok(Bytes::copy_from_slice(&buffer[..read])),
+                Err(error) => Err(error),
+            };
+            let has_failed = piece.is_err();
+            // The daemon may have answered before the end: with an error, or because it has seen enough.
+            if pieces.blocking_send(piece).is_err() || has_failed {
+                break;
+            }
+        }
+        if let Some(failure) = part.failure() {
+            return Err(failure);
+        }
+    }
+    Ok(())
+}
+
+/// Counts what is read.
+struct Meter {
+    file: File,
+    watch: Arc<Watch>,
+}
+
+impl Read for Meter {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.watch.advance(read);
+        Ok(read)
+    }
+}

@@ -1,0 +1,166 @@
+//! Stores that are not on this host as folders: their files are read out of the containers, as the engine's archives.
+//!
+//! The way of a daemon without a state root. It reads everything every time, for an archive says nothing of what was
+//! written since the last one, and it knows no sockets.
+
+use std::ffi::{CString, OsStr};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Timespec;
+
+use super::content::{Content, FileEntry, FileKind};
+use super::rules::FileRules;
+use super::tree::{ENTRIES_MAX, shown};
+use super::{DigestError, Look, Subject, sqlite};
+use crate::domain::store::Store;
+use crate::engine::EngineHandle;
+use crate::storage::archive::{Archive, Kind, Member, parts};
+use crate::storage::{StorageError, Streamed, read_stream};
+
+/// What is in a folder and all below it.
+pub(super) async fn look(subject: &Subject<'_>, store: &Store) -> Result<Look, DigestError> {
+    let archive = subject.engine.read_archive(container(subject, store)?, &store.path);
+    let (rules, name) = (FileRules::of(subject.site, store), store.name.clone());
+    let read = read_stream(archive, move |archive| content(archive, &rules, &name)).await;
+    Ok(Look { content: read.map_err(|cause| failed(store, cause))??, mark: None })
+}
+
+/// The rows of a SQLite database, whose files are copied out of the container.
+pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<Look, DigestError> {
+    let copy = tempfile::tempdir().map_err(|cause| DigestError::File {
+        store: store.name.clone(),
+        path: String::new(),
+        cause,
+    })?;
+    let archive = subject.engine.read_archive(container(subject, store)?, store.folder());
+    let name = store.path.rsplit('/').next().unwrap_or_default().to_owned();
+    let to = copy.path().to_owned();
+    let read = read_stream(archive, move |archive| copy_database(archive, &name, &to)).await;
+    read.and_then(|copied| copied).map_err(|cause| failed(store, cause))?;
+    let look = sqlite::look(store, copy.path().to_owned(), None).await?;
+    // The copy does not move, whatever the site does.
+    Ok(Look { mark: None, ..look })
+}
+
+fn container<'a>(subject: &Subject<'a>, store: &Store) -> Result<&'a EngineHandle, DigestError> {
+    subject.incarnation.containers.get(&store.service).ok_or_else(|| DigestError::NoFolder {
+        store: store.name.clone(),
+        path: store.folder().to_owned(),
+        service: store.service.clone(),
+    })
+}
+
+fn failed(store: &Store, cause: StorageError) -> DigestError {
+    DigestError::File { store: store.name.clone(), path: String::new(), cause: io::Error::other(cause) }
+}
+
+/// The path of a member below the archive's one folder, which itself is empty.
+fn below<'a>(top: &[CString], path: &'a [CString]) -> Option<&'a [CString]> {
+    path.strip_prefix(top)
+}
+
+fn content(mut archive: Archive<Streamed>, rules: &FileRules, store: &str) -> Result<Content, DigestError> {
+    let failed = |path: &str, cause: StorageError| DigestError::File {
+        store: store.to_owned(),
+        path: path.to_owned(),
+        cause: io::Error::other(cause),
+    };
+    let mut content = Content::default();
+    let mut top: Option<Vec<CString>> = None;
+    let mut left_out: Vec<PathBuf> = Vec::new();
+    while let Some(member) = archive.next().map_err(|cause| failed("", cause))? {
+        let top = top.get_or_insert_with(|| member.path.clone());
+        let Some(parts) = below(top, &member.path) else { continue };
+        let path = as_path(parts);
+        if content.files.len() >= ENTRIES_MAX {
+            return Err(DigestError::TooMany { store: store.to_owned(), limit: ENTRIES_MAX });
+        }
+        if left_out.iter().any(|folder| path.starts_with(folder)) {
+            continue;
+        }
+        if !parts.is_empty() && rules.leave_out(&path) {
+            left_out.push(path);
+            continue;
+        }
+        let name = if parts.is_empty() { ".".to_owned() } else { shown(&path) };
+        let entry = entry(&member, &mut archive, top, &content).map_err(|cause| failed(&name, cause))?;
+        content.files.insert(name, entry);
+    }
+    Ok(content)
+}
+
+fn entry(
+    member: &Member,
+    archive: &mut Archive<Streamed>,
+    top: &[CString],
+    content: &Content,
+) -> Result<FileEntry, StorageError> {
+    let mut entry = FileEntry {
+        kind: FileKind::File,
+        mode: member.mode,
+        owner: member.uid,
+        group: member.gid,
+        size: 0,
+        content: String::new(),
+        modified: nanoseconds(member.modified),
+    };
+    match member.kind {
+        Kind::File => {
+            entry.size = member.size;
+            let mut hash = blake3::Hasher::new();
+            hash.update_reader(archive.content()).map_err(StorageError::Stream)?;
+            entry.content = hash.finalize().to_hex().to_string();
+        }
+        Kind::HardLink => {
+            let linked = parts(&member.link).unwrap_or_default();
+            let first = below(top, &linked).map(|parts| shown(&as_path(parts)));
+            if let Some(first) = first.and_then(|first| content.files.get(&first)) {
+                return Ok(first.clone());
+            }
+        }
+        Kind::Symlink => {
+            entry.kind = FileKind::Link;
+            entry.mode = 0o777;
+            entry.content = shown(Path::new(OsStr::from_bytes(&member.link)));
+        }
+        Kind::Folder => entry.kind = FileKind::Folder,
+        Kind::Pipe => entry.kind = FileKind::Pipe,
+        Kind::CharacterDevice | Kind::BlockDevice => {
+            entry.kind = FileKind::Device;
+            entry.size = rustix::fs::makedev(member.device.0, member.device.1);
+        }
+    }
+    Ok(entry)
+}
+
+fn copy_database(mut archive: Archive<Streamed>, name: &str, to: &Path) -> Result<(), StorageError> {
+    let mut depth = None;
+    while let Some(member) = archive.next()? {
+        let depth = *depth.get_or_insert(member.path.len());
+        let Some(file) = member.path.last().filter(|_| member.kind == Kind::File && member.path.len() == depth + 1)
+        else {
+            continue;
+        };
+        let file = file.to_string_lossy();
+        let is_part = file.strip_prefix(name).is_some_and(|rest| sqlite::PARTS.contains(&rest));
+        if is_part {
+            let path = to.join(file.as_ref());
+            let copied = std::fs::File::create(&path).and_then(|mut copy| {
+                io::copy(&mut archive.content(), &mut copy)?;
+                copy.flush()
+            });
+            copied.map_err(|cause| StorageError::File { doing: "copy", path, cause })?;
+        }
+    }
+    Ok(())
+}
+
+fn nanoseconds(time: Timespec) -> i128 {
+    i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
+}
+
+fn as_path(parts: &[CString]) -> PathBuf {
+    crate::storage::archive::shown(parts)
+}

@@ -1,0 +1,185 @@
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+
+use super::*;
+
+fn manifest() -> Manifest {
+    let layers = vec![format!("sha256:{}", "1".repeat(64))];
+    let services = BTreeMap::from([(
+        "web".to_owned(),
+        Service { image: format!("sha256:{}", "2".repeat(64)), layers: layers.clone() },
+    )]);
+    let volumes = BTreeMap::new();
+    Manifest {
+        id: content_id("mini", "shop", [("web", layers.as_slice())], &volumes, None),
+        environment: "mini".to_owned(),
+        site: "shop".to_owned(),
+        name: None,
+        baseline: Some(Baseline { key: "key".to_owned(), recipe: None }),
+        services,
+        volumes,
+        fingerprint: Some("f".repeat(64)),
+        id_covers_stores: false,
+        digest: None,
+        sessions: Vec::new(),
+        size_bytes: 1,
+        created_at: "2026-01-01T00:00:00Z".to_owned(),
+        writer: "arenad".to_owned(),
+        parts: Vec::new(),
+    }
+}
+
+/// Bytes that do not compress.
+fn noise(length: u64) -> Vec<u8> {
+    let mut content = vec![0; length as usize];
+    blake3::Hasher::new().finalize_xof().fill(&mut content);
+    content
+}
+
+fn written(parts: &[(PartKind, &[u8])], manifest: Manifest) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut writer = Writer::new(&mut file).expect("begins");
+    for (kind, content) in parts {
+        writer.begin(kind).expect("begins a part");
+        writer.write_all(content).expect("takes it");
+    }
+    writer.finish(manifest).expect("ends");
+    file
+}
+
+fn parts(images: &[u8]) -> [(PartKind, &[u8]); 2] {
+    [(PartKind::Images, images), (PartKind::Store("web-data".to_owned()), b"tree")]
+}
+
+fn read(file: &[u8]) -> Result<(Vec<(PartKind, Vec<u8>)>, Manifest), ReadError> {
+    let mut reader = Reader::new(file)?;
+    let mut parts = Vec::new();
+    loop {
+        match reader.next()? {
+            Next::Part(kind, mut part) => {
+                let mut content = Vec::new();
+                if let Err(error) = part.read_to_end(&mut content) {
+                    return Err(part.failure().unwrap_or(ReadError::Unreadable(error)));
+                }
+                parts.push((kind, content));
+            }
+            Next::Manifest(manifest) => return Ok((parts, *manifest)),
+        }
+    }
+}
+
+#[test]
+fn what_is_written_is_read_whatever_its_length() {
+    for length in [1, 511, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 2 * PIECE_BYTES] {
+        let images = noise(length);
+        let (found, manifest) = read(&written(&parts(&images), manifest())).expect("it is whole");
+        assert!(found[0].1 == images && found[1].1 == b"tree", "{length}");
+        assert_eq!(manifest.parts[0].pieces.len() as u64, length.div_ceil(PIECE_BYTES));
+    }
+}
+
+#[test]
+fn parts_may_be_passed_over_at_any_point() {
+    let images = noise(PIECE_BYTES + 7);
+    let file = written(&parts(&images), manifest());
+    for taken in [0, 1, 4096, images.len()] {
+        let mut reader = Reader::new(file.as_slice()).expect("begins");
+        let Ok(Next::Part(PartKind::Images, mut part)) = reader.next() else { panic!("the images come first") };
+        part.read_exact(&mut vec![0; taken]).expect("reads");
+        let Ok(Next::Part(PartKind::Store(name), _)) = reader.next() else { panic!("then the tree") };
+        assert_eq!(name, "web-data");
+        assert!(matches!(reader.next(), Ok(Next::Manifest(_))));
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_off_anywhere_is_refused() {
+    let images = noise(PIECE_BYTES + 4000);
+    let file = written(&parts(&images), manifest());
+    let near_the_end = file.len() - 200..file.len();
+    for length in (0..file.len()).step_by(file.len() / 29).chain(near_the_end) {
+        let error = read(&file[..length]).expect_err("it was cut off");
+        assert!(matches!(error, ReadError::Truncated { .. }), "{length} of {}: {error:?}", file.len());
+    }
+}
+
+#[test]
+fn a_changed_byte_is_found_wherever_it_is() {
+    let images = noise(20_000);
+    let file = written(&parts(&images), manifest());
+    let whole = read(&file).expect("it is whole");
+    for at in (0..file.len()).step_by(41) {
+        let mut changed = file.clone();
+        changed[at] ^= 1 << (at % 8);
+        // Some bits of the compression's own headers mean nothing.
+        if let Ok(found) = read(&changed) {
+            assert!(found.0 == whole.0 && found.1 == whole.1, "byte {at}");
+        }
+    }
+}
+
+#[test]
+fn an_id_that_is_not_that_of_the_content_is_refused() {
+    let id = |manifest: Manifest| match read(&written(&parts(b"images"), manifest)) {
+        Err(ReadError::Manifest(error)) => error,
+        other => panic!("{other:?}"),
+    };
+    let wrong = Manifest { id: "0123456789abcdef".to_owned(), ..manifest() };
+    assert!(matches!(id(wrong), ManifestError::Id { .. }));
+    let moved = Manifest { site: "forum".to_owned(), ..manifest() };
+    assert!(matches!(id(moved), ManifestError::Id { .. }));
+    let covered = Manifest { id_covers_stores: true, ..manifest() };
+    assert!(matches!(id(covered), ManifestError::Id { .. }));
+    let unproven = Manifest { fingerprint: None, ..manifest() };
+    assert!(matches!(id(unproven), ManifestError::Parts(_)));
+    let volumes =
+        BTreeMap::from([("web".to_owned(), BTreeMap::from([("/data".to_owned(), format!("{}.tar", "3".repeat(64)))]))]);
+    let lacking = Manifest { volumes, ..manifest() };
+    assert!(matches!(id(lacking), ManifestError::Parts(_)));
+    for path in ["../../etc/passwd", "x/y.tar", "/etc/passwd", ""] {
+        let volumes = BTreeMap::from([("web".to_owned(), BTreeMap::from([("/data".to_owned(), path.to_owned())]))]);
+        let hostile = Manifest { volumes, ..manifest() };
+        assert!(matches!(id(hostile), ManifestError::Form { what: "volume archive", .. }), "{path}");
+    }
+}
+
+/// An archive of such members, whatever they are.
+fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for (name, content) in members {
+        let mut header = tar::Header::new_ustar();
+        header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_entry_type(tar::EntryType::Regular);
+        header.set_size(content.len() as u64);
+        header.set_cksum();
+        archive.append(&header, *content).expect("appends");
+    }
+    zstd::encode_all(archive.into_inner().expect("ends").as_slice(), 1).expect("compresses")
+}
+
+#[test]
+fn what_no_writer_would_have_written_is_refused() {
+    let format = br#"{"format":"arenad-snapshot","version":1}"#;
+    let refused = |members: &[(&str, &[u8])]| read(&archive(members)).expect_err("it is refused");
+    assert!(matches!(refused(&[]), ReadError::Other(_)));
+    assert!(matches!(refused(&[("repositories", b"{}")]), ReadError::Other(_)));
+    assert!(matches!(read(b"no archive at all"), Err(ReadError::Other(_) | ReadError::Damaged(_))));
+    let newer = refused(&[("format.json", br#"{"format":"arenad-snapshot","version":2}"#)]);
+    assert!(matches!(newer, ReadError::Version { found: 2 }), "{newer:?}");
+    let hostile =
+        ["../../etc/passwd", "/etc/passwd", "stores/../x.tar/000000", "stores/.x.tar/000000", "images.tar/000001"];
+    for name in hostile.into_iter().chain(["volumes/x.tar/000000", "images.tar", "stores/a/b.tar/000000"]) {
+        let error = refused(&[("format.json", format), (name, b"x")]);
+        assert!(matches!(&error, ReadError::Damaged(what) if what.contains(name)), "{name}: {error:?}");
+    }
+    let twice = [("format.json", format.as_slice()), ("images.tar/000000", b"a"), ("images.tar/000001", b"b")];
+    assert!(matches!(refused(&twice), ReadError::Damaged(_)), "only the last piece is shorter");
+    assert!(matches!(refused(&twice[..2]), ReadError::Truncated { .. }), "there is no manifest");
+}
+
+#[test]
+fn what_follows_the_end_is_refused() {
+    let whole = written(&parts(b"images"), manifest());
+    let more = [whole.as_slice(), &zstd::encode_all(b"more".as_slice(), 1).expect("compresses")].concat();
+    assert!(matches!(read(&more), Err(ReadError::Damaged(_))));
+}

@@ -1,0 +1,94 @@
+//! Writing the file of a snapshot.
+
+use std::io::{self, Write};
+
+use tar::{EntryType, Header};
+
+use super::manifest::{Manifest, Part, PartKind, VERSION};
+use super::{FORMAT, MANIFEST, NAME, PIECE_BYTES};
+
+/// How much the file is compressed: the level that is as fast as disks are.
+const LEVEL: i32 = 3;
+
+/// Writes the file of a snapshot: the parts in turn, the manifest last.
+pub struct Writer<W: Write> {
+    to: zstd::Encoder<'static, W>,
+    parts: Vec<Part>,
+    /// The piece of the present part that is not full yet.
+    piece: Vec<u8>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a file.
+    pub fn new(to: W) -> io::Result<Self> {
+        let mut to = zstd::Encoder::new(to, LEVEL)?;
+        to.include_checksum(true)?;
+        let mut writer = Self { to, parts: Vec::new(), piece: Vec::new() };
+        let format = serde_json::json!({ "format": NAME, "version": VERSION });
+        writer.member(FORMAT, format.to_string().as_bytes())?;
+        Ok(writer)
+    }
+
+    /// Begins a part, whose content is what is written from now on.
+    pub fn begin(&mut self, kind: &PartKind) -> io::Result<()> {
+        self.end_part()?;
+        self.parts.push(Part { name: kind.to_string(), bytes: 0, pieces: Vec::new() });
+        Ok(())
+    }
+
+    /// Writes the manifest, to which the parts are added, and ends the file.
+    pub fn finish(mut self, manifest: Manifest) -> io::Result<()> {
+        self.end_part()?;
+        let manifest = Manifest { parts: std::mem::take(&mut self.parts), ..manifest };
+        self.member(MANIFEST, &serde_json::to_vec(&manifest)?)?;
+        self.to.write_all(&[0; 1024])?;
+        self.to.finish()?.flush()
+    }
+
+    fn end_part(&mut self) -> io::Result<()> {
+        if self.piece.is_empty() { Ok(()) } else { self.end_piece() }
+    }
+
+    fn end_piece(&mut self) -> io::Result<()> {
+        let piece = std::mem::take(&mut self.piece);
+        let Some(part) = self.parts.last_mut() else {
+            return Err(io::Error::other("content was written before any part was begun"));
+        };
+        let name = format!("{}/{:06}", part.name, part.pieces.len());
+        part.pieces.push(blake3::hash(&piece).to_hex().to_string());
+        part.bytes += piece.len() as u64;
+        self.member(&name, &piece)?;
+        self.piece = piece;
+        self.piece.clear();
+        Ok(())
+    }
+
+    fn member(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+        let mut header = Header::new_ustar();
+        header.set_entry_type(EntryType::Regular);
+        header.set_path(name)?;
+        header.set_mode(0o600);
+        header.set_size(content.len() as u64);
+        header.set_cksum();
+        self.to.write_all(header.as_bytes())?;
+        self.to.write_all(content)?;
+        let padding = content.len().next_multiple_of(512) - content.len();
+        self.to.write_all(&[0; 512][..padding])
+    }
+}
+
+impl<W: Write> Write for Writer<W> {
+    fn write(&mut self, content: &[u8]) -> io::Result<usize> {
+        let room = PIECE_BYTES as usize - self.piece.len();
+        let taken = content.len().min(room);
+        self.piece.extend_from_slice(&content[..taken]);
+        if self.piece.len() as u64 == PIECE_BYTES {
+            self.end_piece()?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

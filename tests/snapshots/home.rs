@@ -1,0 +1,72 @@
+//! A site with stores, and installations that it is brought up in.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::World;
+use crate::support::world::Ran;
+
+pub const BASELINE: &str = "toy\nconfigured\n";
+
+/// Says where a site's state lies and who writes to it.
+pub fn declare_stores(world: &World) {
+    world.edit(
+        "environment",
+        "    baseline:\n",
+        "    stores: { notes: { kind: directory, path: /srv/state } }
+    writers:
+      stop: [ { command: [/bin/true] } ]
+      start: [ { command: [/bin/true] } ]
+    baseline:\n",
+    );
+}
+
+/// A site with stores, which nobody has brought up yet.
+pub fn with_stores(label: &str) -> World {
+    let world = World::single(label);
+    declare_stores(&world);
+    world
+}
+
+/// Another installation for the same definitions, with a state directory of its own.
+pub struct Home<'a> {
+    pub world: &'a World,
+    pub state_dir: PathBuf,
+}
+
+impl<'a> Home<'a> {
+    pub fn new(world: &'a World, name: &str) -> Self {
+        Self { world, state_dir: world.root().join(name) }
+    }
+
+    /// Runs a command to its end.
+    #[track_caller]
+    pub fn run(&self, args: &[&str]) -> Ran {
+        let mut command = self.world.command(args);
+        command.env("ARENAD_STATE_DIR", &self.state_dir);
+        self.world.start_command(command).ended()
+    }
+
+    /// The ids of the snapshots that it has.
+    pub fn snapshots(&self) -> Vec<String> {
+        let found = crate::support::http::get_unix(&self.state_dir.join("arenad.sock"), "/v1/snapshots").unwrap();
+        let found: Value = serde_json::from_str(&found.body).unwrap();
+        crate::support::world::list(&found["snapshots"], "id")
+    }
+
+    /// Insists that nothing of a snapshot is there.
+    #[track_caller]
+    pub fn assert_empty(&self) {
+        for folder in ["volumes", "stores/snapshots"] {
+            let left: Vec<String> = names(&self.state_dir.join(folder));
+            assert!(left.is_empty(), "{folder}: {left:?}");
+        }
+    }
+}
+
+/// The names in a folder; none if it is not there.
+pub fn names(folder: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}

@@ -1,0 +1,14 @@
+//! Snapshots that travel, and where the state that they are made of lies: on a file system of arenad's own, on one that
+//! copies, and without root's rights nowhere.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+#[expect(dead_code, unused_imports, reason = "other targets look into more")]
+#[path = "../support/mod.rs"]
+mod support;
+
+mod damaged;
+mod home;
+mod own_disk;
+mod travel;
+mod unprivileged;
