@@ -21,6 +21,7 @@ mod open;
 mod output;
 mod progress;
 mod prune;
+pub mod report;
 mod reset;
 mod serve;
 mod session;
