@@ -118,6 +118,11 @@ pub fn find(folder: &Path) -> Result<Vec<Stored>, ResultError> {
             ResultError::Read { path, cause: error.into() }
         })?;
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy());
+        // BrowserGym so hides what it has repeated.
+        if entry.depth() > 0 && entry.file_type().is_dir() && name.starts_with(['_', '.']) {
+            walk.skip_current_dir();
+            continue;
+        }
         let layout = if entry.file_type().is_dir() { of_folder(path, &name) } else { of_file(&name) };
         if let Some(layout) = layout {
             found.push(Stored { path: path.to_owned(), layout });
@@ -215,6 +220,7 @@ mod tests {
             "wa/report.html",
             "study/2026-01-31_12-00-00_A_on_webarena.3_7/step_0.pkl.gz",
             "study/2026-01-31_12-00-00_A_on_webarena.3_7/5/agent_response.json",
+            "study/_2026-01-30_12-00-00_A_on_webarena.3_7/step_0.pkl.gz",
             "wav/107/agent_response.json",
             "wav/108/network.har",
             "wav/109/notes.txt",
