@@ -74,6 +74,8 @@ pub enum Command {
     Login(LoginArgs),
     /// Read a value of a site: from its database, its pages, its files
     Locate(LocateArgs),
+    /// Judge what an agent did, by a benchmark's rules: one episode, a folder of results, or evidence
+    Eval(super::eval::args::EvalArgs),
     /// What cannot be stopped from inside; started by the daemon
     #[command(name = crate::locators::confined::COMMAND, hide = true)]
     ConfinedLocator {

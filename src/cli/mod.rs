@@ -9,6 +9,7 @@ mod doctor;
 mod down;
 mod dry_run;
 mod env;
+mod eval;
 pub mod exit_code;
 mod failure;
 mod find;
@@ -72,6 +73,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Verify(args) => verify::run(global, args).await,
         Command::Login(args) => login::run(global, args).await,
         Command::Locate(args) => locate::run(global, args).await,
+        Command::Eval(args) => eval::run(global, args).await,
         Command::ConfinedLocator { seconds } => Ok(confined::work(*seconds).await.map(|()| exit_code::OK)?),
         Command::Images(command) => images::run(global, command).await,
         Command::Df(args) => df::run(global, args).await,

@@ -3,9 +3,9 @@
 use crate::evaluators::ground_truth;
 use crate::evaluators::question::{Question, Told};
 use crate::evaluators::verdict::{Profile, Report};
+use crate::evaluators::visualwebarena;
 use crate::evaluators::webarena::{self, Context, Task, TaskError};
 use crate::evaluators::webarena_verified::{self as verified, Submission};
-use crate::evaluators::visualwebarena;
 
 use super::evidence::Evidence;
 use super::{Benchmark, placeholders};
@@ -62,11 +62,8 @@ impl Case {
                 let mut filled = evidence.task.clone();
                 webarena::fill(&mut filled, &placeholders::first(&evidence.urls))?;
                 let task = Box::new(webarena::task(&filled)?);
-                let context = Context {
-                    intent: task.intent.clone(),
-                    answer: evidence.answer.clone(),
-                    url: evidence.url.clone(),
-                };
+                let context =
+                    Context { intent: task.intent.clone(), answer: evidence.answer.clone(), url: evidence.url.clone() };
                 match dialect {
                     Benchmark::VisualWebArena => Kind::VisualWebArena { task, context },
                     _ => Kind::WebArena { task, context },

@@ -51,7 +51,7 @@ pub struct Evidence {
 }
 
 /// An episode's reports.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Evaluated {
     /// The benchmark.
     pub benchmark: Benchmark,
@@ -64,7 +64,7 @@ pub struct Evaluated {
     /// One for each profile that was asked for.
     pub reports: Vec<Report>,
     /// What whoever reads them should know besides.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 

@@ -12,10 +12,11 @@
 mod benchmark;
 mod case;
 mod evidence;
-mod placeholders;
 pub mod pictures;
+mod placeholders;
 pub mod render;
 pub mod results;
+mod summary;
 mod tasks;
 mod traffic;
 
@@ -23,5 +24,6 @@ pub use benchmark::Benchmark;
 pub use case::{Case, CaseError};
 pub use evidence::{Evaluated, Evidence, LookedAt};
 pub use placeholders::{Urls, of_environment, placeholder};
+pub use summary::{Summary, Tally};
 pub use tasks::{TaskFiles, TaskFilesError};
 pub use traffic::Traffic;

@@ -25,7 +25,11 @@ pub fn answer(folder: Option<&Path>, question: &Question) -> Option<Answer> {
     }
     let path = folder.join(&name);
     let read = std::fs::metadata(&path).and_then(|found| {
-        if found.len() > LARGEST { Err(std::io::Error::other("it is larger than 32 MiB")) } else { std::fs::read(&path) }
+        if found.len() > LARGEST {
+            Err(std::io::Error::other("it is larger than 32 MiB"))
+        } else {
+            std::fs::read(&path)
+        }
     });
     Some(match read {
         Ok(bytes) => Answer::Pictures(vec![Picture { url: source.clone(), bytes: bytes.into() }]),
@@ -59,7 +63,9 @@ mod tests {
         };
         assert_eq!(bytes(ask("coco_images/1.jpg")), b"one");
         assert_eq!(bytes(ask("https://images.example/photos/2/photo.jpeg?w=1260")), b"two");
-        assert!(matches!(ask("https://images.example/other.jpeg"), Answer::Unavailable(said) if said.contains("other.jpeg")));
+        assert!(
+            matches!(ask("https://images.example/other.jpeg"), Answer::Unavailable(said) if said.contains("other.jpeg"))
+        );
         assert!(matches!(ask("../../etc/passwd"), Answer::Unsupported(_)));
         let nowhere = answer(None, &Question::Reference { source: "a.png".to_owned() });
         assert!(matches!(nowhere, Some(Answer::Unavailable(said)) if said.contains("--pictures")));

@@ -163,8 +163,10 @@ fn counted_through(lists: &[List], mut number: u64) -> (Option<&List>, Option<u6
     for list in lists {
         let count = list.tasks.len() as u64;
         if number < count {
-            return (Some(list), list.tasks.get(usize::try_from(number).unwrap_or(usize::MAX))
-                .and_then(|task| task["task_id"].as_u64()));
+            return (
+                Some(list),
+                list.tasks.get(usize::try_from(number).unwrap_or(usize::MAX)).and_then(|task| task["task_id"].as_u64()),
+            );
         }
         number -= count;
     }
@@ -237,7 +239,9 @@ mod tests {
             write(folder.path(), &format!("visualwebarena/test_{name}.raw.json"), 0..count);
         }
         let files = TaskFiles::open(Benchmark::VisualWebArena, folder.path()).expect("files");
-        let found = |id: &str| files.find(id).map(|task| (task["in"].as_str().expect("a file").to_owned(), task["task_id"].clone()));
+        let found = |id: &str| {
+            files.find(id).map(|task| (task["in"].as_str().expect("a file").to_owned(), task["task_id"].clone()))
+        };
         let is = |id: &str, name: &str, number: u64| {
             let expected = (format!("visualwebarena/test_{name}.raw.json"), json!(number));
             assert_eq!(found(id).expect(id), expected, "{id}");

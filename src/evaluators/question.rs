@@ -204,9 +204,20 @@ impl Told {
         self.0.extend(other.0);
     }
 
-    /// Forgets that there was no judge, so that one can be asked later.
-    pub fn await_judge(&mut self) {
-        self.0.retain(|_, answer| !matches!(answer, Answer::NoJudge(_)));
+    /// Whether a question has an answer.
+    #[must_use]
+    pub fn knows(&self, question: &Question) -> bool {
+        self.0.contains_key(question)
+    }
+
+    /// Forgets what can be found out later without the sites: what there was no judge for, and pictures that were not at hand.
+    pub fn reopen(&mut self) {
+        self.0.retain(|question, answer| match question {
+            Question::Judge(_) | Question::Look { .. } | Question::Reference { .. } => {
+                !matches!(answer, Answer::NoJudge(_) | Answer::Unavailable(_))
+            }
+            _ => true,
+        });
     }
 
     /// The answer to a question; that nobody looked, or judged, if there is none.

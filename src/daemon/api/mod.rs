@@ -5,6 +5,7 @@
 mod accounts;
 mod environments;
 mod error;
+mod evaluations;
 mod events;
 mod health;
 mod locate;
@@ -18,7 +19,7 @@ mod verify;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -61,6 +62,10 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/shutdown", post(status::shutdown))
         .route("/v1/environments/{environment}", put(environments::up))
         .route("/v1/environments/{environment}/down", post(environments::down))
+        .route(
+            "/v1/environments/{environment}/evaluations",
+            post(evaluations::evaluate).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)),
+        )
         .route("/v1/environments/{environment}/resets", post(environments::reset))
         .route("/v1/environments/{environment}/sites/{site}/accounts", get(accounts::list))
         .route("/v1/environments/{environment}/sites/{site}/accounts/{account}/login", post(accounts::log_in))

@@ -68,7 +68,10 @@ pub(super) fn read(folder: &Path) -> Result<Left, ResultError> {
     let step: Step = last_step(folder)?;
     let observation = step.obs.ok_or_else(|| unfinished(folder, "its last step saw nothing: the run was cut off"))?;
     if step.action.is_some() {
-        return Err(unfinished(folder, "its last step acts, and nobody wrote down what came of it: the run was cut off"));
+        return Err(unfinished(
+            folder,
+            "its last step acts, and nobody wrote down what came of it: the run was cut off",
+        ));
     }
     Ok(Left {
         benchmark: Some(benchmark),

@@ -138,7 +138,8 @@ fn of_folder(path: &Path, name: &str) -> Option<Layout> {
     if browsergym::is_experiment(path) {
         return Some(Layout::BrowserGym);
     }
-    (is_number(name) && verified::FILES.iter().any(|file| path.join(file).is_file())).then_some(Layout::WebArenaVerified)
+    (is_number(name) && verified::FILES.iter().any(|file| path.join(file).is_file()))
+        .then_some(Layout::WebArenaVerified)
 }
 
 fn of_file(name: &str) -> Option<Layout> {
@@ -232,7 +233,9 @@ mod tests {
         let found: Vec<(String, Layout)> = find(folder.path())
             .expect("a folder")
             .into_iter()
-            .map(|stored| (stored.path.strip_prefix(folder.path()).expect("inside").display().to_string(), stored.layout))
+            .map(|stored| {
+                (stored.path.strip_prefix(folder.path()).expect("inside").display().to_string(), stored.layout)
+            })
             .collect();
         let expected = [
             ("own/webarena.3.evidence.json", Layout::Evidence),

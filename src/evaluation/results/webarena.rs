@@ -27,9 +27,11 @@ pub(super) fn read(path: &Path) -> Result<Left, ResultError> {
         return Err(unfinished(path, "the run ended before the agent saw a page"));
     };
     let url = html[at + PAGE.len()..].split('>').next().unwrap_or_default().to_owned();
-    let action = action(&html[at..])
-        .ok_or_else(|| form(path, "rendering of a run", "its last page has no parsed action; other action sets are not understood"))?;
-    let answer = stopped(action).ok_or_else(|| unfinished(path, "the last action is no `stop`, so the run was cut off"))?;
+    let action = action(&html[at..]).ok_or_else(|| {
+        form(path, "rendering of a run", "its last page has no parsed action; other action sets are not understood")
+    })?;
+    let answer =
+        stopped(action).ok_or_else(|| unfinished(path, "the last action is no `stop`, so the run was cut off"))?;
     Ok(Left { id: id.to_owned(), answer: answer.to_owned(), url, ..Left::default() })
 }
 

@@ -82,8 +82,7 @@ pub fn fill(task: &mut Value, urls: &BTreeMap<String, String>) -> Result<(), Tas
 ///
 /// When it is not as WebArena's are.
 pub fn task(filled: &Value) -> Result<Task, TaskFileError> {
-    Task::deserialize(filled)
-        .map_err(|cause| TaskFileError::Task { number: number(filled).unwrap_or_default(), cause })
+    Task::deserialize(filled).map_err(|cause| TaskFileError::Task { number: number(filled).unwrap_or_default(), cause })
 }
 
 fn number(task: &Value) -> Option<u64> {

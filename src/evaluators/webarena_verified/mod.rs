@@ -49,7 +49,9 @@ pub use compare::Difference;
 pub use reading::{Reading, Side, UrlOptions};
 pub use sites::{Environment, Environments, placeholder};
 pub use submission::{Answer, Submission};
-pub use task::{AgentResponse, Evaluator, ExpectedEvent, ExpectedResponse, NetworkEvent, Task, TaskFileError, read, read_one};
+pub use task::{
+    AgentResponse, Evaluator, ExpectedEvent, ExpectedResponse, NetworkEvent, Task, TaskFileError, read, read_one,
+};
 pub use trace::{Trace, TraceError};
 pub use trouble::Trouble;
 pub use values::{Kind, Typed};
