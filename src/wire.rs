@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::evaluation::{Benchmark, Evaluated, Evidence as EpisodeEvidence, Traffic, Urls};
 use crate::evaluators::question::Told;
@@ -552,7 +553,7 @@ pub struct Session {
 }
 
 /// `POST /v1/environments/{environment}/sites/{site}/locate`: what is to be read.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocateRequest {
     /// The locator, such as `sql(shop): SELECT count(*) FROM order_order`.
@@ -566,6 +567,9 @@ pub struct LocateRequest {
     /// The CDP address of the agent's browser, for `js: … @ live`.
     #[serde(default)]
     pub cdp: Option<String>,
+    /// The traffic of the agent's browser as a HAR, for `trace: …`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub har: Option<Box<RawValue>>,
 }
 
 /// The answer to a [`LocateRequest`].
@@ -584,7 +588,7 @@ pub struct Located {
 /// How a value was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// `sql`, `http`, `js`, `exec` or `file`.
+    /// `sql`, `http`, `js`, `exec`, `file`, `trace` or `helper`.
     pub locator: String,
     /// What ran.
     pub ran: String,

@@ -401,6 +401,9 @@ pub struct LocateArgs {
     /// The agent's browser, for `js: … @ live`: http://HOST:PORT
     #[arg(long, value_name = "ADDRESS")]
     pub cdp: Option<String>,
+    /// The traffic of its browser, for `trace: …`: a HAR
+    #[arg(long, value_name = "FILE")]
+    pub har: Option<PathBuf>,
     /// The environment, where several have a site of that name
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
@@ -412,6 +415,7 @@ const LOCATORS: &str = "Locators:
   js: document.title @ /path as ACCOUNT        options: wait='#id'; or @ live, with --cdp
   exec: SERVICE: command …                     no shell
   file: SERVICE: /path
+  trace: POST /path* | jsonpath: $.body.x      the last such request in a HAR; or (all), jq: .x, count
   helper: NAME('text', …)                      what the environment file calls so";
 
 fn argument(text: &str) -> Result<(String, String), String> {

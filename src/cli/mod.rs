@@ -102,7 +102,9 @@ fn version(json: bool) -> Result<u8, Failure> {
 
 /// `arenad logs | head` ends when head has seen enough; that is no failure.
 fn is_closed_pipe(failure: &Failure) -> bool {
-    failure.error.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-    })
+    let kind = |cause: &(dyn std::error::Error + 'static)| {
+        let of_json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+        cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind).or(of_json)
+    };
+    failure.error.chain().any(|cause| kind(cause) == Some(std::io::ErrorKind::BrokenPipe))
 }

@@ -208,7 +208,7 @@ impl<'a> Witness<'a> {
     }
 
     async fn run(&self, handle: &InstanceHandle, locator: &Locator, page: Option<String>) -> Result<Value, Doubt> {
-        let look = Look { page, live: self.cdp.map(str::to_owned) };
+        let look = Look { page, live: self.cdp.map(str::to_owned), traffic: None };
         let located = locate::locate(self.shared, handle, self.host, locator, look).await?;
         let is_live = matches!(&locator.kind, LocatorKind::Js(js) if js.page == JsPage::Live);
         if !is_live {

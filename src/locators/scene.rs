@@ -22,6 +22,8 @@ pub struct Scene<'a> {
     pub page: Option<String>,
     /// The CDP address of the agent's browser.
     pub live: Option<String>,
+    /// The traffic of its browser: the text of a HAR.
+    pub traffic: Option<&'a str>,
 }
 
 impl Scene<'_> {

@@ -187,7 +187,9 @@ fn show(batch: &Batch) {
     }
     for outcome in &batch.results {
         if let Some(error) = &outcome.error {
-            eprintln!("error: {}: {error}", outcome.path);
+            // What is wrong with a file names it already, and the place in it.
+            let place = if error.contains(&outcome.path) { String::new() } else { format!("{}: ", outcome.path) };
+            eprintln!("error: {place}{error}");
         }
     }
     println!();

@@ -105,6 +105,7 @@ fn known_names(site: &SiteContext<'_>, scope: Scope<'_>, locator: &Locator, raw:
         LocatorKind::Js(js) => check("account", js.account.as_ref(), &accounts),
         LocatorKind::Exec(exec) => check("service", exec.service.as_ref(), &services),
         LocatorKind::File(file) => check("service", file.service.as_ref(), &services),
+        LocatorKind::Trace(_) => {}
     }
 }
 
