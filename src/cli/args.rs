@@ -76,6 +76,9 @@ pub enum Command {
     Locate(LocateArgs),
     /// Judge what an agent did, by a benchmark's rules: one episode, a folder of results, or evidence
     Eval(super::eval::args::EvalArgs),
+    /// Check, list and show native tasks; render those of benchmarks
+    #[command(subcommand)]
+    Tasks(TasksCommand),
     /// What cannot be stopped from inside; started by the daemon
     #[command(name = crate::locators::confined::COMMAND, hide = true)]
     ConfinedLocator {
@@ -427,6 +430,52 @@ fn argument(text: &str) -> Result<(String, String), String> {
 }
 
 #[derive(Debug, Subcommand)]
+pub enum TasksCommand {
+    /// Say everything that is wrong with task files; needs neither daemon nor Docker, but with --live
+    Lint(TasksLintArgs),
+    /// List the tasks of an environment
+    #[command(visible_alias = "list")]
+    Ls(TasksLsArgs),
+    /// Show a task: where it starts, what it asks for, and how it is checked
+    Show(TasksShowArgs),
+    /// Write a benchmark's task files with this environment's URLs, as its generate_test_data.py does
+    Render(super::tasks::render::RenderArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct TasksLintArgs {
+    /// A task file, a folder of them, or an environment's name [default: mini]
+    #[arg(value_name = "FILE|DIR|ENVIRONMENT")]
+    pub what: Option<String>,
+    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct TasksLsArgs {
+    /// The environment [default: mini]
+    #[arg(value_name = "ENVIRONMENT")]
+    pub environment: Option<String>,
+    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct TasksShowArgs {
+    /// The task
+    #[arg(value_name = "TASK")]
+    pub task: String,
+    /// The environment [default: mini]
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
 pub enum ImagesCommand {
     /// Say what is needed, what is there, and how large it is
     #[command(visible_alias = "list")]
@@ -604,6 +653,8 @@ pub enum SchemaFile {
     Environment,
     /// compose/NAME.yaml
     Compose,
+    /// environments/NAME/tasks/*.yaml
+    Tasks,
 }
 
 #[derive(Debug, Args)]

@@ -29,6 +29,7 @@ mod session;
 mod snapshot;
 mod status;
 mod storage;
+mod tasks;
 mod up;
 mod verify;
 
@@ -74,6 +75,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Login(args) => login::run(global, args).await,
         Command::Locate(args) => locate::run(global, args).await,
         Command::Eval(args) => eval::run(global, args).await,
+        Command::Tasks(command) => tasks::run(global, command).await,
         Command::ConfinedLocator { seconds } => Ok(confined::work(*seconds).await.map(|()| exit_code::OK)?),
         Command::Images(command) => images::run(global, command).await,
         Command::Df(args) => df::run(global, args).await,

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::args::EvalArgs;
 use super::local::Local;
-use super::{judge, places, save, task_files};
+use super::{judge, save, task_files};
 use crate::cli::args::Global;
 use crate::cli::failure::Failure;
 use crate::cli::{exit_code, output, report};
@@ -95,7 +95,7 @@ impl<'a> Common<'a> {
         // A benchmark that no result is of need not have files.
         for benchmark in Benchmark::ALL {
             files.insert(benchmark, task_files(args, benchmark).map(Arc::new).map_err(|failure| said(&failure.error)));
-            urls.insert(benchmark, places::of(global, args, Some(benchmark)).await?);
+            urls.insert(benchmark, super::urls(global, args, benchmark).await?);
         }
         Ok(Self { args, files, urls, judge: judge::of(global, args)? })
     }

@@ -8,7 +8,7 @@ mod batch;
 mod judge;
 mod local;
 mod one;
-mod places;
+pub mod places;
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use self::args::EvalArgs;
 use super::args::Global;
 use super::failure::Failure;
 use super::{exit_code, output, report};
-use crate::evaluation::{Benchmark, Evaluated, Evidence, TaskFiles, results};
+use crate::evaluation::{Benchmark, Evaluated, Evidence, TaskFiles, Urls, results};
 use crate::evaluators::verdict::{Profile, Report, SideBySide};
 
 /// Judges.
@@ -35,6 +35,15 @@ pub async fn run(global: &Global, args: &EvalArgs) -> Result<u8, Failure> {
         (Some(results), _, _) => batch::run(global, args, results).await,
         (None, Some(task), Some(benchmark)) => one::run(global, args, benchmark, task).await,
         _ => Err(Failure::usage("nothing to judge: give --task with --benchmark, --results or --from")),
+    }
+}
+
+/// Where the sites are. WebArena-Verified takes that from the traffic where nobody says, as its own code does, so an
+/// environment is asked only if it is named.
+async fn urls(global: &Global, args: &EvalArgs, benchmark: Benchmark) -> Result<Urls, Failure> {
+    match (benchmark, args.environment.as_deref()) {
+        (Benchmark::WebArenaVerified, None) => Ok(places::given(&args.sites)),
+        (_, environment) => places::of(global, environment, &args.sites).await,
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::args::EvalArgs;
 use super::local::Local;
-use super::{judge, places, print, save, task_files};
+use super::{judge, places, print, save, task_files, urls};
 use crate::cli::args::Global;
 use crate::cli::client::Client;
 use crate::cli::exit_code;
@@ -24,7 +24,7 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, benchmark: Benchmark, 
         benchmark,
         id: id.to_owned(),
         task,
-        urls: places::of(global, args, Some(benchmark)).await?,
+        urls: urls(global, args, benchmark).await?,
         answer: answer(args)?,
         url: args.url.clone().unwrap_or_default(),
         told: Default::default(),
