@@ -11,6 +11,7 @@ pub mod digest;
 pub mod doctor;
 pub mod domain;
 pub mod engine;
+pub mod evaluation;
 pub mod evaluators;
 pub mod export;
 pub mod fault;

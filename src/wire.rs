@@ -5,6 +5,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::evaluation::{Benchmark, Evaluated, Evidence as EpisodeEvidence, Traffic, Urls};
+use crate::evaluators::question::Told;
+use crate::evaluators::verdict::Profile;
 
 pub mod plan;
 
@@ -345,6 +350,9 @@ pub struct Site {
     pub title: String,
     /// Where browsers find it.
     pub url: String,
+    /// The name that benchmarks have for its address, such as `SHOPPING`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
     /// The instance that serves it.
     pub instance: String,
     /// `down`, `preparing`, `starting`, `ready`, `unhealthy`, `resetting`, `stopping`, `failed`.
@@ -586,7 +594,7 @@ pub struct Session {
 }
 
 /// `POST /v1/environments/{environment}/sites/{site}/locate`: what is to be read.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocateRequest {
     /// The locator, such as `sql(shop): SELECT count(*) FROM order_order`.
@@ -600,6 +608,9 @@ pub struct LocateRequest {
     /// The CDP address of the agent's browser, for `js: … @ live`.
     #[serde(default)]
     pub cdp: Option<String>,
+    /// The traffic of the agent's browser as a HAR, for `trace: …`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub har: Option<Box<RawValue>>,
 }
 
 /// The answer to a [`LocateRequest`].
@@ -618,7 +629,7 @@ pub struct Located {
 /// How a value was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// `sql`, `http`, `js`, `exec` or `file`.
+    /// `sql`, `http`, `js`, `exec`, `file`, `trace` or `helper`.
     pub locator: String,
     /// What ran.
     pub ran: String,
@@ -634,6 +645,52 @@ pub struct Evidence {
     pub duration_ms: f64,
     /// What else was seen, such as `status` or `rows`.
     pub notes: BTreeMap<String, String>,
+}
+
+/// `POST /v1/environments/{environment}/evaluations`: a task, and what an agent left.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvaluationRequest {
+    /// The benchmark.
+    pub benchmark: Benchmark,
+    /// The task as the benchmark publishes it, its placeholders replaced or not; or its number, for a daemon that knows the
+    /// benchmarks' files by `ARENAD_BENCHMARK_DATA`.
+    pub task: serde_json::Value,
+    /// Addresses by placeholder, where they are not the environment's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub urls: Urls,
+    /// What the agent answered: a text, or JSON as WebArena-Verified wants it.
+    #[serde(default)]
+    pub answer: serde_json::Value,
+    /// The URL of the page where it ended.
+    #[serde(default)]
+    pub url: String,
+    /// The traffic of its browser, `{"har": {…}}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Traffic>,
+    /// The CDP address of its browser, for tasks that look at the page where it ended.
+    #[serde(default)]
+    pub cdp: Option<String>,
+    /// As whom sites are looked at, by site; others as their first account that can sign in.
+    #[serde(default)]
+    pub accounts: BTreeMap<String, String>,
+    /// Whose rules; `compat` if nothing is said.
+    #[serde(default)]
+    pub profiles: Vec<Profile>,
+    /// What is known already, such as a judge's replies.
+    #[serde(default)]
+    pub told: Told,
+}
+
+/// The answer to an [`EvaluationRequest`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// The reports.
+    pub evaluated: Evaluated,
+    /// What they follow from. Questions for a judge are open in it unless the request answered them.
+    pub evidence: EpisodeEvidence,
+    /// From the request to the answer.
+    pub duration_ms: f64,
 }
 
 /// A cookie, in the form of Playwright's storage state.

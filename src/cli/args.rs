@@ -20,7 +20,7 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, or `doctor` found a problem, 2 wrong usage or definition, 3 not ready (status, health), \
-                          4 busy, 124 --wait-timeout ran out, 130 interrupted";
+                          4 busy, 5 not done (check, eval), 6 undecided (check, eval), 124 --wait-timeout ran out, 130 interrupted";
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
@@ -74,6 +74,11 @@ pub enum Command {
     Login(LoginArgs),
     /// Read a value of a site: from its database, its pages, its files
     Locate(LocateArgs),
+    /// Judge what an agent did, by a benchmark's rules: one episode, a folder of results, or evidence
+    Eval(super::eval::args::EvalArgs),
+    /// Check, list and show native tasks; render those of benchmarks
+    #[command(subcommand)]
+    Tasks(TasksCommand),
     /// What cannot be stopped from inside; started by the daemon
     #[command(name = crate::locators::confined::COMMAND, hide = true)]
     ConfinedLocator {
@@ -441,6 +446,9 @@ pub struct LocateArgs {
     /// The agent's browser, for `js: … @ live`: http://HOST:PORT
     #[arg(long, value_name = "ADDRESS")]
     pub cdp: Option<String>,
+    /// The traffic of its browser, for `trace: …`: a HAR
+    #[arg(long, value_name = "FILE")]
+    pub har: Option<PathBuf>,
     /// The environment, where several have a site of that name
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
@@ -452,6 +460,7 @@ const LOCATORS: &str = "Locators:
   js: document.title @ /path as ACCOUNT        options: wait='#id'; or @ live, with --cdp
   exec: SERVICE: command …                     no shell
   file: SERVICE: /path
+  trace: POST /path* | jsonpath: $.body.x      the last such request in a HAR; or (all), jq: .x, count
   helper: NAME('text', …)                      what the environment file calls so";
 
 fn argument(text: &str) -> Result<(String, String), String> {
@@ -460,6 +469,52 @@ fn argument(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if is_name(name) => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected a name of lower-case letters and `_`, `=`, and a text, such as `sku=B00-1`".to_owned()),
     }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TasksCommand {
+    /// Say everything that is wrong with task files; needs neither daemon nor Docker, but with --live
+    Lint(TasksLintArgs),
+    /// List the tasks of an environment
+    #[command(visible_alias = "list")]
+    Ls(TasksLsArgs),
+    /// Show a task: where it starts, what it asks for, and how it is checked
+    Show(TasksShowArgs),
+    /// Write a benchmark's task files with this environment's URLs, as its generate_test_data.py does
+    Render(super::tasks::render::RenderArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct TasksLintArgs {
+    /// A task file, a folder of them, or an environment's name [default: mini]
+    #[arg(value_name = "FILE|DIR|ENVIRONMENT")]
+    pub what: Option<String>,
+    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct TasksLsArgs {
+    /// The environment [default: mini]
+    #[arg(value_name = "ENVIRONMENT")]
+    pub environment: Option<String>,
+    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct TasksShowArgs {
+    /// The task
+    #[arg(value_name = "TASK")]
+    pub task: String,
+    /// The environment [default: mini]
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
+    pub root: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -640,6 +695,8 @@ pub enum SchemaFile {
     Environment,
     /// compose/NAME.yaml
     Compose,
+    /// environments/NAME/tasks/*.yaml
+    Tasks,
 }
 
 #[derive(Debug, Args)]

@@ -76,6 +76,7 @@ pub fn from_problem(problem: Problem) -> Failure {
         | "unknown_environment"
         | "unknown_account"
         | "bad_locator"
+        | "bad_task"
         | "unknown_helper"
         | "no_login" => exit_code::USAGE,
         "busy" | "full" | "stopping" => exit_code::BUSY,

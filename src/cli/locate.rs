@@ -1,10 +1,13 @@
 //! `arenad locate`
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 
+use anyhow::Context;
 use comfy_table::Cell;
 use reqwest::Method;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::args::{Global, LocateArgs};
 use super::client::Client;
@@ -23,6 +26,7 @@ pub async fn run(global: &Global, args: &LocateArgs) -> Result<u8, Failure> {
         arguments: args.arguments.iter().cloned().collect(),
         page: args.page.clone(),
         cdp: args.cdp.clone(),
+        har: args.har.as_deref().map(har).transpose()?,
     };
     let path = format!("/v1/environments/{}/sites/{}/locate", site.environment, site.name);
     let located: Located = client.send(Method::POST, &path, &request).await?;
@@ -41,6 +45,11 @@ pub async fn run(global: &Global, args: &LocateArgs) -> Result<u8, Failure> {
         eprintln!("{} from {}, generation {}, in {took}", located.kind, evidence.instance, evidence.generation);
     }
     Ok(exit_code::OK)
+}
+
+fn har(path: &Path) -> Result<Box<RawValue>, Failure> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("read the traffic in {}", path.display()))?;
+    RawValue::from_string(text).map_err(|error| Failure::usage(format!("{} is no HAR: {error}", path.display())))
 }
 
 fn print_rows(value: &Value) {

@@ -9,6 +9,7 @@ mod doctor;
 mod down;
 mod dry_run;
 mod env;
+mod eval;
 pub mod exit_code;
 mod failure;
 mod find;
@@ -21,6 +22,7 @@ mod open;
 mod output;
 mod progress;
 mod prune;
+pub mod report;
 mod reset;
 mod serve;
 mod session;
@@ -28,6 +30,7 @@ mod snapshot;
 mod state_root;
 mod status;
 mod storage;
+mod tasks;
 mod transfer;
 mod up;
 mod verify;
@@ -73,6 +76,8 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Verify(args) => verify::run(global, args).await,
         Command::Login(args) => login::run(global, args).await,
         Command::Locate(args) => locate::run(global, args).await,
+        Command::Eval(args) => eval::run(global, args).await,
+        Command::Tasks(command) => tasks::run(global, command).await,
         Command::ConfinedLocator { seconds } => Ok(confined::work(*seconds).await.map(|()| exit_code::OK)?),
         Command::Images(command) => images::run(global, command).await,
         Command::Df(args) => df::run(global, args).await,
@@ -101,7 +106,9 @@ fn version(json: bool) -> Result<u8, Failure> {
 
 /// `arenad logs | head` ends when head has seen enough; that is no failure.
 fn is_closed_pipe(failure: &Failure) -> bool {
-    failure.error.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-    })
+    let kind = |cause: &(dyn std::error::Error + 'static)| {
+        let of_json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);
+        cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind).or(of_json)
+    };
+    failure.error.chain().any(|cause| kind(cause) == Some(std::io::ErrorKind::BrokenPipe))
 }

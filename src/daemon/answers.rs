@@ -3,19 +3,26 @@
 //! Evaluators ask for pages, scripts and helpers, and know nothing of sites; locators know sites, and nothing of tasks.
 //! What the environment is at fault for is `Unavailable`, so that nobody takes it for the agent's failure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
 
 use super::instance::InstanceHandle;
 use super::locate::{self, LocatingError, Look};
 use super::shared::Shared;
 use crate::domain::helper::{Helper, HelperCall};
-use crate::domain::locator::{JsLocator, JsPage, Locator, LocatorKind, Value};
-use crate::evaluators::question::{Answer, Call, Place, Question};
+use crate::domain::locator::{HttpLocator, JsLocator, JsPage, Locator, LocatorKind, Selection, Value};
+use crate::evaluation::LookedAt;
+use crate::evaluators::question::{Answer, Call, Picture, Place, Question};
+use crate::evaluators::visualwebarena::sources;
 use crate::locators::{LocateError, json};
 
 /// The page as its browser has it, with what stands before its first element; as Playwright's `content()` does it.
 const CONTENT: &str = "(document.doctype ? new XMLSerializer().serializeToString(document.doctype) : '') \
     + (document.documentElement ? document.documentElement.outerHTML : '')";
+
+/// The most pictures of a page that are fetched, and their size together in bytes.
+const PICTURES_MAX: usize = 500;
+const PICTURES_SIZE_MAX: usize = 64 << 20;
 
 /// Whom to ask.
 pub struct Witness<'a> {
@@ -29,6 +36,8 @@ pub struct Witness<'a> {
     pub cdp: Option<&'a str>,
     /// As whom each site is looked at, by the site's name; others as their first account that can sign in.
     pub accounts: &'a BTreeMap<String, String>,
+    /// The instances that answers came from.
+    looked_at: Mutex<BTreeSet<LookedAt>>,
 }
 
 /// Why there is no value.
@@ -43,7 +52,18 @@ impl From<LocatingError> for Doubt {
     }
 }
 
-impl Witness<'_> {
+impl<'a> Witness<'a> {
+    /// Somebody who has not looked yet.
+    pub fn new(
+        shared: &'a Shared,
+        handles: &'a [InstanceHandle],
+        host: &'a str,
+        cdp: Option<&'a str>,
+        accounts: &'a BTreeMap<String, String>,
+    ) -> Self {
+        Self { shared, handles, host, cdp, accounts, looked_at: Mutex::default() }
+    }
+
     /// Looks.
     pub async fn answer(&self, question: &Question) -> Answer {
         let seen = match question {
@@ -53,21 +73,82 @@ impl Witness<'_> {
             Question::Judge(_) | Question::Look { .. } => {
                 Err(Doubt::Unsupported("a judge answers this, not a look at a site".to_owned()))
             }
-            Question::Pictures { .. } | Question::Reference { .. } => {
-                Err(Doubt::Unsupported("locators do not fetch pictures yet".to_owned()))
-            }
+            Question::Pictures { place, selector } => return answer_of(self.pictures(place, selector).await),
+            Question::Reference { source } => return answer_of(self.reference(source).await),
         };
-        match seen {
-            Ok(value) => Answer::Value(json::plain(&value)),
-            Err(Doubt::Unsupported(reason)) => Answer::Unsupported(reason),
-            Err(Doubt::Locating(LocatingError::Locate(LocateError::Threw(reason)))) => Answer::Threw(reason),
-            Err(Doubt::Locating(error)) => match &error {
-                LocatingError::Ask(_) | LocatingError::Reset(_) => Answer::Unavailable(error.to_string()),
-                LocatingError::Locate(cause) if cause.is_environment_fault() => Answer::Unavailable(error.to_string()),
-                LocatingError::Locate(LocateError::Failed(reason)) => Answer::Threw(reason.clone()),
-                LocatingError::Locate(_) => Answer::Unsupported(error.to_string()),
-            },
+        answer_of(seen.map(|value| Answer::Value(json::plain(&value))))
+    }
+
+    /// Whether a site of the environment could have the answer; others have a judge, or files.
+    pub fn knows(&self, question: &Question) -> bool {
+        match question {
+            Question::Judge(_) | Question::Look { .. } => false,
+            Question::Reference { source } => self.place(source).is_ok(),
+            Question::Content { .. }
+            | Question::Script { .. }
+            | Question::Helper { .. }
+            | Question::Pictures { .. } => true,
         }
+    }
+
+    /// The instances that answers came from so far.
+    pub fn looked_at(&self) -> Vec<LookedAt> {
+        self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// The pictures of a page. They are fetched anew and without its session, as the benchmark's code does; what is no
+    /// picture, or is not of the environment's sites, is left out.
+    async fn pictures(&self, place: &Place, selector: &str) -> Result<Answer, Doubt> {
+        let found = self.on_page(place, &sources(selector), &[]).await?;
+        let sources = json::plain(&found);
+        let sources: Vec<&str> = sources.as_array().into_iter().flatten().filter_map(|url| url.as_str()).collect();
+        if sources.len() > PICTURES_MAX {
+            let reason = format!("the page has {} pictures, which is more than {PICTURES_MAX}", sources.len());
+            return Err(Doubt::Unsupported(reason));
+        }
+        let (mut pictures, mut size) = (Vec::new(), 0);
+        for source in sources {
+            if let Some(picture) = self.picture(source).await? {
+                size += picture.bytes.len();
+                if size > PICTURES_SIZE_MAX {
+                    let most = PICTURES_SIZE_MAX >> 20;
+                    return Err(Doubt::Unsupported(format!("the page's pictures have more than {most} MiB")));
+                }
+                pictures.push(picture);
+            }
+        }
+        Ok(Answer::Pictures(pictures))
+    }
+
+    /// A picture to compare with, on one of the sites.
+    async fn reference(&self, source: &str) -> Result<Answer, Doubt> {
+        let elsewhere = || Doubt::Unsupported(format!("{source} is on no site of the environment"));
+        self.place(source).map_err(|_| elsewhere())?;
+        match self.picture(source).await? {
+            Some(picture) => Ok(Answer::Pictures(vec![picture])),
+            None => Ok(Answer::Unavailable(format!("{source} cannot be fetched"))),
+        }
+    }
+
+    /// A file of a site; nothing if it has none at that address, or the address is of no site.
+    async fn picture(&self, url: &str) -> Result<Option<Picture>, Doubt> {
+        let Ok((handle, path)) = self.place(url) else { return Ok(None) };
+        let http = HttpLocator {
+            method: "GET".to_owned(),
+            path,
+            account: None,
+            headers: Vec::new(),
+            body: None,
+            follows: true,
+            selection: Selection::Body,
+        };
+        let bytes = match self.run(handle, &Locator { kind: LocatorKind::Http(http), timeout: None }, None).await {
+            Ok(Value::Bytes(bytes)) => bytes,
+            Ok(Value::Text(text) | Value::Json(text)) => text.into_bytes(),
+            Ok(_) | Err(Doubt::Locating(LocatingError::Locate(LocateError::Failed(_)))) => return Ok(None),
+            Err(doubt) => return Err(doubt),
+        };
+        Ok(Some(Picture { url: url.to_owned(), bytes: bytes.into() }))
     }
 
     async fn on_page(&self, place: &Place, expression: &str, prepare: &[String]) -> Result<Value, Doubt> {
@@ -127,8 +208,15 @@ impl Witness<'_> {
     }
 
     async fn run(&self, handle: &InstanceHandle, locator: &Locator, page: Option<String>) -> Result<Value, Doubt> {
-        let look = Look { page, live: self.cdp.map(str::to_owned) };
-        Ok(locate::locate(self.shared, handle, self.host, locator, look).await?.value)
+        let look = Look { page, live: self.cdp.map(str::to_owned), traffic: None };
+        let located = locate::locate(self.shared, handle, self.host, locator, look).await?;
+        let is_live = matches!(&locator.kind, LocatorKind::Js(js) if js.page == JsPage::Live);
+        if !is_live {
+            let (instance, generation) = (located.evidence.instance, located.evidence.generation);
+            let seen = LookedAt { site: handle.site.name.to_string(), instance, generation };
+            self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).insert(seen);
+        }
+        Ok(located.value)
     }
 
     /// The site that an address belongs to, and what follows the site's host and port.
@@ -150,6 +238,21 @@ impl Witness<'_> {
     fn account(&self, handle: &InstanceHandle) -> Option<String> {
         let named = self.accounts.get(handle.site.name.as_str()).cloned();
         named.or_else(|| handle.site.accounts.iter().find(|it| it.login.is_some()).map(|it| it.name.clone()))
+    }
+}
+
+/// What an evaluator is told. What the environment is at fault for is no failure of the agent.
+fn answer_of(seen: Result<Answer, Doubt>) -> Answer {
+    match seen {
+        Ok(answer) => answer,
+        Err(Doubt::Unsupported(reason)) => Answer::Unsupported(reason),
+        Err(Doubt::Locating(LocatingError::Locate(LocateError::Threw(reason)))) => Answer::Threw(reason),
+        Err(Doubt::Locating(error)) => match &error {
+            LocatingError::Ask(_) | LocatingError::Reset(_) => Answer::Unavailable(error.to_string()),
+            LocatingError::Locate(cause) if cause.is_environment_fault() => Answer::Unavailable(error.to_string()),
+            LocatingError::Locate(LocateError::Failed(reason)) => Answer::Threw(reason.clone()),
+            LocatingError::Locate(_) => Answer::Unsupported(error.to_string()),
+        },
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Look {
     pub page: Option<String>,
     /// The CDP address of the agent's browser.
     pub live: Option<String>,
+    /// The traffic of its browser: the text of a HAR.
+    pub traffic: Option<String>,
 }
 
 /// Runs a locator on an instance. `host` is the host name of public URLs.
@@ -48,6 +50,7 @@ pub async fn locate(
         instance: handle.id.to_string(),
         page: look.page,
         live: look.live,
+        traffic: look.traffic.as_deref(),
     };
     let found = shared.locators.locate(&scene, locator).await;
     if handle.report().generation != report.generation {

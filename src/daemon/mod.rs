@@ -12,6 +12,7 @@ pub mod answers;
 pub mod api;
 pub mod baseline;
 pub mod environments;
+pub mod evaluate;
 pub mod events;
 pub mod export;
 pub mod gateway;
@@ -206,7 +207,7 @@ impl Daemon {
             Err(error) => return Answer::Unavailable(describe(&error)),
         };
         let host = self.environments.host(environment).unwrap_or_default();
-        Witness { shared: &self.shared, handles: &handles, host: &host, cdp, accounts }.answer(question).await
+        Witness::new(&self.shared, &handles, &host, cdp, accounts).answer(question).await
     }
 
     /// Resolves when a client has asked the daemon to stop.

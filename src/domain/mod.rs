@@ -19,4 +19,5 @@ pub mod site;
 pub mod standby_schedule;
 pub mod store;
 pub mod subnet;
+pub mod task;
 pub mod verify;

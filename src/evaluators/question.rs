@@ -179,8 +179,11 @@ impl From<Vec<(Question, Answer)>> for Told {
 }
 
 impl From<Told> for Vec<(Question, Answer)> {
+    /// In an order that does not change from one time to the next, so that evidence can be compared.
     fn from(told: Told) -> Self {
-        told.0.into_iter().collect()
+        let mut pairs: Self = told.0.into_iter().collect();
+        pairs.sort_by_cached_key(|(question, _)| format!("{question:?}"));
+        pairs
     }
 }
 
@@ -188,6 +191,33 @@ impl Told {
     /// Keeps an answer.
     pub fn tell(&mut self, question: Question, answer: Answer) {
         self.0.insert(question, answer);
+    }
+
+    /// How many questions have an answer.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Takes over what somebody else has been told.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// Whether a question has an answer.
+    #[must_use]
+    pub fn knows(&self, question: &Question) -> bool {
+        self.0.contains_key(question)
+    }
+
+    /// Forgets what can be found out later without the sites: what there was no judge for, and pictures that were not at hand.
+    pub fn reopen(&mut self) {
+        self.0.retain(|question, answer| match question {
+            Question::Judge(_) | Question::Look { .. } | Question::Reference { .. } => {
+                !matches!(answer, Answer::NoJudge(_) | Answer::Unavailable(_))
+            }
+            _ => true,
+        });
     }
 
     /// The answer to a question; that nobody looked, or judged, if there is none.

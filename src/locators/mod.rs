@@ -6,7 +6,8 @@
 //!                                 │ http  the entry only, an account's session, then JSONPath, jq, CSS, header
 //!                                 │ js    a warm browser, a context of its own, no address but the site's
 //!                                 │ exec  fixed arguments, no shell
-//!                                 └ file  the engine's archive of a container
+//!                                 │ file  the engine's archive of a container
+//!                                 └ trace recorded traffic that whoever asks has
 //! ```
 //! Called by the daemon, which knows what is up. Judges nothing: that is the evaluators' work. Every locator ends in time,
 //! and what it reads is bounded. What is evaluated on texts that a site controls, by engines that cannot be stopped from
@@ -22,6 +23,7 @@ pub mod json;
 mod scene;
 mod sessions;
 mod sql;
+mod trace;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -124,6 +126,7 @@ impl Locators {
                 }
                 LocatorKind::Exec(locator) => exec::run(self.engine.as_ref(), scene, locator, limit).await,
                 LocatorKind::File(locator) => file::run(self.engine.as_ref(), scene, locator).await,
+                LocatorKind::Trace(locator) => trace::run(&self.confined, scene, locator, limit).await,
             }
         };
         // The kinds stop by themselves, and know better what took so long; this is for whatever they overlook.

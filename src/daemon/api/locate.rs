@@ -30,7 +30,8 @@ pub(super) async fn locate(
     let handles = api.environments.choose(&environment, &[site])?;
     let handle = handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))?;
     let host = api.environments.host(&environment).unwrap_or_default();
-    let look = Look { page: request.page, live: request.cdp };
+    let traffic = request.har.map(|har| har.get().to_owned());
+    let look = Look { page: request.page, live: request.cdp, traffic };
     if let Some(call) = request.locator.trim_start().strip_prefix(HELPER) {
         let (helper, locator) = helper(&handle, call)?;
         let mut located = locate::locate(&api.shared, &handle, &host, &locator, look).await?;

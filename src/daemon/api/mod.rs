@@ -5,6 +5,7 @@
 mod accounts;
 mod environments;
 mod error;
+mod evaluations;
 mod events;
 mod health;
 mod locate;
@@ -62,11 +63,18 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/shutdown", post(status::shutdown))
         .route("/v1/environments/{environment}", put(environments::up))
         .route("/v1/environments/{environment}/down", post(environments::down))
+        .route(
+            "/v1/environments/{environment}/evaluations",
+            post(evaluations::evaluate).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)),
+        )
         .route("/v1/environments/{environment}/resets", post(environments::reset))
         .route("/v1/environments/{environment}/sites/{site}/accounts", get(accounts::list))
         .route("/v1/environments/{environment}/sites/{site}/accounts/{account}/login", post(accounts::log_in))
         .route("/v1/environments/{environment}/sites/{site}/verify", post(verify::verify))
-        .route("/v1/environments/{environment}/sites/{site}/locate", post(locate::locate))
+        .route(
+            "/v1/environments/{environment}/sites/{site}/locate",
+            post(locate::locate).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)),
+        )
         .route("/v1/environments/{environment}/sites/{site}/logs", get(logs::logs))
         .route("/v1/environments/{environment}/sites/{site}/snapshots", post(snapshots::take))
         .route("/v1/purge", post(environments::purge))

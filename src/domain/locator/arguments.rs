@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{HttpLocator, JsLocator, JsPage, Locator, LocatorKind, Selection};
+use super::{HttpLocator, JsLocator, JsPage, Locator, LocatorKind, Selection, TraceLocator, TracePart};
 use crate::domain::login::Template;
 
 /// Names and texts.
@@ -39,6 +39,7 @@ impl Locator {
                 }
             }
             LocatorKind::File(file) => file.path = arguments.fill(&file.path, str::to_owned),
+            LocatorKind::Trace(trace) => fill_trace(trace, arguments),
         }
         self
     }
@@ -59,6 +60,17 @@ fn fill_http(http: &mut HttpLocator, arguments: &Arguments) {
             *text = arguments.fill(text, json_text);
         }
         Selection::Css { selector, .. } => *selector = arguments.fill(selector, css_text),
+    }
+}
+
+fn fill_trace(trace: &mut TraceLocator, arguments: &Arguments) {
+    // A star is escaped too, so an argument is never anything but itself.
+    trace.pattern = arguments.fill(&trace.pattern, url_text);
+    match &mut trace.part {
+        TracePart::Whole | TracePart::Count => {}
+        TracePart::JsonPath { path: text, .. } | TracePart::Jq { filter: text, .. } => {
+            *text = arguments.fill(text, json_text);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //!   js: document.title @ /catalogue/ as customer
 //!   exec: web: cat /etc/os-release
 //!   file: web: /srv/shop/world.json
+//!   trace: POST /basket/add/* | jsonpath: $.body.quantity
 //! ```
 //! A text is a kind, options in brackets, a colon, and what the kind wants. `{name}` is a place for an argument, if one of
 //! that name is declared; other braces are themselves. Parsing and filling are here; running is `crate::locators`' work.
@@ -13,6 +14,7 @@
 mod arguments;
 mod options;
 mod parse;
+mod pattern;
 mod value;
 mod words;
 
@@ -44,6 +46,8 @@ pub enum LocatorKind {
     Exec(ExecLocator),
     /// A file of a container.
     File(FileLocator),
+    /// A look into recorded traffic.
+    Trace(TraceLocator),
 }
 
 impl LocatorKind {
@@ -55,6 +59,7 @@ impl LocatorKind {
             Self::Js(_) => "js",
             Self::Exec(_) => "exec",
             Self::File(_) => "file",
+            Self::Trace(_) => "trace",
         }
     }
 }
@@ -167,4 +172,56 @@ pub struct FileLocator {
     pub service: Option<String>,
     /// The path.
     pub path: String,
+}
+
+/// Requests to the site in recorded traffic.
+///
+/// Shape of a request: `{"method", "url", "path", "query": {name: [text]}, "headers": {name: text}, "body", "status", "answer"}`;
+/// bodies are JSON where they are, forms objects of each field's first text, else texts, `null` where none was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceLocator {
+    /// The method; `None`: any.
+    pub method: Option<String>,
+    /// The path, and the query if it has a `?`; `*` stands for anything.
+    pub pattern: String,
+    /// Whether the value is a list of all requests; otherwise it is the last one.
+    pub all: bool,
+    /// What is taken of them.
+    pub part: TracePart,
+}
+
+/// What is taken of requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TracePart {
+    /// The request and its answer.
+    Whole,
+    /// How many there are.
+    Count,
+    /// The JSON values at a path (RFC 9535).
+    JsonPath {
+        /// The path.
+        path: String,
+        /// Whether the value is a list of all of them.
+        all: bool,
+    },
+    /// What a jq filter makes of it.
+    Jq {
+        /// The filter.
+        filter: String,
+        /// Whether the value is a list of all outputs.
+        all: bool,
+    },
+}
+
+impl TraceLocator {
+    /// Whether a request is one that is meant. `path` begins with a slash; `query` is what follows the `?`.
+    #[must_use]
+    pub fn is_meant(&self, method: &str, path: &str, query: Option<&str>) -> bool {
+        let fits = match (self.pattern.contains('?'), query) {
+            (true, Some(query)) => pattern::fits(&self.pattern, &format!("{path}?{query}")),
+            (true, None) => false,
+            (false, _) => pattern::fits(&self.pattern, path),
+        };
+        fits && self.method.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(method))
+    }
 }

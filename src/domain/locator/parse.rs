@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::options::{Given, Options};
 use super::{
     Arguments, ExecLocator, FileLocator, HttpLocator, JsLocator, JsPage, Locator, LocatorKind, Selection, SqlLocator,
-    words,
+    TraceLocator, TracePart, words,
 };
 
 /// The longest that any locator may be given.
@@ -39,13 +39,14 @@ pub fn parse(text: &str) -> Result<Locator, SyntaxError> {
         "js" => LocatorKind::Js(js(&mut cursor, options)?),
         "exec" => LocatorKind::Exec(exec(&mut cursor, options)?),
         "file" => LocatorKind::File(file(&mut cursor, options)?),
+        "trace" => LocatorKind::Trace(trace(&mut cursor, options)?),
         "" => return Err(cursor.error_at(at, "nothing says what kind of locator this is", KINDS)),
         other => return Err(cursor.error_at(at, format!("`{other}` is no kind of locator"), KINDS)),
     };
     Ok(Locator { kind, timeout })
 }
 
-const KINDS: &str = "`sql:`, `http:`, `js:`, `exec:` or `file:`";
+const KINDS: &str = "`sql:`, `http:`, `js:`, `exec:`, `file:` or `trace:`";
 
 fn timeout(cursor: &Cursor<'_>, given: &Given) -> Result<Duration, SyntaxError> {
     let text = given.value.as_deref().unwrap_or_default();
@@ -226,6 +227,61 @@ fn file(cursor: &mut Cursor<'_>, options: Options) -> Result<FileLocator, Syntax
     Ok(FileLocator { service, path: path.to_owned() })
 }
 
+fn trace(cursor: &mut Cursor<'_>, mut options: Options) -> Result<TraceLocator, SyntaxError> {
+    let all = options.flag("all");
+    options.finish(cursor)?;
+    cursor.colon()?;
+    cursor.skip_space();
+    let at = cursor.at;
+    let is_path = |cursor: &Cursor<'_>| cursor.remaining().starts_with(['/', '*']);
+    let method = (!is_path(cursor)).then(|| cursor.word().to_owned());
+    if method.as_ref().is_some_and(|method| method.is_empty() || !method.bytes().all(|byte| byte.is_ascii_uppercase()))
+    {
+        return Err(cursor.error_at(at, "this is neither a method nor a path", "such as `POST /basket/add/*`"));
+    }
+    cursor.skip_space();
+    if !is_path(cursor) {
+        return Err(
+            cursor.error("the path is missing", "a path of the site, `*` for anything, such as `/basket/add/*`")
+        );
+    }
+    let rest = cursor.remaining();
+    let end = rest.find(|c: char| c.is_whitespace() || c == '|').unwrap_or(rest.len());
+    cursor.at += end;
+    let pattern = rest[..end].to_owned();
+    cursor.skip_space();
+    let part = if cursor.take('|') { trace_part(cursor, all)? } else { TracePart::Whole };
+    cursor.end()?;
+    Ok(TraceLocator { method, pattern, all, part })
+}
+
+fn trace_part(cursor: &mut Cursor<'_>, of_all: bool) -> Result<TracePart, SyntaxError> {
+    cursor.skip_space();
+    let at = cursor.at;
+    let name = cursor.word();
+    let mut options = Options::read(cursor)?;
+    let part = match name {
+        "count" if !of_all => TracePart::Count,
+        "count" => return Err(cursor.error_at(at, "`trace(all)` lists what `count` counts", "one of them")),
+        "jsonpath" => {
+            let all = options.flag("all");
+            cursor.colon()?;
+            TracePart::JsonPath { path: cursor.rest("a path such as `$.body.quantity`")?.to_owned(), all }
+        }
+        "jq" => {
+            let all = options.flag("all");
+            cursor.colon()?;
+            TracePart::Jq { filter: cursor.rest("a filter such as `.body.quantity`")?.to_owned(), all }
+        }
+        other => {
+            let expected = "`jsonpath:`, `jq:` or `count`";
+            return Err(cursor.error_at(at, format!("`{other}` takes nothing of a request"), expected));
+        }
+    };
+    options.finish(cursor)?;
+    Ok(part)
+}
+
 /// A place in a text.
 pub(super) struct Cursor<'a> {
     text: &'a str,
@@ -398,6 +454,27 @@ mod tests {
             );
         }
         assert_eq!(parse("sql(timeout=250ms): select 1").map(|it| it.timeout), Ok(Some(Duration::from_millis(250))));
+    }
+
+    #[test]
+    fn traffic_is_looked_through_by_method_and_path() {
+        let LocatorKind::Trace(trace) = kind("trace: POST /basket/*?x=1| jsonpath(all): $.body['a | b']") else {
+            panic!("trace")
+        };
+        assert_eq!(
+            (trace.method.as_deref(), trace.pattern.as_str(), trace.all),
+            (Some("POST"), "/basket/*?x=1", false)
+        );
+        assert_eq!(trace.part, TracePart::JsonPath { path: "$.body['a | b']".to_owned(), all: true });
+        assert!(trace.is_meant("post", "/basket/7", Some("x=1")) && !trace.is_meant("POST", "/basket/7", None));
+        let LocatorKind::Trace(any) = kind("trace(all): *") else { panic!("trace") };
+        assert_eq!((any.method.as_deref(), any.all, any.part.clone()), (None, true, TracePart::Whole));
+        assert!(any.is_meant("GET", "/", Some("q")));
+        assert!(matches!(kind("trace: /a | count"), LocatorKind::Trace(TraceLocator { part: TracePart::Count, .. })));
+        assert!(refused("trace: post /a").contains("neither a method nor a path"));
+        assert!(refused("trace: POST").contains("the path is missing"));
+        assert!(refused("trace: /a | css: b").contains("takes nothing of a request"));
+        assert!(refused("trace(all): /a | count").contains("lists what `count` counts"));
     }
 
     #[test]

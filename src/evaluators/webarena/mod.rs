@@ -14,7 +14,7 @@ pub(super) use calls::SHOP_REVIEWS;
 pub use calls::{HELPERS, Helper, Returns, reddit_get_post_url};
 pub use task::{Eval, PictureQuery, Target, TaskError, VisualQuestion};
 pub(super) use task::{OR, text_of, texts_of};
-pub use tasks::{Task, TaskFileError, read};
+pub use tasks::{Task, TaskFileError, fill, read, task};
 
 use super::question::{Question, Told, open};
 use super::strict;

@@ -61,9 +61,32 @@ pub fn read(text: &str, urls: &BTreeMap<String, String>) -> Result<Vec<Task>, Ta
 }
 
 fn task_of(index: usize, mut task: Value, urls: &BTreeMap<String, String>) -> Result<Task, TaskFileError> {
-    let number = task["task_id"].as_u64().unwrap_or(index as u64);
+    let number = number(&task).unwrap_or(index as u64);
     render(&mut task, urls).map_err(|placeholder| TaskFileError::Placeholder { number, placeholder })?;
     serde_json::from_value(task).map_err(|cause| TaskFileError::Task { number, cause })
+}
+
+/// Puts the sites' URLs in place of their placeholders in one task of a file.
+///
+/// # Errors
+///
+/// When it speaks of a site without a URL.
+pub fn fill(task: &mut Value, urls: &BTreeMap<String, String>) -> Result<(), TaskFileError> {
+    let number = number(task).unwrap_or_default();
+    render(task, urls).map_err(|placeholder| TaskFileError::Placeholder { number, placeholder })
+}
+
+/// Reads one task whose placeholders have been replaced.
+///
+/// # Errors
+///
+/// When it is not as WebArena's are.
+pub fn task(filled: &Value) -> Result<Task, TaskFileError> {
+    Task::deserialize(filled).map_err(|cause| TaskFileError::Task { number: number(filled).unwrap_or_default(), cause })
+}
+
+fn number(task: &Value) -> Option<u64> {
+    task["task_id"].as_u64()
 }
 
 /// Replaces the placeholders in all texts of a value.

@@ -28,4 +28,10 @@ impl Submission {
     pub fn read(agent_response: &str, trace: &[u8]) -> Self {
         Self { answer: Answer::Text(agent_response.to_owned()), trace: Trace::read(trace) }
     }
+
+    /// An answer alone.
+    #[must_use]
+    pub fn without_traffic(agent_response: &str) -> Self {
+        Self { answer: Answer::Text(agent_response.to_owned()), trace: Err(TraceError::Missing) }
+    }
 }

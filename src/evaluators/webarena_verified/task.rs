@@ -207,6 +207,15 @@ pub fn read(text: &str, urls: &BTreeMap<String, Vec<String>>) -> Result<Vec<Task
     raw.into_iter().enumerate().map(|(index, task)| task_of(index, task, urls)).collect()
 }
 
+/// Reads one task as it stands in a task file; `urls` as for [`read`].
+///
+/// # Errors
+///
+/// When it is not as WebArena-Verified's are.
+pub fn read_one(raw: Value, urls: &BTreeMap<String, Vec<String>>) -> Result<Task, TaskFileError> {
+    task_of(0, raw, urls)
+}
+
 fn task_of(index: usize, raw: Value, urls: &BTreeMap<String, Vec<String>>) -> Result<Task, TaskFileError> {
     let number = raw["task_id"].as_u64().unwrap_or(index as u64);
     let mut task: Task = serde_json::from_value(raw).map_err(|cause| TaskFileError::Task { number, cause })?;

@@ -23,6 +23,9 @@ pub struct Trace {
 /// Why recorded traffic cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
+    /// There is none.
+    #[error("no traffic was recorded")]
+    Missing,
     /// The bytes are no HAR.
     #[error("the file is no HAR: it has no log.entries with a request and a response each")]
     Har(#[source] serde_json::Error),

@@ -1,0 +1,226 @@
+//! Many episodes: folders of results, and of evidence.
+//!
+//! A batch that was interrupted is run again: judging takes milliseconds, and a judge's replies are kept.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use comfy_table::Cell;
+use futures_util::StreamExt;
+use serde::Serialize;
+
+use super::args::EvalArgs;
+use super::local::Local;
+use super::{judge, save, task_files};
+use crate::cli::args::Global;
+use crate::cli::failure::Failure;
+use crate::cli::{exit_code, output, report};
+use crate::evaluation::results::{self, EVIDENCE, Left, Read, Stored};
+use crate::evaluation::{Benchmark, Evaluated, Evidence, Summary, Tally, TaskFiles, Urls};
+use crate::evaluators::verdict::{Check, Report, Verdict};
+use crate::judge::Judge;
+
+/// How much of a reason fits into a table.
+const WHY_MAX: usize = 100;
+
+/// A result and what came of it.
+#[derive(Serialize)]
+struct Outcome {
+    /// Its file or folder.
+    path: String,
+    /// Its reports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evaluated: Option<Evaluated>,
+    /// The score that whoever ran it has given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recorded: Option<f64>,
+    /// Why it could not be read or judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// The whole batch, as `--json` prints it.
+#[derive(Serialize)]
+struct Batch {
+    results: Vec<Outcome>,
+    summary: Summary,
+}
+
+/// What all results of a batch share.
+struct Common<'a> {
+    args: &'a EvalArgs,
+    files: BTreeMap<Benchmark, Result<Arc<TaskFiles>, String>>,
+    urls: BTreeMap<Benchmark, Urls>,
+    judge: Option<Box<dyn Judge>>,
+}
+
+/// Judges every result below a folder.
+pub(super) async fn run(global: &Global, args: &EvalArgs, folder: &Path) -> Result<u8, Failure> {
+    let mut found = results::find(folder).map_err(|error| Failure::new(exit_code::USAGE, error))?;
+    if args.from.is_some() {
+        found.retain(|stored| stored.layout == results::Layout::Evidence);
+    }
+    if found.is_empty() {
+        return Err(Failure::usage(format!("{} has no results", folder.display())).hint(
+            "expected render_NUMBER.html, experiments with exp_args.pkl and step_NUMBER.pkl.gz, NUMBER/agent_response.json, \
+             or NAME.evidence.json in it",
+        ));
+    }
+    if let Some(folder) = &args.evidence {
+        std::fs::create_dir_all(folder)?;
+    }
+    let common = Common::new(global, args).await?;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.map_or(processors, usize::from);
+    let results: Vec<Outcome> =
+        futures_util::stream::iter(found).map(|stored| common.outcome(stored)).buffered(jobs).collect().await;
+    let mut summary = Summary::default();
+    for outcome in &results {
+        summary.add(outcome.evaluated.as_ref());
+    }
+    let code = if summary.unreadable == 0 { exit_code::OK } else { exit_code::FAILED };
+    let batch = Batch { results, summary };
+    if global.json {
+        output::print_json(&batch)?;
+    } else {
+        show(&batch);
+    }
+    Ok(code)
+}
+
+impl<'a> Common<'a> {
+    async fn new(global: &Global, args: &'a EvalArgs) -> Result<Self, Failure> {
+        let (mut files, mut urls) = (BTreeMap::new(), BTreeMap::new());
+        // A benchmark that no result is of need not have files.
+        for benchmark in Benchmark::ALL {
+            files.insert(benchmark, task_files(args, benchmark).map(Arc::new).map_err(|failure| said(&failure.error)));
+            urls.insert(benchmark, super::urls(global, args, benchmark).await?);
+        }
+        Ok(Self { args, files, urls, judge: judge::of(global, args)? })
+    }
+
+    async fn outcome(&self, stored: Stored) -> Outcome {
+        let path = stored.path.display().to_string();
+        match self.judged(stored).await {
+            Ok((evaluated, recorded)) => Outcome { path, evaluated: Some(evaluated), recorded, error: None },
+            Err(error) => Outcome { path, evaluated: None, recorded: None, error: Some(said(&error)) },
+        }
+    }
+
+    async fn judged(&self, stored: Stored) -> anyhow::Result<(Evaluated, Option<f64>)> {
+        // Files, archives and traffic take the processor's time: each in a thread of its own.
+        let read = tokio::task::spawn_blocking(move || stored.read()).await??;
+        let (mut evidence, recorded) = match read {
+            Read::Evidence(mut evidence) => {
+                evidence.told.reopen();
+                (*evidence, None)
+            }
+            Read::Left(left) => {
+                let recorded = left.recorded;
+                (self.evidence(*left)?, recorded)
+            }
+        };
+        let profiles = self.args.profile.list();
+        let local = Local { judge: self.judge.as_deref(), pictures: self.args.pictures.as_deref() };
+        local.settle(&mut evidence, profiles).await?;
+        let folder = self.args.evidence.clone();
+        let work = move || -> anyhow::Result<Evaluated> {
+            let evaluated = evidence.evaluate(profiles)?;
+            if let Some(folder) = folder {
+                let name = format!("{}.{}{EVIDENCE}", evidence.benchmark, evidence.id.replace('/', "."));
+                save(&evidence, &folder.join(name))?;
+            }
+            Ok(evaluated)
+        };
+        Ok((tokio::task::spawn_blocking(work).await??, recorded))
+    }
+
+    fn evidence(&self, left: Left) -> anyhow::Result<Evidence> {
+        let benchmark = left.benchmark.or(self.args.benchmark).unwrap_or(Benchmark::WebArena);
+        let files = match &self.files[&benchmark] {
+            Ok(files) => files,
+            Err(reason) => anyhow::bail!("find task {} of {benchmark}: {reason}", left.id),
+        };
+        Ok(Evidence {
+            benchmark,
+            task: files.find(&left.id)?,
+            id: left.id,
+            urls: self.urls[&benchmark].clone(),
+            answer: left.answer,
+            url: left.url,
+            told: Default::default(),
+            traffic: left.traffic,
+            looked_at: Vec::new(),
+        })
+    }
+}
+
+/// An error with its causes, in one line.
+fn said(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+fn show(batch: &Batch) {
+    let profiles: Vec<&str> = batch.summary.profiles.keys().copied().collect();
+    let has_recorded = batch.results.iter().any(|outcome| outcome.recorded.is_some());
+    let headings: Vec<String> = ["BENCHMARK", "TASK", "SITES"]
+        .into_iter()
+        .map(str::to_owned)
+        .chain(profiles.iter().map(|profile| profile.to_uppercase()))
+        .chain(has_recorded.then(|| "RECORDED".to_owned()))
+        .chain(["WHY".to_owned()])
+        .collect();
+    let mut table = output::table(&headings.iter().map(String::as_str).collect::<Vec<_>>());
+    for outcome in batch.results.iter() {
+        let Some(evaluated) = &outcome.evaluated else { continue };
+        let mut row = vec![evaluated.benchmark.name().to_owned(), evaluated.task.clone(), evaluated.sites.join(",")];
+        row.extend(evaluated.reports.iter().map(|report| report::word(report.verdict).to_owned()));
+        if has_recorded {
+            row.push(outcome.recorded.map(|score| score.to_string()).unwrap_or_default());
+        }
+        row.push(evaluated.reports.last().map(why).unwrap_or_default());
+        table.add_row(row.into_iter().map(Cell::new).collect::<Vec<_>>());
+    }
+    if batch.summary.unreadable < batch.summary.results {
+        output::print_table(&table);
+    }
+    for outcome in &batch.results {
+        if let Some(error) = &outcome.error {
+            // What is wrong with a file names it already, and the place in it.
+            let place = if error.contains(&outcome.path) { String::new() } else { format!("{}: ", outcome.path) };
+            eprintln!("error: {place}{error}");
+        }
+    }
+    println!();
+    for (profile, tally) in &batch.summary.profiles {
+        println!("{profile}: {}", counted(tally));
+    }
+    if batch.summary.unreadable > 0 {
+        println!("{} of {} results could not be judged", batch.summary.unreadable, batch.summary.results);
+    }
+}
+
+fn counted(tally: &Tally) -> String {
+    let rate = tally.success_rate.map(|rate| format!(" ({:.1} % of those decided)", rate * 100.0)).unwrap_or_default();
+    let open =
+        [(tally.inconclusive, "inconclusive"), (tally.needs_judge, "needs_judge"), (tally.unsupported, "unsupported")];
+    let open = open.into_iter().filter(|(count, _)| *count > 0);
+    let open: String = open.map(|(count, verdict)| format!(", {count} {verdict}")).collect();
+    format!("{} of {} passed{rate}, {} failed{open}", tally.passed, tally.total, tally.failed)
+}
+
+/// What decided against a pass, in short.
+fn why(report: &Report) -> String {
+    let decisive = |check: &&Check| check.verdict == report.verdict && report.verdict != Verdict::Passed;
+    let Some(check) = report.checks.iter().find(decisive) else { return String::new() };
+    let text = match &check.reason {
+        Some(reason) => format!("{} {}: {reason}", check.evaluator, check.rule),
+        None => format!("{} {}: expected {}", check.evaluator, check.rule, check.expected),
+    };
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match text.char_indices().nth(WHY_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

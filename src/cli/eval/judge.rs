@@ -1,0 +1,48 @@
+//! Who judges what only meaning decides.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::args::EvalArgs;
+use crate::cli::args::Global;
+use crate::cli::client;
+use crate::cli::failure::Failure;
+use crate::domain::site::Secret;
+use crate::judge::{Endpoint, Judge, Recorded, Settings};
+
+/// How long an endpoint may take for a reply.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How often it is asked, and the first pause between.
+const ATTEMPTS: usize = 6;
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The judge that the options name; nothing if there is to be none.
+pub(super) fn of(global: &Global, args: &EvalArgs) -> Result<Option<Box<dyn Judge>>, Failure> {
+    if args.judge == "off" {
+        return Ok(None);
+    }
+    if let Some(file) = args.judge.strip_prefix("recorded:") {
+        return Ok(Some(Box::new(Recorded::open(Path::new(file))?)));
+    }
+    if !args.judge.starts_with("http://") && !args.judge.starts_with("https://") {
+        return Err(Failure::usage(format!("`{}` is no judge", args.judge))
+            .hint("off, recorded:FILE, or a URL such as https://api.openai.com/v1 or http://localhost:11434/v1"));
+    }
+    let model = args.judge_model.clone().ok_or_else(|| {
+        Failure::usage(format!("which model of {} is to judge?", args.judge)).hint("name it with --judge-model")
+    })?;
+    let folder = match &args.judge_folder {
+        Some(folder) => folder.clone(),
+        None => client::state_dir(global)?.join("judge"),
+    };
+    Ok(Some(Box::new(Endpoint::new(Settings {
+        url: args.judge.clone(),
+        model,
+        key: args.judge_key.clone().map(Secret::new),
+        timeout: TIMEOUT,
+        attempts: ATTEMPTS,
+        pause: PAUSE,
+        folder: Some(folder),
+    })?)))
+}

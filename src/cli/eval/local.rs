@@ -1,0 +1,69 @@
+//! Answers that need no site: a judge's, and pictures that lie in files.
+
+use std::path::Path;
+
+use crate::evaluation::{Benchmark, Case, CaseError, Evidence, pictures};
+use crate::evaluators::question::{Answer, Question};
+use crate::evaluators::verdict::Profile;
+use crate::judge::{self, Judge};
+
+/// Who can be asked without a site.
+#[derive(Clone, Copy)]
+pub(super) struct Local<'a> {
+    pub(super) judge: Option<&'a dyn Judge>,
+    pub(super) pictures: Option<&'a Path>,
+}
+
+impl Local<'_> {
+    /// Finds the answers that it can, and returns whether questions are left that only the sites can answer.
+    pub(super) async fn settle(self, evidence: &mut Evidence, profiles: &[Profile]) -> Result<bool, CaseError> {
+        if evidence.benchmark == Benchmark::WebArenaVerified {
+            return Ok(false);
+        }
+        let case = Case::of(evidence)?;
+        loop {
+            let open = case.questions(&evidence.told, profiles)?;
+            let mut has_moved = false;
+            for question in &open {
+                if let Some(answer) = self.answer(question, evidence).await {
+                    evidence.told.tell(question.clone(), answer);
+                    has_moved = true;
+                }
+            }
+            if !has_moved {
+                return Ok(open.iter().any(is_for_sites));
+            }
+        }
+    }
+
+    async fn answer(self, question: &Question, evidence: &Evidence) -> Option<Answer> {
+        match question {
+            Question::Judge(_) => judge::answer(self.judge?, question, &evidence.told).await,
+            Question::Look { place, selector, .. } => {
+                // The pictures come first: whoever has not seen them cannot say what they show.
+                let seen = Question::Pictures { place: place.clone(), selector: selector.clone() };
+                if !evidence.told.knows(&seen) {
+                    return None;
+                }
+                judge::answer(self.judge?, question, &evidence.told).await
+            }
+            Question::Reference { source } if !is_of_site(source, evidence) => {
+                pictures::answer(self.pictures, question)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn is_for_sites(question: &Question) -> bool {
+    !matches!(question, Question::Judge(_) | Question::Look { .. })
+}
+
+/// Whether a picture is one of a site's.
+fn is_of_site(source: &str, evidence: &Evidence) -> bool {
+    evidence
+        .urls
+        .values()
+        .flatten()
+        .any(|url| source.strip_prefix(url.as_str()).is_some_and(|rest| rest.starts_with('/')))
+}

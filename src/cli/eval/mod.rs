@@ -1,0 +1,93 @@
+//! `arenad eval`: episodes of benchmarks, judged.
+//!
+//! One episode may need a look at the sites, which the daemon takes; results in folders are of episodes whose sites have gone
+//! on since, so nobody looks at them, and what would have needed a look is inconclusive.
+
+pub mod args;
+mod batch;
+mod judge;
+mod local;
+mod one;
+pub mod places;
+
+use std::path::Path;
+
+use anyhow::Context;
+
+use self::args::EvalArgs;
+use super::args::Global;
+use super::failure::Failure;
+use super::{exit_code, output, report};
+use crate::evaluation::{Benchmark, Evaluated, Evidence, TaskFiles, Urls, results};
+use crate::evaluators::verdict::{Profile, Report, SideBySide};
+
+/// Judges.
+pub async fn run(global: &Global, args: &EvalArgs) -> Result<u8, Failure> {
+    if let Some(from) = &args.from {
+        if from.is_dir() {
+            return batch::run(global, args, from).await;
+        }
+        let mut evidence = results::evidence(from)?;
+        evidence.told.reopen();
+        return one::again(global, args, evidence).await;
+    }
+    match (&args.results, &args.task, args.benchmark) {
+        (Some(results), _, _) => batch::run(global, args, results).await,
+        (None, Some(task), Some(benchmark)) => one::run(global, args, benchmark, task).await,
+        _ => Err(Failure::usage("nothing to judge: give --task with --benchmark, --results or --from")),
+    }
+}
+
+/// Where the sites are. WebArena-Verified takes that from the traffic where nobody says, as its own code does, so an
+/// environment is asked only if it is named.
+async fn urls(global: &Global, args: &EvalArgs, benchmark: Benchmark) -> Result<Urls, Failure> {
+    match (benchmark, args.environment.as_deref()) {
+        (Benchmark::WebArenaVerified, None) => Ok(places::given(&args.sites)),
+        (_, environment) => places::of(global, environment, &args.sites).await,
+    }
+}
+
+/// The benchmark's task files.
+fn task_files(args: &EvalArgs, benchmark: Benchmark) -> Result<TaskFiles, Failure> {
+    let Some(path) = &args.tasks else {
+        return Err(Failure::usage(format!("nobody says where the tasks of {benchmark} are"))
+            .hint("give its task file with --tasks, or set ARENAD_BENCHMARK_DATA to a folder that has it"));
+    };
+    TaskFiles::open(benchmark, path).map_err(|error| Failure::new(exit_code::USAGE, error))
+}
+
+/// Prints one episode's reports, and returns the exit code.
+fn print(global: &Global, evaluated: &Evaluated) -> Result<u8, Failure> {
+    let subject = format!("{} {}: {}", evaluated.benchmark, evaluated.task, evaluated.intent);
+    if global.json {
+        output::print_json(evaluated)?;
+    } else {
+        match (of(evaluated, Profile::Compat), of(evaluated, Profile::Strict)) {
+            (Some(compat), Some(strict)) => {
+                report::print_both(&subject, &SideBySide { compat: compat.clone(), strict: strict.clone() });
+            }
+            (Some(only), None) | (None, Some(only)) => report::print(&subject, only),
+            (None, None) => {}
+        }
+        for warning in &evaluated.warnings {
+            eprintln!("warning: {warning}");
+        }
+    }
+    Ok(evaluated.reports.last().map_or(exit_code::OK, |last| report::code(last.verdict)))
+}
+
+fn of(evaluated: &Evaluated, profile: Profile) -> Option<&Report> {
+    evaluated.reports.iter().find(|report| report.profile == profile)
+}
+
+/// Writes evidence so that a file is there whole or not at all.
+fn save(evidence: &Evidence, path: &Path) -> anyhow::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || -> anyhow::Result<()> {
+        let file = tempfile::NamedTempFile::new_in(folder)?;
+        serde_json::to_writer(std::io::BufWriter::new(file.as_file()), evidence)?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().with_context(|| format!("write the evidence to {}", path.display()))
+}

@@ -1,0 +1,118 @@
+//! One episode.
+
+use anyhow::Context;
+use reqwest::Method;
+use serde_json::Value;
+
+use super::args::EvalArgs;
+use super::local::Local;
+use super::{judge, places, print, save, task_files, urls};
+use crate::cli::args::Global;
+use crate::cli::client::Client;
+use crate::cli::exit_code;
+use crate::cli::failure::Failure;
+use crate::evaluation::{Benchmark, Case, Evidence, Traffic};
+use crate::wire::{Evaluation, EvaluationRequest};
+
+/// How often sites and judge are asked in turn; what one says may lead to a question for the other.
+const ROUNDS_MAX: usize = 4;
+
+/// Judges an episode that has just ended, while its sites are as the agent left them.
+pub(super) async fn run(global: &Global, args: &EvalArgs, benchmark: Benchmark, id: &str) -> Result<u8, Failure> {
+    let task = task_files(args, benchmark)?.find(id).map_err(|error| Failure::new(exit_code::USAGE, error))?;
+    let mut evidence = Evidence {
+        benchmark,
+        id: id.to_owned(),
+        task,
+        urls: urls(global, args, benchmark).await?,
+        answer: answer(args)?,
+        url: args.url.clone().unwrap_or_default(),
+        told: Default::default(),
+        traffic: traffic(args)?,
+        looked_at: Vec::new(),
+    };
+    Case::of(&evidence).map_err(|error| {
+        Failure::new(exit_code::USAGE, error).hint("bring its sites up, or say where they are with --site NAME=URL")
+    })?;
+    let judge = judge::of(global, args)?;
+    let local = Local { judge: judge.as_deref(), pictures: args.pictures.as_deref() };
+    let profiles = args.profile.list();
+    for _ in 0..ROUNDS_MAX {
+        let known = evidence.told.count();
+        if local.settle(&mut evidence, profiles).await? {
+            look(global, args, &mut evidence).await?;
+        }
+        if evidence.told.count() == known {
+            break;
+        }
+    }
+    finish(global, args, &evidence)
+}
+
+/// Judges an episode by what was seen before.
+pub(super) async fn again(global: &Global, args: &EvalArgs, mut evidence: Evidence) -> Result<u8, Failure> {
+    let judge = judge::of(global, args)?;
+    let local = Local { judge: judge.as_deref(), pictures: args.pictures.as_deref() };
+    local.settle(&mut evidence, args.profile.list()).await?;
+    finish(global, args, &evidence)
+}
+
+fn finish(global: &Global, args: &EvalArgs, evidence: &Evidence) -> Result<u8, Failure> {
+    if let Some(path) = &args.evidence {
+        save(evidence, path)?;
+    }
+    print(global, &evidence.evaluate(args.profile.list())?)
+}
+
+/// Lets the daemon look at the sites.
+async fn look(global: &Global, args: &EvalArgs, evidence: &mut Evidence) -> Result<(), Failure> {
+    let client = Client::new(global)?;
+    let status = client.status().await?;
+    let environment = places::chosen(&status, args.environment.as_deref()).ok_or_else(|| {
+        let up: Vec<&str> = status.environments.iter().map(|environment| environment.name.as_str()).collect();
+        let failure = Failure::usage("the task has to be looked at on its sites, and it is not clear on whose");
+        failure.hint(match up.as_slice() {
+            [] => "nothing is up: `arenad up` brings sites up".to_owned(),
+            up => format!("say which environment with --environment: {}", up.join(", ")),
+        })
+    })?;
+    let request = EvaluationRequest {
+        benchmark: evidence.benchmark,
+        task: evidence.task.clone(),
+        urls: evidence.urls.clone(),
+        answer: Value::from(evidence.answer.as_str()),
+        url: evidence.url.clone(),
+        traffic: None,
+        cdp: args.cdp.clone(),
+        accounts: args.accounts.iter().cloned().collect(),
+        profiles: args.profile.list().to_vec(),
+        told: evidence.told.clone(),
+    };
+    let path = format!("/v1/environments/{}/evaluations", environment.name);
+    let answered: Evaluation = client.send(Method::POST, &path, &request).await?;
+    evidence.told.extend(answered.evidence.told);
+    for seen in answered.evidence.looked_at {
+        if !evidence.looked_at.contains(&seen) {
+            evidence.looked_at.push(seen);
+        }
+    }
+    Ok(())
+}
+
+fn answer(args: &EvalArgs) -> Result<String, Failure> {
+    match (&args.answer, &args.answer_file) {
+        (Some(answer), _) => Ok(answer.clone()),
+        (None, Some(file)) => {
+            let text = std::fs::read_to_string(file);
+            Ok(text.with_context(|| format!("read the answer in {}", file.display()))?)
+        }
+        (None, None) => Ok(String::new()),
+    }
+}
+
+fn traffic(args: &EvalArgs) -> Result<Option<Traffic>, Failure> {
+    let read = |file: &std::path::PathBuf| {
+        std::fs::read(file).map(Traffic::of).with_context(|| format!("read the traffic in {}", file.display()))
+    };
+    Ok(args.har.as_ref().map(read).transpose()?)
+}

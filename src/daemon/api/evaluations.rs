@@ -1,0 +1,110 @@
+//! Episodes judged by what is on the sites.
+
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde_json::Value;
+
+use super::Api;
+use super::environments::{Body, body};
+use super::error::ApiError;
+use crate::daemon::answers::Witness;
+use crate::daemon::evaluate::{self, EvaluatingError};
+use crate::evaluation::{CaseError, Evidence, TaskFiles, of_environment};
+use crate::evaluators::verdict::Profile;
+use crate::probes::describe;
+use crate::wire::{Evaluation, EvaluationRequest};
+
+/// The largest request, in bytes: recorded traffic with its bodies, and pictures that were seen before.
+pub(super) const SIZE_MAX: usize = 256 << 20;
+
+/// `POST /v1/environments/{environment}/evaluations`
+pub(super) async fn evaluate(
+    State(api): State<Arc<Api>>,
+    Path(environment): Path<String>,
+    request: Body<EvaluationRequest>,
+) -> Result<Json<Evaluation>, ApiError> {
+    let request = body(request)?;
+    let begun = Instant::now();
+    let handles = api.environments.choose(&environment, &[])?;
+    let listed = api.environments.list();
+    let definition = listed.iter().map(|(definition, _)| definition).find(|it| it.name.as_str() == environment);
+    let mut urls = definition.map(of_environment).unwrap_or_default();
+    urls.extend(request.urls);
+    let (id, task) = task(request.benchmark, request.task).await?;
+    let answer = match request.answer {
+        Value::Null => String::new(),
+        Value::String(text) => text,
+        document => document.to_string(),
+    };
+    let mut evidence = Evidence {
+        benchmark: request.benchmark,
+        id,
+        task,
+        urls,
+        answer,
+        url: request.url,
+        told: request.told,
+        traffic: request.traffic,
+        looked_at: Vec::new(),
+    };
+    let profiles = if request.profiles.is_empty() { vec![Profile::Compat] } else { request.profiles };
+    let host = api.environments.host(&environment).unwrap_or_default();
+    let witness = Witness::new(&api.shared, &handles, &host, request.cdp.as_deref(), &request.accounts);
+    evaluate::look(&witness, &mut evidence, &profiles).await?;
+    // Traffic may be large, and pictures take their time to be compared.
+    let judged = tokio::task::spawn_blocking(move || (evidence.evaluate(&profiles), evidence)).await;
+    let (evaluated, evidence) = judged
+        .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", format!("judge: {error}")))?;
+    let evaluated = evaluated.map_err(EvaluatingError::from)?;
+    Ok(Json(Evaluation { evaluated, evidence, duration_ms: begun.elapsed().as_secs_f64() * 1e3 }))
+}
+
+/// The task and its number: as it was sent, or of the benchmark's files.
+async fn task(benchmark: crate::evaluation::Benchmark, given: Value) -> Result<(String, Value), ApiError> {
+    let id = match &given {
+        Value::Object(task) => {
+            let id = task.get("task_id").map(ToString::to_string).unwrap_or_default();
+            return Ok((id, given));
+        }
+        Value::Number(number) => number.to_string(),
+        Value::String(id) => id.clone(),
+        _ => {
+            return Err(bad_task("the task is neither an object nor a number").hint("send the task as its file has it"));
+        }
+    };
+    let Some(folder) = std::env::var_os("ARENAD_BENCHMARK_DATA") else {
+        return Err(bad_task(format!("find task {id} of {benchmark}: this daemon knows no task files"))
+            .hint("send the task itself, or start the daemon with ARENAD_BENCHMARK_DATA"));
+    };
+    let wanted = id.clone();
+    let found = tokio::task::spawn_blocking(move || {
+        TaskFiles::open(benchmark, FilePath::new(&folder)).and_then(|files| files.find(&wanted))
+    });
+    match found.await {
+        Ok(found) => found.map(|task| (id, task)).map_err(|error| bad_task(describe(&error))),
+        Err(error) => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())),
+    }
+}
+
+fn bad_task(detail: impl Into<String>) -> ApiError {
+    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_task", detail)
+}
+
+impl From<EvaluatingError> for ApiError {
+    fn from(error: EvaluatingError) -> Self {
+        let detail = describe(&error);
+        match error {
+            EvaluatingError::Case(CaseError::WebArena(_) | CaseError::Verified(_) | CaseError::Task { .. }) => {
+                bad_task(detail)
+            }
+            EvaluatingError::Reset(_) => {
+                Self::new(StatusCode::CONFLICT, "busy", detail).hint("evaluate an episode before its sites are reset")
+            }
+        }
+    }
+}

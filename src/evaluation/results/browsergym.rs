@@ -1,0 +1,147 @@
+//! Folders of BrowserGym's and AgentLab's experiments: `exp_args.pkl`, `step_<n>.pkl.gz`, `summary_info.json`.
+//!
+//! Source: `browsergym/experiments/loop.py` (`ExpArgs`, `StepInfo`, `_save_summary_info`) and `browsergym/webarena/task.py`. The pickles
+//! are read as data: of objects their attributes, of arrays nothing, and no code of theirs is run.
+
+use std::fs::File;
+use std::io::{BufReader, Read as _};
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_pickle::DeOptions;
+
+use super::{Benchmark, Left, ResultError, form, text, traffic, unfinished};
+
+/// More than any step has, screenshots included, in bytes; a larger one is a bomb.
+const STEP_MAX: u64 = 1 << 30;
+
+const ARGUMENTS: &str = "exp_args.pkl";
+
+/// What the benchmark is told where an agent says nothing, and where it gives up.
+const NOTHING: &str = "whatever";
+const INFEASIBLE: &str = "N/A";
+
+#[derive(Deserialize)]
+struct Arguments {
+    env_args: EnvironmentArguments,
+}
+
+#[derive(Deserialize)]
+struct EnvironmentArguments {
+    task_name: String,
+}
+
+#[derive(Deserialize)]
+struct Step {
+    #[serde(default)]
+    obs: Option<Observation>,
+    #[serde(default)]
+    action: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Observation {
+    #[serde(default)]
+    url: String,
+    #[serde(default)]
+    chat_messages: Vec<Message>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    role: String,
+    message: String,
+}
+
+/// Whether a folder is one of an experiment.
+pub(super) fn is_experiment(folder: &Path) -> bool {
+    folder.join(ARGUMENTS).is_file() || folder.join("step_0.pkl.gz").is_file()
+}
+
+pub(super) fn read(folder: &Path) -> Result<Left, ResultError> {
+    let name = task_name(folder)?;
+    let (benchmark, id) = task(&name)
+        .ok_or_else(|| form(folder, "experiment of a benchmark that is known here", format!("its task is `{name}`")))?;
+    let step: Step = last_step(folder)?;
+    let observation = step.obs.ok_or_else(|| unfinished(folder, "its last step saw nothing: the run was cut off"))?;
+    if step.action.is_some() {
+        return Err(unfinished(
+            folder,
+            "its last step acts, and nobody wrote down what came of it: the run was cut off",
+        ));
+    }
+    Ok(Left {
+        benchmark: Some(benchmark),
+        id,
+        answer: answer(&observation.chat_messages),
+        url: observation.url,
+        traffic: traffic(folder)?,
+        recorded: recorded(folder)?,
+    })
+}
+
+/// The task's name: of the arguments, or of the folder's name `…_on_TASK_SEED`.
+fn task_name(folder: &Path) -> Result<String, ResultError> {
+    let path = folder.join(ARGUMENTS);
+    if path.is_file() {
+        let file = File::open(&path).map_err(|cause| ResultError::Read { path: path.clone(), cause })?;
+        let arguments: Arguments = unpickled(&path, BufReader::new(file))?;
+        return Ok(arguments.env_args.task_name);
+    }
+    let folder_name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let task = folder_name.rsplit_once("_on_").and_then(|(_, task)| Some(task.rsplit_once('_')?.0.to_owned()));
+    task.ok_or_else(|| unfinished(folder, "it has no exp_args.pkl, and its name no `_on_TASK_SEED`"))
+}
+
+/// `webarena.310`, `browsergym/visualwebarena.35`, `webarena_verified.TEMPLATE.TASK.REVISION`.
+fn task(name: &str) -> Option<(Benchmark, String)> {
+    let bare = name.strip_prefix("browsergym/").unwrap_or(name);
+    let (benchmark, numbers) = bare.split_once('.')?;
+    let benchmark = Benchmark::named(benchmark)?;
+    let numbers: Vec<&str> = numbers.split('.').collect();
+    let id = match (benchmark, numbers.as_slice()) {
+        (Benchmark::WebArenaVerified, [_, task, _]) | (_, [task]) => *task,
+        _ => return None,
+    };
+    super::is_number(id).then(|| (benchmark, id.to_owned()))
+}
+
+/// The last step that was written.
+fn last_step(folder: &Path) -> Result<Step, ResultError> {
+    let entries = std::fs::read_dir(folder).map_err(|cause| ResultError::Read { path: folder.to_owned(), cause })?;
+    let number = |name: &str| name.strip_prefix("step_")?.strip_suffix(".pkl.gz")?.parse::<u32>().ok();
+    let steps = entries.flatten().filter_map(|entry| number(entry.file_name().to_str()?));
+    let last = steps.max().ok_or_else(|| unfinished(folder, "it has no step: the run never began"))?;
+    let path = folder.join(format!("step_{last}.pkl.gz"));
+    let file = File::open(&path).map_err(|cause| ResultError::Read { path: path.clone(), cause })?;
+    unpickled(&path, BufReader::new(GzDecoder::new(file)).take(STEP_MAX))
+}
+
+fn unpickled<T: DeserializeOwned>(path: &Path, input: impl std::io::Read) -> Result<T, ResultError> {
+    // Classes, arrays and functions that are not known here are none of our business.
+    let options = DeOptions::new().replace_unresolved_globals();
+    serde_pickle::from_reader(input, options).map_err(|error| form(path, "pickle of BrowserGym", error))
+}
+
+/// As `browsergym.webarena` has it: the last message of the agent, `N/A` where it gave up.
+fn answer(messages: &[Message]) -> String {
+    match messages.last() {
+        Some(last) if last.role == "assistant" => last.message.clone(),
+        Some(last) if last.role == "infeasible" => INFEASIBLE.to_owned(),
+        _ => NOTHING.to_owned(),
+    }
+}
+
+/// What the harness itself has given.
+fn recorded(folder: &Path) -> Result<Option<f64>, ResultError> {
+    let path = folder.join("summary_info.json");
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let summary: Value =
+        serde_json::from_str(&text(&path)?).map_err(|error| form(&path, "summary of an experiment", error))?;
+    Ok(summary["cum_reward"].as_f64())
+}

@@ -1,0 +1,10 @@
+//! `arenad eval` and what it stands on: an episode on a real site, folders of results, evidence, rendered task files.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
+
+#[expect(dead_code, unused_imports, reason = "the tests of faults use the rest")]
+#[path = "../support/mod.rs"]
+mod support;
+
+mod batches;
+mod episodes;
