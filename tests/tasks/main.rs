@@ -1,8 +1,7 @@
 //! The tasks of the mini environment, each with an oracle that solves it and near misses that almost do: scripted agents, who work by
 //! pages and forms as people do. Every oracle has to pass its task's check, and every near miss has to fail it.
 //!
-//! What changes a site begins on a fresh baseline. A template's near misses are dealt out among its tasks, so that each is tried with
-//! one of them; where nothing is changed, each task is tried with all.
+//! What changes a site begins on a fresh baseline. A template's near misses are dealt out among its tasks: each is tried with one.
 
 #[path = "../mini/arena.rs"]
 mod arena;
@@ -102,13 +101,13 @@ async fn lane(stage: Stage, tasks: Vec<&'static Task>) -> Tally {
         let mut begun = Value::Null;
         for (index, attempt) in attempts(task).expect("a test says so").into_iter().enumerate() {
             let is_dealt = index == 0 || (index - 1) % task.place.1 == task.place.0;
-            if task.may_write() && !is_dealt {
+            if !is_dealt {
                 continue;
             }
+            if task.may_write() {
+                stage.reset(&task.start.0).await;
+            }
             if task.may_write() || index == 0 {
-                for site in task.sites.iter().filter(|_| task.may_write()) {
-                    stage.reset(site).await;
-                }
                 begun = stage.begin(task).await;
             }
             if index == 0 {

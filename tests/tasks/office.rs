@@ -1,12 +1,11 @@
 //! What an administrator does in the back office, by its pages and forms.
 
+use crate::shop::number;
 use crate::visitor::{Form, Page, Visitor};
 
-/// The page on which a product is edited, found by its UPC.
+/// The page on which a product is edited, by the number in its UPC.
 pub async fn product(visitor: &Visitor, upc: &str) -> Page {
-    let form = visitor.open("/dashboard/catalogue/").await.form("#search_product_form");
-    let found = visitor.send(form.set("upc", upc)).await;
-    visitor.open(&found.link("td a[href*='/dashboard/catalogue/products/']")).await
+    visitor.open(&format!("/dashboard/catalogue/products/{}/", number(upc))).await
 }
 
 /// Changes a product as `change` fills its form.
@@ -34,37 +33,41 @@ pub async fn delete_product(visitor: Visitor, upc: &'static str) {
     visitor.send(page.form(".page-content form[method=post]")).await;
 }
 
-/// The UPCs of the products whose titles begin with a maker's name and which lie in a category, as the shop shows them.
-pub async fn products_of(visitor: &Visitor, maker: &str, category: &str) -> Vec<String> {
-    let home = visitor.open("/").await;
-    let page = visitor.open(&home.link_with(category)).await;
-    let mut upcs = Vec::new();
-    let titles = page.attributes(".product_pod h3 a", "title");
-    for (title, link) in titles.iter().zip(page.attributes(".product_pod h3 a", "href")) {
-        if title.starts_with(maker) {
-            upcs.push(visitor.open(&link).await.beside("UPC"));
-        }
-    }
-    upcs
+/// The UPCs of a maker's products, as the back office finds them by their titles.
+pub async fn products_of(visitor: &Visitor, maker: &str) -> Vec<String> {
+    let form = visitor.open("/dashboard/catalogue/").await.form("#search_product_form");
+    let found = visitor.send(form.set("title", maker)).await;
+    let rows = found.rows("tr:has(.selected_product)").into_iter().filter(|row| row[1].starts_with(maker));
+    rows.map(|row| row[2].clone()).collect()
 }
 
-/// What the shop says of a product's stock, and the price that it shows.
-pub async fn shown_price(visitor: &Visitor, upc: &str) -> f64 {
-    let page = product(visitor, upc).await;
-    let price = page.attributes("[name=stockrecords-0-price]", "value").remove(0);
-    price.parse().expect("a price")
+/// Makes products cheaper by an amount.
+pub async fn cut_price(visitor: &Visitor, upc: &str, amount: f64) {
+    edit(visitor, upc, |form| {
+        let price: f64 = form.value("stockrecords-0-price").parse().expect("a price");
+        form.set("stockrecords-0-price", &format!("{:.2}", price - amount))
+    })
+    .await;
 }
 
-/// Every order that a search finds, the latest first: number and status.
-pub async fn orders(visitor: &Visitor, field: &'static str, value: &str) -> Vec<String> {
+/// The numbers of the orders of a status, the latest first.
+pub async fn orders_of_status(visitor: &Visitor, status: &str) -> Vec<String> {
+    orders(visitor, "status", status).await.into_iter().map(|(number, _)| number).collect()
+}
+
+/// The numbers of a customer's orders, the latest first.
+pub async fn orders_of_customer(visitor: &Visitor, name: &str) -> Vec<String> {
+    // The search finds whoever shares one of the two names.
+    orders(visitor, "name", name).await.into_iter().filter(|(_, who)| who == name).map(|(number, _)| number).collect()
+}
+
+/// Numbers and customers of the orders that a search finds.
+async fn orders(visitor: &Visitor, field: &'static str, value: &str) -> Vec<(String, String)> {
     let page = visitor.open("/dashboard/orders/").await;
     let form = page.form("form:has([name=response_format])").set(field, value).set("response_format", "html");
     let found = visitor.send(form).await;
-    found
-        .rows("#orders_form tbody tr, table:has([name=selected_order]) tbody tr")
-        .into_iter()
-        .map(|row| row[1].clone())
-        .collect()
+    let rows = found.rows("tr:has([name=selected_order])").into_iter();
+    rows.map(|row| (row[1].clone(), row[5].clone())).collect()
 }
 
 /// Gives an order another status.

@@ -38,10 +38,14 @@ pub struct Listed {
     pub date: String,
 }
 
-/// The page of a product, which the shop finds by the number in its UPC.
+/// The number in a UPC, by which the shop addresses the product.
+pub fn number(upc: &str) -> u32 {
+    upc.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().expect("a UPC ends in a number")
+}
+
+/// The page of a product, by the number in its UPC.
 pub async fn product(visitor: &Visitor, upc: &str) -> Page {
-    let number: u32 = upc.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().expect("a UPC ends in a number");
-    visitor.open(&format!("/catalogue/_{number}/")).await
+    visitor.open(&format!("/catalogue/_{}/", number(upc))).await
 }
 
 /// The page of a product, found by its title.
@@ -156,6 +160,17 @@ pub async fn reorder_first_line(visitor: Visitor, order: &'static str) {
 pub async fn ask_for_alert(visitor: Visitor, upc: &'static str) {
     let page = product(&visitor, upc).await;
     visitor.send(page.form("#alert_form")).await;
+}
+
+/// Titles, links and prices of a category's products, as the category's page shows them.
+pub async fn products_in(visitor: &Visitor, category: &str) -> Vec<(String, String, String)> {
+    let home = visitor.open("/").await;
+    let page = visitor.open(&home.link_with(category)).await;
+    let titles = page.attributes(".product_pod h3 a", "title");
+    let links = page.attributes(".product_pod h3 a", "href");
+    let prices = page.texts(".product_pod .price_color");
+    assert!(titles.len() == links.len() && links.len() == prices.len(), "each product has a price");
+    titles.into_iter().zip(links).zip(prices).map(|((title, link), price)| (title, link, price)).collect()
 }
 
 /// Every order of the customer, the latest first.

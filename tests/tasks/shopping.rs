@@ -114,19 +114,13 @@ fn dearest_product(task: &'static Task) -> Vec<Attempt> {
     let category = task.text("category");
     // Titles and prices, the highest price first.
     let products = move |stage: Stage| async move {
-        let visitor = stage.customer();
-        let home = visitor.open("/").await;
-        let page = visitor.open(&home.link_with(category)).await;
-        let prices = page.texts(".product_pod .price_color");
-        let titles = page.attributes(".product_pod h3 a", "title");
-        assert_eq!(prices.len(), titles.len(), "each product has a price");
-        let mut products: Vec<(String, String)> = titles.into_iter().zip(prices).collect();
-        products.sort_by_key(|(_, price)| std::cmp::Reverse(cents(price)));
+        let mut products = shop::products_in(&stage.customer(), category).await;
+        products.sort_by_key(|(_, _, price)| std::cmp::Reverse(cents(price)));
         products
     };
     let nth = move |stage, title: usize, price: usize| async move {
         let products = products(stage).await;
-        format!("{}, at {}", products[title].0, products[price].1)
+        format!("{}, at {}", products[title].0, products[price].2)
     };
     vec![
         Attempt::oracle(move |stage| nth(stage, 0, 0)),

@@ -3,6 +3,7 @@
 use crate::attempt::Attempt;
 use crate::files::Task;
 use crate::office::{self, Offer};
+use crate::shop;
 use crate::shopping::{near_amounts, unachievable};
 use crate::stage::Stage;
 
@@ -37,7 +38,9 @@ fn customer_orders(task: &'static Task) -> Vec<Attempt> {
     let (name, orders) = (task.text("customer"), task.number("orders"));
     vec![
         Attempt::oracle(async move |stage: Stage| {
-            office::orders(&stage.administrator(), "name", name).await.len().to_string()
+            let visitor = stage.administrator();
+            let found = office::customers(&visitor, "name", name).await;
+            visitor.open(&found.link_beside(name)).await.beside("Number of orders")
         }),
         Attempt::answers("one too few", (orders - 1.0).to_string()),
         Attempt::answers("one too many", (orders + 1.0).to_string()),
@@ -61,7 +64,7 @@ fn customer_spending(task: &'static Task) -> Vec<Attempt> {
 fn orders_of_status(task: &'static Task) -> Vec<Attempt> {
     let status = task.text("status");
     let orders = |stage: Stage, status: &'static str| async move {
-        office::orders(&stage.administrator(), "status", status).await
+        office::orders_of_status(&stage.administrator(), status).await
     };
     vec![
         Attempt::oracle(async move |stage| orders(stage, status).await.join(", ")),
@@ -74,16 +77,13 @@ fn orders_of_status(task: &'static Task) -> Vec<Attempt> {
 
 fn sold_out(task: &'static Task) -> Vec<Attempt> {
     let maker = task.text("maker");
-    // The UPCs of the maker's products, and whether there is any left.
+    // The UPCs of the maker's products, and whether none is left.
     let products = move |stage: Stage| async move {
         let visitor = stage.administrator();
-        let form = visitor.open("/dashboard/catalogue/").await.form("#search_product_form");
-        let found = visitor.send(form.set("title", maker)).await;
         let mut products = Vec::new();
-        for link in found.attributes("td:nth-child(2) a", "href") {
-            let page = visitor.open(&link).await;
-            let value = |field: &str| page.attributes(&format!("[name={field}]"), "value").remove(0);
-            products.push((value("upc"), value("stockrecords-0-num_in_stock") == "0"));
+        for upc in office::products_of(&visitor, maker).await {
+            let stock = shop::product(&visitor, &upc).await.beside("Availability");
+            products.push((upc, stock == "Unavailable"));
         }
         products
     };
@@ -103,7 +103,7 @@ fn open_order(task: &'static Task) -> Vec<Attempt> {
     let customer = task.text("customer");
     let open = move |stage: Stage, nth: usize| async move {
         let visitor = stage.administrator();
-        let orders = office::orders(&visitor, "name", customer).await;
+        let orders = office::orders_of_customer(&visitor, customer).await;
         visitor.open(&format!("/dashboard/orders/{}/", orders[nth])).await
     };
     vec![
@@ -113,7 +113,7 @@ fn open_order(task: &'static Task) -> Vec<Attempt> {
         Attempt::miss("the customer", async move |stage: Stage| {
             let visitor = stage.administrator();
             let found = office::customers(&visitor, "name", customer).await;
-            visitor.open(&found.link_with("View")).await
+            visitor.open(&found.link_beside(customer)).await
         }),
     ]
 }
@@ -126,7 +126,7 @@ fn open_product(task: &'static Task) -> Vec<Attempt> {
         Attempt::miss("another product", move |stage| open(stage, OTHER)),
         Attempt::miss("the list", async |stage: Stage| stage.administrator().open("/dashboard/catalogue/").await),
         Attempt::miss("its page in the shop", async move |stage: Stage| {
-            crate::shop::product(&stage.administrator(), upc).await
+            shop::product(&stage.administrator(), upc).await
         }),
     ]
 }
@@ -164,11 +164,13 @@ fn price_cut(task: &'static Task) -> Vec<Attempt> {
     let (maker, category, amount) = (task.text("maker"), task.text("category"), task.number("amount"));
     let cut = move |stage: Stage, leave_out: usize, amount: f64, besides: Option<&'static str>| async move {
         let visitor = stage.administrator();
-        let upcs = office::products_of(&visitor, maker, category).await;
-        assert!(upcs.len() > 2, "{maker} has several in {category}");
-        for upc in upcs.iter().skip(leave_out).map(String::as_str).chain(besides) {
-            let price = office::shown_price(&visitor, upc).await - amount;
-            office::edit(&visitor, upc, |form| form.set(PRICE, &format!("{price:.2}"))).await;
+        let made = office::products_of(&visitor, maker).await;
+        let lying = shop::products_in(&visitor, category).await;
+        let lies = |upc: &str| lying.iter().any(|(_, link, _)| link.ends_with(&format!("_{}/", shop::number(upc))));
+        let meant: Vec<_> = made.iter().map(String::as_str).filter(|upc| lies(upc)).collect();
+        assert!(meant.len() > 2 && meant.len() < made.len(), "{maker} has several in {category}, and others");
+        for upc in meant.into_iter().skip(leave_out).chain(besides) {
+            office::cut_price(&visitor, upc, amount).await;
         }
     };
     vec![

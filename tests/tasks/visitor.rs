@@ -22,6 +22,7 @@ pub struct Page {
 
 /// A form of a page, to be filled and sent.
 pub struct Form {
+    page: Url,
     action: Url,
     is_post: bool,
     fields: Vec<(String, String)>,
@@ -50,9 +51,9 @@ impl Visitor {
 
     /// Sends a form, as it is or as it has been filled.
     pub async fn send(&self, form: Form) -> Page {
-        let Form { mut action, is_post, fields } = form;
+        let Form { page, mut action, is_post, fields } = form;
         if is_post {
-            let request = self.client.post(action.clone()).header("Referer", action.as_str()).form(&fields);
+            let request = self.client.post(action.clone()).header("Referer", page.as_str()).form(&fields);
             return Page::read(request, &action).await;
         }
         action.query_pairs_mut().clear().extend_pairs(fields);
@@ -92,6 +93,15 @@ impl Page {
         link.attr("href").expect("the selector asks for it").to_owned()
     }
 
+    /// Where the first link goes in the row of a table that has a cell with a text.
+    pub fn link_beside(&self, text: &str) -> String {
+        let html = Html::parse_document(&self.html);
+        let (rows, cells, links) = (selector("tr"), selector("td"), selector("a[href]"));
+        let row = html.select(&rows).find(|row| row.select(&cells).any(|cell| words(cell) == text));
+        let link = row.and_then(|row| row.select(&links).next()).and_then(|link| link.attr("href"));
+        link.unwrap_or_else(|| panic!("no link beside {text:?} on {}", self.url)).to_owned()
+    }
+
     /// The rows of a table, each as the texts of its cells.
     pub fn rows(&self, css: &str) -> Vec<Vec<String>> {
         let html = Html::parse_document(&self.html);
@@ -122,11 +132,17 @@ impl Page {
         let action = self.url.join(form.attr("action").unwrap_or_default()).expect("an address");
         let is_post = form.attr("method").is_some_and(|method| method.eq_ignore_ascii_case("post"));
         let controls = selector("input[name], textarea[name], select[name]");
-        Form { action, is_post, fields: form.select(&controls).flat_map(values).collect() }
+        Form { page: self.url.clone(), action, is_post, fields: form.select(&controls).flat_map(values).collect() }
     }
 }
 
 impl Form {
+    /// What a field holds.
+    pub fn value(&self, name: &str) -> &str {
+        let field = self.fields.iter().find(|(known, _)| known == name);
+        field.map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("no field {name} on {}", self.page))
+    }
+
     /// Fills a field, whatever it held. A field that the form lacks is a button, or one that a script would add.
     pub fn set(mut self, name: &str, value: &str) -> Self {
         self.fields.retain(|(known, _)| known != name);
