@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname -- "$0")/.."
 mkdir -p schemas
 bad=0
-for file in environment compose; do
+for file in environment compose tasks; do
     cargo run --quiet --locked -- schema "$file" >"schemas/$file.json.new"
     if [ "${1:-}" = --write ]; then
         mv "schemas/$file.json.new" "schemas/$file.json"

@@ -20,7 +20,7 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, or `doctor` found a problem, 2 wrong usage or definition, 3 not ready (status, health), \
-                          4 busy, 124 --wait-timeout ran out, 130 interrupted";
+                          4 busy, 5 not done (check, eval), 6 undecided (check, eval), 124 --wait-timeout ran out, 130 interrupted";
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
@@ -74,6 +74,9 @@ pub enum Command {
     Login(LoginArgs),
     /// Read a value of a site: from its database, its pages, its files
     Locate(LocateArgs),
+    /// Check, list and show native tasks
+    #[command(subcommand)]
+    Tasks(TasksCommand),
     /// What cannot be stopped from inside; started by the daemon
     #[command(name = crate::locators::confined::COMMAND, hide = true)]
     ConfinedLocator {
@@ -421,6 +424,50 @@ fn argument(text: &str) -> Result<(String, String), String> {
 }
 
 #[derive(Debug, Subcommand)]
+pub enum TasksCommand {
+    /// Say everything that is wrong with task files; needs neither daemon nor Docker, but with --live
+    Lint(TasksLintArgs),
+    /// List the tasks of an environment
+    #[command(visible_alias = "list")]
+    Ls(TasksLsArgs),
+    /// Show a task: where it starts, what it asks for, and how it is checked
+    Show(TasksShowArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct TasksLintArgs {
+    /// A task file, a folder of them, or an environment's name [default: mini]
+    #[arg(value_name = "FILE|DIR|ENVIRONMENT")]
+    pub what: Option<String>,
+    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct TasksLsArgs {
+    /// The environment [default: mini]
+    #[arg(value_name = "ENVIRONMENT")]
+    pub environment: Option<String>,
+    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct TasksShowArgs {
+    /// The task
+    #[arg(value_name = "TASK")]
+    pub task: String,
+    /// The environment [default: mini]
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
 pub enum ImagesCommand {
     /// Say what is needed, what is there, and how large it is
     #[command(visible_alias = "list")]
@@ -598,6 +645,8 @@ pub enum SchemaFile {
     Environment,
     /// compose/NAME.yaml
     Compose,
+    /// environments/NAME/tasks/*.yaml
+    Tasks,
 }
 
 #[derive(Debug, Args)]

@@ -51,6 +51,7 @@ pub fn schema(args: &SchemaArgs) -> Result<u8, Failure> {
     output::print_json(&match args.file {
         SchemaFile::Environment => crate::definition::environment_schema(),
         SchemaFile::Compose => crate::definition::compose_schema(),
+        SchemaFile::Tasks => crate::definition::tasks_schema(),
     })?;
     Ok(exit_code::OK)
 }

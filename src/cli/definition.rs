@@ -82,7 +82,7 @@ pub fn up_request(found: &Found, sites: Vec<String>, force: bool) -> UpRequest {
     }
 }
 
-fn from_definition(error: definition::DefinitionError) -> Failure {
+pub(super) fn from_definition(error: definition::DefinitionError) -> Failure {
     let hint = error.hint();
     let failure = Failure::new(exit_code::USAGE, anyhow::Error::new(error));
     match hint {

@@ -10,6 +10,10 @@ pub const USAGE: u8 = 2;
 pub const NOT_READY: u8 = 3;
 /// Something else is going on that must end first.
 pub const BUSY: u8 = 4;
+/// `check`, `eval`: the agent did not do it.
+pub const NOT_DONE: u8 = 5;
+/// `check`, `eval`: nothing can be said; the environment was at fault, a judge is missing, or the check cannot be made.
+pub const UNDECIDED: u8 = 6;
 /// `--wait-timeout` ran out; the work goes on in the background.
 pub const TIMED_OUT: u8 = 124;
 /// Ctrl-C; the work goes on in the background. `images`: it has stopped, and goes on with the next call.

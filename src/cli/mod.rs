@@ -21,12 +21,14 @@ mod open;
 mod output;
 mod progress;
 mod prune;
+pub mod report;
 mod reset;
 mod serve;
 mod session;
 mod snapshot;
 mod status;
 mod storage;
+mod tasks;
 mod up;
 mod verify;
 
@@ -71,6 +73,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Verify(args) => verify::run(global, args).await,
         Command::Login(args) => login::run(global, args).await,
         Command::Locate(args) => locate::run(global, args).await,
+        Command::Tasks(command) => tasks::run(global, command),
         Command::ConfinedLocator { seconds } => Ok(confined::work(*seconds).await.map(|()| exit_code::OK)?),
         Command::Images(command) => images::run(global, command).await,
         Command::Df(args) => df::run(global, args).await,

@@ -11,7 +11,7 @@ use super::source::{Position, SOURCE_MAX_BYTES, SourceFile, Span};
 use crate::domain::ids::EnvironmentName;
 
 /// The folder of the environment files.
-const ENVIRONMENTS: &str = "environments";
+pub(super) const ENVIRONMENTS: &str = "environments";
 
 /// The folder of the Compose files.
 const COMPOSE: &str = "compose";
@@ -180,7 +180,11 @@ fn invalid(problems: Problems) -> DefinitionError {
 }
 
 /// Reads one file; `None` when its content is unusable, which has been reported.
-fn read_source(root: &Path, path: &Path, problems: &Problems) -> Result<Option<SourceFile>, DefinitionError> {
+pub(super) fn read_source(
+    root: &Path,
+    path: &Path,
+    problems: &Problems,
+) -> Result<Option<SourceFile>, DefinitionError> {
     let full = root.join(path);
     let unreadable = |cause| DefinitionError::Unreadable { path: full.clone(), cause };
     let length = fs::metadata(&full).map_err(unreadable)?.len();

@@ -27,6 +27,7 @@ mod resolve;
 mod schema;
 mod scope;
 mod source;
+pub mod tasks;
 mod tree;
 mod validate;
 mod values;
@@ -216,6 +217,11 @@ fn build(
 /// The JSON Schema of `environments/<name>.yaml`, for editors.
 pub fn environment_schema() -> Json {
     schema::ENVIRONMENT.clone()
+}
+
+/// The JSON Schema of `environments/<name>/tasks/*.yaml`, for editors.
+pub fn tasks_schema() -> Json {
+    schema::TASKS.clone()
 }
 
 /// The JSON Schema of `compose/<name>.yaml`, for editors.

@@ -59,6 +59,12 @@ impl Problems {
         self.found.borrow().len() + self.omitted.get()
     }
 
+    /// Takes over the problems of a part; what is known already is not said again.
+    pub(crate) fn absorb(&self, part: Self) {
+        self.omitted.set(self.omitted.get() + part.omitted.get());
+        part.found.into_inner().into_iter().for_each(|diagnostic| self.push(diagnostic));
+    }
+
     /// `Err` with all problems if there are any.
     pub(crate) fn into_result(self) -> Result<(), Diagnostics> {
         Diagnostics::from_problems(self.found.into_inner(), self.omitted.get()).map_or(Ok(()), Err)

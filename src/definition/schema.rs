@@ -1,4 +1,4 @@
-//! The JSON Schemas of both files, for editors and for the checker alike, so that the two never disagree.
+//! The JSON Schemas of all files, for editors and for the checker alike, so that the two never disagree.
 
 use std::sync::LazyLock;
 
@@ -7,12 +7,19 @@ use serde_json::{Map, Value as Json, json};
 
 use super::raw::compose::RawCompose;
 use super::raw::environment::RawEnvironment;
+use super::raw::tasks::{RawTask, RawTasks};
 
 /// The schema of `environments/<name>.yaml`.
 pub(crate) static ENVIRONMENT: LazyLock<Json> = LazyLock::new(generate::<RawEnvironment>);
 
 /// The schema of `compose/<name>.yaml`.
 pub(crate) static COMPOSE: LazyLock<Json> = LazyLock::new(generate::<RawCompose>);
+
+/// The schema of `environments/<name>/tasks/*.yaml`.
+pub(crate) static TASKS: LazyLock<Json> = LazyLock::new(generate::<RawTasks>);
+
+/// The schema of one task, its variables filled in.
+pub(crate) static TASK: LazyLock<Json> = LazyLock::new(generate::<RawTask>);
 
 fn generate<T: JsonSchema>() -> Json {
     let mut schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
@@ -87,5 +94,6 @@ mod tests {
         }
         walk(&ENVIRONMENT, "environment");
         walk(&COMPOSE, "compose");
+        walk(&TASKS, "tasks");
     }
 }

@@ -18,3 +18,4 @@ pub mod schedule;
 pub mod site;
 pub mod store;
 pub mod subnet;
+pub mod task;

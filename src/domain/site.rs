@@ -112,6 +112,17 @@ impl Site {
         self.host_data().any(|(_, _, is_written)| is_written)
     }
 
+    /// The database that is meant where none is named: the only one, or the only one that no store is read through.
+    pub fn only_database(&self) -> Option<&Database> {
+        let of_stores: Vec<&String> = self.stores.iter().flat_map(Store::databases).collect();
+        let all: Vec<(&String, &Database)> = self.databases.iter().collect();
+        let free: Vec<&(&String, &Database)> = all.iter().filter(|(name, _)| !of_stores.contains(name)).collect();
+        match (all.as_slice(), free.as_slice()) {
+            ([(_, only)], _) | (_, [(_, only)]) => Some(only),
+            _ => None,
+        }
+    }
+
     /// The service of that name.
     pub fn service(&self, name: &ServiceName) -> Option<&ServiceSpec> {
         self.services.iter().find(|service| service.name == *name)

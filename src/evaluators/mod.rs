@@ -33,6 +33,7 @@
 //! ```
 
 pub mod ground_truth;
+pub mod native;
 pub mod question;
 mod strict;
 pub mod text;

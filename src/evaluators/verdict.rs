@@ -1,12 +1,14 @@
 //! What evaluators say.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::question::Answer;
 
 /// Whose rules are applied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// Those of the benchmark's published code, quirks included.
@@ -16,7 +18,7 @@ pub enum Profile {
 }
 
 /// How an episode, or one check of it, is judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The agent did it.
@@ -32,10 +34,13 @@ pub enum Verdict {
 }
 
 /// One thing that was checked.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Check {
+    /// What its author calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The benchmark's evaluator, such as `string_match`.
-    pub evaluator: &'static str,
+    pub evaluator: Cow<'static, str>,
     /// The rule that was applied, such as `must_include`.
     pub rule: String,
     /// Where the value was found: a URL, a locator, or `answer`.
@@ -46,8 +51,14 @@ pub struct Check {
     pub found: Option<Value>,
     /// Whether it fits.
     pub verdict: Verdict,
-    /// Why it is neither passed nor failed.
+    /// Why it is not passed, where that is more than what was expected and found.
     pub reason: Option<String>,
+    /// How long it took to look, in milliseconds; nothing where nobody looked or measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<f64>,
+    /// The checks that it is made of, in the order of the task: `all`, `any`, `not`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Check>,
 }
 
 impl Check {
@@ -56,13 +67,16 @@ impl Check {
     pub fn of(evaluator: &'static str, rule: &str, place: &str, expected: Value, found: Value, fits: bool) -> Self {
         let verdict = if fits { Verdict::Passed } else { Verdict::Failed };
         Self {
-            evaluator,
+            name: None,
+            evaluator: Cow::Borrowed(evaluator),
             rule: rule.to_owned(),
             place: place.to_owned(),
             expected,
             found: Some(found),
             verdict,
             reason: None,
+            duration_ms: None,
+            parts: Vec::new(),
         }
     }
 
@@ -105,7 +119,7 @@ pub(super) fn excerpt(text: &str) -> Value {
 }
 
 /// A task's result under one profile.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Whose rules.
     pub profile: Profile,
@@ -132,7 +146,7 @@ impl Report {
 }
 
 /// A task's results under both profiles.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SideBySide {
     /// As the benchmark's published code has it.
     pub compat: Report,

@@ -35,23 +35,12 @@ impl Scene<'_> {
             Some(name) => databases.get(name).ok_or_else(|| {
                 LocateError::Unknown(format!("{} has no database `{name}`; it has {}", self.site.name, known()))
             }),
-            None if let Some(only) = self.only_database() => Ok(only),
+            None if let Some(only) = self.site.only_database() => Ok(only),
             None => Err(LocateError::Unknown(format!(
                 "`sql:` does not say which database of {} it means: {}; write `sql(NAME): …`",
                 self.site.name,
                 known()
             ))),
-        }
-    }
-
-    /// The database that is meant where none is named: the only one, or the only one that no store is read through.
-    fn only_database(&self) -> Option<&Database> {
-        let of_stores: Vec<&String> = self.site.stores.iter().flat_map(|store| store.databases()).collect();
-        let all: Vec<(&String, &Database)> = self.site.databases.iter().collect();
-        let free: Vec<&(&String, &Database)> = all.iter().filter(|(name, _)| !of_stores.contains(name)).collect();
-        match (all.as_slice(), free.as_slice()) {
-            ([(_, only)], _) | (_, [(_, only)]) => Some(only),
-            _ => None,
         }
     }
 

@@ -155,6 +155,7 @@ fn is_of_type(value: &Json, types: Option<&Json>) -> bool {
         Some("number") => value.is_number(),
         Some("boolean") => value.is_boolean(),
         Some("null") => value.is_null(),
+        Some("array") => value.is_array(),
         _ => false,
     };
     match types {
@@ -239,6 +240,37 @@ value_type!(
     /// A status code of HTTP.
     Status,
     { "type": "integer", "title": "a status code from 100 to 599", "minimum": 100, "maximum": 599 }
+);
+
+value_type!(
+    /// A number, or a task's variable that is one.
+    NumberOrVariable,
+    {
+        "type": ["number", "string"],
+        "title": "a number, or a variable such as `\"{{price}}\"`",
+        "pattern": r"^\{\{[a-z_]+\}\}$"
+    }
+);
+
+value_type!(
+    /// The members of a list, or a task's variable that is one.
+    MembersOrVariable,
+    {
+        "type": ["array", "string"],
+        "title": "a list, or a variable such as `\"{{names}}\"`",
+        "items": true,
+        "pattern": r"^\{\{[a-z_]+\}\}$"
+    }
+);
+
+value_type!(
+    /// The name of a task or template.
+    TaskName,
+    {
+        "type": "string",
+        "title": "1 to 80 lower-case letters, digits, `.`, `-` and `_`, such as `shopping.order-quantity`",
+        "pattern": "^[a-z0-9][a-z0-9._-]{0,79}$"
+    }
 );
 
 impl Port {

@@ -44,7 +44,14 @@ fn one(site: &SiteContext<'_>, scope: Scope<'_>, name: &str, helper: &RawHelper,
             return None;
         }
     };
-    known_names(site, locator_scope, &locator, raw);
+    let databases: Vec<&str> = raw.databases.iter().flat_map(|databases| databases.keys()).collect();
+    let known = Known {
+        accounts: raw.accounts.iter().flat_map(|accounts| accounts.keys()).collect(),
+        has_default: databases.len() == 1,
+        databases,
+        services: site.names.iter().map(|name| name.as_str()).collect(),
+    };
+    known_names(locator_scope, &locator, &known);
     readable_selection(locator_scope, &locator);
     if let Some(gives) = &helper.gives {
         filled(scope.key("gives"), gives, "what is given");
@@ -70,11 +77,17 @@ fn is_name(name: &str, is_fine: fn(char) -> bool) -> bool {
     !name.is_empty() && name.chars().all(|c| is_fine(c) || c == '_')
 }
 
+/// The names that a locator may use on a site.
+pub(super) struct Known<'a> {
+    pub(super) accounts: Vec<&'a str>,
+    pub(super) databases: Vec<&'a str>,
+    pub(super) services: Vec<&'a str>,
+    /// Whether a statement needs to name no database.
+    pub(super) has_default: bool,
+}
+
 /// Databases, services and accounts must be the site's.
-fn known_names(site: &SiteContext<'_>, scope: Scope<'_>, locator: &Locator, raw: &RawSite) {
-    let accounts: Vec<&str> = raw.accounts.iter().flat_map(|accounts| accounts.keys()).collect();
-    let databases: Vec<&str> = raw.databases.iter().flat_map(|databases| databases.keys()).collect();
-    let services: Vec<&str> = site.names.iter().map(|name| name.as_str()).collect();
+pub(super) fn known_names(scope: Scope<'_>, locator: &Locator, known: &Known<'_>) {
     let check = |what: &str, name: Option<&String>, known: &[&str]| {
         let Some(name) = name.filter(|name| !known.contains(&name.as_str())) else { return };
         let expected = if known.is_empty() {
@@ -90,26 +103,23 @@ fn known_names(site: &SiteContext<'_>, scope: Scope<'_>, locator: &Locator, raw:
     };
     match &locator.kind {
         LocatorKind::Sql(sql) => {
-            check("database", sql.database.as_ref(), &databases);
-            if sql.database.is_none() && databases.len() != 1 {
-                scope
-                    .error(
-                        "value",
-                        format!("the statement does not say which of {} databases it means", databases.len()),
-                    )
-                    .expected("`sql(NAME): …`, with a name under the site's `databases`")
-                    .report();
+            check("database", sql.database.as_ref(), &known.databases);
+            if sql.database.is_none() && !known.has_default {
+                let message =
+                    format!("the statement does not say which of {} databases it means", known.databases.len());
+                let draft = scope.error("value", message);
+                draft.expected("`sql(NAME): …`, with a name under the site's `databases`").report();
             }
         }
-        LocatorKind::Http(http) => check("account", http.account.as_ref(), &accounts),
-        LocatorKind::Js(js) => check("account", js.account.as_ref(), &accounts),
-        LocatorKind::Exec(exec) => check("service", exec.service.as_ref(), &services),
-        LocatorKind::File(file) => check("service", file.service.as_ref(), &services),
+        LocatorKind::Http(http) => check("account", http.account.as_ref(), &known.accounts),
+        LocatorKind::Js(js) => check("account", js.account.as_ref(), &known.accounts),
+        LocatorKind::Exec(exec) => check("service", exec.service.as_ref(), &known.services),
+        LocatorKind::File(file) => check("service", file.service.as_ref(), &known.services),
     }
 }
 
 /// Selectors and paths without places must parse; those with places are looked at when they are filled.
-fn readable_selection(scope: Scope<'_>, locator: &Locator) {
+pub(super) fn readable_selection(scope: Scope<'_>, locator: &Locator) {
     let LocatorKind::Http(http) = &locator.kind else { return };
     let reason = match &http.selection {
         Selection::Css { selector, .. } if !selector.contains('{') => {

@@ -20,6 +20,7 @@ mod site_context;
 mod steps;
 mod stores;
 mod support;
+mod tasks;
 mod watch;
 
 use std::net::IpAddr;
@@ -32,6 +33,7 @@ use crate::domain::archive::DataSource;
 pub(crate) use environment::environment;
 pub(crate) use images::data;
 pub(crate) use paths::data_folder;
+pub(crate) use tasks::task;
 
 /// What all checks of an environment share.
 #[derive(Clone, Copy)]

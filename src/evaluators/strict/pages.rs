@@ -130,7 +130,7 @@ fn judge(context: &Context, target: &Target, value: Option<&Value>, told: &Told)
             ),
             "fuzzy_match" => checks.extend(compared(context, target, text.as_deref(), told)?.map(|said| Check {
                 found: said.found.map(|_| evidence.clone()),
-                evaluator: "program_html",
+                evaluator: "program_html".into(),
                 place: place.clone(),
                 ..said
             })),

@@ -214,7 +214,7 @@ fn judge(context: &Context, target: &Target, rule: &Rule<'_>, found: &Found, tol
             .map(|reference| {
                 let said = webarena::judged(context, name, &reference.into(), &told.ask(&compare(reference, text)));
                 let found = said.found.map(|_| evidence.clone());
-                Check { evaluator: "program_html", place: place.clone(), found, ..said }
+                Check { evaluator: "program_html".into(), place: place.clone(), found, ..said }
             })
             .collect()),
     }

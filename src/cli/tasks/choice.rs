@@ -1,0 +1,91 @@
+//! Which task files are meant, and of which environment.
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::definition;
+use crate::cli::failure::Failure;
+use crate::definition::{Diagnostics, SourceFile, Style, tasks};
+use crate::domain::site::Environment;
+use crate::domain::task::Task;
+
+/// Task files of one environment, and what they belong to.
+pub struct Chosen {
+    /// The environment.
+    pub environment: Environment,
+    /// Its files, or those of them that were named.
+    pub files: Vec<SourceFile>,
+}
+
+impl Chosen {
+    /// All task files of an environment.
+    pub fn of_environment(name: Option<&str>, root: Option<&Path>) -> Result<Self, Failure> {
+        let environment = environment(name, root)?;
+        let files = tasks::read_tasks(&environment.root, &environment.name).map_err(definition::from_definition)?;
+        if files.is_empty() {
+            let failure = Failure::usage(format!("{} has no tasks", environment.name));
+            return Err(failure.hint(format!("they are looked for in environments/{}/tasks/*.yaml", environment.name)));
+        }
+        Ok(Self { environment, files })
+    }
+
+    /// A file, a folder of files, or the files of an environment. Files of several environments are told apart.
+    pub fn of_words(what: Option<&str>, root: Option<&Path>) -> Result<Vec<Self>, Failure> {
+        let path = what.map(PathBuf::from).filter(|path| path.exists());
+        let Some(path) = path else {
+            let looks_like_a_path = what.is_some_and(|what| what.contains(['/', '.']));
+            return match what.filter(|_| looks_like_a_path) {
+                Some(what) => Err(Failure::usage(format!("{what} does not exist"))),
+                None => Ok(vec![Self::of_environment(what, root)?]),
+            };
+        };
+        let root = definition::root(root)?;
+        let read = match path.is_dir() {
+            true => tasks::read_folder(&root, &path),
+            false => tasks::read_file(&root, &path).map(|file| vec![file]),
+        };
+        let files = read.map_err(definition::from_definition)?;
+        if files.is_empty() {
+            return Err(Failure::usage(format!("{} holds no .yaml file", path.display())));
+        }
+        let mut chosen: Vec<Self> = Vec::new();
+        for file in files {
+            // A file that names no environment is looked at with the usual one, which says what is missing.
+            let name = tasks::environment_of(&file);
+            match chosen
+                .iter_mut()
+                .find(|known| name.as_deref().is_none_or(|name| name == known.environment.name.as_str()))
+            {
+                Some(known) => known.files.push(file),
+                None => {
+                    let environment = environment(name.as_deref(), Some(&root))?;
+                    chosen.push(Self { environment, files: vec![file] });
+                }
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// The task of that name.
+    pub fn find(&self, name: &str) -> Result<Task, Failure> {
+        let loaded = tasks::load(&self.files, &self.environment);
+        if let Some(task) = loaded.find(name) {
+            return Ok(task.clone());
+        }
+        let failure = Failure::usage(format!("{} has no task `{name}`", self.environment.name));
+        Err(match (loaded.suggestion(name), &loaded.problems) {
+            (Some(close), _) => failure.hint(format!("did you mean `{close}`?")),
+            (None, Some(_)) => failure.hint("`arenad tasks lint` says what is wrong with some of its tasks"),
+            (None, None) => failure.hint("`arenad tasks ls` lists them"),
+        })
+    }
+}
+
+fn environment(name: Option<&str>, root: Option<&Path>) -> Result<Environment, Failure> {
+    let located = definition::locate(name, None, root)?;
+    Ok(definition::load(&located)?.loaded.environment)
+}
+
+/// What is wrong, as people read it.
+pub fn rendered(problems: &Diagnostics) -> String {
+    problems.render(Style { color: crate::cli::output::is_colored(), prefix: "" }).trim_end().to_owned()
+}

@@ -1,0 +1,4 @@
+//! Native checks.
+
+mod tree;
+pub mod words;
