@@ -13,8 +13,6 @@ pub struct Task {
     pub template: String,
     /// `information`, `navigation`, `content`, `unachievable`.
     pub kind: String,
-    /// The sites that it is about.
-    pub sites: Vec<String>,
     /// Where it begins: a site and a path.
     pub start: (String, String),
     /// Its place among the template's tasks, and how many these are.
@@ -57,17 +55,10 @@ fn instances(template: &Value) -> Vec<Task> {
     let text = |key: &str| template[key].as_str().expect("a text").to_owned();
     let start = |key: &str| template["start"][key].as_str().expect("a text").to_owned();
     let each = template["each"].as_array().cloned().unwrap_or_default();
-    let sites: Vec<String> = template["sites"]
-        .as_array()
-        .expect("sites")
-        .iter()
-        .map(|site| site.as_str().expect("a name").to_owned())
-        .collect();
     let task = |name: String, place, variables| Task {
         name,
         template: text("name"),
         kind: text("kind"),
-        sites: sites.clone(),
         start: (start("site"), start("path")),
         place,
         variables,

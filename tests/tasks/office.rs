@@ -139,8 +139,8 @@ pub async fn lock(visitor: Visitor, emails: Vec<&'static str>, action: &'static 
 pub struct Offer {
     /// The range's name.
     pub range: &'static str,
-    /// The category that is in it; `None`: every product.
-    pub category: Option<&'static str>,
+    /// The UPCs of its products; `None`: it has every product.
+    pub upcs: Option<&'static str>,
     /// The offer's name; `None`: no offer is made.
     pub name: Option<&'static str>,
     /// The incentive's kind.
@@ -153,13 +153,15 @@ pub struct Offer {
 
 /// Makes a range and an offer, step by step.
 pub async fn make_offer(visitor: Visitor, offer: Offer) {
-    let page = visitor.open("/dashboard/ranges/create/").await;
-    let form = page.form("#create_update_range_form").set("name", offer.range);
-    let form = match offer.category {
-        Some(category) => form.tick("included_categories", &page.option("included_categories", category)),
-        None => form.set("includes_all_products", "on"),
-    };
-    visitor.send(form).await;
+    let form = visitor.open("/dashboard/ranges/create/").await.form("#create_update_range_form");
+    let form = form.set("name", offer.range).set("action", "Save and edit products");
+    match offer.upcs {
+        Some(upcs) => {
+            let page = visitor.send(form).await;
+            visitor.send(page.form("#add_products_range_form").set("query", upcs)).await;
+        }
+        None => drop(visitor.send(form.set("includes_all_products", "on")).await),
+    }
     let Some(name) = offer.name else { return };
 
     let step = |page: &Page| page.form("#create_update_offer_step_form");

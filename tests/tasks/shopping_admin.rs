@@ -309,7 +309,7 @@ fn offer(task: &'static Task) -> Vec<Attempt> {
     let percent = task.number("percent");
     let right = Offer {
         range: task.text("range"),
-        category: Some(task.text("category")),
+        upcs: Some(task.text("upcs")),
         name: Some(task.text("offer")),
         kind: "Percentage",
         value: String::leak(percent.to_string()),
@@ -321,8 +321,8 @@ fn offer(task: &'static Task) -> Vec<Attempt> {
         Attempt::miss("the range alone", make(Offer { name: None, ..right })),
         Attempt::miss("less off", make(Offer { value: "10", ..right })),
         Attempt::miss("dollars instead of percents", make(Offer { kind: "Absolute", ..right })),
-        Attempt::miss("another category", make(Offer { category: Some("Coffee"), ..right })),
-        Attempt::miss("every product", make(Offer { category: None, ..right })),
+        Attempt::miss("one product alone", make(Offer { upcs: right.upcs.map(|upcs| &upcs[..OTHER.len()]), ..right })),
+        Attempt::miss("every product", make(Offer { upcs: None, ..right })),
         Attempt::miss("from two products on", make(Offer { from: "2", ..right })),
         Attempt::miss("under another name", make(Offer { name: Some("Sale"), ..right })),
     ]
