@@ -205,13 +205,16 @@ fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// Copies `environments/mini.yaml` and `compose/`, with other public ports.
+/// Copies `environments/mini.yaml`, its tasks and `compose/`, with other public ports.
 fn copy_definition() -> TempDir {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = folder();
     let copied = Command::new("cp").arg("-a").arg(source.join("compose")).arg(root.path()).status();
     assert!(copied.is_ok_and(|status| status.success()), "the definition is copied");
     std::fs::create_dir(root.path().join("environments")).expect("a folder");
+    let tasks = source.join("environments/mini");
+    let copied = Command::new("cp").arg("-a").arg(tasks).arg(root.path().join("environments")).status();
+    assert!(copied.is_ok_and(|status| status.success()), "the tasks are copied");
 
     let files = ["environments/mini.yaml", "compose/mini.yaml"];
     let mut texts = files.map(|file| std::fs::read_to_string(source.join(file)).expect("the definition"));

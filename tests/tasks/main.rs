@@ -1,0 +1,131 @@
+//! The tasks of the mini environment, each with an oracle that solves it and near misses that almost do: scripted agents, who work by
+//! pages and forms as people do. Every oracle has to pass its task's check, and every near miss has to fail it.
+//!
+//! What changes a site begins on a fresh baseline. A template's near misses are dealt out among its tasks: each is tried with one.
+
+#[path = "../mini/arena.rs"]
+mod arena;
+mod attempt;
+mod files;
+mod office;
+mod shop;
+mod shopping;
+mod shopping_admin;
+mod stage;
+mod visitor;
+mod wikipedia;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use arena::Arena;
+use attempt::{Attempt, Done};
+use files::Task;
+use stage::Stage;
+
+/// The sites that the tasks are about.
+const SITES: [&str; 3] = ["shopping", "shopping_admin", "wikipedia"];
+
+/// The variable that, while one works on a task, says how the names begin of those that are tried.
+const ONLY: &str = "ARENAD_TASKS";
+
+fn tasks() -> &'static [Task] {
+    files::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("environments/mini/tasks"))
+}
+
+fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
+    shopping::attempts(task).or_else(|| shopping_admin::attempts(task)).or_else(|| wikipedia::attempts(task))
+}
+
+#[test]
+fn every_task_has_an_oracle_and_three_near_misses() {
+    let tasks = tasks();
+    assert!(tasks.len() >= 60, "a set of {} tasks", tasks.len());
+    for task in tasks {
+        let attempts = attempts(task).unwrap_or_else(|| panic!("{} has no oracle", task.name));
+        assert!(attempts[0].is_oracle, "{}: the oracle comes first", task.name);
+        assert!(attempts[1..].iter().all(|attempt| !attempt.is_oracle), "{}: one oracle", task.name);
+        // Who does nothing is the third, or one more.
+        assert!(attempts.len() >= 4, "{} has {} near misses", task.name, attempts.len() - 1);
+    }
+    for kind in ["information", "navigation", "content", "unachievable"] {
+        assert!(tasks.iter().filter(|task| task.kind == kind).count() >= 5, "several tasks of {kind}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_oracle_passes_and_every_near_miss_fails() {
+    let arena = Arena::up(&SITES);
+    let linted = arena.arenad(&["tasks", "lint", "mini", "--live"]);
+    assert!(linted.status.success(), "{}", String::from_utf8_lossy(&linted.stderr));
+
+    let stage = Stage::new(&arena).await;
+    let only = std::env::var(ONLY).unwrap_or_default();
+    let chosen = tasks().iter().filter(|task| task.name.starts_with(&only));
+    let (office, others): (Vec<_>, Vec<_>) = chosen.partition(|task| task.start.0 == "shopping_admin");
+    // No task changes two sites, so those of different sites do not meet.
+    let (first, second) = tokio::join!(tokio::spawn(lane(stage.clone(), office)), tokio::spawn(lane(stage, others)));
+    let tally = first.expect("the lane ends").and(second.expect("the lane ends"));
+    eprintln!("{} oracles, {} near misses", tally.oracles, tally.misses);
+    assert!(tally.wrong.is_empty(), "{} are wrong:\n{}", tally.wrong.len(), tally.wrong.join("\n"));
+}
+
+/// What was tried, and what came out otherwise than it should.
+#[derive(Default)]
+struct Tally {
+    oracles: usize,
+    misses: usize,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    fn and(mut self, other: Self) -> Self {
+        self.oracles += other.oracles;
+        self.misses += other.misses;
+        self.wrong.extend(other.wrong);
+        self
+    }
+
+    fn note(&mut self, task: &Task, name: &str, is_oracle: bool, done: &Done, report: &Value) {
+        *(if is_oracle { &mut self.oracles } else { &mut self.misses }) += 1;
+        let wanted = if is_oracle { "passed" } else { "failed" };
+        if report["verdict"] != wanted {
+            self.wrong.push(format!(
+                "{}, {name}: {} instead of {wanted}; {done:?}\n{report:#}",
+                task.name, report["verdict"]
+            ));
+        }
+    }
+}
+
+/// Tries tasks one after the other.
+async fn lane(stage: Stage, tasks: Vec<&'static Task>) -> Tally {
+    let mut tally = Tally::default();
+    for task in tasks {
+        let mut begun = Value::Null;
+        for (index, attempt) in attempts(task).expect("a test says so").into_iter().enumerate() {
+            let is_dealt = index == 0 || (index - 1) % task.place.1 == task.place.0;
+            if !is_dealt {
+                continue;
+            }
+            if task.may_write() {
+                stage.reset(&task.start.0).await;
+            }
+            if task.may_write() || index == 0 {
+                begun = stage.begin(task).await;
+            }
+            if index == 0 {
+                let nothing = Done::default();
+                tally.note(task, "nothing done", false, &nothing, &stage.check(task, &begun, &nothing).await);
+            }
+            let (name, is_oracle) = (attempt.name, attempt.is_oracle);
+            // A task of its own, so that a script that finds no way leaves the others theirs.
+            match tokio::spawn(attempt.run(stage.clone())).await {
+                Ok(done) => tally.note(task, name, is_oracle, &done, &stage.check(task, &begun, &done).await),
+                Err(error) => tally.wrong.push(format!("{}, {name}: the script breaks: {error}", task.name)),
+            }
+        }
+    }
+    tally
+}

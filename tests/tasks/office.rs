@@ -1,0 +1,177 @@
+//! What an administrator does in the back office, by its pages and forms.
+
+use crate::shop::number;
+use crate::visitor::{Form, Page, Visitor};
+
+/// The page on which a product is edited, by the number in its UPC.
+pub async fn product(visitor: &Visitor, upc: &str) -> Page {
+    visitor.open(&format!("/dashboard/catalogue/products/{}/", number(upc))).await
+}
+
+/// Changes a product as `change` fills its form.
+pub async fn edit(visitor: &Visitor, upc: &str, change: impl FnOnce(Form) -> Form) {
+    let page = product(visitor, upc).await;
+    let form = change(page.form("#create_update_product_form")).set("action", "save");
+    let end = visitor.send(form).await;
+    assert_ne!(end.url.path(), page.url.path(), "the product is saved");
+}
+
+/// Sets one field of a product. `price` and the like are those of its stock record.
+pub async fn set(visitor: Visitor, upc: &'static str, field: &'static str, value: String) {
+    edit(&visitor, upc, |form| form.set(field, &value)).await;
+}
+
+/// Takes the tick out of one of a product's boxes.
+pub async fn untick(visitor: Visitor, upc: &'static str, field: &'static str) {
+    edit(&visitor, upc, |form| form.untick(field)).await;
+}
+
+/// Deletes a product.
+pub async fn delete_product(visitor: Visitor, upc: &'static str) {
+    let path = product(&visitor, upc).await.url.path().to_owned();
+    let page = visitor.open(&format!("{path}delete/")).await;
+    visitor.send(page.form(".page-content form[method=post]")).await;
+}
+
+/// The UPCs of a maker's products, as the back office finds them by their titles.
+pub async fn products_of(visitor: &Visitor, maker: &str) -> Vec<String> {
+    let form = visitor.open("/dashboard/catalogue/").await.form("#search_product_form");
+    let found = visitor.send(form.set("title", maker)).await;
+    let rows = found.rows("tr:has(.selected_product)").into_iter().filter(|row| row[1].starts_with(maker));
+    rows.map(|row| row[2].clone()).collect()
+}
+
+/// Makes products cheaper by an amount.
+pub async fn cut_price(visitor: &Visitor, upc: &str, amount: f64) {
+    edit(visitor, upc, |form| {
+        let price: f64 = form.value("stockrecords-0-price").parse().expect("a price");
+        form.set("stockrecords-0-price", &format!("{:.2}", price - amount))
+    })
+    .await;
+}
+
+/// The numbers of the orders of a status, the latest first.
+pub async fn orders_of_status(visitor: &Visitor, status: &str) -> Vec<String> {
+    orders(visitor, "status", status).await.into_iter().map(|(number, _)| number).collect()
+}
+
+/// The numbers of a customer's orders, the latest first.
+pub async fn orders_of_customer(visitor: &Visitor, name: &str) -> Vec<String> {
+    // The search finds whoever shares one of the two names.
+    orders(visitor, "name", name).await.into_iter().filter(|(_, who)| who == name).map(|(number, _)| number).collect()
+}
+
+/// Numbers and customers of the orders that a search finds.
+async fn orders(visitor: &Visitor, field: &'static str, value: &str) -> Vec<(String, String)> {
+    let page = visitor.open("/dashboard/orders/").await;
+    let form = page.form("form:has([name=response_format])").set(field, value).set("response_format", "html");
+    let found = visitor.send(form).await;
+    let rows = found.rows("tr:has([name=selected_order])").into_iter();
+    rows.map(|row| (row[1].clone(), row[5].clone())).collect()
+}
+
+/// Gives an order another status.
+pub async fn set_status(visitor: &Visitor, order: &str, status: &str) {
+    let page = visitor.open(&format!("/dashboard/orders/{order}/")).await;
+    visitor.send(page.form("#order_status_form").set("new_status", status)).await;
+}
+
+/// Gives the lines of an order another status, and leaves the order's own.
+pub async fn set_line_statuses(visitor: Visitor, order: &'static str, status: &'static str) {
+    let page = visitor.open(&format!("/dashboard/orders/{order}/")).await;
+    let lines = page.attributes("#order_lines_form [name=selected_line]", "value");
+    let form = page.form("#order_lines_form").set("line_action", "change_line_statuses").set("new_status", status);
+    visitor.send(lines.iter().fold(form, |form, line| form.tick("selected_line", line))).await;
+}
+
+/// Adds a note to an order.
+pub async fn add_note(visitor: &Visitor, order: &str, note: &str) {
+    let page = visitor.open(&format!("/dashboard/orders/{order}/")).await;
+    visitor.send(page.form("#order_note_form").set("message", note)).await;
+}
+
+/// The reviews of a product that wait for a moderator, as links.
+pub async fn waiting_reviews(visitor: &Visitor, product: &str) -> Vec<String> {
+    let mut links = Vec::new();
+    let mut number = 1;
+    loop {
+        let page = visitor.open(&format!("/dashboard/reviews/?status=0&page={number}")).await;
+        let reviews = page.attributes("td:has(.selected_review) + td a", "href");
+        let products = page.texts("td:has(.selected_review) + td + td a");
+        links.extend(reviews.into_iter().zip(products).filter(|(_, title)| title == product).map(|(link, _)| link));
+        number += 1;
+        if page.attributes(&format!("a[href*='page={number}']"), "href").is_empty() {
+            return links;
+        }
+    }
+}
+
+/// Sets the status of a review: 0 waits, 1 is approved, 2 is rejected.
+pub async fn moderate(visitor: &Visitor, review: &str, status: &str) {
+    let page = visitor.open(review).await;
+    visitor.send(page.form("#create_update_review_form").set("status", status)).await;
+}
+
+/// The rows of customers that a search by name or address finds.
+pub async fn customers(visitor: &Visitor, field: &'static str, value: &str) -> Page {
+    let form = visitor.open("/dashboard/users/").await.form("#search_users_form");
+    visitor.send(form.set(field, value).set("search", "Search")).await
+}
+
+/// The page of the customer with an address.
+pub async fn customer(visitor: &Visitor, email: &str) -> Page {
+    let found = customers(visitor, "email", email).await;
+    visitor.open(&found.link_with(email)).await
+}
+
+/// Makes accounts inactive, or active.
+pub async fn lock(visitor: Visitor, emails: Vec<&'static str>, action: &'static str) {
+    for email in emails {
+        let found = customers(&visitor, "email", email).await;
+        let ids = found.attributes(".selected_user", "value");
+        assert_eq!(ids.len(), 1, "one customer has {email}");
+        visitor.send(found.form("#user_list_form").set("action", action).set("selected_user", &ids[0])).await;
+    }
+}
+
+/// A range of products and the offer on it.
+#[derive(Clone, Copy)]
+pub struct Offer {
+    /// The range's name.
+    pub range: &'static str,
+    /// The UPCs of its products; `None`: it has every product.
+    pub upcs: Option<&'static str>,
+    /// The offer's name; `None`: no offer is made.
+    pub name: Option<&'static str>,
+    /// The incentive's kind.
+    pub kind: &'static str,
+    /// The incentive's value.
+    pub value: &'static str,
+    /// How many products of the range have to be in the basket.
+    pub from: &'static str,
+}
+
+/// Makes a range and an offer, step by step.
+pub async fn make_offer(visitor: Visitor, offer: Offer) {
+    let form = visitor.open("/dashboard/ranges/create/").await.form("#create_update_range_form");
+    let form = form.set("name", offer.range).set("action", "Save and edit products");
+    match offer.upcs {
+        Some(upcs) => {
+            let page = visitor.send(form).await;
+            visitor.send(page.form("#add_products_range_form").set("query", upcs)).await;
+        }
+        None => drop(visitor.send(form.set("includes_all_products", "on")).await),
+    }
+    let Some(name) = offer.name else { return };
+
+    let step = |page: &Page| page.form("#create_update_offer_step_form");
+    let page = visitor.open("/dashboard/offers/new/metadata/").await;
+    let page = visitor.send(step(&page).set("name", name).set("offer_type", "Site")).await;
+    let range = page.option("range", offer.range);
+    let incentive = step(&page).set("range", &range).set("type", offer.kind).set("value", offer.value);
+    let page = visitor.send(incentive).await;
+    let condition = step(&page).set("range", &range).set("type", "Count").set("value", offer.from);
+    let page = visitor.send(condition).await;
+    let end = visitor.send(step(&page)).await;
+    assert!(!end.url.path().contains("/new/"), "the offer is made: {}", end.url);
+}

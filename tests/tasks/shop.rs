@@ -1,0 +1,200 @@
+//! What a customer does in the shop, by its pages and forms.
+
+use crate::visitor::{Page, Visitor};
+
+/// Where an order goes, or an address of a customer.
+#[derive(Clone, Copy)]
+pub struct Address {
+    /// First name.
+    pub first: &'static str,
+    /// Last name.
+    pub last: &'static str,
+    /// Number and street.
+    pub line: &'static str,
+    /// Town.
+    pub town: &'static str,
+    /// Postcode.
+    pub postcode: &'static str,
+}
+
+/// A review.
+#[derive(Clone, Copy)]
+pub struct Review {
+    /// Stars, 1 to 5.
+    pub stars: &'static str,
+    /// Title.
+    pub title: &'static str,
+    /// Text.
+    pub text: &'static str,
+}
+
+/// An order, as the list of a customer's orders shows it.
+pub struct Listed {
+    /// Its number.
+    pub number: String,
+    /// What it cost, such as `$2,276.88`.
+    pub total: String,
+    /// When it was placed, such as `Oct. 17, 2022, 1:10 p.m.`
+    pub date: String,
+}
+
+/// The number in a UPC, by which the shop addresses the product.
+pub fn number(upc: &str) -> u32 {
+    upc.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().expect("a UPC ends in a number")
+}
+
+/// The page of a product, by the number in its UPC.
+pub async fn product(visitor: &Visitor, upc: &str) -> Page {
+    visitor.open(&format!("/catalogue/_{}/", number(upc))).await
+}
+
+/// The page of a product, found by its title.
+pub async fn search_product(visitor: &Visitor, title: &str) -> Page {
+    let form = visitor.open("/").await.form("form[action='/search/']");
+    let found = visitor.send(form.set("q", title)).await;
+    let link = found.link_with(title);
+    visitor.open(&link).await
+}
+
+/// Puts a product into the basket and makes it `quantity` pieces there.
+pub async fn put_in_basket(visitor: &Visitor, upc: &str, quantity: u32) {
+    let page = product(visitor, upc).await;
+    visitor.send(page.form("#add_to_basket_form")).await;
+    if quantity == 1 {
+        return;
+    }
+    let basket = visitor.open("/basket/").await;
+    let lines = basket.attributes(".basket-items h3 a", "href");
+    let line = lines.iter().position(|link| link == page.url.path()).expect("the product is in the basket");
+    let form = basket.form("#basket_formset").set(&format!("form-{line}-quantity"), &quantity.to_string());
+    visitor.send(form).await;
+}
+
+/// Orders what is in the basket: to an address, or to the customer's own.
+pub async fn check_out(visitor: &Visitor, to: Option<Address>) {
+    let page = visitor.open("/checkout/shipping-address/").await;
+    let form = match to {
+        None => page.form("form:has([name=address_id])"),
+        Some(address) => fill(page.form("#new_shipping_address"), address),
+    };
+    visitor.send(form).await;
+    let preview = visitor.open("/checkout/preview/").await;
+    let end = visitor.send(preview.form("#place_order_form")).await;
+    assert!(end.url.path().ends_with("/checkout/thank-you/"), "the order is placed: {}", end.url);
+}
+
+/// Orders one product.
+pub async fn order(visitor: Visitor, upc: &'static str, quantity: u32, to: Option<Address>) {
+    put_in_basket(&visitor, upc, quantity).await;
+    check_out(&visitor, to).await;
+}
+
+fn fill(form: crate::visitor::Form, address: Address) -> crate::visitor::Form {
+    let Address { first, last, line, town, postcode } = address;
+    let form = form.set("first_name", first).set("last_name", last).set("line1", line).set("line4", town);
+    form.set("postcode", postcode).set("country", "US")
+}
+
+/// Writes a review.
+pub async fn review(visitor: Visitor, upc: &'static str, review: Review) {
+    let path = product(&visitor, upc).await.url.path().to_owned();
+    let form = visitor.open(&format!("{path}reviews/add/")).await.form("#add_review_form");
+    let form = form.set("title", review.title).set("score", review.stars).set("body", review.text);
+    let end = visitor.send(form).await;
+    assert!(!end.url.path().contains("reviews/add"), "the review is taken: {}", end.url);
+}
+
+/// Makes a wish list and puts products on it, found by their titles.
+pub async fn make_wish_list(visitor: Visitor, name: &'static str, visibility: &'static str, titles: Vec<&'static str>) {
+    let form = visitor.open("/accounts/wishlists/create/").await.form("form:has([name=visibility])");
+    visitor.send(form.set("name", name).set("visibility", visibility)).await;
+    for title in titles {
+        let page = search_product(&visitor, title).await;
+        let link = page.link_with(&format!("Add to '{name}' wish list"));
+        visitor.open(&link).await;
+    }
+}
+
+/// Adds an address.
+pub async fn add_address(visitor: &Visitor, address: Address) {
+    let page = visitor.open("/accounts/addresses/add/").await;
+    let end = visitor.send(fill(page.form("form:has([name=line1])"), address)).await;
+    assert!(!end.url.path().ends_with("/add/"), "the address is taken: {}", end.url);
+}
+
+/// Makes the address the default for deliveries that is not yet.
+pub async fn deliver_there_by_default(visitor: &Visitor) {
+    let page = visitor.open("/accounts/addresses/").await;
+    visitor.open(&page.link("a[href$='/default_for_shipping/']")).await;
+}
+
+/// Overwrites the customer's only address.
+pub async fn overwrite_address(visitor: Visitor, address: Address) {
+    let page = visitor.open("/accounts/addresses/").await;
+    let link = page.link_with("Edit");
+    let page = visitor.open(&link).await;
+    visitor.send(fill(page.form("form:has([name=line1])"), address)).await;
+}
+
+/// Changes fields of the customer's profile.
+pub async fn change_profile(visitor: Visitor, fields: Vec<(&'static str, &'static str)>) {
+    let form = visitor.open("/accounts/profile/edit/").await.form("#profile_form");
+    let form = fields.into_iter().fold(form, |form, (name, value)| form.set(name, value));
+    let end = visitor.send(form).await;
+    assert!(!end.url.path().ends_with("/edit/"), "the profile is taken: {}", end.url);
+}
+
+/// Puts all that was in an order into the basket.
+pub async fn reorder(visitor: &Visitor, order: &str) {
+    let page = visitor.open(&format!("/accounts/orders/{order}/")).await;
+    visitor.send(page.form("form:has([name=order_id])")).await;
+}
+
+/// Puts the first line of an order into the basket.
+pub async fn reorder_first_line(visitor: Visitor, order: &'static str) {
+    let page = visitor.open(&format!("/accounts/orders/{order}/")).await;
+    visitor.send(page.form("form[id^=line_form]")).await;
+}
+
+/// Asks to be told when a product can be bought again.
+pub async fn ask_for_alert(visitor: Visitor, upc: &'static str) {
+    let page = product(&visitor, upc).await;
+    visitor.send(page.form("#alert_form")).await;
+}
+
+/// Titles, links and prices of a category's products, as the category's page shows them.
+pub async fn products_in(visitor: &Visitor, category: &str) -> Vec<(String, String, String)> {
+    let home = visitor.open("/").await;
+    let page = visitor.open(&home.link_with(category)).await;
+    let titles = page.attributes(".product_pod h3 a", "title");
+    let links = page.attributes(".product_pod h3 a", "href");
+    let prices = page.texts(".product_pod .price_color");
+    assert!(titles.len() == links.len() && links.len() == prices.len(), "each product has a price");
+    titles.into_iter().zip(links).zip(prices).map(|((title, link), price)| (title, link, price)).collect()
+}
+
+/// Every order of the customer, the latest first.
+pub async fn orders(visitor: &Visitor) -> Vec<Listed> {
+    let (mut all, mut number) = (Vec::new(), 1);
+    loop {
+        let page = visitor.open(&format!("/accounts/orders/?page={number}")).await;
+        let rows = page.rows("table tr").into_iter().skip(1);
+        all.extend(rows.map(|row| Listed { number: row[0].clone(), total: row[2].clone(), date: row[3].clone() }));
+        number += 1;
+        if page.attributes(&format!("a[href*='page={number}']"), "href").is_empty() {
+            return all;
+        }
+    }
+}
+
+/// Dollars and cents of a text such as `$2,276.88`, in cents.
+pub fn cents(text: &str) -> u64 {
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    assert!(text.contains('.'), "dollars and cents: {text}");
+    digits.parse().expect("an amount")
+}
+
+/// An amount in dollars and cents.
+pub fn dollars(cents: u64) -> String {
+    format!("{}.{:02}", cents / 100, cents % 100)
+}

@@ -1,0 +1,199 @@
+//! A person with a browser that keeps cookies and sends forms as they are on the page.
+
+use std::sync::Arc;
+
+use reqwest::cookie::Jar;
+use reqwest::{Client, Url};
+use scraper::{ElementRef, Html, Selector};
+
+/// A browser's worth of cookies for one site.
+#[derive(Clone)]
+pub struct Visitor {
+    client: Client,
+    origin: &'static str,
+}
+
+/// What a request led to, after redirects.
+pub struct Page {
+    /// Where it is.
+    pub url: Url,
+    html: String,
+}
+
+/// A form of a page, to be filled and sent.
+pub struct Form {
+    page: Url,
+    action: Url,
+    is_post: bool,
+    fields: Vec<(String, String)>,
+}
+
+impl Visitor {
+    /// Somebody who is at `origin` for the first time, or has the cookies of an earlier visit: `name=value`.
+    pub fn new(origin: &'static str, cookies: &[String]) -> Self {
+        let (jar, url) = (Jar::default(), Url::parse(origin).expect("an origin"));
+        for cookie in cookies {
+            jar.add_cookie_str(cookie, &url);
+        }
+        let client = Client::builder().cookie_provider(Arc::new(jar)).no_proxy().build().expect("a client");
+        Self { client, origin }
+    }
+
+    /// Opens a page by its path, or by a link as it is on a page.
+    pub async fn open(&self, path: &str) -> Page {
+        let url = Url::parse(self.origin).and_then(|origin| origin.join(path)).expect("an address");
+        self.open_url(url).await
+    }
+
+    async fn open_url(&self, url: Url) -> Page {
+        Page::read(self.client.get(url.clone()), &url).await
+    }
+
+    /// Sends a form, as it is or as it has been filled.
+    pub async fn send(&self, form: Form) -> Page {
+        let Form { page, mut action, is_post, fields } = form;
+        if is_post {
+            let request = self.client.post(action.clone()).header("Referer", page.as_str()).form(&fields);
+            return Page::read(request, &action).await;
+        }
+        action.query_pairs_mut().clear().extend_pairs(fields);
+        self.open_url(action).await
+    }
+}
+
+impl Page {
+    async fn read(request: reqwest::RequestBuilder, asked: &Url) -> Self {
+        let answer = request.send().await.unwrap_or_else(|error| panic!("{asked}: {error}"));
+        assert!(answer.status().is_success(), "{asked}: {}", answer.status());
+        let url = answer.url().clone();
+        Self { url, html: answer.text().await.expect("a page") }
+    }
+
+    /// The texts of all elements that a selector finds, white space put in order.
+    pub fn texts(&self, css: &str) -> Vec<String> {
+        Html::parse_document(&self.html).select(&selector(css)).map(words).collect()
+    }
+
+    /// An attribute of every element that a selector finds.
+    pub fn attributes(&self, css: &str, name: &str) -> Vec<String> {
+        let html = Html::parse_document(&self.html);
+        html.select(&selector(css)).filter_map(|element| element.attr(name)).map(str::to_owned).collect()
+    }
+
+    /// Where the first link goes that a selector finds.
+    pub fn link(&self, css: &str) -> String {
+        self.attributes(css, "href").into_iter().next().unwrap_or_else(|| panic!("no link {css} on {}", self.url))
+    }
+
+    /// Where the link with a text goes.
+    pub fn link_with(&self, text: &str) -> String {
+        let html = Html::parse_document(&self.html);
+        let link = html.select(&selector("a[href]")).find(|link| words(*link) == text);
+        let link = link.unwrap_or_else(|| panic!("no link {text:?} on {}", self.url));
+        link.attr("href").expect("the selector asks for it").to_owned()
+    }
+
+    /// Where the first link goes in the row of a table that has a cell with a text.
+    pub fn link_beside(&self, text: &str) -> String {
+        let html = Html::parse_document(&self.html);
+        let (rows, cells, links) = (selector("tr"), selector("td"), selector("a[href]"));
+        let row = html.select(&rows).find(|row| row.select(&cells).any(|cell| words(cell) == text));
+        let link = row.and_then(|row| row.select(&links).next()).and_then(|link| link.attr("href"));
+        link.unwrap_or_else(|| panic!("no link beside {text:?} on {}", self.url)).to_owned()
+    }
+
+    /// The rows of a table, each as the texts of its cells.
+    pub fn rows(&self, css: &str) -> Vec<Vec<String>> {
+        let html = Html::parse_document(&self.html);
+        let cells = selector("th, td");
+        html.select(&selector(css)).map(|row| row.select(&cells).map(words).collect()).collect()
+    }
+
+    /// What stands beside a heading in a table of two columns.
+    pub fn beside(&self, heading: &str) -> String {
+        let row = self.rows("tr").into_iter().find(|row| row.len() == 2 && row[0] == heading);
+        row.unwrap_or_else(|| panic!("no row {heading:?} on {}", self.url)).remove(1)
+    }
+
+    /// The value of a list's option, by its text or by the last part of one such as `Grocery > Tea`.
+    pub fn option(&self, list: &str, text: &str) -> String {
+        let html = Html::parse_document(&self.html);
+        let options = selector(&format!("select[name={list}] option"));
+        let option = html.select(&options).find(|option| words(*option).rsplit(" > ").next() == Some(text));
+        let option = option.unwrap_or_else(|| panic!("no option {text:?} of {list} on {}", self.url));
+        option.attr("value").unwrap_or_default().to_owned()
+    }
+
+    /// The first form that a selector finds, filled as the site has filled it.
+    pub fn form(&self, css: &str) -> Form {
+        let html = Html::parse_document(&self.html);
+        let found = html.select(&selector(css)).next();
+        let form = found.unwrap_or_else(|| panic!("no form {css} on {}: {}", self.url, self.html));
+        let action = self.url.join(form.attr("action").unwrap_or_default()).expect("an address");
+        let is_post = form.attr("method").is_some_and(|method| method.eq_ignore_ascii_case("post"));
+        let controls = selector("input[name], textarea[name], select[name]");
+        Form { page: self.url.clone(), action, is_post, fields: form.select(&controls).flat_map(values).collect() }
+    }
+}
+
+impl Form {
+    /// What a field holds.
+    pub fn value(&self, name: &str) -> &str {
+        let field = self.fields.iter().find(|(known, _)| known == name);
+        field.map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("no field {name} on {}", self.page))
+    }
+
+    /// Fills a field, whatever it held. A field that the form lacks is a button, or one that a script would add.
+    pub fn set(mut self, name: &str, value: &str) -> Self {
+        self.fields.retain(|(known, _)| known != name);
+        self.fields.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Ticks one more of several boxes of the same name.
+    pub fn tick(mut self, name: &str, value: &str) -> Self {
+        self.fields.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Takes the tick out of a box.
+    pub fn untick(mut self, name: &str) -> Self {
+        self.fields.retain(|(known, _)| known != name);
+        self
+    }
+}
+
+/// What a control of a form sends, by its name.
+fn values(control: ElementRef<'_>) -> Vec<(String, String)> {
+    let name = control.attr("name").unwrap_or_default();
+    let kind = control.attr("type").unwrap_or("text");
+    let sent: Vec<String> = match (control.value().name(), kind) {
+        ("textarea", _) => vec![control.text().collect::<String>().trim_start_matches('\n').to_owned()],
+        ("select", _) => chosen(control),
+        (_, "submit" | "button" | "file" | "image") => Vec::new(),
+        (_, "checkbox" | "radio") if control.attr("checked").is_none() => Vec::new(),
+        (_, "checkbox" | "radio") => vec![control.attr("value").unwrap_or("on").to_owned()],
+        _ => vec![control.attr("value").unwrap_or_default().to_owned()],
+    };
+    sent.into_iter().map(|value| (name.to_owned(), value)).collect()
+}
+
+/// The chosen options of a list; where only one can be and none is, browsers choose the first.
+fn chosen(list: ElementRef<'_>) -> Vec<String> {
+    let options = selector("option");
+    let value = |option: ElementRef<'_>| option.attr("value").unwrap_or_default().to_owned();
+    let chosen: Vec<String> =
+        list.select(&options).filter(|option| option.attr("selected").is_some()).map(value).collect();
+    if chosen.is_empty() && list.attr("multiple").is_none() {
+        return list.select(&options).next().map(value).into_iter().collect();
+    }
+    chosen
+}
+
+fn words(element: ElementRef<'_>) -> String {
+    element.text().collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn selector(css: &str) -> Selector {
+    Selector::parse(css).unwrap_or_else(|error| panic!("{css}: {error}"))
+}
