@@ -674,6 +674,12 @@ pub struct ServeArgs {
     /// Offer the API on this TCP address too; wants a token
     #[arg(long, env = "ARENAD_LISTEN", value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
+    /// How many standbys boot at once on this host
+    #[arg(long, env = "ARENAD_STANDBY_BOOTS", value_name = "NUMBER", default_value = "1")]
+    pub standby_boots: NonZeroUsize,
+    /// How much memory standbys leave to everything else on this host, such as 2g
+    #[arg(long, env = "ARENAD_MEMORY_RESERVE", value_name = "SIZE", value_parser = size, default_value = "512m")]
+    pub memory_reserve: u64,
     /// The group that may use the socket, besides its owner
     #[arg(long, value_name = "GID")]
     pub socket_group: Option<u32>,

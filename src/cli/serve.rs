@@ -34,6 +34,8 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
         engine: Arc::new(DockerEngine::new(&args.engine.engine)),
         block: args.engine.subnets,
         parallel: args.engine.parallel,
+        standby_boots: args.standby_boots,
+        memory_reserve: args.memory_reserve,
         tcp,
         socket_group: args.socket_group,
         background: args.background,

@@ -79,6 +79,10 @@ pub struct Settings {
     pub block: Subnet,
     /// How many images are built, and how many sites boot, at once; `None`: as many as the host has processors.
     pub parallel: Option<NonZeroUsize>,
+    /// How many standbys boot at once.
+    pub standby_boots: NonZeroUsize,
+    /// Memory that standbys leave to everything else on the host, in bytes.
+    pub memory_reserve: u64,
     /// The TCP address of the API, with the token that it wants.
     pub tcp: Option<(SocketAddr, Secret)>,
     /// The group that may use the socket.
@@ -153,7 +157,8 @@ impl Daemon {
             health: HealthLog::new(store.clone()),
             images: Default::default(),
             references: Default::default(),
-            turns: Turns::new(settings.parallel),
+            turns: Turns::new(settings.parallel, settings.standby_boots),
+            memory_reserve: settings.memory_reserve,
             shutdown: CancellationToken::new(),
             tasks: TaskTracker::new(),
             engine: settings.engine,

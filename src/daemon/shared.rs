@@ -103,6 +103,8 @@ pub struct Shared {
     pub block: Subnet,
     /// Bounds what goes on at once.
     pub turns: Turns,
+    /// Memory that standbys leave to everything else on the host, in bytes.
+    pub memory_reserve: u64,
     /// Ends everything.
     pub shutdown: CancellationToken,
     /// Owns every task.

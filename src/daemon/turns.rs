@@ -14,19 +14,19 @@ pub struct Turns {
     pub builds: Bound,
     /// Of sites to boot, be it for a baseline or to serve.
     pub boots: Bound,
-    /// Of standbys to boot, beside the boots that someone waits for: one at a time, at low weight.
+    /// Of standbys to boot, beside the boots that someone waits for, at low weight.
     pub standbys: Bound,
 }
 
 impl Turns {
-    /// That many of each at once; by default one for each processor, and two on a host that has but one.
-    pub fn new(parallel: Option<NonZeroUsize>) -> Self {
+    /// That many builds and boots at once; by default one for each processor, and two on a host that has but one.
+    pub fn new(parallel: Option<NonZeroUsize>, standbys: NonZeroUsize) -> Self {
         let processors = || std::thread::available_parallelism().map_or(2, |processors| processors.get().max(2));
         let count = parallel.map_or_else(processors, NonZeroUsize::get);
         Self {
             builds: Bound(Semaphore::new(count)),
             boots: Bound(Semaphore::new(count)),
-            standbys: Bound(Semaphore::new(1)),
+            standbys: Bound(Semaphore::new(standbys.get())),
         }
     }
 }

@@ -16,9 +16,6 @@ use std::time::Duration;
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 /// No pause is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
-/// Memory that standbys leave to everything else on the host, in bytes.
-const MEMORY_RESERVE: u64 = 512 << 20;
-
 /// What a member of the pool is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
@@ -78,6 +75,8 @@ pub struct Budget {
     pub memory_free: u64,
     /// What one standby is expected to take, in bytes.
     pub memory_each: u64,
+    /// Memory that standbys leave to everything else, in bytes.
+    pub memory_reserve: u64,
     /// Failures to make one in a row, and the time since the last.
     pub failures: Option<(u32, Duration)>,
 }
@@ -171,7 +170,7 @@ fn lack(budget: Budget) -> Option<Lack> {
     {
         return Some(Lack::Pause(left));
     }
-    let needed = budget.memory_each.saturating_add(MEMORY_RESERVE);
+    let needed = budget.memory_each.saturating_add(budget.memory_reserve);
     (budget.memory_free < needed).then_some(Lack::Memory { needed, free: budget.memory_free })
 }
 
@@ -190,7 +189,14 @@ mod tests {
 
     use super::*;
 
-    const PLENTY: Budget = Budget { memory_free: 64 << 30, memory_each: 1 << 28, failures: None };
+    const MEMORY_RESERVE: u64 = 512 << 20;
+
+    const PLENTY: Budget = Budget {
+        memory_free: 64 << 30,
+        memory_each: 1 << 28,
+        memory_reserve: MEMORY_RESERVE,
+        failures: None,
+    };
 
     fn wanted(count: usize) -> Wanted<'static> {
         Wanted { count, snapshot: "now", expects_reset: false, most_renewals: 3 }

@@ -118,7 +118,9 @@ impl<'a> Session<'a> {
                     .username(&database.user)
                     .password(database.password.expose())
                     .database(&database.database)
-                    .ssl_mode(MySqlSslMode::Disabled);
+                    .ssl_mode(MySqlSslMode::Disabled)
+                    // A digest is a long statement, and its text is nothing for a log.
+                    .disable_statement_logging();
                 Link::Mysql(Box::new(options.connect().await.map_err(server)?))
             }
             DatabaseEngine::Postgres => {
@@ -128,7 +130,8 @@ impl<'a> Session<'a> {
                     .username(&database.user)
                     .password(database.password.expose())
                     .database(&database.database)
-                    .ssl_mode(PgSslMode::Disable);
+                    .ssl_mode(PgSslMode::Disable)
+                    .disable_statement_logging();
                 Link::Postgres(Box::new(options.connect().await.map_err(server)?))
             }
             // No definition has probes or steps on one.

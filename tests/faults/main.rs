@@ -14,6 +14,7 @@ mod health;
 mod isolation;
 mod lifecycle;
 mod mistakes;
+mod points;
 mod services;
 mod standbys;
 mod turns;

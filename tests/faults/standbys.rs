@@ -345,23 +345,111 @@ fn clients_of_the_past_are_cut_off() {
     world.assert_down();
 }
 
+/// The containers of standbys.
+fn standbys(world: &World) -> Vec<String> {
+    let serving = list(&world.site().expect("the site is up")["containers"], "id");
+    let mut all = world.engine.containers(&world.label());
+    all.retain(|id| !serving.contains(id));
+    all
+}
+
 #[test]
-fn a_daemon_that_is_killed_leaves_standbys_that_the_next_one_removes() {
-    let world = used("orphans", 2);
+fn standbys_outlive_the_daemon_and_are_proven_again() {
+    let world = rewindable("heirs", 2, "true");
+    world.write("scribble");
+    reset(&world);
     await_standbys(&world, 2);
-    assert_eq!(reset(&world), "swap");
     let serving = list(&world.site().expect("the site")["containers"], "id");
+    let before = standbys(&world);
+    // Frozen or not, it is the same to the next daemon.
+    world.engine.docker(&["pause", &before[0]]);
     world.signal_daemon(Signal::KILL);
     world.up();
-    // What served is taken up, by the name of the standby that it was.
-    assert_eq!(list(&world.site().expect("the site")["containers"], "id"), serving);
+    assert_eq!(list(&world.site().expect("the site")["containers"], "id"), serving, "what served is taken up");
+    await_standbys(&world, 2);
+    assert_eq!(standbys(&world), before, "so are its standbys");
+    assert_whole(&world);
+    world.write("scribble");
+    assert_eq!(reset(&world), "swap");
     assert_eq!(world.page(), BASELINE);
-    assert_eq!(members(&world), [Value::Null; 0]);
+
+    // What has become another meanwhile, or is gone, is none.
+    await_standbys(&world, 2);
+    let before = standbys(&world);
+    world.signal_daemon(Signal::KILL);
+    world.engine.docker(&["exec", &before[0], "/bin/sh", "-c", "echo sabotage >>/srv/state/notes"]);
+    world.engine.docker(&["kill", &before[1]]);
+    world.up();
+    await_standbys(&world, 2);
+    assert!(standbys(&world).iter().all(|id| !before.contains(id)), "both are new");
+    world.run(&["events"]).code(0).prints("not as its snapshot: notes: notes");
     // What the engine was still making when the daemon died is found by a later pass.
     within("what was left over to be removed", PATIENCE * 4, || {
-        (world.engine.networks(&world.label()).len() == 1).then_some(())
+        (world.engine.networks(&world.label()).len() == 3).then_some(())
     });
     assert_whole(&world);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn a_standby_that_is_changed_while_nobody_resets_is_found_by_the_next_look() {
+    let world = rewindable("looks", 1, "true");
+    world.write("scribble");
+    reset(&world);
+    await_standbys(&world, 1);
+    let changed = standbys(&world).remove(0);
+    world.engine.docker(&["exec", &changed, "/bin/sh", "-c", "echo sabotage >/srv/state/added"]);
+    within("another standby", PATIENCE * 2, || (!standbys(&world).contains(&changed)).then_some(()));
+    await_standbys(&world, 1);
+    world.run(&["events"]).code(0).prints("is given up: not as its snapshot: notes: added");
+    assert_eq!(reset(&world), "swap");
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+/// What a reset says about its proof.
+#[track_caller]
+fn verified(world: &World) -> (String, String) {
+    let answer = world.run(&["reset", "toy", "--json"]).code(0).json();
+    let reset = &answer["operations"][0]["reset"];
+    let text = |key: &str| reset[key].as_str().unwrap_or_default().to_owned();
+    (text("strategy"), text("verified"))
+}
+
+#[test]
+fn how_much_is_compared_is_what_the_definition_says() {
+    let world = rewindable("policy", 0, "true");
+    let said = |way: &str, extent: &str| (way.to_owned(), extent.to_owned());
+    assert_eq!(verified(&world), said("rewind", "everything"));
+    assert_eq!(verified(&world), said("rewind", "everything"), "every one, unless the definition says otherwise");
+    world.edit("environment", "standby: 0", "standby: 1, verify: full, verify_every: 2");
+    world.up();
+    let ways: Vec<(String, String)> = (0..2).map(|_| verified(&world)).collect();
+    assert_eq!(ways[0], said("rewind", "everything"));
+    let expected = if ways[1].0 == "swap" { "moved" } else { "nothing" };
+    assert_eq!(ways[1].1, expected, "the second of two");
+    await_standbys(&world, 1);
+    assert_eq!(verified(&world), said("swap", "everything"));
+    await_standbys(&world, 1);
+    assert_eq!(verified(&world), said("swap", "moved"));
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn a_schedule_keeps_standbys_of_a_site_that_nobody_uses() {
+    let world = World::single("schedule");
+    // The last new year has come, whatever the time is.
+    let schedule = "    reset: { schedule: [ { cron: '0 0 1 1 *', time_zone: Europe/Berlin, standby: 1 } ] }\n    baseline:\n";
+    world.edit("environment", "    baseline:\n", schedule);
+    world.up();
+    await_standbys(&world, 1);
+    assert_eq!(world.site().expect("the site")["standbys"]["wanted"], 1);
+    assert_eq!(reset(&world), "swap", "the first reset of all");
+    assert_eq!(world.page(), BASELINE);
     world.run(&["down"]).code(0);
     world.assert_down();
 }

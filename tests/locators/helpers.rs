@@ -51,6 +51,8 @@ pub async fn evaluators_get_their_answers(arena: &Arena) {
         engine: Arc::new(DockerEngine::new("unix:///var/run/docker.sock")),
         block: "10.231.0.0/16".parse().expect("a block"),
         parallel: NonZeroUsize::new(2),
+        standby_boots: NonZeroUsize::MIN,
+        memory_reserve: 512 << 20,
         tcp: None,
         socket_group: None,
         background: false,

@@ -12,6 +12,7 @@ mod forum;
 mod hammer;
 mod homepage;
 mod map;
+mod sabotage;
 mod shop;
 mod shop_browsed;
 mod turkle;

@@ -193,21 +193,24 @@ impl Core {
         let Some(address) = incarnation.socket(&entry.service, entry.port) else {
             return Err("it has no address".to_owned());
         };
-        let knock = stages.time("knock", tokio::time::timeout(ANSWERS_WITHIN, TcpStream::connect(address)));
+        let knock = async {
+            let connecting = tokio::time::timeout(ANSWERS_WITHIN, TcpStream::connect(address));
+            match stages.time("knock", connecting).await {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(error)) => Err(format!("it does not answer: {error}")),
+                Err(_) => Err(format!("it does not answer: no connection within {ANSWERS_WITHIN:?}")),
+            }
+        };
         let verify = async {
             let Some(proof) = proof else { return Ok(()) };
             let (shared, id, site) = (&self.shared, &self.id, &self.site);
             let candidate = Candidate { shared, id, site, snapshot, incarnation };
             // Where it is being looked at in the background, that is waited for: what has moved is compared already.
-            stages.time("verify", async { proof.lock().await.again(&candidate, extent).await }).await
+            let again = stages.time("verify", async { proof.lock().await.again(&candidate, extent).await }).await;
+            again.map_err(|error| describe(&error))
         };
-        let (knocked, verified) = tokio::join!(knock, verify);
-        match knocked {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => return Err(format!("it does not answer: {error}")),
-            Err(_) => return Err(format!("it does not answer: no connection within {ANSWERS_WITHIN:?}")),
-        }
-        verified.map_err(|error| describe(&error))?;
+        // The first that fails is enough: servers of containers that are gone would be waited for in vain.
+        tokio::try_join!(knock, verify)?;
         fault::reach(Point::SwapVerified).await;
         Ok(())
     }

@@ -248,6 +248,7 @@ impl Core {
         let budget = Budget {
             memory_free: free_memory(),
             memory_each: expected_memory(&self.site),
+            memory_reserve: self.shared.memory_reserve,
             failures: self.standbys.failed_at.map(|at| (self.standbys.failures, at.elapsed())),
         };
         let plan = pool::plan(wanted, &self.standbys.observed(), budget);
