@@ -98,7 +98,7 @@ pub enum ImportError {
 #[derive(Debug)]
 pub enum Begun {
     /// It is there already.
-    Present(Box<StoredSnapshot>),
+    Present,
     /// These parts of it are missing, by their places in the manifest.
     Missing(Vec<usize>),
 }
@@ -113,7 +113,7 @@ pub async fn begin(shared: &Shared, manifest: Manifest, name: Option<String>) ->
         && snapshot::is_whole(shared, stored).await?
         && missing(shared, &manifest).await?.is_empty()
     {
-        return Ok(Begun::Present(Box::new(stored.clone())));
+        return Ok(Begun::Present);
     }
     if let Some(name) = name.as_ref().or(manifest.name.as_ref())
         && known.iter().any(|stored| {

@@ -14,12 +14,17 @@ fn homepage(label: &str, clock: &str) -> World {
     let world = World::bare(label);
     let context = Path::new(env!("CARGO_MANIFEST_DIR")).join("compose/mini/homepage");
     copy(&context, &world.root().join("compose/homepage"));
+    // Where no registry can be reached, it names the base image that was made here.
+    let dotenv = Path::new(env!("CARGO_MANIFEST_DIR")).join("compose/.env");
+    if dotenv.exists() {
+        std::fs::copy(dotenv, world.root().join("compose/.env")).unwrap();
+    }
     let (name, port) = (&world.name, world.port);
     let compose = format!(
         "services:
   homepage:
     image: arenad-toy/{name}:1
-    build: {{ context: homepage, args: {{ BASE_IMAGE: 'debian:bookworm-slim' }} }}
+    build: {{ context: homepage, args: {{ BASE_IMAGE: '${{BASE_IMAGE:-debian:bookworm-slim}}' }} }}
     ports: ['{port}:80']
     environment: {{ SHOPPING: ':1', SHOPPING_ADMIN: ':2', REDDIT: ':3', GITLAB: ':4', WIKIPEDIA: ':5', MAP: ':6', TURKLE: ':7' }}
     mem_limit: 96m
