@@ -1,7 +1,7 @@
 //! arenad runs the sites that web agents are tested on, and resets them to proven snapshots between episodes.
 //!
 //! Dependencies point downward only: `domain` ← `definition`, `engine` ← `reset` ← `daemon`; `cli` sees `domain`,
-//! `definition` and `wire`, and reaches the daemon by HTTP alone; only `arenad images`, `doctor` and `storage` need none and work by themselves. ARCHITECTURE.md says why.
+//! `definition` and `wire`, and reaches the daemon by HTTP alone; only `arenad images`, `doctor`, `storage` and the proof of an imported file need none and work by themselves. ARCHITECTURE.md says why.
 
 pub mod accounts;
 pub mod cli;

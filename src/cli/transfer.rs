@@ -166,7 +166,7 @@ async fn scan(name: &str, is_silent: bool, path: &Path) -> Result<Manifest, Fail
             return Err(Failure::new(exit_code::INTERRUPTED, anyhow::anyhow!("interrupted")));
         }
     };
-    scanned.map(|scanned| scanned.manifest).map_err(|error| unsound(&shown, error))
+    scanned.map_err(|error| unsound(&shown, error))
 }
 
 fn open(path: &Path, doing: &str) -> anyhow::Result<(Arc<Watch>, File)> {

@@ -98,7 +98,7 @@ pub enum ImportError {
 #[derive(Debug)]
 pub enum Begun {
     /// It is there already.
-    Present(Box<StoredSnapshot>),
+    Present,
     /// These parts of it are missing, by their places in the manifest.
     Missing(Vec<usize>),
 }
@@ -113,7 +113,7 @@ pub async fn begin(shared: &Shared, manifest: Manifest, name: Option<String>) ->
         && snapshot::is_whole(shared, stored).await?
         && missing(shared, &manifest).await?.is_empty()
     {
-        return Ok(Begun::Present(Box::new(stored.clone())));
+        return Ok(Begun::Present);
     }
     if let Some(name) = name.as_ref().or(manifest.name.as_ref())
         && known.iter().any(|stored| {
@@ -130,6 +130,9 @@ pub async fn begin(shared: &Shared, manifest: Manifest, name: Option<String>) ->
     let missing = missing(shared, &manifest).await?;
     check_room(shared, &manifest, &missing).await?;
     shared.store.save_import(name.as_deref(), &manifest).await?;
+    if wrong_image(shared, &manifest).await?.is_none() {
+        hold_images(shared, &manifest).await?;
+    }
     Ok(Begun::Missing(missing))
 }
 
@@ -150,6 +153,15 @@ async fn missing(shared: &Shared, manifest: &Manifest) -> Result<Vec<usize>, Imp
         }
     }
     Ok(missing)
+}
+
+/// Gives images names of ours, so that they stay when another installation of the engine that has them lets go of them.
+async fn hold_images(shared: &Shared, manifest: &Manifest) -> Result<(), EngineError> {
+    for (service, image) in &manifest.services {
+        let tag = snapshot::import_tag(&shared.installation, &manifest.id, service);
+        shared.engine.tag(&image.image, snapshot::REPOSITORY, &tag).await?;
+    }
+    Ok(())
 }
 
 /// An image that the engine does not have as the manifest has it.
@@ -199,10 +211,7 @@ pub async fn receive(
                 let what = format!("was loaded, and the engine has no image {image}");
                 return Err(ImportError::Damaged { id: id.to_owned(), part: kind.to_string(), what });
             }
-            for (service, image) in &import.manifest.services {
-                let tag = snapshot::import_tag(&shared.installation, id, service);
-                shared.engine.tag(&image.image, snapshot::REPOSITORY, &tag).await?;
-            }
+            hold_images(shared, &import.manifest).await?;
         }
         PartKind::Volume(file) => receive_volume(shared, id, file, content).await?,
         PartKind::Store(name) => {
@@ -348,7 +357,7 @@ pub async fn finish(shared: &Shared, id: &str) -> Result<StoredSnapshot, ImportE
         state,
         is_imported: true,
         size_bytes: manifest.size_bytes,
-        created_at: Timestamp::now(),
+        created_at: manifest.created_at.parse().unwrap_or_else(|_| Timestamp::now()),
     };
     shared.store.save_snapshot(&snapshot).await?;
     // One that is not understood is taken anew at the first start.

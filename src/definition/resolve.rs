@@ -8,9 +8,11 @@ use sha2::{Digest, Sha256};
 use super::scope::Scope;
 use super::values::period_text;
 use crate::domain::archive::{Archive, DataSource, ImageSource, Placement};
+use crate::domain::clock::{Clock, ClockMode, ClockStart};
 use crate::domain::health::HealthProbes;
 use crate::domain::helper::Helper;
 use crate::domain::hex::hex;
+use crate::domain::ids::ServiceName;
 use crate::domain::login::{Login, LoginRecipe, Template};
 use crate::domain::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
 use crate::domain::schedule::{CronSchedule, Schedule};
@@ -42,6 +44,10 @@ pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
     // Added only where it is set, so that the key of a baseline that does not have it stays what it was.
     if site.egress {
         inputs["egress"] = Json::Bool(true);
+    }
+    // A clock of the snapshot is the host's while the baseline is made.
+    if let Some(found) = site.clock.as_ref().filter(|clock| clock.start != ClockStart::Snapshot) {
+        inputs["clock"] = clock(found);
     }
     let mounts = site.state_mounts();
     if !mounts.is_empty() {
@@ -173,6 +179,19 @@ fn bracketed(environment: &Environment) -> String {
 }
 
 /// A site without its passwords, which are put in as the file writes them.
+fn clock(clock: &Clock) -> Json {
+    let start = match clock.start {
+        ClockStart::Snapshot => "snapshot".to_owned(),
+        ClockStart::At(time) => time.to_string(),
+    };
+    let mode = match clock.mode {
+        ClockMode::Running => "running",
+        ClockMode::Frozen => "frozen",
+    };
+    let services: Vec<&str> = clock.services.iter().map(ServiceName::as_str).collect();
+    json!({ "start": start, "mode": mode, "services": services })
+}
+
 fn site(site: &Site) -> Json {
     let accounts = site.accounts.iter().map(|account| {
         let login = account.login.as_ref().map(login);
@@ -219,6 +238,9 @@ fn site(site: &Site) -> Json {
     if let Some(writers) = &site.writers {
         let steps = |steps: &[ExecStep]| steps.iter().map(exec_step).collect::<Vec<_>>();
         found["writers"] = json!({ "stop": steps(&writers.stop), "start": steps(&writers.start) });
+    }
+    if let Some(known) = &site.clock {
+        found["clock"] = clock(known);
     }
     if !site.helpers.is_empty() {
         found["helpers"] = site.helpers.iter().map(|known| (known.name.clone(), helper(known))).collect();

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::archive::{DataSource, ImageSource};
+use super::clock::{Clock, ClockMode};
 use super::health::HealthSpec;
 use super::helper::Helper;
 use super::ids::{EnvironmentName, ServiceName, SiteName};
@@ -86,6 +87,8 @@ pub struct Site {
     pub baseline: BaselineSpec,
     /// How the instance is brought back.
     pub reset: ResetSpec,
+    /// What its containers take the time for; `None`: what the host does.
+    pub clock: Option<Clock>,
     /// How a ready instance is watched.
     pub health: HealthSpec,
     /// SHA-256 (hex) over everything in the definition that the baseline's content depends on: services without their
@@ -123,6 +126,13 @@ impl Site {
             ([(_, only)], _) | (_, [(_, only)]) => Some(only),
             _ => None,
         }
+    }
+
+    /// What stops and starts its writers, where containers can be brought back in place. A clock that runs cannot: it is set
+    /// when containers are made.
+    pub fn rewinds(&self) -> Option<&Writers> {
+        let is_running = self.clock.as_ref().is_some_and(|clock| clock.mode == ClockMode::Running);
+        self.writers.as_ref().filter(|_| !is_running)
     }
 
     /// The service of that name.

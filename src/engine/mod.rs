@@ -208,6 +208,8 @@ pub struct ContainerSpec<'a> {
     pub volumes: BTreeMap<String, (String, bool)>,
     /// Folders of the host by mount path, which the container may write to.
     pub binds: BTreeMap<String, PathBuf>,
+    /// Environment variables that come before those of the Compose file.
+    pub environment: BTreeMap<String, String>,
     /// How much it gets of the processors.
     pub weight: CpuWeight,
 }

@@ -23,7 +23,7 @@ mod writer;
 pub use identity::content_id;
 pub use manifest::{Baseline, Manifest, ManifestError, Part, PartKind, Service, VERSION};
 pub use reader::{Next, PartReader, ReadError, Reader};
-pub use scan::{Scanned, scan};
+pub use scan::scan;
 pub use writer::Writer;
 
 /// How long the pieces of a part are, in bytes; the last one is shorter.

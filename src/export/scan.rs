@@ -7,16 +7,9 @@ use super::manifest::{Manifest, PartKind};
 use super::reader::{Next, ReadError, Reader};
 use crate::images::scan as archives;
 
-/// What a file holds.
-#[derive(Debug)]
-pub struct Scanned {
-    /// Its manifest.
-    pub manifest: Manifest,
-}
-
-/// Reads a file to its end and insists that everything in it is what its manifest says, that the manifest yields the
+/// Reads a file to its end, returns its manifest, and insists that everything in it is what its manifest says, that the manifest yields the
 /// snapshot's id, and that its images are those of the services and would take nobody's name.
-pub fn scan(file: impl Read) -> Result<Scanned, ReadError> {
+pub fn scan(file: impl Read) -> Result<Manifest, ReadError> {
     let mut reader = Reader::new(file)?;
     let mut images = None;
     loop {
@@ -34,7 +27,7 @@ pub fn scan(file: impl Read) -> Result<Scanned, ReadError> {
             }
             Next::Manifest(manifest) => {
                 check_images(&manifest, &images.unwrap_or_default())?;
-                return Ok(Scanned { manifest: *manifest });
+                return Ok(*manifest);
             }
         }
     }

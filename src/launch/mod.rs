@@ -4,6 +4,7 @@
 //! bears the labels of its [`Ownership`], and removal goes by those labels, never by memory: what a crash or a lost
 //! reply left behind is removed by the same code as what is known. Nothing here decides when.
 
+mod clock;
 mod command;
 mod network;
 mod state;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::domain::clock::ClockSetting;
 use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
 use crate::domain::site::{DependencyCondition, ServiceSpec, Site};
@@ -24,6 +26,7 @@ use crate::engine::labels::{self, Ownership};
 use crate::engine::{ContainerHealth, ContainerSpec, ContainerState, CpuWeight, Engine, EngineError, EngineHandle};
 use crate::storage::{Storage, StorageError};
 
+pub use clock::check_clock;
 pub use command::{CommandError, run};
 pub use state::{StateMount, StateSource, exchange, fingerprint, fingerprint_of, fresh, save_state, state_mounts};
 pub use volumes::{SavedVolumes, save_volumes};
@@ -66,6 +69,16 @@ pub enum LaunchError {
     /// The state root refused something.
     #[error(transparent)]
     State(#[from] StorageError),
+    /// A container has not the clock that the definition gives it.
+    #[error("set the clock of {service} to {wanted}: {what}")]
+    Clock {
+        /// The service.
+        service: ServiceName,
+        /// What it should show.
+        wanted: String,
+        /// What is wrong.
+        what: String,
+    },
     /// A volume's archive could not be read or written.
     #[error("{doing} {path}")]
     Archive {
@@ -103,6 +116,8 @@ pub struct Blueprint<'a> {
     pub state: Option<StateSource<'a>>,
     /// Where address ranges are taken from.
     pub block: Subnet,
+    /// What the containers take the time for; none: what the host does.
+    pub clock: Option<ClockSetting>,
     /// How much the containers get of the processors.
     pub weight: CpuWeight,
 }
@@ -164,6 +179,7 @@ impl Blueprint<'_> {
                 egress: self.site.egress,
                 volumes: volumes.get(&service.name).cloned().unwrap_or_default(),
                 binds: state.get(&service.name).cloned().unwrap_or_default(),
+                environment: clock::variables(self.site, service, self.clock.as_ref()),
                 weight: self.weight,
             };
             let handle = engine.create(&spec).await?;

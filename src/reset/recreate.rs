@@ -71,6 +71,11 @@ pub async fn make(context: &ResetContext<'_>) -> Result<Incarnation, ResetError>
         return Err(ResetError::Start { cause, log: prober.log_tail(&incarnation, 15).await });
     }
     fault::reach(Point::MakeStarted).await;
+    if let Some(setting) = &blueprint.clock
+        && let Err(cause) = launch::check_clock(*engine, site, &incarnation, setting).await
+    {
+        return Err(ResetError::Start { cause, log: prober.log_tail(&incarnation, 15).await });
+    }
     stage("waiting for the site");
     match stages.time("ready", prober.wait_ready(site, &incarnation, waiting)).await {
         Ok(()) => {

@@ -443,7 +443,8 @@ fn how_much_is_compared_is_what_the_definition_says() {
 fn a_schedule_keeps_standbys_of_a_site_that_nobody_uses() {
     let world = World::single("schedule");
     // The last new year has come, whatever the time is.
-    let schedule = "    reset: { schedule: [ { cron: '0 0 1 1 *', time_zone: Europe/Berlin, standby: 1 } ] }\n    baseline:\n";
+    let schedule =
+        "    reset: { schedule: [ { cron: '0 0 1 1 *', time_zone: Europe/Berlin, standby: 1 } ] }\n    baseline:\n";
     world.edit("environment", "    baseline:\n", schedule);
     world.up();
     await_standbys(&world, 1);

@@ -7,6 +7,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod clock;
 mod damaged;
 mod home;
 mod own_disk;

@@ -187,7 +187,9 @@ fn send(socket: &Path, method: &str, path: &str, body: &[u8], length: usize) -> 
     stream.write_all(head.as_bytes()).unwrap();
     // The daemon may have seen enough before the end.
     let _ = stream.write_all(body);
-    let _ = stream.shutdown(std::net::Shutdown::Write);
+    if body.len() < length {
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+    }
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     String::from_utf8_lossy(&answer).into_owned()

@@ -53,7 +53,7 @@ pub(super) async fn begin(
     }
     let snapshot = request.manifest.id.clone();
     Ok(Json(match imports::begin(&api.shared, request.manifest, request.name).await? {
-        Begun::Present(_) => ImportBegun { snapshot, is_present: true, missing: Vec::new() },
+        Begun::Present => ImportBegun { snapshot, is_present: true, missing: Vec::new() },
         Begun::Missing(missing) => ImportBegun { snapshot, is_present: false, missing },
     }))
 }

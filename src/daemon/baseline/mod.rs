@@ -14,6 +14,7 @@ pub mod steps;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
@@ -191,6 +192,7 @@ async fn make(
         images: images.iter().map(|(service, image)| (service.clone(), image.id.clone())).collect(),
         volumes: SavedVolumes::new(),
         state: None,
+        clock: site.clock.as_ref().and_then(|clock| clock.setting(None, Timestamp::now())),
         block: shared.block,
         weight: CpuWeight::Serving,
     };
@@ -202,6 +204,12 @@ async fn make(
             reason: describe(&cause),
             log: shared.prober.log_tail(&incarnation, 15).await,
         });
+    }
+    if let Some(setting) = &blueprint.clock
+        && let Err(cause) = launch::check_clock(engine, site, &incarnation, setting).await
+    {
+        let log = shared.prober.log_tail(&incarnation, 15).await;
+        return Err(BaselineError::Start { reason: describe(&cause), log });
     }
     configure(shared, site, &incarnation, stage).await?;
     let sessions = sessions::sign_in(shared, site, &incarnation, stage).await;

@@ -252,11 +252,20 @@ pub async fn release(shared: &Shared, id: &str) -> Result<(), EngineError> {
         Some(_) => is_made_here,
         None => false,
     };
+    let mut result = Ok(());
     if image.tags.iter().all(|name| is_ours(&name)) {
-        return engine.remove_image(id).await;
+        result = engine.remove_image(id).await;
+        // Where other images stand on it, it goes with the last of them, if it has no name.
+        if !matches!(result, Err(EngineError::Conflict { .. })) {
+            return result;
+        }
     }
     for name in image.tags.iter().filter(is_ours) {
-        engine.untag(name).await?;
+        match engine.untag(name).await {
+            // Someone runs it.
+            Err(EngineError::Conflict { .. }) => {}
+            untagged => untagged?,
+        }
     }
-    Ok(())
+    result
 }

@@ -349,7 +349,7 @@ impl Core {
         let is_current = self.report.borrow().snapshot.as_ref() == Some(&snapshot.id);
         let shared = self.shared.clone();
         let site = self.site.clone();
-        let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), &site.writers) else {
+        let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), site.rewinds()) else {
             return Ok(false);
         };
         if !is_current

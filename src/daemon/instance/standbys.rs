@@ -294,7 +294,7 @@ impl Core {
     }
 
     fn can_rewind(&self, from: &StoredSnapshot) -> bool {
-        self.site.writers.is_some() && snapshot::state(&self.shared, from).is_some()
+        self.site.rewinds().is_some() && snapshot::state(&self.shared, from).is_some()
     }
 
     /// Brings what has served back to the snapshot in the background; if that fails, it goes.
@@ -459,7 +459,7 @@ async fn renew(
         for handle in incarnation.containers.values() {
             shared.engine.weigh(handle, CpuWeight::Background).await.map_err(|error| describe(&error))?;
         }
-        let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), &site.writers) else {
+        let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), site.rewinds()) else {
             return Err("its stores are not in the state root".to_owned());
         };
         let rewind = Rewind {
@@ -530,6 +530,7 @@ pub(super) fn blueprint<'a>(
         images: snapshot::images(from),
         volumes: snapshot::saved_volumes(shared, from),
         state: snapshot::state(shared, from),
+        clock: site.clock.as_ref().and_then(|clock| clock.setting(Some(from.created_at), Timestamp::now())),
         block: shared.block,
         weight,
     }

@@ -74,7 +74,7 @@ impl Store {
         .bind(&snapshot.recipe)
         .bind(snapshot.is_imported.then(now))
         .bind(i64::try_from(snapshot.size_bytes).unwrap_or(i64::MAX))
-        .bind(now())
+        .bind(snapshot.created_at.to_string())
         .execute(&self.pool)
         .await
         .doing("keep a snapshot")?;

@@ -117,6 +117,33 @@ pub(crate) struct RawSite {
     pub(crate) reset: Option<RawReset>,
     /// How a ready instance is watched.
     pub(crate) health: Option<RawHealth>,
+    /// The clock of the site's containers, by libfaketime, which the images must have. Default: the host's.
+    pub(crate) clock: Option<RawClock>,
+}
+
+/// The clock of a site's containers.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawClock {
+    /// What it shows when containers are made: `snapshot`, the time at which their snapshot was taken, or a time such as
+    /// `2024-03-01T12:00:00Z`. Default: `snapshot`.
+    pub(crate) start: Option<String>,
+    /// Whether it moves. Default: `running`.
+    pub(crate) mode: Option<RawClockMode>,
+    /// The services that see it. Default: all of the site.
+    #[schemars(length(min = 1))]
+    pub(crate) services: Option<Vec<String>>,
+}
+
+/// Whether a clock moves.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawClockMode {
+    /// As the host's does, from when the containers were made.
+    Running,
+    /// It stands still.
+    Frozen,
 }
 
 /// The container port that serves the site's pages.

@@ -1,5 +1,6 @@
 //! From what the files say to what is believed: every cross check, with the place of everything that fails one.
 
+mod clock;
 mod databases;
 mod environment;
 mod graph;

@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::Context;
+use super::clock::clock;
 use super::databases::database;
 use super::graph::start_order;
 use super::helpers::helpers;
@@ -84,6 +85,7 @@ pub(super) fn site<'a>(
         baseline,
         reset: reset(scope.key("reset"), raw.reset.as_ref()),
         health,
+        clock: raw.clock.as_ref().and_then(|raw| clock(&site, scope.key("clock"), raw)),
         baseline_inputs: String::new(),
     })
 }

@@ -24,7 +24,7 @@ pub(super) fn create_body(spec: &ContainerSpec<'_>) -> ContainerCreateBody {
         user: service.user.clone(),
         cmd: service.command.clone(),
         entrypoint: service.entrypoint.clone(),
-        env: Some(service.environment.iter().map(|(key, value)| format!("{key}={value}")).collect()),
+        env: Some(environment(spec)),
         working_dir: service.working_dir.clone(),
         healthcheck: service.health_check.as_ref().map(health_config),
         labels: Some(to_hash_map(&spec.labels)),
@@ -36,6 +36,11 @@ pub(super) fn create_body(spec: &ContainerSpec<'_>) -> ContainerCreateBody {
         }),
         ..Default::default()
     }
+}
+
+fn environment(spec: &ContainerSpec<'_>) -> Vec<String> {
+    let of_file = spec.service.environment.iter().filter(|(key, _)| !spec.environment.contains_key(*key));
+    of_file.chain(&spec.environment).map(|(key, value)| format!("{key}={value}")).collect()
 }
 
 /// A map as bollard wants it.
