@@ -8,3 +8,4 @@ cargo bench --locked --bench reset
 cargo bench --locked --bench gateway
 cargo bench --locked --bench storage
 cargo bench --locked --bench evaluators
+cargo bench --locked --bench locators

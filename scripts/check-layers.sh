@@ -25,9 +25,11 @@ forbid launch 'crate::(export|doctor|digest|definition|images|probes|accounts|lo
 forbid probes 'crate::(export|doctor|digest|definition|storage|images|accounts|locators|reset|daemon|cli|wire)' 'probes know domain, engine and launch'
 forbid images 'crate::(export|doctor|digest|definition|storage|launch|accounts|locators|reset|daemon|cli|wire)' 'images know domain and engine, and how probes put errors into words'
 forbid export 'crate::(doctor|digest|definition|engine|storage|launch|probes|accounts|locators|evaluators|reset|daemon|cli|wire)' 'an export knows domain, and how images look into archives'
-forbid evaluators '\b(tokio|async |reqwest|sqlx|bollard)\b|SystemTime|Instant::now|std::(fs|env|net|process)|crate::(judge|outbound|doctor|digest|definition|engine|storage|images|launch|probes|accounts|locators|reset|daemon|cli|wire)' \
+forbid evaluators '\b(tokio|async |reqwest|sqlx|bollard)\b|SystemTime|Instant::now|std::(fs|env|net|process)|crate::(evaluation::|export|judge|outbound|doctor|digest|definition|engine|storage|images|launch|probes|accounts|locators|reset|daemon|cli|wire)' \
     'evaluators judge what they are told; they look at nothing'
-forbid judge 'crate::(accounts|doctor|digest|definition|engine|storage|images|launch|locators|probes|reset|daemon|cli|wire)' 'a judge knows the evaluators'\'' questions, the domain and connections'
+forbid evaluation '\b(tokio|async |reqwest|sqlx|bollard)\b|SystemTime|Instant::now|Timestamp::now|crate::(export|judge|outbound|doctor|digest|definition|engine|storage|images|launch|probes|accounts|locators|reset|daemon|cli|wire)' \
+    'evaluation knows domain and evaluators; it reads files and asks nobody'
+forbid judge 'crate::(evaluation|accounts|doctor|digest|definition|engine|storage|images|launch|locators|probes|reset|daemon|cli|wire)' 'a judge knows the evaluators'\'' questions, the domain and connections'
 forbid outbound.rs 'crate::' 'connections know nobody'
 forbid accounts 'crate::(export|doctor|digest|definition|engine|storage|images|launch|locators|reset|daemon|cli|wire)' 'accounts know domain and probes'
 forbid digest 'crate::(export|doctor|definition|images|accounts|locators|reset|daemon|cli|wire)' 'digest knows domain, engine, launch and probes'

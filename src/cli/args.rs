@@ -75,7 +75,7 @@ pub enum Command {
     /// Read a value of a site: from its database, its pages, its files
     Locate(LocateArgs),
     /// Judge what an agent did, by a benchmark's rules: one episode, a folder of results, or evidence
-    Eval(super::eval::args::EvalArgs),
+    Eval(Box<super::eval::args::EvalArgs>),
     /// Check, list and show native tasks; render those of benchmarks
     #[command(subcommand)]
     Tasks(TasksCommand),

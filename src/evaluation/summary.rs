@@ -36,9 +36,10 @@ impl Tally {
             Verdict::NeedsJudge => &mut self.needs_judge,
             Verdict::Unsupported => &mut self.unsupported,
         } += 1;
+        let decided = self.passed + self.failed;
         #[expect(clippy::cast_precision_loss, reason = "nobody has 2^52 results")]
-        let rate = |of: usize| (of > 0).then(|| self.passed as f64 / of as f64);
-        self.success_rate = rate(self.passed + self.failed);
+        let rate = self.passed as f64 / decided as f64;
+        self.success_rate = (decided > 0).then_some(rate);
     }
 
     /// How many are undecided.

@@ -50,6 +50,7 @@ struct Batch {
 /// What all results of a batch share.
 struct Common<'a> {
     args: &'a EvalArgs,
+    folder: &'a Path,
     files: BTreeMap<Benchmark, Result<Arc<TaskFiles>, String>>,
     urls: BTreeMap<Benchmark, Urls>,
     judge: Option<Box<dyn Judge>>,
@@ -70,7 +71,7 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, folder: &Path) -> Resu
     if let Some(folder) = &args.evidence {
         std::fs::create_dir_all(folder)?;
     }
-    let common = Common::new(global, args).await?;
+    let common = Common::new(global, args, folder).await?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or(processors, usize::from);
     let results: Vec<Outcome> =
@@ -90,14 +91,14 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, folder: &Path) -> Resu
 }
 
 impl<'a> Common<'a> {
-    async fn new(global: &Global, args: &'a EvalArgs) -> Result<Self, Failure> {
+    async fn new(global: &Global, args: &'a EvalArgs, folder: &'a Path) -> Result<Self, Failure> {
         let (mut files, mut urls) = (BTreeMap::new(), BTreeMap::new());
         // A benchmark that no result is of need not have files.
         for benchmark in Benchmark::ALL {
             files.insert(benchmark, task_files(args, benchmark).map(Arc::new).map_err(|failure| said(&failure.error)));
             urls.insert(benchmark, super::urls(global, args, benchmark).await?);
         }
-        Ok(Self { args, files, urls, judge: judge::of(global, args)? })
+        Ok(Self { args, folder, files, urls, judge: judge::of(global, args)? })
     }
 
     async fn outcome(&self, stored: Stored) -> Outcome {
@@ -109,6 +110,7 @@ impl<'a> Common<'a> {
     }
 
     async fn judged(&self, stored: Stored) -> anyhow::Result<(Evaluated, Option<f64>)> {
+        let target = self.args.evidence.as_ref().map(|folder| folder.join(file_name(self.folder, &stored.path)));
         // Files, archives and traffic take the processor's time: each in a thread of its own.
         let read = tokio::task::spawn_blocking(move || stored.read()).await??;
         let (mut evidence, recorded) = match read {
@@ -124,12 +126,10 @@ impl<'a> Common<'a> {
         let profiles = self.args.profile.list();
         let local = Local { judge: self.judge.as_deref(), pictures: self.args.pictures.as_deref() };
         local.settle(&mut evidence, profiles).await?;
-        let folder = self.args.evidence.clone();
         let work = move || -> anyhow::Result<Evaluated> {
             let evaluated = evidence.evaluate(profiles)?;
-            if let Some(folder) = folder {
-                let name = format!("{}.{}{EVIDENCE}", evidence.benchmark, evidence.id.replace('/', "."));
-                save(&evidence, &folder.join(name))?;
+            if let Some(target) = target {
+                save(&evidence, &target)?;
             }
             Ok(evaluated)
         };
@@ -154,6 +154,14 @@ impl<'a> Common<'a> {
             looked_at: Vec::new(),
         })
     }
+}
+
+/// The name of a result's evidence: its path below the batch's folder, so that no two results have one.
+fn file_name(folder: &Path, result: &Path) -> String {
+    let parts = result.strip_prefix(folder).unwrap_or(result).iter().map(|part| part.to_string_lossy());
+    let path = parts.collect::<Vec<_>>().join(".");
+    let bare = path.strip_suffix(EVIDENCE).or_else(|| path.strip_suffix(".html")).unwrap_or(&path);
+    format!("{bare}{EVIDENCE}")
 }
 
 /// An error with its causes, in one line.
@@ -222,5 +230,19 @@ fn why(report: &Report) -> String {
     match text.char_indices().nth(WHY_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_is_named_after_where_its_result_lies() {
+        let name = |path: &str| file_name(Path::new("/r"), Path::new(path));
+        assert_eq!(name("/r/study/a_on_webarena.1_7"), "study.a_on_webarena.1_7.evidence.json");
+        assert_eq!(name("/r/107"), "107.evidence.json");
+        assert_eq!(name("/r/wa/render_3.html"), "wa.render_3.evidence.json");
+        assert_eq!(name("/r/107.evidence.json"), "107.evidence.json");
     }
 }

@@ -43,7 +43,7 @@ pub async fn run(global: &Global, args: &EvalArgs) -> Result<u8, Failure> {
 async fn urls(global: &Global, args: &EvalArgs, benchmark: Benchmark) -> Result<Urls, Failure> {
     match (benchmark, args.environment.as_deref()) {
         (Benchmark::WebArenaVerified, None) => Ok(places::given(&args.sites)),
-        (_, environment) => places::of(global, environment, &args.sites).await,
+        (_, environment) => places::of(global, environment, environment, &args.sites).await,
     }
 }
 

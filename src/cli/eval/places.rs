@@ -7,11 +7,18 @@ use crate::cli::failure::Failure;
 use crate::evaluation::{Urls, of_environment, placeholder};
 use crate::wire::{Environment, Status};
 
-/// The sites' addresses: those given, else those of the environment that is up, else those of its definition.
-pub async fn of(global: &Global, environment: Option<&str>, given: &[(String, String)]) -> Result<Urls, Failure> {
-    let mut urls = match of_what_is_up(global, environment).await? {
-        Some(urls) => urls,
-        None => of_definition(environment)?,
+/// The sites' addresses: those given, else those of the environment that is up, else those of the definition of `otherwise`.
+/// Where a result was made is not guessed from what lies around: a wrong address is a wrong verdict.
+pub async fn of(
+    global: &Global,
+    environment: Option<&str>,
+    otherwise: Option<&str>,
+    given: &[(String, String)],
+) -> Result<Urls, Failure> {
+    let mut urls = match (of_what_is_up(global, environment).await?, otherwise) {
+        (Some(urls), _) => urls,
+        (None, Some(name)) => of_definition(name)?,
+        (None, None) => Urls::new(),
     };
     urls.extend(self::given(given));
     Ok(urls)
@@ -46,15 +53,7 @@ pub fn chosen<'a>(status: &'a Status, name: Option<&str>) -> Option<&'a Environm
     }
 }
 
-fn of_definition(environment: Option<&str>) -> Result<Urls, Failure> {
-    let read = || {
-        let located = definition::locate(environment, None, None)?;
-        Ok::<_, Failure>(of_environment(&definition::load(&located)?.loaded.environment))
-    };
-    match read() {
-        Ok(urls) => Ok(urls),
-        Err(failure) if environment.is_some() => Err(failure),
-        // Nobody named one: tasks that speak of a site will say that nobody knows where it is.
-        Err(_) => Ok(Urls::new()),
-    }
+fn of_definition(environment: &str) -> Result<Urls, Failure> {
+    let located = definition::locate(Some(environment), None, None)?;
+    Ok(of_environment(&definition::load(&located)?.loaded.environment))
 }

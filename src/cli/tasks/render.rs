@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::cli::args::Global;
 use crate::cli::eval::{args as options, places};
 use crate::cli::failure::Failure;
-use crate::cli::{exit_code, output};
+use crate::cli::{definition, exit_code, output};
 use crate::evaluation::render::{self, Rendered};
 use crate::evaluation::{Benchmark, TaskFiles};
 
@@ -39,7 +39,8 @@ pub async fn run(global: &Global, args: &RenderArgs) -> Result<u8, Failure> {
         return Err(Failure::usage("WebArena-Verified has no rendered tasks")
             .hint("its own code takes the sites' addresses from its configuration"));
     }
-    let urls = places::of(global, args.environment.as_deref(), &args.sites).await?;
+    let named = args.environment.as_deref();
+    let urls = places::of(global, named, Some(named.unwrap_or(definition::DEFAULT)), &args.sites).await?;
     let files = TaskFiles::open(args.benchmark, &args.tasks).map_err(|error| Failure::new(exit_code::USAGE, error))?;
     if files.lists().is_empty() {
         return Err(Failure::usage(format!("{} has tasks that are rendered already", args.tasks.display()))

@@ -70,3 +70,39 @@ fn name_of(line: &str) -> Option<&str> {
         after.split_once('"').map(|(name, _)| name).filter(|name| !name.is_empty())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(mime_type: &str, text: &str) -> Option<Value> {
+        let body = Body { mime_type: mime_type.to_owned(), text: text.to_owned() };
+        fields(&body).expect("a body").map(Value::Object)
+    }
+
+    #[test]
+    fn forms_keep_the_first_value_of_each_field() {
+        let form = "application/x-www-form-urlencoded; charset=UTF-8";
+        assert_eq!(read(form, "a=1&a=2&b=&c=x+y%21"), Some(json!({ "a": "1", "b": "", "c": "x y!" })));
+        assert_eq!(read(form, ""), None);
+    }
+
+    #[test]
+    fn of_json_only_objects_have_fields() {
+        assert_eq!(read("application/json", "{\"a\": [1]}"), Some(json!({ "a": [1] })));
+        assert_eq!(read("application/json", "[1]"), None);
+        assert_eq!(read("text/plain", "a=1"), None);
+    }
+
+    #[test]
+    fn parts_have_names_and_may_lack_all_else() {
+        let text = "--b1\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nA mug\r\n\
+            --b1\r\ncontent-disposition: form-data; name=\"\"; filename=\"x\"; name=\"file\"\r\nContent-Type: text/plain\r\n\r\nline 1\r\nline 2\r\n\
+            --b1\r\nContent-Type: text/plain\r\n\r\nnameless\r\n--b1--\r\n";
+        let found = read("multipart/form-data; boundary=b1; charset=x", text);
+        assert_eq!(found, Some(json!({ "title": "A mug", "file": "line 1\r\nline 2" })));
+        assert_eq!(read("multipart/form-data; boundary=", text), None);
+    }
+}

@@ -37,3 +37,43 @@ pub(super) fn events(bytes: &[u8]) -> Result<Vec<Event>, TraceError> {
     }
     Ok(events)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use zip::ZipWriter;
+    use zip::write::SimpleFileOptions;
+
+    use super::super::Trace;
+    use super::*;
+
+    fn archive(name: &str, text: &str) -> Vec<u8> {
+        let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+        archive.start_file(name, SimpleFileOptions::default()).expect("an entry");
+        archive.write_all(text.as_bytes()).expect("its text");
+        archive.finish().expect("an archive").into_inner()
+    }
+
+    #[test]
+    fn requests_are_the_snapshots_of_resources() {
+        let text = concat!(
+            "{\"type\": \"context-options\"}\n\n",
+            "{\"type\": \"resource-snapshot\", \"snapshot\": {\"request\": {\"method\": \"GET\", \"url\": \"http://h/\"}, \"response\": {\"status\": 200}}}\n",
+            "{\"type\": \"resource-snapshot\", \"snapshot\": {\"request\": {\"method\": \"POST\", \"url\": \"http://h/a\", ",
+            "\"postData\": {\"mimeType\": \"text/plain\", \"text\": \"\", \"_sha1\": \"x\"}}, \"response\": {\"status\": 302}}}\n",
+        );
+        let trace = Trace::read(&archive("trace.network", text)).expect("a trace");
+        let methods: Vec<&str> = trace.relevant().expect("requests").iter().map(|event| event.method()).collect();
+        assert_eq!(methods, ["GET", "POST"]);
+        assert!(trace.warnings()[0].contains("the bodies of 1 requests"), "{:?}", trace.warnings());
+    }
+
+    #[test]
+    fn what_is_no_trace_says_why() {
+        assert!(matches!(events(b"PK nothing"), Err(TraceError::Zip(_))));
+        assert!(matches!(events(&archive("trace.trace", "")), Err(TraceError::Zip(ZipError::FileNotFound))));
+        let broken = archive("trace.network", "{\"type\": \"context-options\"}\n{\"type\": 7}\n");
+        assert!(matches!(events(&broken), Err(TraceError::Line { line: 2, .. })));
+    }
+}

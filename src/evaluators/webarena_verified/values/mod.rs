@@ -13,6 +13,8 @@ mod encoded;
 mod location;
 mod markdown;
 mod number;
+#[cfg(test)]
+mod tests;
 mod text;
 pub(super) mod url;
 
