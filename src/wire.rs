@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub mod checks;
 pub mod plan;
 
 /// A file as text, with the path it was read from.

@@ -77,6 +77,9 @@ pub fn from_problem(problem: Problem) -> Failure {
         | "unknown_account"
         | "bad_locator"
         | "unknown_helper"
+        | "unknown_task"
+        | "other_task"
+        | "not_begun"
         | "no_login" => exit_code::USAGE,
         "busy" | "full" | "stopping" => exit_code::BUSY,
         _ => exit_code::FAILED,

@@ -65,7 +65,7 @@ async fn every_oracle_passes_and_every_near_miss_fails() {
     let stage = Stage::new(&arena).await;
     let only = std::env::var(ONLY).unwrap_or_default();
     let chosen = tasks().iter().filter(|task| task.name.starts_with(&only));
-    let (office, others): (Vec<_>, Vec<_>) = chosen.partition(|task| task.start.0 == "shopping_admin");
+    let (office, others): (Vec<_>, Vec<_>) = chosen.partition(|task| task.site == "shopping_admin");
     // No task changes two sites, so those of different sites do not meet.
     let (first, second) = tokio::join!(tokio::spawn(lane(stage.clone(), office)), tokio::spawn(lane(stage, others)));
     let tally = first.expect("the lane ends").and(second.expect("the lane ends"));
@@ -111,11 +111,8 @@ async fn lane(stage: Stage, tasks: Vec<&'static Task>) -> Tally {
             if !is_dealt {
                 continue;
             }
-            if task.may_write() {
-                stage.reset(&task.start.0).await;
-            }
             if task.may_write() || index == 0 {
-                begun = stage.begin(task).await;
+                begun = stage.begin(task, task.may_write()).await;
             }
             if index == 0 {
                 let nothing = Done::default();

@@ -1,16 +1,17 @@
 //! `arenad tasks`: native tasks, as their files say them.
 
-mod choice;
+pub mod choice;
 mod lint;
+mod live;
 mod show;
 
 use super::args::{Global, TasksCommand};
 use super::failure::Failure;
 
 /// Lints, lists or shows tasks.
-pub fn run(global: &Global, command: &TasksCommand) -> Result<u8, Failure> {
+pub async fn run(global: &Global, command: &TasksCommand) -> Result<u8, Failure> {
     match command {
-        TasksCommand::Lint(args) => lint::run(global, args),
+        TasksCommand::Lint(args) => lint::run(global, args).await,
         TasksCommand::Ls(args) => show::list(global, args),
         TasksCommand::Show(args) => show::one(global, args),
     }
