@@ -13,8 +13,8 @@ pub struct Task {
     pub template: String,
     /// `information`, `navigation`, `content`, `unachievable`.
     pub kind: String,
-    /// Where it begins: a site and a path.
-    pub start: (String, String),
+    /// The site that it begins on, the only one that it may change.
+    pub site: String,
     /// Its place among the template's tasks, and how many these are.
     pub place: (usize, usize),
     variables: Value,
@@ -53,13 +53,13 @@ pub fn read(folder: &Path) -> &'static [Task] {
 
 fn instances(template: &Value) -> Vec<Task> {
     let text = |key: &str| template[key].as_str().expect("a text").to_owned();
-    let start = |key: &str| template["start"][key].as_str().expect("a text").to_owned();
+    let site = template["start"]["site"].as_str().expect("a name").to_owned();
     let each = template["each"].as_array().cloned().unwrap_or_default();
     let task = |name: String, place, variables| Task {
         name,
         template: text("name"),
         kind: text("kind"),
-        start: (start("site"), start("path")),
+        site: site.clone(),
         place,
         variables,
     };

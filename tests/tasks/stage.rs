@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use reqwest::{Client, Method};
+use reqwest::Client;
 use serde_json::{Value, json};
 
 use crate::arena::Arena;
@@ -14,8 +14,8 @@ use crate::visitor::Visitor;
 /// A customer who is not the one that tasks are about.
 const STRANGER: (&str, &str) = ("rowan.lindqvist@courier.test", "Password.123");
 
-/// How long a reset may take.
-const RESET_PATIENCE: u64 = 60;
+/// How long a request to the API may take; a reset is the longest of them.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Where agents work; cheap to copy.
 #[derive(Clone)]
@@ -83,43 +83,21 @@ impl Stage {
         cookies.map(|cookie| format!("{}={}", text(cookie, "name"), text(cookie, "value"))).collect()
     }
 
-    /// Brings a site back to its baseline.
-    pub async fn reset(&self, site: &str) {
-        let accepted = self.post("resets", &json!({ "sites": [site] })).await;
-        let id = accepted["operations"][0]["id"].as_str().expect("an operation").to_owned();
-        let ended = self.call(Method::GET, &format!("operations/{id}?wait={RESET_PATIENCE}"), None).await;
-        assert_eq!(ended["state"], "done", "{site} is reset: {ended:#}");
-    }
-
-    /// Notes what the task's check compares with.
-    pub async fn begin(&self, task: &Task) -> Value {
-        self.post("checks/begin", &json!({ "task": task.name })).await
+    /// Brings the task's sites to where it starts, where that is asked, and notes what its check compares with.
+    pub async fn begin(&self, task: &Task, reset: bool) -> Value {
+        self.post("checks/begin", &json!({ "task": task.name, "reset": reset })).await
     }
 
     /// Checks what an agent has done.
     pub async fn check(&self, task: &Task, begun: &Value, done: &Done) -> Value {
-        let (site, path) = &task.start;
-        let url = if done.url.is_empty() { format!("{}{path}", self.origin(site)) } else { done.url.clone() };
+        let url = if done.url.is_empty() { begun["start"].as_str().expect("a URL") } else { &done.url };
         let request = json!({ "task": task.name, "begun": begun, "answer": done.answer, "url": url });
         self.post("checks", &request).await["report"].take()
     }
 
-    fn origin(&self, site: &str) -> &'static str {
-        match site {
-            "shopping" => self.shopping,
-            "shopping_admin" => self.shopping_admin,
-            "wikipedia" => self.wikipedia,
-            _ => panic!("no task is about {site}"),
-        }
-    }
-
     async fn post(&self, resource: &str, body: &Value) -> Value {
-        self.call(Method::POST, &format!("environments/mini/{resource}"), Some(body)).await
-    }
-
-    async fn call(&self, method: Method, resource: &str, body: Option<&Value>) -> Value {
-        let mut request = self.api.request(method, format!("http://localhost/v1/{resource}"));
-        if let Some(body) = body.filter(|body| !body.is_null()) {
+        let mut request = self.api.post(format!("http://localhost/v1/environments/mini/{resource}"));
+        if !body.is_null() {
             request = request.json(body);
         }
         let answer = request.send().await.unwrap_or_else(|error| panic!("{resource}: {error}"));
@@ -131,6 +109,5 @@ impl Stage {
 }
 
 fn api(socket: &Path) -> Client {
-    let patience = Duration::from_secs(2 * RESET_PATIENCE);
-    Client::builder().unix_socket(socket).timeout(patience).build().expect("a client")
+    Client::builder().unix_socket(socket).timeout(PATIENCE).build().expect("a client")
 }
