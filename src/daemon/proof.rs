@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use super::baseline::snapshot;
 use super::shared::Shared;
@@ -18,8 +17,6 @@ use crate::domain::instance::InstanceId;
 use crate::domain::site::Site;
 use crate::launch::{self, Incarnation};
 
-/// The longest that the digest of one store may take.
-const LIMIT: Duration = Duration::from_secs(120);
 /// How many differences an error names; `arenad verify` names more.
 const SHOWN: usize = 5;
 
@@ -142,7 +139,6 @@ impl Candidate<'_> {
             site: self.site,
             incarnation: self.incarnation,
             folders: &folders,
-            limit: LIMIT,
         };
         digest::take(&subject, known).await
     }

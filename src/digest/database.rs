@@ -167,7 +167,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     async fn open(subject: &Subject<'a>, store: &'a Store, key: &'a str) -> Result<Self, DigestError> {
         let database = declared(subject, store, key)?;
-        let session = Session::open(subject.engine, database, subject.incarnation).await;
+        let session = Session::open(subject.engine, database, subject.incarnation, store.timeout).await;
         let session = session.map_err(|cause| failed(store, key, cause))?;
         Ok(Self { store, key, engine: Server::of(store), session })
     }

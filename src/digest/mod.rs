@@ -126,7 +126,7 @@ pub enum DigestError {
         part: String,
     },
     /// It took too long.
-    #[error("compute the digest of the store {store}: no end within {limit:?}")]
+    #[error("compute the digest of the store {store}: no end within {limit:?}; the definition's `timeout` of the store grants more")]
     TimedOut {
         /// The store.
         store: String,
@@ -146,8 +146,6 @@ pub struct Subject<'a> {
     pub incarnation: &'a Incarnation,
     /// The folders of this host that are mounted into them, by service and path in the container.
     pub folders: &'a BTreeMap<(ServiceName, String), PathBuf>,
-    /// The longest that one store may take.
-    pub limit: Duration,
 }
 
 /// What need not be computed again. By default everything is.
@@ -202,7 +200,7 @@ pub async fn take(subject: &Subject<'_>, known: Known<'_>) -> Result<Taken, Dige
 /// digest still holds.
 pub async fn moved(subject: &Subject<'_>, last: &Taken) -> Result<Vec<String>, DigestError> {
     let marks = subject.site.stores.iter().map(|store| async move {
-        let mark = in_time(subject, store, mark(subject, store)).await?;
+        let mark = in_time(store, mark(subject, store)).await?;
         let is_same = mark.is_some() && mark.as_ref() == last.marks.get(&store.name);
         Ok((!is_same).then(|| store.name.clone()))
     });
@@ -222,7 +220,7 @@ async fn take_store(subject: &Subject<'_>, store: &Store, known: Known<'_>) -> R
     let last = known.last.and_then(|last| Some((last.digest.stores.get(&store.name)?, last.marks.get(&store.name)?)));
     let mut found = None;
     if let Some((content, last_mark)) = last
-        && in_time(subject, store, mark(subject, store)).await?.as_ref() == Some(last_mark)
+        && in_time(store, mark(subject, store)).await?.as_ref() == Some(last_mark)
     {
         found = Some(Look { content: content.clone(), mark: Some(last_mark.clone()) });
     }
@@ -231,19 +229,18 @@ async fn take_store(subject: &Subject<'_>, store: &Store, known: Known<'_>) -> R
         Some(look) => look,
         None => {
             let baseline = known.baseline.and_then(|digest| digest.stores.get(&store.name));
-            in_time(subject, store, content(subject, store, baseline)).await?
+            in_time(store, content(subject, store, baseline)).await?
         }
     };
     Ok((look, Cost { store: store.name.clone(), took: begun.elapsed(), is_hashed }))
 }
 
 async fn in_time<T>(
-    subject: &Subject<'_>,
     store: &Store,
     work: impl Future<Output = Result<T, DigestError>>,
 ) -> Result<T, DigestError> {
-    let late = DigestError::TimedOut { store: store.name.clone(), limit: subject.limit };
-    tokio::time::timeout(subject.limit, work).await.unwrap_or(Err(late))
+    let late = DigestError::TimedOut { store: store.name.clone(), limit: store.timeout };
+    tokio::time::timeout(store.timeout, work).await.unwrap_or(Err(late))
 }
 
 async fn mark(subject: &Subject<'_>, store: &Store) -> Result<Option<String>, DigestError> {

@@ -60,7 +60,6 @@ impl Instance {
             site: &self.site,
             incarnation: &self.incarnation,
             folders: &self.folders,
-            limit: Duration::from_secs(60),
         }
     }
 

@@ -88,7 +88,6 @@ impl Stores {
             site: &self.site,
             incarnation: &incarnation,
             folders: &self.folders,
-            limit: Duration::from_secs(60),
         };
         work(subject).await
     }
