@@ -16,9 +16,9 @@ use crate::domain::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
 use crate::domain::schedule::{CronSchedule, Schedule};
 use crate::domain::site::{
     BaselineSpec, Benchmark, ConfigureAction, Database, DatabaseAccess, DatabaseEngine, DependencyCondition,
-    Environment, ExecStep, HttpStep, MountSpec, Readiness, ResetStrategyName, ServiceSpec, Site,
+    Environment, ExecStep, HttpStep, MountSpec, PublicAddress, Readiness, ResetStrategyName, ServiceSpec, Site,
 };
-use crate::domain::store::{RedisAccess, Store, StoreKind, VolatilePart};
+use crate::domain::store::{RedisAccess, STORE_TIMEOUT, Store, StoreKind, VolatilePart};
 
 /// SHA-256 (hex) over everything that the content of a site's baseline depends on.
 ///
@@ -185,7 +185,7 @@ fn site(site: &Site) -> Json {
         "title": site.title,
         "services": site.services.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>(),
         "entry": { "service": site.entry.service.as_str(), "port": site.entry.port },
-        "public": filled(json!({ "port": site.public.port, "path": site.public.path, "variable": site.public.variable })),
+        "public": public(&site.public),
         "accounts": accounts.collect::<Map<_, _>>(),
         "databases": databases.collect::<Map<_, _>>(),
         "ready": readiness(&site.readiness),
@@ -222,6 +222,17 @@ fn site(site: &Site) -> Json {
     found
 }
 
+fn public(public: &PublicAddress) -> Json {
+    let mut found = filled(json!({ "port": public.port, "path": public.path, "variable": public.variable }));
+    if public.refuses_writes {
+        found["writes"] = "refuse".into();
+    }
+    if !public.reads.is_empty() {
+        found["reads"] = json!(public.reads);
+    }
+    found
+}
+
 fn store(store: &Store) -> Json {
     let (databases, port, client) = match &store.kind {
         StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => (Some(databases), None, None),
@@ -246,6 +257,7 @@ fn store(store: &Store) -> Json {
         "database": databases,
         "port": port,
         "client": client,
+        "timeout": (store.timeout != STORE_TIMEOUT).then(|| period_text(store.timeout)),
         "volatile": volatile.collect::<Vec<_>>(),
     }))
 }

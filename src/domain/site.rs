@@ -138,6 +138,10 @@ pub struct PublicAddress {
     pub path: String,
     /// The name that WebArena's variables use, such as `SHOPPING_ADMIN`. `None`: the site has none.
     pub variable: Option<String>,
+    /// Whether the gateway refuses requests that may write.
+    pub refuses_writes: bool,
+    /// Paths whose requests only read, whatever their method; `*` stands for anything but `/`, `**` for anything.
+    pub reads: Vec<String>,
 }
 
 /// A text that never shows itself in logs or debug output.

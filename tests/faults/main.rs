@@ -17,3 +17,4 @@ mod mistakes;
 mod services;
 mod standbys;
 mod turns;
+mod written;

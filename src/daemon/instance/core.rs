@@ -62,6 +62,8 @@ pub(super) struct Core {
     pub(super) is_open: Arc<AtomicBool>,
     /// How often the serving containers have been brought back since they were made.
     pub(super) renewals: u32,
+    /// How far the gateway's count of requests that may write has been taken note of.
+    pub(super) requests_seen: u64,
 }
 
 /// Ends an operation that was superseded, between two awaits.
@@ -94,6 +96,7 @@ impl Core {
             last_passed: None,
             incarnation: None,
             standbys: StandbyReport::default(),
+            writes: None,
         };
         let report = channel::channel(report).0;
         Self {
@@ -112,6 +115,7 @@ impl Core {
             proven: None,
             is_open: Arc::default(),
             renewals: 0,
+            requests_seen: 0,
         }
     }
 
@@ -300,6 +304,7 @@ impl Core {
             tokio::time::sleep(self.site.readiness.interval).await;
         }
         self.snapshot = wanted;
+        self.recall_writes(incarnation.generation).await;
         self.serve(incarnation, &Stages::default()).await;
         Ok(true)
     }
@@ -343,6 +348,7 @@ impl Core {
         };
         self.proven = stages.time("verify", candidate.prove_or_learn()).await?;
         self.renewals = 0;
+        self.forget_writes();
         self.serve(incarnation, stages).await;
         Ok(())
     }

@@ -12,11 +12,11 @@ use super::core::{Core, tell, unless};
 use super::standbys::Chosen;
 use super::standbys::MOST_RENEWALS;
 use super::trouble::{self, Failure};
+use super::writes::Trust;
 use crate::daemon::baseline::snapshot;
 use crate::daemon::proof::Candidate;
 use crate::daemon::store::{NewSwap, Serving, StageTime, StoredSnapshot};
 use crate::domain::instance::{InstanceEvent, InstanceState};
-use crate::domain::site::ResetStrategyName;
 use crate::engine::CpuWeight;
 use crate::launch::{self, LaunchError};
 use crate::probes::describe;
@@ -51,8 +51,8 @@ impl Core {
         stages: &Stages,
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
-        if unless(cancel, self.is_kept()).await? {
-            return self.leave(operation, KEEP, begun, stages, "it is only read, and ready").await;
+        if self.is_only_read() && unless(cancel, stages.time("verify", self.is_kept(to.as_ref()))).await? {
+            return self.leave(operation, KEEP, begun, stages, "it is only read, and as its snapshot").await;
         }
         self.standbys.expect_resets();
         self.snapshot = to.or_else(|| self.baseline.clone());
@@ -117,13 +117,26 @@ impl Core {
         }
     }
 
-    /// Whether there is nothing to bring back: nobody can write to a site that is kept, and its probes say that it is well.
-    async fn is_kept(&self) -> bool {
-        let Some(incarnation) = self.incarnation.as_ref() else {
+    /// Whether there is nothing to bring back to a snapshot, the baseline if none is given: the site is what it serves
+    /// already, its probes say that it is well, and nobody has written to it.
+    async fn is_kept(&mut self, to: Option<&StoredSnapshot>) -> bool {
+        let id = |snapshot: &StoredSnapshot| snapshot.id.clone();
+        let wanted = to.or(self.baseline.as_ref()).map(id);
+        let Some(incarnation) = self.incarnation.as_ref().filter(|_| wanted == self.snapshot.as_ref().map(id)) else {
             return false;
         };
-        self.site.reset.strategy == ResetStrategyName::Keep
-            && self.shared.prober.round(&self.site.readiness.probes, &self.site, incarnation, None).await.is_ok()
+        let probes = &self.site.readiness.probes;
+        if self.shared.prober.round(probes, &self.site, incarnation, None).await.is_err() {
+            return false;
+        }
+        match self.trust().await {
+            Trust::Kept => true,
+            Trust::Lost(reason) => {
+                let message = format!("{} is only read, but is not left as it is: {reason}", self.id);
+                self.shared.events.note("instance.written", Some(&self.id.to_string()), &message).await;
+                false
+            }
+        }
     }
 
     /// Notes a reset that had nothing to do.
@@ -331,6 +344,7 @@ impl Core {
             Candidate { shared: &shared, id: &self.id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
         self.proven = stages.time("verify", candidate.prove()).await?;
         self.renewals += 1;
+        self.forget_writes();
         self.serve(incarnation, stages).await;
         Ok(true)
     }

@@ -11,6 +11,7 @@ mod resets;
 mod rounds;
 mod sessions;
 mod snapshots;
+mod writes;
 
 use std::path::Path;
 use std::time::Duration;
@@ -25,6 +26,7 @@ pub use instances::{Serving, StoredInstance};
 pub use resets::{NewSwap, StageTime, StoredReset};
 pub use rounds::StoredRound;
 pub use snapshots::StoredSnapshot;
+pub use writes::StoredWrites;
 
 /// Why the store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]

@@ -140,6 +140,23 @@ pub(crate) struct RawPublic {
     pub(crate) path: Option<String>,
     /// The environment variable by which benchmarks know the site's URL, such as `SHOPPING`.
     pub(crate) variable: Option<String>,
+    /// What the gateway does with requests that may write: all but GET, HEAD and OPTIONS, and upgrades. Default: `pass`.
+    pub(crate) writes: Option<RawWrites>,
+    /// Paths whose requests only read, whatever their method, such as `/search/*`. They are passed on and do not count as
+    /// writes. `*` stands for anything but `/`, `**` for anything.
+    #[schemars(length(min = 1))]
+    pub(crate) reads: Option<Vec<String>>,
+}
+
+/// What the gateway does with requests that may write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawWrites {
+    /// They are passed on and counted.
+    Pass,
+    /// They are answered 405.
+    Refuse,
 }
 
 /// A user of the site that exists in the baseline.
@@ -241,6 +258,9 @@ pub(crate) struct RawReset {
     /// once the site has been written to or reset, as far as memory allows. Default: 0.
     #[schemars(range(min = 0, max = 100))]
     pub(crate) standby: Option<u32>,
+    /// Whether the declared stores are kept outside of the containers, compared, and restored in running ones. `false`: as
+    /// if none were declared, for hosts on which copies of them cost too much. Default: `true`.
+    pub(crate) in_place: Option<bool>,
     /// How many requests the gateway holds while the site resets; more are answered 503. Default: 1024.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) hold_requests: Option<u32>,
