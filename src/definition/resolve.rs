@@ -11,6 +11,7 @@ use crate::domain::archive::{Archive, DataSource, ImageSource, Placement};
 use crate::domain::health::HealthProbes;
 use crate::domain::helper::Helper;
 use crate::domain::hex::hex;
+use crate::domain::ids::ServiceName;
 use crate::domain::login::{Login, LoginRecipe, Template};
 use crate::domain::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
 use crate::domain::schedule::{CronSchedule, Schedule};
@@ -38,8 +39,8 @@ pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
         "baseline": baseline(&site.baseline),
     });
     // Added only where it is set, so that the key of a baseline that does not have it stays what it was.
-    if site.egress {
-        inputs["egress"] = Json::Bool(true);
+    if !site.egress.is_empty() {
+        inputs["egress"] = names(&site.egress);
     }
     let mounts = site.state_mounts();
     if !mounts.is_empty() {
@@ -216,10 +217,14 @@ fn site(site: &Site) -> Json {
     if !site.exports.is_empty() {
         found["exports"] = Json::Object(texts(&site.exports));
     }
-    if site.egress {
-        found["egress"] = Json::Bool(true);
+    if !site.egress.is_empty() {
+        found["egress"] = names(&site.egress);
     }
     found
+}
+
+fn names(services: &[ServiceName]) -> Json {
+    services.iter().map(ServiceName::as_str).collect()
 }
 
 fn public(public: &PublicAddress) -> Json {

@@ -66,8 +66,8 @@ pub struct Site {
     pub public: PublicAddress,
     /// Further variables that harnesses read for this site, by name.
     pub exports: Vec<(String, String)>,
-    /// Whether the site's containers reach the world: only where the operator has chosen so.
-    pub egress: bool,
+    /// The services whose containers reach the world, in file order: only where the operator has chosen so.
+    pub egress: Vec<ServiceName>,
     /// The accounts that exist in the baseline.
     pub accounts: Vec<Account>,
     /// The databases by their key, for SQL steps and probes.

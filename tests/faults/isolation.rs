@@ -35,6 +35,27 @@ fn containers_have_no_way_out_and_gain_no_privileges() {
 }
 
 #[test]
+fn a_way_out_is_for_the_named_services_alone() {
+    let world = World::pair("outward");
+    world.edit("environment", "    services: [app, db]\n", "    services: [app, db]\n    egress: app\n");
+    world.up();
+    let containers = world.site().unwrap()["containers"].clone();
+    let inside = |service: &str, script: &str| {
+        let found = containers.as_array().unwrap().iter().find(|container| container["service"] == service).unwrap();
+        world.engine.docker(&["exec", found["id"].as_str().unwrap(), "/bin/sh", "-c", script])
+    };
+    assert!(inside("app", "ip route").contains("default via"), "the door has a way out");
+    assert!(!inside("db", "ip route").contains("default via"), "what is behind it has none");
+    assert!(inside("app", "nslookup db").contains("Address"), "the door finds its neighbour");
+    // The gateway reaches it where its neighbours do, and nothing of either network stays behind.
+    assert!(world.page().contains("configured"));
+    world.run(&["reset", "toy"]).code(0);
+    assert!(world.page().contains("configured"));
+    world.run(&["down", "--purge", "--yes"]).code(0);
+    world.assert_down();
+}
+
+#[test]
 fn installations_and_containers_of_others_are_left_alone() {
     let (one, two) = (World::pair("mine"), World::single("theirs"));
     one.up();

@@ -12,7 +12,6 @@ use super::core::{Core, tell, unless};
 use super::standbys::Chosen;
 use super::standbys::MOST_RENEWALS;
 use super::trouble::{self, Failure};
-use super::writes::Trust;
 use crate::daemon::baseline::snapshot;
 use crate::daemon::proof::Candidate;
 use crate::daemon::store::{NewSwap, Serving, StageTime, StoredSnapshot};
@@ -126,17 +125,7 @@ impl Core {
             return false;
         };
         let probes = &self.site.readiness.probes;
-        if self.shared.prober.round(probes, &self.site, incarnation, None).await.is_err() {
-            return false;
-        }
-        match self.trust().await {
-            Trust::Kept => true,
-            Trust::Lost(reason) => {
-                let message = format!("{} is only read, but is not left as it is: {reason}", self.id);
-                self.shared.events.note("instance.written", Some(&self.id.to_string()), &message).await;
-                false
-            }
-        }
+        self.shared.prober.round(probes, &self.site, incarnation, None).await.is_ok() && self.is_trusted().await
     }
 
     /// Notes a reset that had nothing to do.

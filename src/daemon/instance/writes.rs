@@ -16,14 +16,6 @@ use crate::domain::instance::InstanceState;
 use crate::domain::site::ResetStrategyName;
 use crate::probes::describe;
 
-/// Whether a site that is kept may stay as it is.
-pub(super) enum Trust {
-    /// For all that can be told it is as its snapshot.
-    Kept,
-    /// It is not, or nobody can say: why.
-    Lost(String),
-}
-
 impl Core {
     /// Whether the definition says that the site is only read.
     pub(super) fn is_only_read(&self) -> bool {
@@ -36,7 +28,7 @@ impl Core {
             return;
         }
         match self.shared.store.writes(&self.id, generation).await {
-            Ok(writes) => drop(self.report.send_modify(|report| report.writes = writes)),
+            Ok(writes) => self.report.send_modify(|report| report.writes = writes),
             Err(error) => tracing::warn!(instance.id = %self.id, error = describe(&error), "writes are not known"),
         }
     }
@@ -57,8 +49,8 @@ impl Core {
             return false;
         }
         match self.compare().await {
-            Some(Err(ProofError::Differs(comparison))) => {
-                self.note_difference(ProofError::Differs(comparison).to_string()).await;
+            Some(Err(error @ ProofError::Differs(_))) => {
+                self.note_difference(error.to_string()).await;
                 true
             }
             // What cannot be looked at now is looked at again.
@@ -70,23 +62,21 @@ impl Core {
         }
     }
 
-    /// Whether a reset may leave the site as it is.
-    pub(super) async fn trust(&mut self) -> Trust {
+    /// Whether a reset may leave the site as it is. If not, the events say why.
+    pub(super) async fn is_trusted(&mut self) -> bool {
         self.note_requests().await;
-        let requests = self.report.borrow().writes.as_ref().map_or(0, |writes| writes.requests);
-        match self.compare().await {
-            Some(Ok(())) => Trust::Kept,
+        let reason = match self.compare().await {
+            Some(Ok(())) => return true,
             Some(Err(error @ ProofError::Differs(_))) => {
-                let difference = error.to_string();
-                self.note_difference(difference.clone()).await;
-                Trust::Lost(difference)
+                self.note_difference(error.to_string()).await;
+                return false;
             }
-            Some(Err(error)) => Trust::Lost(format!("it cannot be compared: {}", describe(&error))),
-            None if requests > 0 => {
-                Trust::Lost("a request that may write reached it, and there are no stores to compare".to_owned())
-            }
-            None => Trust::Kept,
-        }
+            Some(Err(error)) => format!("it cannot be compared: {}", describe(&error)),
+            None if self.report.borrow().writes.is_none() => return true,
+            None => "a request that may write has reached it, and there are no stores to compare".to_owned(),
+        };
+        self.note_written(&format!("is not left as it is: {reason}")).await;
+        false
     }
 
     /// Compares the stores with the snapshot, as far as they have moved. `None`: there is nothing to compare.
@@ -121,8 +111,7 @@ impl Core {
         let writes = StoredWrites { requests, ..known.unwrap_or_else(|| StoredWrites::since(Timestamp::now())) };
         self.publish_writes(writes).await;
         if is_first {
-            let message = format!("{} is only read, but a request that may write has reached it", self.id);
-            self.shared.events.note("instance.written", Some(&self.id.to_string()), &message).await;
+            self.note_written("a request that may write has reached it").await;
         }
         true
     }
@@ -132,9 +121,14 @@ impl Core {
         if known.as_ref().is_some_and(|writes| writes.difference.as_ref() == Some(&difference)) {
             return;
         }
-        let message = format!("{} is only read, but has been written to: {difference}", self.id);
+        let message = format!("has been written to: {difference}");
         let writes = known.unwrap_or_else(|| StoredWrites::since(Timestamp::now()));
         self.publish_writes(StoredWrites { difference: Some(difference), ..writes }).await;
+        self.note_written(&message).await;
+    }
+
+    async fn note_written(&self, what: &str) {
+        let message = format!("{} is only read, but {what}", self.id);
         self.shared.events.note("instance.written", Some(&self.id.to_string()), &message).await;
     }
 

@@ -95,8 +95,9 @@ pub(crate) struct RawSite {
     pub(crate) public: Option<RawPublic>,
     /// Further variables that benchmarks read for this site, by name, such as `CLASSIFIEDS_RESET_TOKEN`.
     pub(crate) exports: Option<Entries<String>>,
-    /// Whether the site's containers reach the world. Default: `false`; an agent steers what runs in them.
-    pub(crate) egress: Option<bool>,
+    /// The services whose containers reach the world: names separated by commas, or a list. Only such as an agent cannot
+    /// steer, like a door whose configuration says where it leads. Default: `none`.
+    pub(crate) egress: Option<OneOrMany>,
     /// The accounts that exist in the baseline, by a name such as `customer`.
     pub(crate) accounts: Option<Entries<Part<RawAccount>>>,
     /// The databases that steps and probes may query, by a name such as `shop`.

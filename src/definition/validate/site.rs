@@ -17,7 +17,7 @@ use super::support::{filled, one_line, positive_period};
 use super::watch::health;
 use crate::definition::problems::{Draft, quoted_list};
 use crate::definition::raw::environment::{RawDatabase, RawEngine, RawPublic, RawReset, RawSite, RawStrategy, RawWrites};
-use crate::definition::raw::values::{Part, Port};
+use crate::definition::raw::values::{OneOrMany, Part, Port};
 use crate::definition::scope::Scope;
 use crate::definition::tree::excerpt;
 use crate::domain::ids::{ServiceName, SiteName};
@@ -74,7 +74,7 @@ pub(super) fn site<'a>(
         entry: site.entry.clone()?,
         public: public?,
         exports: exports(scope.key("exports"), raw),
-        egress: raw.egress.unwrap_or(false),
+        egress: egress(&site, scope.key("egress"), raw),
         accounts,
         databases,
         stores,
@@ -250,6 +250,16 @@ fn is_variable(name: &str) -> bool {
 
 fn not_a_variable(draft: Draft<'_>) {
     draft.expected("capital letters, digits and `_`, such as `SHOPPING_ADMIN`").report();
+}
+
+/// The services that have a way out.
+fn egress(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -> Vec<ServiceName> {
+    let listed = raw.egress.as_ref().map(OneOrMany::to_vec).unwrap_or_default().join(",");
+    let names: Vec<&str> = listed.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    if names == ["none"] {
+        return Vec::new();
+    }
+    names.iter().filter_map(|name| site.own_service(scope, name)).collect()
 }
 
 fn exports(scope: Scope<'_>, raw: &RawSite) -> Vec<(String, String)> {
