@@ -97,9 +97,14 @@ fn print_human(status: &Status) {
             let since = age(&written.since);
             match (&written.difference, written.requests) {
                 (Some(difference), _) => println!("\n{} is only read, but was written to: {difference}", site.name),
-                (None, 1) => println!("\n{} is only read, but a request that may write reached it {since} ago", site.name),
+                (None, 1) => {
+                    println!("\n{} is only read, but a request that may write reached it {since} ago", site.name)
+                }
                 (None, requests) => {
-                    println!("\n{} is only read, but {requests} requests that may write reached it, the first {since} ago", site.name);
+                    println!(
+                        "\n{} is only read, but {requests} requests that may write reached it, the first {since} ago",
+                        site.name
+                    );
                 }
             }
         }

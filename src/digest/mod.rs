@@ -126,7 +126,9 @@ pub enum DigestError {
         part: String,
     },
     /// It took too long.
-    #[error("compute the digest of the store {store}: no end within {limit:?}; the definition's `timeout` of the store grants more")]
+    #[error(
+        "compute the digest of the store {store}: no end within {limit:?}; the definition's `timeout` of the store grants more"
+    )]
     TimedOut {
         /// The store.
         store: String,
@@ -235,10 +237,7 @@ async fn take_store(subject: &Subject<'_>, store: &Store, known: Known<'_>) -> R
     Ok((look, Cost { store: store.name.clone(), took: begun.elapsed(), is_hashed }))
 }
 
-async fn in_time<T>(
-    store: &Store,
-    work: impl Future<Output = Result<T, DigestError>>,
-) -> Result<T, DigestError> {
+async fn in_time<T>(store: &Store, work: impl Future<Output = Result<T, DigestError>>) -> Result<T, DigestError> {
     let late = DigestError::TimedOut { store: store.name.clone(), limit: store.timeout };
     tokio::time::timeout(store.timeout, work).await.unwrap_or(Err(late))
 }

@@ -30,7 +30,8 @@ impl<'a> Rules<'a> {
     }
 
     pub(super) fn leaves_out_table(&self, name: &str) -> bool {
-        self.parts().any(|part| matches!(part, VolatilePart::Table(table) if table == name)) || self.tables.is_match(name)
+        self.parts().any(|part| matches!(part, VolatilePart::Table(table) if table == name))
+            || self.tables.is_match(name)
     }
 
     pub(super) fn leaves_out_column(&self, name: &str, of: &str) -> bool {

@@ -147,8 +147,7 @@ impl Blueprint<'_> {
             labels::ROLE_BUILDER => format!("{}-builder", self.name(None)),
             _ => self.name(None),
         };
-        let networks =
-            network::create_all(engine, &network, self.block, self.site, &self.ownership.labels()).await?;
+        let networks = network::create_all(engine, &network, self.block, self.site, &self.ownership.labels()).await?;
         let volumes = volumes::create(engine, self).await?;
         let state = match &self.state {
             Some(source) => state::clone(source, self.site, self.id, self.ownership.generation).await?,

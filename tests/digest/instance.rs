@@ -55,12 +55,7 @@ impl Instance {
     }
 
     fn subject(&self) -> Subject<'_> {
-        Subject {
-            engine: &self.engine,
-            site: &self.site,
-            incarnation: &self.incarnation,
-            folders: &self.folders,
-        }
+        Subject { engine: &self.engine, site: &self.site, incarnation: &self.incarnation, folders: &self.folders }
     }
 
     /// Takes a digest, and says how long it took.

@@ -83,12 +83,7 @@ impl Stores {
             addresses: BTreeMap::new(),
             started_at: 0,
         };
-        let subject = Subject {
-            engine: &engine,
-            site: &self.site,
-            incarnation: &incarnation,
-            folders: &self.folders,
-        };
+        let subject = Subject { engine: &engine, site: &self.site, incarnation: &incarnation, folders: &self.folders };
         work(subject).await
     }
 }

@@ -42,11 +42,22 @@ fn a_way_out_is_for_the_named_services_alone() {
     let containers = world.site().unwrap()["containers"].clone();
     let inside = |service: &str, script: &str| {
         let found = containers.as_array().unwrap().iter().find(|container| container["service"] == service).unwrap();
-        world.engine.docker(&["exec", found["id"].as_str().unwrap(), "/bin/sh", "-c", script])
+        world.engine.try_docker(&["exec", found["id"].as_str().unwrap(), "/bin/sh", "-c", script])
     };
-    assert!(inside("app", "ip route").contains("default via"), "the door has a way out");
-    assert!(!inside("db", "ip route").contains("default via"), "what is behind it has none");
-    assert!(inside("app", "nslookup db").contains("Address"), "the door finds its neighbour");
+    // An address of this machine that is on no bridge stands for the world.
+    let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    let shown =
+        std::process::Command::new("ip").args(["-4", "-o", "addr", "show", "scope", "global"]).output().unwrap();
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let outside = shown.lines().filter(|line| !line.contains(" br-") && !line.contains(" docker"));
+    let address = outside.filter_map(|line| line.split_whitespace().nth(3)?.split('/').next()).next();
+    let address = address.expect("this machine has an address of its own");
+    let reach = format!("echo | timeout 5 nc -w 3 {address} {port}");
+    inside("app", &reach).expect("the door reaches the world");
+    inside("db", &reach).expect_err("what is behind it does not");
+    assert!(inside("app", "nslookup db").unwrap().contains("Address"), "the door finds its neighbour");
     // The gateway reaches it where its neighbours do, and nothing of either network stays behind.
     assert!(world.page().contains("configured"));
     world.run(&["reset", "toy"]).code(0);

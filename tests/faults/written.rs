@@ -102,7 +102,7 @@ fn with_stores_what_was_written_is_found_and_undone() {
     world.run(&["events", "--json"]).code(0).prints("has been written to: not as its snapshot: ").prints("notes");
 
     // What nobody saw is found by the next reset.
-    world.write("behind the gateway's back");
+    world.write("unseen");
     assert_eq!(reset(&world), "rewind");
     assert_eq!(world.page(), BASELINE);
     assert_eq!(reset(&world), "keep");

@@ -254,7 +254,8 @@ impl Arena {
         let port = self.port(site);
         let mut stream = TcpStream::connect((self.address, port)).expect("the gateway listens");
         stream.set_read_timeout(Some(Duration::from_secs(40))).expect("a limit");
-        write!(stream, "{method} {path} HTTP/1.0\r\nHost: {HOST}:{port}\r\nContent-Length: 0\r\n\r\n").expect("send the request");
+        write!(stream, "{method} {path} HTTP/1.0\r\nHost: {HOST}:{port}\r\nContent-Length: 0\r\n\r\n")
+            .expect("send the request");
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).expect("read the answer");
         let answer = String::from_utf8_lossy(&answer).into_owned();

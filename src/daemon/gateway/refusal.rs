@@ -43,13 +43,10 @@ impl Refusal {
 
     /// Nobody may write to the site.
     pub(super) fn read_only(method: &Method, is_upgrade: bool) -> Self {
-        let what = if is_upgrade { "an upgrade of the connection".to_owned() } else { format!("{method} to this path") };
+        let what =
+            if is_upgrade { "an upgrade of the connection".to_owned() } else { format!("{method} to this path") };
         let reason = format!("it is only read: its definition has the gateway refuse what may write, as {what} may");
-        Self {
-            allowed: READING_METHODS,
-            ends_connection: true,
-            ..Self::new(StatusCode::METHOD_NOT_ALLOWED, reason)
-        }
+        Self { allowed: READING_METHODS, ends_connection: true, ..Self::new(StatusCode::METHOD_NOT_ALLOWED, reason) }
     }
 
     pub(super) fn head(fault: HeadFault) -> Self {

@@ -42,7 +42,9 @@ mod tests {
         };
         assert!(!may_write("POST", "/geocoder/search_osm_nominatim?query=town"));
         assert!(!may_write("GET", "/note/new") && !may_write("HEAD", "/") && !may_write("OPTIONS", "/"));
-        for path in ["/note/new", "/geocoder/search/../../note/new", "/geocoder/search%2f..%2fnote", "/geocoder/search//"] {
+        for path in
+            ["/note/new", "/geocoder/search/../../note/new", "/geocoder/search%2f..%2fnote", "/geocoder/search//"]
+        {
             assert!(may_write("POST", path), "{path}");
         }
         assert!(may_write("DELETE", "/note/1") && may_write("PURGE", "/"));

@@ -16,7 +16,9 @@ use super::stores::{stores, writers};
 use super::support::{filled, one_line, positive_period};
 use super::watch::health;
 use crate::definition::problems::{Draft, quoted_list};
-use crate::definition::raw::environment::{RawDatabase, RawEngine, RawPublic, RawReset, RawSite, RawStrategy, RawWrites};
+use crate::definition::raw::environment::{
+    RawDatabase, RawEngine, RawPublic, RawReset, RawSite, RawStrategy, RawWrites,
+};
 use crate::definition::raw::values::{OneOrMany, Part, Port};
 use crate::definition::scope::Scope;
 use crate::definition::tree::excerpt;
@@ -194,7 +196,10 @@ fn reads(scope: Scope<'_>, raw: &RawPublic) -> Vec<String> {
         let scope = scope.index(index);
         if !pattern.starts_with('/') {
             let message = format!("`{}` is no path", excerpt(pattern));
-            scope.error("value", message).expected("a path or a pattern that begins with `/`, such as `/search/*`").report();
+            scope
+                .error("value", message)
+                .expected("a path or a pattern that begins with `/`, such as `/search/*`")
+                .report();
         } else if let Err(error) = GlobBuilder::new(pattern).literal_separator(true).build() {
             let message = format!("`{}` is no pattern of paths: {}", excerpt(pattern), error.kind());
             scope.error("value", message).expected("a pattern such as `/search/*`").report();

@@ -22,7 +22,6 @@ use crate::domain::store::{
 /// The port on which Redis and Valkey listen unless they are told otherwise.
 const REDIS_PORT: u16 = 6379;
 
-
 /// Reads the section `stores` of a site, in file order.
 pub(super) fn stores(
     site: &SiteContext<'_>,
