@@ -333,7 +333,7 @@ pub struct ResetSpec {
 pub enum ResetStrategyName {
     /// New containers from the snapshot.
     Recreate,
-    /// None while the site passes its probes: no client can write to it, so there is nothing to bring back.
+    /// None while the site passes its probes and is as its snapshot: it is only read, so there is nothing to bring back.
     Keep,
 }
 

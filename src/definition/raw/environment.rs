@@ -276,7 +276,7 @@ pub(crate) struct RawReset {
 pub(crate) enum RawStrategy {
     /// New containers from the snapshot.
     Recreate,
-    /// None: the site is only read, so a reset merely looks whether it is ready.
+    /// None: the site is only read, so a reset merely looks whether it is ready and nobody has written to it.
     Keep,
 }
 
