@@ -382,10 +382,25 @@ pub struct Site {
     /// What is ready to take over at a reset, or is being made ready.
     #[serde(default)]
     pub standbys: Standbys,
+    /// What is known of writes to a site that is only read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<Written>,
     /// The same as `state`, for programs that know conditions.
     pub conditions: Vec<Condition>,
     /// The last reset that ended.
     pub last_reset: Option<Reset>,
+}
+
+/// Writes to a site that is only read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// Requests that may write; a search may be one.
+    pub requests: u64,
+    /// When the first was seen.
+    pub since: String,
+    /// What differs from the snapshot, if anything does; it is about to be brought back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<String>,
 }
 
 /// The standbys of a site.

@@ -96,6 +96,21 @@ fn print_human(status: &Status) {
         } else if let Some(missed) = &site.waiting_for {
             println!("\n{} missed a probe: {}", site.name, first_line(missed));
         }
+        if let Some(written) = &site.written {
+            let since = age(&written.since);
+            match (&written.difference, written.requests) {
+                (Some(difference), _) => println!("\n{} is only read, but was written to: {difference}", site.name),
+                (None, 1) => {
+                    println!("\n{} is only read, but a request that may write reached it {since} ago", site.name)
+                }
+                (None, requests) => {
+                    println!(
+                        "\n{} is only read, but {requests} requests that may write reached it, the first {since} ago",
+                        site.name
+                    );
+                }
+            }
+        }
         if let Some(lack) = &site.standbys.lack {
             println!("\n{} has fewer standbys than it wants: {lack}", site.name);
         }

@@ -194,7 +194,7 @@ impl Desk<'_> {
         locator: &Locator,
         page: Option<String>,
     ) -> Result<Located, LocatingError> {
-        let look = Look { page, live: self.cdp.map(str::to_owned) };
+        let look = Look { page, live: self.cdp.map(str::to_owned), traffic: None };
         locate::locate(self.shared, handle, self.host, locator, look).await
     }
 

@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, RwLock};
 
+use globset::{GlobBuilder, GlobSetBuilder};
+
 use super::baseline::{BaselineError, snapshot};
-use super::gateway::{HoldLimits, OpenError, Route};
+use super::gateway::{HoldLimits, OpenError, Route, WriteRules};
 use super::imports;
 use super::instance::{self, AskError, InstanceHandle, Outcome, Ticket};
 use super::reconcile::{self, Hands};
@@ -355,7 +357,7 @@ impl Environments {
         for site in sites {
             let address = SocketAddr::new(definition.listen, site.public.port);
             let hold = HoldLimits { requests: site.reset.hold_requests, timeout: site.reset.hold_timeout };
-            match self.shared.gateway.open(address, hold, site.name.as_str()) {
+            match self.shared.gateway.open_with(address, hold, write_rules(site), site.name.as_str()) {
                 Ok(route) => {
                     routes.insert(site.name.clone(), route);
                 }
@@ -564,6 +566,18 @@ impl Environments {
             }
         });
     }
+}
+
+/// What the gateway does about requests that may write to a site.
+fn write_rules(site: &Site) -> WriteRules {
+    let mut reads = GlobSetBuilder::new();
+    // Validation has tried each of them; one that did not compile would count as a write.
+    for pattern in &site.public.reads {
+        if let Ok(glob) = GlobBuilder::new(pattern).literal_separator(true).build() {
+            reads.add(glob);
+        }
+    }
+    WriteRules { is_refused: site.public.refuses_writes, reads: reads.build().unwrap_or_default() }
 }
 
 /// The installation that an image belongs to.

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use super::baseline::snapshot;
 use super::shared::Shared;
@@ -19,8 +18,6 @@ use crate::domain::site::Site;
 use crate::domain::verify::Extent;
 use crate::launch::{self, Incarnation};
 
-/// The longest that the digest of one store may take.
-const LIMIT: Duration = Duration::from_secs(120);
 /// How many differences an error names; `arenad verify` names more.
 const SHOWN: usize = 5;
 
@@ -139,7 +136,7 @@ impl Candidate<'_> {
 
     fn subject<'s>(&'s self, folders: &'s BTreeMap<(ServiceName, String), PathBuf>, lines: &'s Lines) -> Subject<'s> {
         let (engine, site, incarnation) = (self.shared.engine.as_ref(), self.site, self.incarnation);
-        Subject { engine, site, incarnation, folders, lines, limit: LIMIT }
+        Subject { engine, site, incarnation, folders, lines }
     }
 
     async fn needed_reference(&self) -> Result<Arc<Digest>, ProofError> {

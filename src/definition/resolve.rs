@@ -18,10 +18,10 @@ use crate::domain::probe::{HttpProbe, JsonExpectation, Probe, ProbeKind};
 use crate::domain::schedule::{CronSchedule, Schedule};
 use crate::domain::site::{
     BaselineSpec, Benchmark, ConfigureAction, Database, DatabaseAccess, DatabaseEngine, DependencyCondition,
-    Environment, ExecStep, HttpStep, MountSpec, Readiness, ResetStrategyName, ServiceSpec, Site,
+    Environment, ExecStep, HttpStep, MountSpec, PublicAddress, Readiness, ResetStrategyName, ServiceSpec, Site,
 };
 use crate::domain::standby_schedule::StandbyTime;
-use crate::domain::store::{RedisAccess, Store, StoreKind, VolatilePart};
+use crate::domain::store::{RedisAccess, STORE_TIMEOUT, Store, StoreKind, VolatilePart};
 use crate::domain::verify::VerifyPolicy;
 
 /// SHA-256 (hex) over everything that the content of a site's baseline depends on.
@@ -42,8 +42,8 @@ pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
         "baseline": baseline(&site.baseline),
     });
     // Added only where it is set, so that the key of a baseline that does not have it stays what it was.
-    if site.egress {
-        inputs["egress"] = Json::Bool(true);
+    if !site.egress.is_empty() {
+        inputs["egress"] = names(&site.egress);
     }
     // A clock of the snapshot is the host's while the baseline is made.
     if let Some(found) = site.clock.as_ref().filter(|clock| clock.start != ClockStart::Snapshot) {
@@ -206,7 +206,7 @@ fn site(site: &Site) -> Json {
         "title": site.title,
         "services": site.services.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>(),
         "entry": { "service": site.entry.service.as_str(), "port": site.entry.port },
-        "public": filled(json!({ "port": site.public.port, "path": site.public.path, "variable": site.public.variable })),
+        "public": public(&site.public),
         "accounts": accounts.collect::<Map<_, _>>(),
         "databases": databases.collect::<Map<_, _>>(),
         "ready": readiness(&site.readiness),
@@ -248,8 +248,23 @@ fn site(site: &Site) -> Json {
     if !site.exports.is_empty() {
         found["exports"] = Json::Object(texts(&site.exports));
     }
-    if site.egress {
-        found["egress"] = Json::Bool(true);
+    if !site.egress.is_empty() {
+        found["egress"] = names(&site.egress);
+    }
+    found
+}
+
+fn names(services: &[ServiceName]) -> Json {
+    services.iter().map(ServiceName::as_str).collect()
+}
+
+fn public(public: &PublicAddress) -> Json {
+    let mut found = filled(json!({ "port": public.port, "path": public.path, "variable": public.variable }));
+    if public.refuses_writes {
+        found["writes"] = "refuse".into();
+    }
+    if !public.reads.is_empty() {
+        found["reads"] = json!(public.reads);
     }
     found
 }
@@ -284,6 +299,7 @@ fn store(store: &Store) -> Json {
         "port": port,
         "socket": socket,
         "client": client,
+        "timeout": (store.timeout != STORE_TIMEOUT).then(|| period_text(store.timeout)),
         "volatile": volatile.collect::<Vec<_>>(),
     }))
 }

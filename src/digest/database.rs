@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
         let session = match resumed {
             Some(session) => session,
             None => {
-                let opened = Session::open(subject.engine, database, subject.incarnation).await;
+                let opened = Session::open(subject.engine, database, subject.incarnation, store.timeout).await;
                 opened.map_err(|cause| failed(store, key, cause))?
             }
         };

@@ -130,7 +130,9 @@ pub enum DigestError {
         part: String,
     },
     /// It took too long.
-    #[error("compute the digest of the store {store}: no end within {limit:?}")]
+    #[error(
+        "compute the digest of the store {store}: no end within {limit:?}; the definition's `timeout` of the store grants more"
+    )]
     TimedOut {
         /// The store.
         store: String,
@@ -153,8 +155,6 @@ pub struct Subject<'a> {
     pub folders: &'a BTreeMap<(ServiceName, String), PathBuf>,
     /// The lines to its servers.
     pub lines: &'a Lines,
-    /// The longest that one store may take.
-    pub limit: Duration,
 }
 
 /// What need not be computed again. By default everything is.
@@ -210,7 +210,7 @@ pub async fn take(subject: &Subject<'_>, known: Known<'_>) -> Result<Taken, Dige
 pub async fn moved(subject: &Subject<'_>, last: &Taken) -> Result<Vec<String>, DigestError> {
     let marks = subject.site.stores.iter().map(|store| async move {
         let begun = Instant::now();
-        let mark = in_time(subject, store, mark(subject, store)).await?;
+        let mark = in_time(store, mark(subject, store)).await?;
         let is_same = mark.is_some() && mark.as_ref() == last.marks.get(&store.name);
         tracing::debug!(store = store.name, is_same, took = ?begun.elapsed(), "looked at a mark");
         Ok((!is_same).then(|| store.name.clone()))
@@ -231,7 +231,7 @@ async fn take_store(subject: &Subject<'_>, store: &Store, known: Known<'_>) -> R
     let last = known.last.and_then(|last| Some((last.digest.stores.get(&store.name)?, last.marks.get(&store.name)?)));
     let mut found = None;
     if let Some((content, last_mark)) = last
-        && in_time(subject, store, mark(subject, store)).await?.as_ref() == Some(last_mark)
+        && in_time(store, mark(subject, store)).await?.as_ref() == Some(last_mark)
     {
         found = Some(Look { content: content.clone(), mark: Some(last_mark.clone()) });
     }
@@ -240,19 +240,15 @@ async fn take_store(subject: &Subject<'_>, store: &Store, known: Known<'_>) -> R
         Some(look) => look,
         None => {
             let baseline = known.baseline.and_then(|digest| digest.stores.get(&store.name));
-            in_time(subject, store, content(subject, store, baseline)).await?
+            in_time(store, content(subject, store, baseline)).await?
         }
     };
     Ok((look, Cost { store: store.name.clone(), took: begun.elapsed(), is_hashed }))
 }
 
-async fn in_time<T>(
-    subject: &Subject<'_>,
-    store: &Store,
-    work: impl Future<Output = Result<T, DigestError>>,
-) -> Result<T, DigestError> {
-    let late = DigestError::TimedOut { store: store.name.clone(), limit: subject.limit };
-    tokio::time::timeout(subject.limit, work).await.unwrap_or(Err(late))
+async fn in_time<T>(store: &Store, work: impl Future<Output = Result<T, DigestError>>) -> Result<T, DigestError> {
+    let late = DigestError::TimedOut { store: store.name.clone(), limit: store.timeout };
+    tokio::time::timeout(store.timeout, work).await.unwrap_or(Err(late))
 }
 
 async fn mark(subject: &Subject<'_>, store: &Store) -> Result<Option<String>, DigestError> {

@@ -130,7 +130,7 @@ impl Server<'_> {
         let container = self.subject.incarnation.containers.get(&self.store.service);
         let container = container.ok_or_else(|| self.failed(format!("{} has no container", self.store.service)))?;
         let command: Vec<String> = command.iter().cloned().chain(words.iter().map(|&word| word.to_owned())).collect();
-        let output = self.subject.engine.exec(container, &command, None, self.subject.limit).await;
+        let output = self.subject.engine.exec(container, &command, None, self.store.timeout).await;
         let output = output.map_err(|cause| DigestError::Client { store: self.store.name.clone(), cause })?;
         if output.code != 0 {
             let said = output.stderr.trim().lines().last().unwrap_or("it said nothing");
@@ -227,6 +227,7 @@ mod tests {
             path: "/data/queue".into(),
             kind: StoreKind::Redis { access: RedisAccess::Tcp { port: 6379 } },
             volatile: Vec::new(),
+            timeout: std::time::Duration::from_secs(1),
         }
     }
 

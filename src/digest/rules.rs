@@ -12,11 +12,17 @@ use crate::domain::store::{SQLITE_COMPANIONS, Store, StoreKind, VolatilePart};
 /// What of a database is left out.
 pub(super) struct Rules<'a> {
     store: &'a Store,
+    /// Tables that are meant by a pattern.
+    tables: GlobSet,
 }
 
 impl<'a> Rules<'a> {
     pub(super) fn of(store: &'a Store) -> Self {
-        Self { store }
+        let patterns = store.volatile.iter().filter_map(|volatile| match &volatile.part {
+            VolatilePart::Table(name) if is_pattern(name) => Some(name.as_str()),
+            _ => None,
+        });
+        Self { store, tables: globs(patterns, false) }
     }
 
     fn parts(&self) -> impl Iterator<Item = &'a VolatilePart> {
@@ -25,6 +31,7 @@ impl<'a> Rules<'a> {
 
     pub(super) fn leaves_out_table(&self, name: &str) -> bool {
         self.parts().any(|part| matches!(part, VolatilePart::Table(table) if table == name))
+            || self.tables.is_match(name)
     }
 
     pub(super) fn leaves_out_column(&self, name: &str, of: &str) -> bool {
@@ -43,6 +50,7 @@ impl<'a> Rules<'a> {
         sequences: &BTreeSet<String>,
     ) -> Result<(), DigestError> {
         let unknown = self.parts().find_map(|part| match part {
+            VolatilePart::Table(pattern) if is_pattern(pattern) => None,
             VolatilePart::Table(table) => (!tables.contains(table)).then(|| format!("the table {table}")),
             VolatilePart::Column { table, column } => (!columns.contains(&(table.clone(), column.clone())))
                 .then(|| format!("the column {column} of the table {table}")),
@@ -54,6 +62,11 @@ impl<'a> Rules<'a> {
             None => Ok(()),
         }
     }
+}
+
+/// Whether a table's name stands for several.
+fn is_pattern(name: &str) -> bool {
+    name.contains('*')
 }
 
 /// What of a folder is left out: what is volatile, and what other stores count.

@@ -69,8 +69,8 @@ pub struct Site {
     pub public: PublicAddress,
     /// Further variables that harnesses read for this site, by name.
     pub exports: Vec<(String, String)>,
-    /// Whether the site's containers reach the world: only where the operator has chosen so.
-    pub egress: bool,
+    /// The services whose containers reach the world, in file order: only where the operator has chosen so.
+    pub egress: Vec<ServiceName>,
     /// The accounts that exist in the baseline.
     pub accounts: Vec<Account>,
     /// The databases by their key, for SQL steps and probes.
@@ -161,6 +161,10 @@ pub struct PublicAddress {
     pub path: String,
     /// The name that WebArena's variables use, such as `SHOPPING_ADMIN`. `None`: the site has none.
     pub variable: Option<String>,
+    /// Whether the gateway refuses requests that may write.
+    pub refuses_writes: bool,
+    /// Paths whose requests only read, whatever their method; `*` stands for anything but `/`, `**` for anything.
+    pub reads: Vec<String>,
 }
 
 /// A text that never shows itself in logs or debug output.
@@ -356,7 +360,7 @@ pub struct ResetSpec {
 pub enum ResetStrategyName {
     /// New containers from the snapshot.
     Recreate,
-    /// None while the site passes its probes: no client can write to it, so there is nothing to bring back.
+    /// None while the site passes its probes and is as its snapshot: it is only read, so there is nothing to bring back.
     Keep,
 }
 

@@ -1,9 +1,13 @@
 //! Stores: the declared places where a site keeps state, what of them may differ from the baseline, and who writes to them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::ids::ServiceName;
 use super::site::{ExecStep, Site};
+
+/// The longest that finding out what is in a store may take, where its definition says nothing.
+pub const STORE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// One declared place where a site keeps state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +23,8 @@ pub struct Store {
     pub kind: StoreKind,
     /// What does not count when the store is compared with the baseline, in file order.
     pub volatile: Vec<Volatile>,
+    /// The longest that finding out what is in it may take.
+    pub timeout: Duration,
 }
 
 /// What lies in a store.
@@ -91,7 +97,7 @@ pub struct Volatile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VolatilePart {
     /// The rows of a table and the counters that belong to it, not its shape. Tables of PostgreSQL outside of the schema
-    /// `public` carry their schema: `audit.log`.
+    /// `public` carry their schema: `audit.log`. A `*` in the name stands for anything, and then it may mean none.
     Table(String),
     /// One column of a table.
     Column {
@@ -193,6 +199,7 @@ mod tests {
             path: path.into(),
             kind,
             volatile: Vec::new(),
+            timeout: Duration::from_secs(1),
         };
         assert_eq!(store(StoreKind::Sqlite, "/data/a.sqlite3").folder(), "/data");
         assert_eq!(store(StoreKind::Directory, "/data/media").folder(), "/data/media");

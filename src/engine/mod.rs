@@ -202,8 +202,8 @@ pub struct ContainerSpec<'a> {
     pub labels: BTreeMap<String, String>,
     /// The network to join; the service's name is its alias there.
     pub network: String,
-    /// Whether the network has a way out, so that names of the world are looked up too.
-    pub egress: bool,
+    /// The network with a way out that it joins as well; then names of the world are looked up too.
+    pub outward: Option<String>,
     /// The engine's volumes by mount path, with whether the container may only read.
     pub volumes: BTreeMap<String, (String, bool)>,
     /// Folders of the host by mount path, which the container may write to.

@@ -201,7 +201,7 @@ impl Wanted<'_> {
     fn kind(self) -> Kind {
         match self {
             Self::Image(_) => Kind::Images,
-            Self::Files => Kind::Tar,
+            Self::Files => Kind::Files,
             Self::Itself => Kind::File,
         }
     }

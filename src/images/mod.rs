@@ -24,6 +24,7 @@ pub mod space;
 mod unpack;
 pub mod verify;
 pub mod watch;
+mod zipped;
 
 use std::path::{Path, PathBuf};
 

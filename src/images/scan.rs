@@ -5,7 +5,7 @@
 //! nobody has said what its digest should be.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -14,6 +14,7 @@ use super::compression;
 pub use super::docker_archive::ArchivedImage;
 use super::docker_archive::Walk;
 use super::watch::Watch;
+use super::zipped;
 use crate::domain::hex::hex;
 
 /// How much is read at a time, in bytes.
@@ -24,8 +25,8 @@ const CHUNK: usize = 1 << 20;
 pub enum Kind {
     /// Images, as `docker save` writes them.
     Images,
-    /// A tar archive of anything.
-    Tar,
+    /// An archive of anything: tar, or zip.
+    Files,
     /// Anything.
     File,
 }
@@ -87,9 +88,11 @@ pub fn scan(path: &Path, kind: Kind, watch: &Watch) -> Result<Scanned, ScanError
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     watch.begin(format!("checking {}", name.trim_end_matches(".part")), Some(size));
     let mut meter = Meter { file, watch, digest: Sha256::new(), size_bytes: 0, failure: None };
+    let is_zip = kind == Kind::Files && zipped::is_zip(path).map_err(ScanError::Unreadable)?;
     let walk = match kind {
         Kind::File => None,
-        Kind::Images | Kind::Tar => match walk(&mut meter, kind) {
+        Kind::Files if is_zip => None,
+        Kind::Images | Kind::Files => match walk(&mut meter, kind) {
             Ok(walk) => Some(walk),
             Err(error) => return Err(meter.explain(error)),
         },
@@ -98,7 +101,11 @@ pub fn scan(path: &Path, kind: Kind, watch: &Watch) -> Result<Scanned, ScanError
     if let Err(error) = io::copy(&mut BufReader::with_capacity(CHUNK, &mut meter), &mut io::sink()) {
         return Err(meter.explain(Stop::Io(error, "at its end".to_owned())));
     }
-    let expanded_bytes = walk.as_ref().map_or(meter.size_bytes, |walk| walk.expanded_bytes);
+    let expanded_bytes = match &walk {
+        Some(walk) => walk.expanded_bytes,
+        None if is_zip => expanded(&mut meter)?,
+        None => meter.size_bytes,
+    };
     let images = match (kind, walk) {
         (Kind::Images, Some(walk)) => walk.images()?,
         _ => Vec::new(),
@@ -116,6 +123,41 @@ pub fn images(content: impl Read) -> Result<Vec<ArchivedImage>, ScanError> {
             Stop::Io(error, place) => ScanError::Damaged(format!("{error}, {place}")),
         })?
         .images()
+}
+
+/// Reads the entries of a zip, after the whole file has been read: what is in it stands at its end.
+fn expanded(meter: &mut Meter<'_>) -> Result<u64, ScanError> {
+    let size = meter.size_bytes;
+    let entries = Again { file: &meter.file, watch: meter.watch };
+    let expanded = zipped::open(entries).and_then(|mut archive| zipped::read_through(&mut archive, size));
+    expanded.map_err(|error| match error {
+        _ if meter.watch.is_cancelled() => ScanError::Cancelled,
+        error if error.kind() == io::ErrorKind::UnexpectedEof => {
+            ScanError::Truncated { size_bytes: size, place: format!("where a zip says what is in it ({error})") }
+        }
+        error => ScanError::Damaged(error.to_string()),
+    })
+}
+
+/// A file that is read for the second time: neither hashed nor counted, but ended when that is wished.
+struct Again<'a> {
+    file: &'a File,
+    watch: &'a Watch,
+}
+
+impl Read for Again<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.watch.is_cancelled() {
+            return Err(io::Error::other("cancelled"));
+        }
+        self.file.read(buffer)
+    }
+}
+
+impl Seek for Again<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
 }
 
 /// Why a walk through an archive stopped.

@@ -4,13 +4,13 @@
 //! apart, and no part of a path is ever a link. Owners and modes are kept, for databases look at them; devices are not.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
 use tar::{Entry, EntryType};
 
 use super::watch::Watch;
-use super::{ImagesError, compression, file};
+use super::{ImagesError, compression, file, zipped};
 use crate::domain::archive::Unpacking;
 
 /// Unpacks all parts in one pass, each beside its place. Blocks for as long as that takes; ends early when cancelled.
@@ -24,7 +24,21 @@ pub fn unpack(archive: &Path, parts: &[Unpacking], watch: &Watch) -> Result<(), 
             _ => fs::create_dir_all(&beside).map_err(file("make the folder", &beside))?,
         }
     }
+    let is_zip = zipped::is_zip(archive).map_err(file("read", archive))?;
     let counted = Counted { file: opened, watch };
+    let found = if is_zip { from_zip(archive, counted, parts)? } else { from_tar(archive, counted, parts)? };
+    if watch.is_cancelled() {
+        return Err(ImagesError::Cancelled);
+    }
+    if let Some((part, _)) = parts.iter().zip(&found).find(|(_, found)| !**found) {
+        let cause = io::Error::new(io::ErrorKind::NotFound, format!("it has no folder `{}`", part.from));
+        return Err(file("unpack", archive)(cause));
+    }
+    Ok(())
+}
+
+/// Unpacks a tar archive. Which parts were in it, in their order.
+fn from_tar(archive: &Path, counted: Counted<'_>, parts: &[Unpacking]) -> Result<Vec<bool>, ImagesError> {
     let content = compression::open(BufReader::with_capacity(1 << 20, counted)).map_err(file("read", archive))?;
     let content = content.map_err(|other| file("read", archive)(io::Error::other(other.0)))?;
     let mut archive_reader = tar::Archive::new(content);
@@ -43,14 +57,30 @@ pub fn unpack(archive: &Path, parts: &[Unpacking], watch: &Watch) -> Result<(), 
             }
         }
     }
-    if watch.is_cancelled() {
-        return Err(ImagesError::Cancelled);
+    Ok(found)
+}
+
+/// Unpacks a zip. Which parts were in it, in their order.
+fn from_zip(archive: &Path, counted: Counted<'_>, parts: &[Unpacking]) -> Result<Vec<bool>, ImagesError> {
+    let mut reader = zipped::open(counted).map_err(file("read", archive))?;
+    let mut found = vec![false; parts.len()];
+    for index in 0..reader.len() {
+        let name = zipped::entry(&mut reader, index).map_err(file("read", archive))?.name().to_owned();
+        let clean = clean(Path::new(&name)).map_err(file("unpack", archive))?;
+        for (part, found) in parts.iter().zip(&mut found) {
+            let Ok(within) = clean.strip_prefix(&part.from) else { continue };
+            *found = true;
+            // The folder itself is there already.
+            if within.as_os_str().is_empty() {
+                continue;
+            }
+            let root = beside(&part.to);
+            let mut entry = zipped::entry(&mut reader, index).map_err(file("read", archive))?;
+            let written = make_way(&root, within).and_then(|target| zipped::write(&mut entry, &target));
+            written.map_err(file("unpack", &root.join(within)))?;
+        }
     }
-    if let Some((part, _)) = parts.iter().zip(&found).find(|(_, found)| !**found) {
-        let cause = io::Error::new(io::ErrorKind::NotFound, format!("it has no folder `{}`", part.from));
-        return Err(file("unpack", archive)(cause));
-    }
-    Ok(())
+    Ok(found)
 }
 
 /// Puts an unpacked folder in its place, which may be taken by an empty folder or one with placeholders only.
@@ -89,8 +119,8 @@ fn clean(path: &Path) -> io::Result<PathBuf> {
     Ok(clean)
 }
 
-fn write(entry: &mut Entry<'_, impl Read>, root: &Path, within: &Path, from: &str) -> io::Result<()> {
-    let target = root.join(within);
+/// Makes the folders above a path within `root`, none of which is a link, and returns the whole path.
+fn make_way(root: &Path, within: &Path) -> io::Result<PathBuf> {
     let mut above = root.to_owned();
     for component in within.parent().into_iter().flat_map(Path::components) {
         above.push(component);
@@ -100,6 +130,11 @@ fn write(entry: &mut Entry<'_, impl Read>, root: &Path, within: &Path, from: &st
             Err(_) => fs::create_dir(&above)?,
         }
     }
+    Ok(root.join(within))
+}
+
+fn write(entry: &mut Entry<'_, impl Read>, root: &Path, within: &Path, from: &str) -> io::Result<()> {
+    let target = make_way(root, within)?;
     match entry.header().entry_type() {
         EntryType::Directory if fs::symlink_metadata(&target).is_ok_and(|found| !found.is_dir()) => {
             return Err(io::Error::other("a folder takes the place of something else"));
@@ -139,8 +174,18 @@ impl Read for Counted<'_> {
     }
 }
 
+impl Seek for Counted<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use zip::write::{SimpleFileOptions, ZipWriter};
+
     use super::*;
 
     fn archive(folder: &Path, entries: &[(&str, EntryType, &str)]) -> PathBuf {
@@ -203,6 +248,68 @@ mod tests {
             result.expect_err(entries[0].0);
             assert!(!folder.path().join("out").exists() && !folder.path().join("to/out").exists());
             assert!(!folder.path().join("to/car").exists(), "nothing half-done is in place");
+        }
+    }
+
+    fn zip(folder: &Path, entries: &[(&str, u32, &str)]) -> PathBuf {
+        let path = folder.join("data.zip");
+        let mut writer = ZipWriter::new(File::create(&path).expect("a file"));
+        for (name, mode, content) in entries {
+            let options = SimpleFileOptions::default().unix_permissions(*mode);
+            match (name.ends_with('/'), *mode) {
+                (true, _) => writer.add_directory(*name, options).expect("a folder"),
+                (_, 0o777) => writer.add_symlink(*name, *content, options).expect("a link"),
+                _ => {
+                    writer.start_file(*name, options).expect("an entry");
+                    writer.write_all(content.as_bytes()).expect("its content");
+                }
+            }
+        }
+        writer.finish().expect("an archive");
+        path
+    }
+
+    fn unpacked_zip(entries: &[(&str, u32, &str)]) -> (tempfile::TempDir, Result<(), ImagesError>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let archive = zip(folder.path(), entries);
+        let part = Unpacking { from: "site/mysql".to_owned(), to: folder.path().join("to/mysql") };
+        let result = unpack(&archive, std::slice::from_ref(&part), &Watch::default());
+        (folder, result.and_then(|()| settle(&part.to)))
+    }
+
+    #[test]
+    fn a_folder_of_a_zip_is_unpacked_so_that_everybody_can_read_it() {
+        let entries = [
+            ("site/", 0o700, ""),
+            ("site/mysql/", 0o700, ""),
+            ("site/mysql/dump.sql", 0o600, "insert"),
+            ("site/mysql/deep/start.sh", 0o700, "run"),
+            ("site/compose.yml", 0o644, "services"),
+        ];
+        let (folder, result) = unpacked_zip(&entries);
+        result.expect("it unpacks");
+        let mysql = folder.path().join("to/mysql");
+        let mode = |name: &str| {
+            use std::os::unix::fs::PermissionsExt;
+            fs::metadata(mysql.join(name)).expect("it is there").permissions().mode() & 0o777
+        };
+        assert_eq!(fs::read_to_string(mysql.join("dump.sql")).expect("a file"), "insert");
+        assert_eq!((mode("dump.sql"), mode("deep/start.sh"), mode("deep")), (0o644, 0o744, 0o755));
+        assert!(!mysql.join("compose.yml").exists() && !folder.path().join("to/mysql.part").exists());
+    }
+
+    #[test]
+    fn nothing_of_a_zip_leads_out_of_the_folder() {
+        let cases: [&[(&str, u32, &str)]; 3] = [
+            &[("site/mysql/../../../out", 0o644, "x")],
+            &[("site/mysql/link", 0o777, "../.."), ("site/mysql/link/out", 0o644, "x")],
+            &[("site/mysql/link", 0o777, "../../out"), ("site/mysql/./link", 0o644, "x")],
+        ];
+        for entries in cases {
+            let (folder, result) = unpacked_zip(entries);
+            result.expect_err(entries[0].0);
+            assert!(!folder.path().join("out").exists() && !folder.path().join("to/out").exists());
+            assert!(!folder.path().join("to/mysql").exists(), "nothing half-done is in place");
         }
     }
 }

@@ -162,7 +162,7 @@ impl Blueprint<'_> {
             labels::ROLE_BUILDER => format!("{}-builder", self.name(None)),
             _ => self.name(None),
         };
-        network::create(engine, &network, self.block, self.site, &self.ownership.labels()).await?;
+        let networks = network::create_all(engine, &network, self.block, self.site, &self.ownership.labels()).await?;
         let volumes = volumes::create(engine, self).await?;
         let state = match &self.state {
             Some(source) => state::clone(source, self.site, self.id, self.ownership.generation).await?,
@@ -175,8 +175,8 @@ impl Blueprint<'_> {
                 image: self.images.get(&service.name).cloned().unwrap_or_else(|| service.image.clone()),
                 service,
                 labels: self.ownership.container_labels(service.name.as_str()),
-                network: network.clone(),
-                egress: self.site.egress,
+                network: networks.inner.clone(),
+                outward: networks.outward_of(self.site, &service.name),
                 volumes: volumes.get(&service.name).cloned().unwrap_or_default(),
                 binds: state.get(&service.name).cloned().unwrap_or_default(),
                 environment: clock::variables(self.site, service, self.clock.as_ref()),

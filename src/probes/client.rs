@@ -7,9 +7,6 @@ use super::sql::{FirstValue, SqlFailure};
 use crate::domain::site::{Database, DatabaseEngine};
 use crate::engine::{Engine, EngineHandle};
 
-/// The longest a statement may take. A probe has its own limit, which is shorter.
-const LIMIT: Duration = Duration::from_secs(60);
-
 /// What separates the columns of an answer: no text that is compared has one.
 const COLUMN: char = '\t';
 
@@ -20,8 +17,9 @@ pub(super) async fn run_statement(
     database: &Database,
     program: &str,
     statement: &str,
+    limit: Duration,
 ) -> Result<FirstValue, SqlFailure> {
-    let answer = ask(engine, container, program, &command(database, program, statement)).await?;
+    let answer = ask(engine, container, program, &command(database, program, statement), limit).await?;
     Ok(first_value(database.engine, &answer))
 }
 
@@ -32,6 +30,7 @@ pub(super) async fn column(
     database: &Database,
     program: &str,
     script: &str,
+    limit: Duration,
 ) -> Result<Vec<String>, SqlFailure> {
     let mut command = command(database, program, script);
     // As they are, without words about statements that yield no rows.
@@ -40,7 +39,7 @@ pub(super) async fn column(
         DatabaseEngine::Postgres | DatabaseEngine::Sqlite => "-q",
     };
     command.insert(1, as_they_are.to_owned());
-    let answer = ask(engine, container, program, &command).await?;
+    let answer = ask(engine, container, program, &command, limit).await?;
     Ok(answer.lines().map(str::to_owned).collect())
 }
 
@@ -49,8 +48,9 @@ async fn ask(
     container: &EngineHandle,
     program: &str,
     command: &[String],
+    limit: Duration,
 ) -> Result<String, SqlFailure> {
-    let output = engine.exec(container, command, None, LIMIT).await;
+    let output = engine.exec(container, command, None, limit).await;
     let output = output.map_err(|error| SqlFailure::Server(describe(&error)))?;
     if output.code != 0 {
         let said = output.stderr.trim().lines().last().unwrap_or("it said nothing").to_owned();

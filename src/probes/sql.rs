@@ -28,6 +28,9 @@ pub enum SqlFailure {
     Server(String),
 }
 
+/// The longest that a program in the container may take for a statement. A probe has its own limit, which is shorter.
+const CLIENT_LIMIT: Duration = Duration::from_secs(60);
+
 /// A row's first column as text: the outer level says whether there is a row, the inner whether it is not NULL.
 pub type FirstValue = Option<Option<String>>;
 
@@ -38,7 +41,7 @@ pub async fn run_statement(
     incarnation: &Incarnation,
     statement: &str,
 ) -> Result<FirstValue, SqlFailure> {
-    let mut session = Session::open(engine, database, incarnation).await?;
+    let mut session = Session::open(engine, database, incarnation, CLIENT_LIMIT).await?;
     let value = session.first_value(statement).await?;
     session.close().await;
     Ok(value)
@@ -56,6 +59,7 @@ enum Way<'a> {
         engine: &'a dyn Engine,
         container: &'a EngineHandle,
         program: &'a str,
+        limit: Duration,
     },
     Tcp(Link),
 }
@@ -97,16 +101,18 @@ impl KeptConnection {
 }
 
 impl<'a> Session<'a> {
-    /// Connects, by the way that the definition says.
+    /// Connects, by the way that the definition says. A program in the container gets no longer than `limit` for each script;
+    /// whoever asks a server by another way ends the wait themselves.
     pub async fn open(
         engine: &'a dyn Engine,
         database: &'a Database,
         incarnation: &'a Incarnation,
+        limit: Duration,
     ) -> Result<Self, SqlFailure> {
         let missing = || SqlFailure::NoAddress(database.service.to_string());
         if let DatabaseAccess::Client { program } = &database.access {
             let container = incarnation.containers.get(&database.service).ok_or_else(missing)?;
-            return Ok(Self { database, way: Way::Client { engine, container, program } });
+            return Ok(Self { database, way: Way::Client { engine, container, program, limit } });
         }
         let socket = incarnation.socket(&database.service, database.port).ok_or_else(missing)?;
         let host = socket.ip().to_string();
@@ -159,8 +165,8 @@ impl<'a> Session<'a> {
         // The simple protocol returns every value as text, whatever its type. AssertSqlSafe: see the module's head.
         let statement_only = sqlx::raw_sql(AssertSqlSafe(statement));
         match &mut self.way {
-            Way::Client { engine, container, program } => {
-                client::run_statement(*engine, container, self.database, program, statement).await
+            Way::Client { engine, container, program, limit } => {
+                client::run_statement(*engine, container, self.database, program, statement, *limit).await
             }
             Way::Tcp(Link::Mysql(connection)) => {
                 let row = statement_only.fetch_optional(&mut **connection).await.map_err(server)?;
@@ -180,8 +186,8 @@ impl<'a> Session<'a> {
     pub async fn column(&mut self, script: &str) -> Result<Vec<String>, SqlFailure> {
         let script_only = sqlx::raw_sql(AssertSqlSafe(script));
         match &mut self.way {
-            Way::Client { engine, container, program } => {
-                client::column(*engine, container, self.database, program, script).await
+            Way::Client { engine, container, program, limit } => {
+                client::column(*engine, container, self.database, program, script, *limit).await
             }
             Way::Tcp(Link::Mysql(connection)) => {
                 let rows = script_only.fetch_all(&mut **connection).await.map_err(server)?;

@@ -91,8 +91,8 @@ pub struct PlannedSite {
 /// A site's network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedNetwork {
-    /// Whether it has a way out.
-    pub egress: bool,
+    /// The services that reach the world by a network of their own.
+    pub egress: Vec<String>,
 }
 
 /// A container.

@@ -62,7 +62,6 @@ impl Instance {
             incarnation: &self.incarnation,
             folders: &self.folders,
             lines: &self.lines,
-            limit: Duration::from_secs(60),
         }
     }
 

@@ -89,7 +89,6 @@ impl Stores {
             incarnation: &incarnation,
             folders: &self.folders,
             lines: &Lines::passing(),
-            limit: Duration::from_secs(60),
         };
         work(subject).await
     }

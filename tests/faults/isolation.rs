@@ -35,6 +35,37 @@ fn containers_have_no_way_out_and_gain_no_privileges() {
 }
 
 #[test]
+fn a_way_out_is_for_the_named_services_alone() {
+    let world = World::pair("outward");
+    world.edit("environment", "    services: [app, db]\n", "    services: [app, db]\n    egress: app\n");
+    world.up();
+    let containers = world.site().unwrap()["containers"].clone();
+    let id = |service: &str| {
+        let found = containers.as_array().unwrap().iter().find(|container| container["service"] == service).unwrap();
+        found["id"].as_str().unwrap().to_owned()
+    };
+    // How many of a service's networks are closed, and how many lead out.
+    let networks = |service: &str| {
+        let format = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}";
+        let names = world.engine.docker(&["inspect", "--format", format, &id(service)]);
+        let is_closed =
+            |name: &&str| world.engine.docker(&["network", "inspect", "-f", "{{.Internal}}", name]) == "true";
+        let (closed, open): (Vec<&str>, Vec<&str>) = names.split_whitespace().partition(is_closed);
+        (closed.len(), open.len())
+    };
+    assert_eq!(networks("app"), (1, 1), "the door has a way out");
+    assert_eq!(networks("db"), (1, 0), "what is behind it has none");
+    let inside = |script: &str| world.engine.docker(&["exec", &id("app"), "/bin/sh", "-c", script]);
+    assert!(inside("nslookup db").contains("Address"), "the door finds its neighbour");
+    // The gateway reaches it where its neighbours do, and nothing of either network stays behind.
+    assert!(world.page().contains("configured"));
+    world.run(&["reset", "toy"]).code(0);
+    assert!(world.page().contains("configured"));
+    world.run(&["down", "--purge", "--yes"]).code(0);
+    world.assert_down();
+}
+
+#[test]
 fn installations_and_containers_of_others_are_left_alone() {
     let (one, two) = (World::pair("mine"), World::single("theirs"));
     one.up();

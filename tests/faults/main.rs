@@ -19,3 +19,4 @@ mod points;
 mod services;
 mod standbys;
 mod turns;
+mod written;

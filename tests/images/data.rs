@@ -1,6 +1,7 @@
 //! Data: files that are used as they are, and folders that are unpacked.
 
 use std::fs::{self, File};
+use std::io::{Cursor, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
@@ -79,4 +80,52 @@ fn folders_of_an_archive_are_unpacked_whole_or_not_at_all() {
     project.images("load", &["routing", "--from", from]).code(0);
     assert_eq!(fs::read_to_string(&deep).unwrap(), "bikes");
     project.images("verify", &["routing"]).code(0).prints("is what was unpacked");
+}
+
+fn zip(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in files {
+        writer.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        writer.write_all(content.as_bytes()).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+#[test]
+fn a_folder_of_a_zip_is_unpacked_where_it_is_mounted() {
+    let project = Project::new("zipped", "");
+    let rows = "INSERT INTO oc_t_item VALUES (1);\n".repeat(10_000);
+    let content = zip(&[("site/mysql/dump.sql", &rows), ("site/docker-compose.yml", "services: {}\n")]);
+    let mirror = Mirror::start(move |asked| Reply::asked(&content, asked, ""));
+    let url = mirror.url();
+    let section = format!(
+        "  advertisements:\n    file: site.zip\n    mirrors: [ \"{url}\" ]\n    unpack: [ {{ from: site/mysql, to: ./mysql }} ]\n"
+    );
+    with_data(&project, &section);
+    project.images("pull", &["advertisements"]).code(0).prints("advertisements: loaded");
+    assert_eq!(fs::read_to_string(project.path("compose/mysql/dump.sql")).unwrap(), rows);
+    assert!(!project.path("compose/mysql/docker-compose.yml").exists());
+    assert_eq!(project.item("advertisements")["state"], "present");
+    project.images("verify", &["advertisements"]).code(0).prints("is what was unpacked");
+}
+
+#[test]
+fn a_zip_that_is_not_whole_is_refused() {
+    let rows = "INSERT INTO oc_t_item VALUES (1);\n".repeat(10_000);
+    let whole = zip(&[("site/mysql/dump.sql", &rows), ("site/mysql/other.sql", "SELECT 1;\n")]);
+    let mut flipped = whole.clone();
+    flipped[300] ^= 0x40;
+    let cases = [
+        ("cut-zip", whole[..whole.len() - 40].to_vec(), "the file is truncated"),
+        ("flipped-zip", flipped, "the file is damaged"),
+    ];
+    for (name, content, says) in cases {
+        let project = Project::new(name, "");
+        with_data(&project, "  advertisements: { file: site.zip, unpack: [ { from: site/mysql, to: ./mysql } ] }\n");
+        let path = project.path("site.zip");
+        fs::write(&path, content).unwrap();
+        project.images("load", &["advertisements", "--from", path.to_str().unwrap()]).code(1).says(says);
+        assert!(!project.path("compose/mysql").exists());
+        assert_eq!(project.item("advertisements")["state"], "missing");
+    }
 }

@@ -15,8 +15,9 @@ use crate::support::{Engine, World};
 pub const HOST: &str = "arena.example.org";
 
 /// The programs of the official images that arenad calls, beside those that it calls by their paths.
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 14] = [
     "curl",
+    "find",
     "gitlab-ctl",
     "gitlab-psql",
     "gitlab-redis-cli",
@@ -240,10 +241,21 @@ impl Arena {
 
     /// Fetches a page of a site as a browser that knows it by its public name: status, location and body.
     pub fn get(&self, site: &str, path: &str) -> (u16, String) {
+        self.request("GET", site, path)
+    }
+
+    /// Sends a form with nothing in it.
+    pub fn post(&self, site: &str, path: &str) {
+        let (status, answer) = self.request("POST", site, path);
+        assert_eq!(status, 200, "{site}{path}: {answer}");
+    }
+
+    fn request(&self, method: &str, site: &str, path: &str) -> (u16, String) {
         let port = self.port(site);
         let mut stream = TcpStream::connect((self.address, port)).expect("the gateway listens");
         stream.set_read_timeout(Some(Duration::from_secs(40))).expect("a limit");
-        write!(stream, "GET {path} HTTP/1.0\r\nHost: {HOST}:{port}\r\n\r\n").expect("send the request");
+        write!(stream, "{method} {path} HTTP/1.0\r\nHost: {HOST}:{port}\r\nContent-Length: 0\r\n\r\n")
+            .expect("send the request");
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).expect("read the answer");
         let answer = String::from_utf8_lossy(&answer).into_owned();

@@ -11,4 +11,5 @@ mod ailing;
 mod arena;
 mod bringing_up;
 mod golden;
+mod in_place;
 mod telling;

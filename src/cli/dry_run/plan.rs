@@ -85,7 +85,7 @@ fn site(environment: &Environment, site: &Site) -> PlannedSite {
     PlannedSite {
         name: site.name.to_string(),
         url: site.url(&environment.host),
-        network: PlannedNetwork { egress: site.egress },
+        network: PlannedNetwork { egress: site.egress.iter().map(ToString::to_string).collect() },
         volumes: volumes.into_iter().map(str::to_owned).collect(),
         containers: site.services.iter().map(|service| container(environment, service)).collect(),
         configure: site.baseline.configure.iter().map(|found| step(site, found)).collect(),

@@ -48,8 +48,10 @@ fn action(image: &PlannedImage) -> &'static str {
 
 fn site(site: &PlannedSite) {
     heading(&format!("{}  {}", site.name, site.url));
-    let way_out = if site.network.egress { "with a way out" } else { "without a way out" };
-    line("network", &format!("one of its own, {way_out}"));
+    line("network", "one of its own, without a way out");
+    if !site.network.egress.is_empty() {
+        line("network", &format!("a way out for {}", site.network.egress.join(", ")));
+    }
     for volume in &site.volumes {
         line("volume", volume);
     }

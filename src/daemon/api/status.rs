@@ -106,6 +106,11 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
                 .collect(),
             lack: report.standbys.lack,
         },
+        written: report.writes.map(|writes| wire::Written {
+            requests: writes.requests,
+            since: writes.since.to_string(),
+            difference: writes.difference,
+        }),
         conditions: vec![wire::Condition {
             kind: "Ready".to_owned(),
             status: status.to_owned(),
@@ -142,6 +147,7 @@ fn stranded(stranded: Stranded) -> wire::Environment {
             containers: Vec::new(),
             has_stores: site.is_some_and(|site| !site.stores.is_empty()),
             standbys: wire::Standbys::default(),
+            written: None,
             conditions: vec![wire::Condition {
                 kind: "Ready".to_owned(),
                 status: "False".to_owned(),

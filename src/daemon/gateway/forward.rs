@@ -50,6 +50,7 @@ struct Forwarding {
     wants_html: bool,
     is_upgrade: bool,
     is_safe: bool,
+    may_write: bool,
     /// How far the request's body has come, if it has one.
     progress: Option<Rc<Progress>>,
     /// Until when the request may be held, once it has been.
@@ -71,6 +72,7 @@ pub(super) async fn answer(
         wants_html: memchr::memmem::find(accept, b"text/html").is_some(),
         is_upgrade: headers::is_upgrade(&request),
         is_safe: matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS),
+        may_write: route.shared.writes.may_write(&request) || headers::is_upgrade(&request),
         client,
         route,
         connect_timeout,
@@ -83,6 +85,9 @@ pub(super) async fn answer(
     }
     if let Err(refusal) = headers::examine(&request) {
         return Ok(forwarding.own(&refusal));
+    }
+    if forwarding.may_write && forwarding.route.shared.writes.is_refused {
+        return Ok(forwarding.own(&Refusal::read_only(request.method(), forwarding.is_upgrade)));
     }
     let (mut parts, incoming) = request.into_parts();
     headers::to_target(&mut parts, &forwarding.client.origin, forwarding.is_upgrade);
@@ -118,7 +123,7 @@ impl Forwarding {
                 self.client.link.withdraw();
                 continue;
             }
-            if !self.is_safe || self.is_upgrade {
+            if self.may_write {
                 self.route.shared.counters.unsafe_requests.fetch_add(1, Ordering::SeqCst);
             }
             let spare = self.can_resend().then(|| copy_of(&request));

@@ -15,6 +15,7 @@ use super::listener;
 use super::phase::{Command, HoldLimits, RouteState, Target};
 use super::route::{RouteStats, SharedRoute};
 use super::workers::{Order, Team};
+use super::writes::WriteRules;
 
 /// How often a shutdown looks whether the last connection is gone.
 const SHUTDOWN_TICK: Duration = Duration::from_millis(10);
@@ -105,6 +106,17 @@ impl Gateway {
     ///
     /// Errors: `OpenError::PortTaken` if anything listens on the port already.
     pub fn open(&self, listen: SocketAddr, hold: HoldLimits, name: &str) -> Result<Route, OpenError> {
+        self.open_with(listen, hold, WriteRules::default(), name)
+    }
+
+    /// The same for a site of which it is known what only reads, or to which nobody may write.
+    pub fn open_with(
+        &self,
+        listen: SocketAddr,
+        hold: HoldLimits,
+        writes: WriteRules,
+        name: &str,
+    ) -> Result<Route, OpenError> {
         let failed = |cause: io::Error| match cause.kind() {
             io::ErrorKind::AddrInUse => OpenError::PortTaken { address: listen },
             _ => OpenError::Listen { address: listen, cause },
@@ -112,7 +124,7 @@ impl Gateway {
         let listener = listener::bind(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let shared = SharedRoute::new(id, name, address, hold);
+        let shared = SharedRoute::new(id, name, address, hold, writes);
         let (stop, stopped) = oneshot::channel();
         let (done, finished) = oneshot::channel();
         let order = Order::Listen { route: Arc::clone(&shared), listener, stop: stopped, done };

@@ -25,6 +25,7 @@
 //! | `forward`, `body`, `pool`, `local` | one request; bodies; connections to the target; a route on one worker |
 //! | `nudge` | keeps the two halves of one task from waking it for nothing |
 //! | `upgrade` | WebSocket and other connections that leave HTTP |
+//! | `writes` | which requests may write, and whether they may pass |
 //! | `refusal` | answers of the gateway's own |
 //!
 //! What it does not do: it decides nothing about health, knows no leases, terminates no TLS, rewrites no bodies, caches
@@ -50,10 +51,12 @@ mod route;
 mod upgrade;
 mod wire;
 mod workers;
+mod writes;
 
 pub use gateway::{Gateway, GatewaySettings, OpenError, Route};
 pub use phase::{HoldLimits, RouteState, Target};
 pub use route::RouteStats;
+pub use writes::WriteRules;
 
 /// Bytes that hyper may keep of one connection, in each direction.
 const BUFFER_LIMIT: usize = 128 * 1024;

@@ -11,18 +11,25 @@ use super::head::HeadFault;
 /// Time after which a request that met a switch or a full queue may well succeed.
 const SHORTLY: Duration = Duration::from_secs(1);
 
+/// The methods that are passed on.
+const PASSED_METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+/// Those that only read.
+const READING_METHODS: &str = "GET, HEAD, OPTIONS";
+
 /// Why the gateway answers a request itself.
 #[derive(Debug)]
 pub(super) struct Refusal {
     status: StatusCode,
     reason: String,
     retry_after: Option<Duration>,
+    /// The methods that are not refused, where one is.
+    allowed: &'static str,
     ends_connection: bool,
 }
 
 impl Refusal {
     fn new(status: StatusCode, reason: impl Into<String>) -> Self {
-        Self { status, reason: reason.into(), retry_after: None, ends_connection: false }
+        Self { status, reason: reason.into(), retry_after: None, allowed: PASSED_METHODS, ends_connection: false }
     }
 
     pub(super) fn malformed(what: &str) -> Self {
@@ -32,6 +39,14 @@ impl Refusal {
     pub(super) fn method(method: &Method) -> Self {
         let reason = format!("the gateway does not pass on {method}");
         Self { ends_connection: true, ..Self::new(StatusCode::METHOD_NOT_ALLOWED, reason) }
+    }
+
+    /// Nobody may write to the site.
+    pub(super) fn read_only(method: &Method, is_upgrade: bool) -> Self {
+        let what =
+            if is_upgrade { "an upgrade of the connection".to_owned() } else { format!("{method} to this path") };
+        let reason = format!("it is only read: its definition has the gateway refuse what may write, as {what} may");
+        Self { allowed: READING_METHODS, ends_connection: true, ..Self::new(StatusCode::METHOD_NOT_ALLOWED, reason) }
     }
 
     pub(super) fn head(fault: HeadFault) -> Self {
@@ -108,7 +123,7 @@ impl Refusal {
             headers.insert(RETRY_AFTER, HeaderValue::from(after.as_millis().div_ceil(1000).clamp(1, 86_400) as u64));
         }
         if status == StatusCode::METHOD_NOT_ALLOWED {
-            headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
+            headers.insert(ALLOW, HeaderValue::from_static(self.allowed));
         }
         if self.ends_connection {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));

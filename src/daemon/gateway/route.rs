@@ -29,6 +29,7 @@ use tokio::sync::watch;
 use super::link::{ClientLink, Epoch};
 use super::phase::{Command, HoldLimits, RouteState};
 use super::wire::Wire;
+use super::writes::WriteRules;
 
 /// What a route has done so far, and what it is doing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,8 +39,8 @@ pub struct RouteStats {
     pub requests: u64,
     /// Requests that may have changed the site, sent to a target since the latest `serve`.
     ///
-    /// Every method but GET, HEAD and OPTIONS counts, and every upgrade, because what it carries is not looked at. Errs on the
-    /// side of counting: a request that was overtaken by `serve` may be counted again.
+    /// Every method but GET, HEAD and OPTIONS counts, unless the path is one that is only read, and every upgrade, because what
+    /// it carries is not looked at. Errs on the side of counting: a request that was overtaken by `serve` may be counted again.
     pub unsafe_requests: u64,
     /// Requests whose answer has not been written to its end, held ones and tunnels included.
     ///
@@ -99,6 +100,7 @@ pub(super) struct SharedRoute {
     pub(super) name: String,
     pub(super) address: SocketAddr,
     pub(super) hold: HoldLimits,
+    pub(super) writes: WriteRules,
     pub(super) counters: Counters,
     epoch: AtomicU64,
     is_draining: AtomicBool,
@@ -107,7 +109,7 @@ pub(super) struct SharedRoute {
 }
 
 impl SharedRoute {
-    pub(super) fn new(id: u64, name: &str, address: SocketAddr, hold: HoldLimits) -> Arc<Self> {
+    pub(super) fn new(id: u64, name: &str, address: SocketAddr, hold: HoldLimits, writes: WriteRules) -> Arc<Self> {
         let state =
             RouteState::Refusing { reason: "nothing serves it yet".to_owned(), retry_after: Duration::from_secs(1) };
         Arc::new(Self {
@@ -115,6 +117,7 @@ impl SharedRoute {
             name: name.to_owned(),
             address,
             hold,
+            writes,
             counters: Counters::default(),
             epoch: AtomicU64::new(1),
             is_draining: AtomicBool::new(false),

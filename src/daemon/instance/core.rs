@@ -66,6 +66,8 @@ pub(super) struct Core {
     pub(super) renewals: u32,
     /// How many resets there have been, as far as this daemon knows.
     pub(super) resets: u64,
+    /// How far the gateway's count of requests that may write has been taken note of.
+    pub(super) requests_seen: u64,
 }
 
 /// Ends an operation that was superseded, between two awaits.
@@ -98,6 +100,7 @@ impl Core {
             last_passed: None,
             incarnation: None,
             standbys: StandbyReport::default(),
+            writes: None,
         };
         let report = channel::channel(report).0;
         Self {
@@ -117,6 +120,7 @@ impl Core {
             is_open: Arc::default(),
             renewals: 0,
             resets: 0,
+            requests_seen: 0,
         }
     }
 
@@ -308,6 +312,7 @@ impl Core {
             tokio::time::sleep(self.site.readiness.interval).await;
         }
         self.snapshot = wanted;
+        self.recall_writes(incarnation.generation).await;
         self.serve(incarnation, &Stages::default()).await;
         Ok(true)
     }
@@ -358,6 +363,7 @@ impl Core {
         };
         fault::reach(Point::RecreateVerified).await;
         self.renewals = 0;
+        self.forget_writes();
         self.serve(incarnation, stages).await;
         Ok(())
     }

@@ -77,7 +77,10 @@ impl Driver {
                     () = self.shutdown.cancelled() => break,
                     message = self.messages.recv() => message,
                     happened = self.core.next_happening() => {
-                        self.core.attend_to(happened).await;
+                        if let Some(request) = self.core.attend_to(happened).await {
+                            // Nobody waits for what the driver asks of itself.
+                            self.admit(request, None, oneshot::channel().0, None);
+                        }
                         continue;
                     }
                 };

@@ -12,6 +12,7 @@ mod round;
 mod standbys;
 mod trouble;
 mod watch;
+mod writes;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch as channel};
 
-use super::store::{StageTime, StoredSnapshot};
+use super::store::{StageTime, StoredSnapshot, StoredWrites};
 use crate::domain::instance::{InstanceId, InstanceState, Trouble};
 use crate::domain::request_queue::Request;
 use crate::domain::site::Site;
@@ -54,6 +55,8 @@ pub struct Report {
     pub last_passed: Option<Timestamp>,
     /// What is ready to take over, or is being made ready.
     pub standbys: StandbyReport,
+    /// What is known of writes to a site that is only read.
+    pub writes: Option<StoredWrites>,
 }
 
 /// How an operation ended.

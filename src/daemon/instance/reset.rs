@@ -16,7 +16,6 @@ use crate::daemon::proof::Candidate;
 use crate::daemon::store::{NewSwap, ResetEnd, Serving, StageTime, StoredSnapshot};
 use crate::digest::{Lines, Taken};
 use crate::domain::instance::{InstanceEvent, InstanceState};
-use crate::domain::site::ResetStrategyName;
 use crate::domain::verify::Extent;
 use crate::engine::CpuWeight;
 use crate::fault::{self, Point};
@@ -53,8 +52,8 @@ impl Core {
         stages: &Stages,
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
-        if unless(cancel, self.is_kept()).await? {
-            return self.leave(operation, KEEP, begun, stages, "it is only read, and ready").await;
+        if self.is_only_read() && unless(cancel, stages.time("verify", self.is_kept(to.as_ref()))).await? {
+            return self.leave(operation, KEEP, begun, stages, "it is only read, and as its snapshot").await;
         }
         self.standbys.expect_resets();
         self.snapshot = to.or_else(|| self.baseline.clone());
@@ -128,13 +127,16 @@ impl Core {
         }
     }
 
-    /// Whether there is nothing to bring back: nobody can write to a site that is kept, and its probes say that it is well.
-    async fn is_kept(&self) -> bool {
-        let Some(incarnation) = self.incarnation.as_ref() else {
+    /// Whether there is nothing to bring back to a snapshot, the baseline if none is given: the site is what it serves
+    /// already, its probes say that it is well, and nobody has written to it.
+    async fn is_kept(&mut self, to: Option<&StoredSnapshot>) -> bool {
+        let id = |snapshot: &StoredSnapshot| snapshot.id.clone();
+        let wanted = to.or(self.baseline.as_ref()).map(id);
+        let Some(incarnation) = self.incarnation.as_ref().filter(|_| wanted == self.snapshot.as_ref().map(id)) else {
             return false;
         };
-        self.site.reset.strategy == ResetStrategyName::Keep
-            && self.shared.prober.round(&self.site.readiness.probes, &self.site, incarnation, None).await.is_ok()
+        let probes = &self.site.readiness.probes;
+        self.shared.prober.round(probes, &self.site, incarnation, None).await.is_ok() && self.is_trusted().await
     }
 
     /// Notes a reset that had nothing to do.
@@ -381,6 +383,7 @@ impl Core {
         };
         fault::reach(Point::RewindVerified).await;
         self.renewals += 1;
+        self.forget_writes();
         self.serve(incarnation, stages).await;
         Ok(true)
     }

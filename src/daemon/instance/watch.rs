@@ -22,6 +22,7 @@ use super::trouble;
 use crate::daemon::health_log::NewRound;
 use crate::domain::health::{Depth, Moment, Vigils};
 use crate::domain::instance::{InstanceEvent, InstanceState, Trouble};
+use crate::domain::request_queue::Request;
 use crate::engine::EngineEvent;
 
 /// What an instance is watched with.
@@ -117,13 +118,18 @@ impl Core {
         }
     }
 
-    /// Takes in what has happened.
-    pub(super) async fn attend_to(&mut self, happening: Happening) {
+    /// Takes in what has happened, and returns what is to be done about it.
+    pub(super) async fn attend_to(&mut self, happening: Happening) -> Option<Request> {
         match happening {
-            Happening::Round(round) => self.judge(round).await,
+            Happening::Round(round) => {
+                let (depth, is_fine) = (round.depth, matches!(round.sight, Sight::Fine));
+                self.judge(round).await;
+                return (is_fine && self.look_for_writes(depth).await).then_some(Request::Reset);
+            }
             Happening::Standby(finished) => self.note_standby(finished).await,
             Happening::Tend => self.tend_standbys().await,
         }
+        None
     }
 
     /// Starts the rounds that are due and says when the next one is; never, for an instance that does not serve.

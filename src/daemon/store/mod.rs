@@ -13,6 +13,7 @@ mod rounds;
 mod sessions;
 mod snapshots;
 mod standbys;
+mod writes;
 
 use std::path::Path;
 use std::time::Duration;
@@ -29,6 +30,7 @@ pub use resets::{NewSwap, ResetEnd, StageTime, StoredReset};
 pub use rounds::StoredRound;
 pub use snapshots::StoredSnapshot;
 pub use standbys::StoredStandby;
+pub use writes::StoredWrites;
 
 /// Why the store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]

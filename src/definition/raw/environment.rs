@@ -95,8 +95,9 @@ pub(crate) struct RawSite {
     pub(crate) public: Option<RawPublic>,
     /// Further variables that benchmarks read for this site, by name, such as `CLASSIFIEDS_RESET_TOKEN`.
     pub(crate) exports: Option<Entries<String>>,
-    /// Whether the site's containers reach the world. Default: `false`; an agent steers what runs in them.
-    pub(crate) egress: Option<bool>,
+    /// The services whose containers reach the world: names separated by commas, or a list. Only such as an agent cannot
+    /// steer, like a door whose configuration says where it leads. Default: `none`.
+    pub(crate) egress: Option<OneOrMany>,
     /// The accounts that exist in the baseline, by a name such as `customer`.
     pub(crate) accounts: Option<Entries<Part<RawAccount>>>,
     /// The databases that steps and probes may query, by a name such as `shop`.
@@ -167,6 +168,23 @@ pub(crate) struct RawPublic {
     pub(crate) path: Option<String>,
     /// The environment variable by which benchmarks know the site's URL, such as `SHOPPING`.
     pub(crate) variable: Option<String>,
+    /// What the gateway does with requests that may write: all but GET, HEAD and OPTIONS, and upgrades. Default: `pass`.
+    pub(crate) writes: Option<RawWrites>,
+    /// Paths whose requests only read, whatever their method, such as `/search/*`. They are passed on and do not count as
+    /// writes. `*` stands for anything but `/`, `**` for anything.
+    #[schemars(length(min = 1))]
+    pub(crate) reads: Option<Vec<String>>,
+}
+
+/// What the gateway does with requests that may write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawWrites {
+    /// They are passed on and counted.
+    Pass,
+    /// They are answered 405.
+    Refuse,
 }
 
 /// A user of the site that exists in the baseline.
@@ -279,6 +297,9 @@ pub(crate) struct RawReset {
     /// other way serves without proof. Default: 1, every one.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) verify_every: Option<u32>,
+    /// Whether the declared stores are kept outside of the containers, compared, and restored in running ones. `false`: as
+    /// if none were declared, for hosts on which copies of them cost too much. Default: `true`.
+    pub(crate) in_place: Option<bool>,
     /// How many requests the gateway holds while the site resets; more are answered 503. Default: 1024.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) hold_requests: Option<u32>,
@@ -317,7 +338,7 @@ pub(crate) enum RawVerify {
 pub(crate) enum RawStrategy {
     /// New containers from the snapshot.
     Recreate,
-    /// None: the site is only read, so a reset merely looks whether it is ready.
+    /// None: the site is only read, so a reset merely looks whether it is ready and nobody has written to it.
     Keep,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct RawData {
     pub(crate) mirrors: Option<Vec<String>>,
     /// The folder that gets the file as it is, relative to the Compose file's. Either this or `unpack`.
     pub(crate) target: Option<String>,
-    /// What is unpacked and where; the file is a tar archive: plain, or compressed by gzip or Zstandard.
+    /// What is unpacked and where; the file is a tar archive, plain or compressed by gzip or Zstandard, or a zip.
     #[schemars(length(min = 1))]
     pub(crate) unpack: Option<Vec<Part<RawUnpacking>>>,
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::steps::RawExec;
-use super::values::{OneOrMany, Part, Port};
+use super::values::{OneOrMany, Part, Period, Port};
 
 /// One place where the site keeps state.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -28,6 +28,8 @@ pub(crate) struct RawStore {
     /// `[valkey-cli, -s, /run/valkey.sock]`.
     #[schemars(length(min = 1))]
     pub(crate) client: Option<Vec<String>>,
+    /// The longest that finding out what is in the store may take. Default: `2m`.
+    pub(crate) timeout: Option<Period>,
     /// What does not count when the store is compared with the baseline.
     pub(crate) volatile: Option<Vec<Part<RawVolatile>>>,
 }
@@ -58,7 +60,8 @@ pub(crate) enum RawStoreKind {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawVolatile {
-    /// A table, whose rows and counters do not count; of PostgreSQL outside of the schema `public`: `schema.table`.
+    /// A table, whose rows and counters do not count; of PostgreSQL outside of the schema `public`: `schema.table`. With a
+    /// `*`, which stands for anything: all tables of such names, of which there may be none.
     pub(crate) table: Option<String>,
     /// A column, as `table.column`.
     pub(crate) column: Option<String>,

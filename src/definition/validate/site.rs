@@ -3,6 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use globset::GlobBuilder;
+
 use super::Context;
 use super::clock::clock;
 use super::databases::database;
@@ -17,9 +19,9 @@ use super::support::{filled, one_line, positive_period};
 use super::watch::{cron, health};
 use crate::definition::problems::{Draft, quoted_list};
 use crate::definition::raw::environment::{
-    RawDatabase, RawEngine, RawPublic, RawReset, RawSite, RawStrategy, RawVerify,
+    RawDatabase, RawEngine, RawPublic, RawReset, RawSite, RawStrategy, RawVerify, RawWrites,
 };
-use crate::definition::raw::values::{Part, Port};
+use crate::definition::raw::values::{OneOrMany, Part, Port};
 use crate::definition::scope::Scope;
 use crate::definition::tree::excerpt;
 use crate::domain::ids::{ServiceName, SiteName};
@@ -56,8 +58,11 @@ pub(super) fn site<'a>(
             Some((name.to_owned(), database(&site, databases_scope.key(name), name, raw.good()?)?))
         })
         .collect();
-    let stores = stores(&site, scope.key("stores"), raw, &databases);
-    let writers = writers(&site, scope, raw);
+    let (mut stores, mut writers) = (stores(&site, scope.key("stores"), raw, &databases), writers(&site, scope, raw));
+    // What is declared is checked all the same: the next one to read the file may use it.
+    if raw.reset.as_ref().and_then(|reset| reset.in_place) == Some(false) {
+        (stores, writers) = (Vec::new(), None);
+    }
     let readiness = raw.ready.as_ref().map(|raw| readiness(&site, scope.key("ready"), raw));
     let ready_probes = readiness.as_ref().map_or(&[][..], |readiness| &readiness.probes);
     let health = health(&site, scope.key("health"), raw.health.as_ref(), ready_probes);
@@ -75,7 +80,7 @@ pub(super) fn site<'a>(
         entry: site.entry.clone()?,
         public: public?,
         exports: exports(scope.key("exports"), raw),
-        egress: raw.egress.unwrap_or(false),
+        egress: egress(&site, scope.key("egress"), raw),
         accounts,
         databases,
         stores,
@@ -179,7 +184,33 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
             .expected("`public: { port: 7770 }`, or `ports: [\"7770:80\"]` for the entry's service in the Compose file")
             .report();
     }
-    Some(PublicAddress { host: String::new(), port: port?, path, variable: raw.variable.clone() })
+    Some(PublicAddress {
+        host: String::new(),
+        port: port?,
+        path,
+        variable: raw.variable.clone(),
+        refuses_writes: raw.writes == Some(RawWrites::Refuse),
+        reads: reads(public_scope.key("reads"), raw),
+    })
+}
+
+/// The paths whose requests only read.
+fn reads(scope: Scope<'_>, raw: &RawPublic) -> Vec<String> {
+    let patterns = raw.reads.iter().flatten().enumerate();
+    for (index, pattern) in patterns {
+        let scope = scope.index(index);
+        if !pattern.starts_with('/') {
+            let message = format!("`{}` is no path", excerpt(pattern));
+            scope
+                .error("value", message)
+                .expected("a path or a pattern that begins with `/`, such as `/search/*`")
+                .report();
+        } else if let Err(error) = GlobBuilder::new(pattern).literal_separator(true).build() {
+            let message = format!("`{}` is no pattern of paths: {}", excerpt(pattern), error.kind());
+            scope.error("value", message).expected("a pattern such as `/search/*`").report();
+        }
+    }
+    raw.reads.clone().unwrap_or_default()
 }
 
 /// The port that the Compose file publishes for the entry. Everything else that it publishes is refused: only the
@@ -229,6 +260,16 @@ fn is_variable(name: &str) -> bool {
 
 fn not_a_variable(draft: Draft<'_>) {
     draft.expected("capital letters, digits and `_`, such as `SHOPPING_ADMIN`").report();
+}
+
+/// The services that have a way out.
+fn egress(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -> Vec<ServiceName> {
+    let listed = raw.egress.as_ref().map(OneOrMany::to_vec).unwrap_or_default().join(",");
+    let names: Vec<&str> = listed.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    if names == ["none"] {
+        return Vec::new();
+    }
+    names.iter().filter_map(|name| site.own_service(scope, name)).collect()
 }
 
 fn exports(scope: Scope<'_>, raw: &RawSite) -> Vec<(String, String)> {

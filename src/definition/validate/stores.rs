@@ -6,7 +6,7 @@ use globset::GlobBuilder;
 
 use super::site_context::SiteContext;
 use super::steps::{exactly_one, exec_list};
-use super::support::{command, filled, key_name, one_line};
+use super::support::{command, filled, key_name, one_line, positive_period};
 use crate::definition::problems::{did_you_mean, quoted_list};
 use crate::definition::raw::environment::RawSite;
 use crate::definition::raw::stores::{RawStore, RawStoreKind, RawVolatile};
@@ -16,7 +16,7 @@ use crate::definition::tree::excerpt;
 use crate::domain::ids::ServiceName;
 use crate::domain::site::{Database, DatabaseEngine, MountSpec};
 use crate::domain::store::{
-    RedisAccess, SQLITE_COMPANIONS, Store, StoreKind, Volatile, VolatilePart, Writers, is_within,
+    RedisAccess, SQLITE_COMPANIONS, STORE_TIMEOUT, Store, StoreKind, Volatile, VolatilePart, Writers, is_within,
 };
 
 /// The port on which Redis and Valkey listen unless they are told otherwise.
@@ -77,7 +77,9 @@ impl Reader<'_> {
             .filter_map(|(index, part)| volatile_part(volatile_scope.index(index), raw.kind, part.good()?))
             .collect();
         let kind = kind?;
-        Some(Store { name: name.to_owned(), service: self.service(raw, &kind)?, path: path?, kind, volatile })
+        let timeout = positive_period(self.scope.key("timeout"), raw.timeout.as_ref(), STORE_TIMEOUT);
+        let service = self.service(raw, &kind)?;
+        Some(Store { name: name.to_owned(), service, path: path?, kind, volatile, timeout })
     }
 
     fn kind(&self, raw: &RawStore) -> Option<StoreKind> {

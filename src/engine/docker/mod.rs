@@ -19,7 +19,8 @@ use bollard::container::LogOutput;
 use bollard::errors::Error;
 use bollard::exec::{CreateExecOptions, StartExecResults};
 use bollard::models::{
-    ContainerConfig, ContainerUpdateBody, Ipam, IpamConfig, NetworkCreateRequest, VolumeCreateRequest,
+    ContainerConfig, ContainerUpdateBody, Ipam, IpamConfig, NetworkConnectRequest, NetworkCreateRequest,
+    VolumeCreateRequest,
 };
 use bollard::query_parameters as query;
 use bytes::Bytes;
@@ -464,6 +465,11 @@ impl Engine for DockerEngine {
         let created = self
             .call(doing, CALL_TIMEOUT, self.docker()?.create_container(Some(options), spec::create_body(spec)))
             .await?;
+        if let Some(outward) = &spec.outward {
+            let doing = format!("connect container {} to network {outward}", spec.name);
+            let request = NetworkConnectRequest { container: created.id.clone(), endpoint_config: None };
+            self.call(doing, CALL_TIMEOUT, self.docker()?.connect_network(outward, request)).await?;
+        }
         Ok(EngineHandle(created.id))
     }
 

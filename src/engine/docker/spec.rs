@@ -159,7 +159,7 @@ fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
         // An internal network still forwards name look-ups to the host's resolver, and names can carry data out.
         // The container's own loopback answers nothing, so only the names of the instance's services resolve.
         // Where a way out was chosen, names are looked up as on the host.
-        dns: (!spec.egress).then(|| vec![Ipv4Addr::LOCALHOST.to_string()]),
+        dns: spec.outward.is_none().then(|| vec![Ipv4Addr::LOCALHOST.to_string()]),
         ..Default::default()
     }
 }

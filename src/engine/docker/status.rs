@@ -10,10 +10,15 @@ use crate::engine::{ContainerHealth, ContainerState, ContainerStatus, EngineHand
 pub(super) fn read(handle: &EngineHandle, found: ContainerInspectResponse) -> ContainerStatus {
     let state = found.state.unwrap_or_default();
     let health = state.health.as_ref().and_then(|health| health.status);
+    // A container may be in another network as well, by which it reaches the world and nobody reaches it.
+    let first = found.host_config.and_then(|config| config.network_mode);
     let address = found
         .network_settings
         .and_then(|settings| settings.networks)
-        .and_then(|networks| networks.into_values().find_map(|network| network.ip_address))
+        .and_then(|mut networks| {
+            let joined_first = first.and_then(|name| networks.remove(&name));
+            joined_first.or_else(|| networks.into_values().next())?.ip_address
+        })
         .and_then(|address| address.parse::<IpAddr>().ok());
     ContainerStatus {
         handle: EngineHandle(found.id.unwrap_or_else(|| handle.0.clone())),

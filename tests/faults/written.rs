@@ -1,0 +1,140 @@
+//! Sites that are kept because they are only read: a reset leaves them as they are for as long as nobody has written to them;
+//! whoever does is reported, and what they have changed is undone.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::support::wait::PATIENCE;
+use crate::support::world::list;
+use crate::support::{World, within};
+
+const BASELINE: &str = "toy\nconfigured\n";
+
+const STORES: &str = "    stores: { notes: { kind: directory, path: /srv/state } }
+    writers:
+      stop: [ { command: [/bin/sh, -c, 'true'] } ]
+      start: [ { command: [/bin/sh, -c, 'true'] } ]
+";
+
+/// A site that is kept, with more said about it.
+fn kept(label: &str, more: &str) -> World {
+    let world = World::single(label);
+    let text = format!("    reset: {{ strategy: keep }}\n{more}    baseline:\n");
+    world.edit("environment", "    baseline:\n", &text);
+    world.up();
+    world
+}
+
+/// Resets the site and returns the way that was taken.
+#[track_caller]
+fn reset(world: &World) -> String {
+    let answer = world.run(&["reset", "toy", "--json"]).code(0).json();
+    let operation = &answer["operations"][0];
+    assert_eq!(operation["state"], "done", "{operation:#}");
+    operation["reset"]["strategy"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Sends an empty form and returns the whole answer.
+fn post(world: &World, path: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", world.port)).expect("the gateway listens");
+    stream.set_read_timeout(Some(Duration::from_secs(40))).expect("a limit");
+    write!(stream, "POST {path} HTTP/1.0\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n").expect("send the request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("read the answer");
+    answer
+}
+
+/// Waits until as many requests that may write are known.
+fn await_requests(world: &World, requests: u64) {
+    within("the report of a write", PATIENCE, || {
+        let site = world.site()?;
+        (site["written"]["requests"].as_u64().unwrap_or_default() == requests).then_some(())
+    });
+}
+
+#[test]
+fn without_stores_a_site_is_trusted_until_someone_may_have_written() {
+    let world = kept("unstored", "");
+    let containers = list(&world.site().expect("the site")["containers"], "id");
+    assert_eq!(reset(&world), "keep");
+    assert_eq!(list(&world.site().expect("the site")["containers"], "id"), containers, "nothing was touched");
+
+    post(&world, "/cgi-bin/write?graffiti");
+    await_requests(&world, 1);
+    world.run(&["status"]).prints("toy is only read, but a request that may write reached it");
+    world.run(&["events"]).code(0).prints("instance.written");
+    // The next daemon knows of it too.
+    world.signal_daemon(Signal::KILL);
+    world.up();
+    await_requests(&world, 1);
+    post(&world, "/cgi-bin/write?more");
+    await_requests(&world, 2);
+
+    assert_eq!(reset(&world), "recreate");
+    assert_eq!(world.page(), BASELINE);
+    assert_eq!(world.site().expect("the site")["written"], serde_json::Value::Null);
+    assert_eq!(reset(&world), "keep");
+    world.run(&["down", "--purge", "--yes"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn with_stores_what_was_written_is_found_and_undone() {
+    let deep = "    health:\n      shallow: { every: 1s }\n      deep: { every: 1h, probes: [ { http: { path: /cgi-bin/page } } ] }\n";
+    let world = World::single("stored");
+    world.edit("environment", "    health:\n      shallow: { every: 1s }\n", deep);
+    world.edit("environment", "    baseline:\n", &format!("    reset: {{ strategy: keep }}\n{STORES}    baseline:\n"));
+    world.up();
+    // Searches by POST change nothing, so nothing is held against the site.
+    post(&world, "/cgi-bin/page");
+    await_requests(&world, 1);
+    assert_eq!(reset(&world), "keep");
+
+    // What a form has changed is undone without being asked for.
+    post(&world, "/cgi-bin/write?graffiti");
+    within("the baseline", PATIENCE, || {
+        let reset = world.site()?["last_reset"].clone();
+        (reset["strategy"] == "rewind" && reset["outcome"] == "done" && world.page() == BASELINE).then_some(())
+    });
+    world.run(&["events", "--json"]).code(0).prints("has been written to: not as its snapshot: ").prints("notes");
+
+    // What nobody saw is found by the next reset.
+    world.write("unseen");
+    assert_eq!(reset(&world), "rewind");
+    assert_eq!(world.page(), BASELINE);
+    assert_eq!(reset(&world), "keep");
+    world.run(&["verify", "toy"]).code(0);
+
+    // Another snapshot is no reason to stay.
+    world.write("kept");
+    world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
+    world.run(&["reset", "toy", "--to", "kept"]).code(0);
+    assert!(world.page().contains("kept"));
+    assert_ne!(reset(&world), "keep");
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["down", "--purge", "--yes"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn the_gateway_refuses_writes_where_it_is_told_to() {
+    let world = World::single("refusing");
+    let public = format!("public: {{ port: {}, variable: SHOPPING", world.port);
+    let rules = format!("{public}, writes: refuse, reads: [\"/cgi-bin/page\", \"/cgi-bin/h*\"]");
+    world.edit("environment", &public, &rules);
+    world.edit("environment", "    baseline:\n", "    reset: { strategy: keep }\n    baseline:\n");
+    world.up();
+    let refused = post(&world, "/cgi-bin/write?graffiti");
+    assert!(refused.starts_with("HTTP/1.0 405 ") || refused.starts_with("HTTP/1.1 405 "), "{refused}");
+    assert!(refused.to_lowercase().contains("allow: get, head, options\r\n"), "{refused}");
+    assert!(refused.contains("it is only read"), "{refused}");
+    assert!(post(&world, "/cgi-bin/page").contains(" 200 "), "a search by POST is passed on");
+    assert_eq!(world.page(), BASELINE);
+    assert_eq!(reset(&world), "keep", "what only reads is no write");
+    assert_eq!(world.site().expect("the site")["written"], serde_json::Value::Null);
+    world.run(&["down", "--purge", "--yes"]).code(0);
+    world.assert_down();
+}
