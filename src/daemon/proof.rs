@@ -135,11 +135,7 @@ impl Candidate<'_> {
         digest::take(&self.subject(&folders, lines), known).await
     }
 
-    fn subject<'s>(
-        &'s self,
-        folders: &'s BTreeMap<(ServiceName, String), PathBuf>,
-        lines: &'s Lines,
-    ) -> Subject<'s> {
+    fn subject<'s>(&'s self, folders: &'s BTreeMap<(ServiceName, String), PathBuf>, lines: &'s Lines) -> Subject<'s> {
         let (engine, site, incarnation) = (self.shared.engine.as_ref(), self.site, self.incarnation);
         Subject { engine, site, incarnation, folders, lines, limit: LIMIT }
     }

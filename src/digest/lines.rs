@@ -63,7 +63,8 @@ impl Lines {
     /// Puts a line back, or closes it.
     pub(super) async fn put(&self, store: &Store, part: &str, line: Line) {
         let mut line = Some(line);
-        let replaced = self.with(|lines| line.take().and_then(|line| lines.insert((store.name.clone(), part.to_owned()), line)));
+        let replaced =
+            self.with(|lines| line.take().and_then(|line| lines.insert((store.name.clone(), part.to_owned()), line)));
         for line in line.into_iter().chain(replaced.flatten()) {
             line.close().await;
         }

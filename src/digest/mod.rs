@@ -40,8 +40,8 @@ use crate::launch::Incarnation;
 use crate::probes::SqlFailure;
 
 pub use content::{Content, Digest, FileEntry, FileKind, Rows};
-pub use lines::Lines;
 pub use difference::{Comparison, DIFFERENCES_MAX, Difference, ItemKind, compare};
+pub use lines::Lines;
 
 /// Why a digest could not be computed.
 #[derive(Debug, thiserror::Error)]

@@ -161,7 +161,8 @@ impl Server<'_> {
             RedisAccess::Tcp { port } => {
                 let socket = self.subject.incarnation.socket(service, *port);
                 let socket = socket.ok_or_else(|| format!("{service} has no address: its container is not running"))?;
-                let stream = TcpStream::connect(socket).await.map_err(|error| format!("connect to {socket}: {error}"))?;
+                let stream =
+                    TcpStream::connect(socket).await.map_err(|error| format!("connect to {socket}: {error}"))?;
                 // A command must not wait for the acknowledgement of the last one.
                 stream.set_nodelay(true).map_err(|error| error.to_string())?;
                 Ok(Box::new(stream))

@@ -191,12 +191,8 @@ mod tests {
 
     const MEMORY_RESERVE: u64 = 512 << 20;
 
-    const PLENTY: Budget = Budget {
-        memory_free: 64 << 30,
-        memory_each: 1 << 28,
-        memory_reserve: MEMORY_RESERVE,
-        failures: None,
-    };
+    const PLENTY: Budget =
+        Budget { memory_free: 64 << 30, memory_each: 1 << 28, memory_reserve: MEMORY_RESERVE, failures: None };
 
     fn wanted(count: usize) -> Wanted<'static> {
         Wanted { count, snapshot: "now", expects_reset: false, most_renewals: 3 }

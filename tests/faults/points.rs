@@ -127,7 +127,7 @@ impl Trial {
     }
 
     fn reset(&self) -> Running {
-        self.world.start(&["reset", "toy", "--json"])
+        self.world.start(&["reset", "toy"])
     }
 
     fn members(&self) -> Vec<Value> {

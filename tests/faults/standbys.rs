@@ -362,6 +362,9 @@ fn standbys_outlive_the_daemon_and_are_proven_again() {
     let serving = list(&world.site().expect("the site")["containers"], "id");
     let before = standbys(&world);
     // Frozen or not, it is the same to the next daemon.
+    for id in &before {
+        let _ = world.engine.try_docker(&["unpause", id]);
+    }
     world.engine.docker(&["pause", &before[0]]);
     world.signal_daemon(Signal::KILL);
     world.up();
@@ -443,7 +446,8 @@ fn how_much_is_compared_is_what_the_definition_says() {
 fn a_schedule_keeps_standbys_of_a_site_that_nobody_uses() {
     let world = World::single("schedule");
     // The last new year has come, whatever the time is.
-    let schedule = "    reset: { schedule: [ { cron: '0 0 1 1 *', time_zone: Europe/Berlin, standby: 1 } ] }\n    baseline:\n";
+    let schedule =
+        "    reset: { schedule: [ { cron: '0 0 1 1 *', time_zone: Europe/Berlin, standby: 1 } ] }\n    baseline:\n";
     world.edit("environment", "    baseline:\n", schedule);
     world.up();
     await_standbys(&world, 1);

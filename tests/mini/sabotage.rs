@@ -13,9 +13,24 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// What is done, and how it is named.
 const CHANGES: [(&[&str], &str); 4] = [
-    (&["psql", "-h", "/run/forge", "-U", "forge", "forge", "-c", "update projects set description = 'x' where id = 1"], "table projects"),
+    (
+        &[
+            "psql",
+            "-h",
+            "/run/forge",
+            "-U",
+            "forge",
+            "forge",
+            "-c",
+            "update projects set description = 'x' where id = 1",
+        ],
+        "table projects",
+    ),
     // A sequence writes to the log for 32 numbers at once: this one is written nowhere.
-    (&["psql", "-h", "/run/forge", "-U", "forge", "forge", "-c", "select nextval('projects_id_seq')"], "counter projects_id_seq"),
+    (
+        &["psql", "-h", "/run/forge", "-U", "forge", "forge", "-c", "select nextval('projects_id_seq')"],
+        "counter projects_id_seq",
+    ),
     // A key is in memory alone.
     (&["valkey-cli", "-s", "/run/forge/valkey.sock", "set", "sabotage", "1"], "key sabotage"),
     (&["sh", "-c", "echo sabotage >/data/sabotage"], "files: sabotage"),

@@ -157,13 +157,7 @@ impl Core {
     }
 
     /// Lets a standby take over; false if none can. What served goes to the pool, which brings it back or removes it.
-    async fn swap(
-        &mut self,
-        operation: &str,
-        number: u64,
-        begun: Instant,
-        stages: &Stages,
-    ) -> Result<bool, Failure> {
+    async fn swap(&mut self, operation: &str, number: u64, begun: Instant, stages: &Stages) -> Result<bool, Failure> {
         let Some(snapshot) = self.snapshot.clone() else { return Ok(false) };
         let extent = self.site.reset.verify.extent(number, true);
         while let Some((made, chosen)) = self.standbys.choose(&snapshot.id) {

@@ -111,7 +111,8 @@ impl Reader<'_> {
         let (access, way) = match (&raw.socket, &raw.client) {
             (Some(path), None) => {
                 if !path.starts_with('/') {
-                    socket.error("value", format!("`{}` is no place in a container", excerpt(path)))
+                    socket
+                        .error("value", format!("`{}` is no place in a container", excerpt(path)))
                         .expected("an absolute path, such as `/run/valkey.sock`")
                         .report();
                 }
