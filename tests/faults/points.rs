@@ -27,7 +27,11 @@ const COMES_WITHIN: Duration = Duration::from_secs(90);
 
 /// What a site is told about its state; `@STANDBY@` is how many of it stand by.
 const STORES: &str = "    reset: { standby: @STANDBY@ }
-    stores: { notes: { kind: directory, path: /srv/state } }
+    stores:
+      notes:
+        kind: directory
+        path: /srv/state
+        volatile: [ { file: \".probe.*\", reason: its own probe writes it and removes it } ]
     writers:
       stop: [ { command: [/bin/true] } ]
       start: [ { command: [/bin/true] } ]
