@@ -362,6 +362,9 @@ fn standbys_outlive_the_daemon_and_are_proven_again() {
     let serving = list(&world.site().expect("the site")["containers"], "id");
     let before = standbys(&world);
     // Frozen or not, it is the same to the next daemon.
+    for id in &before {
+        let _ = world.engine.try_docker(&["unpause", id]);
+    }
     world.engine.docker(&["pause", &before[0]]);
     world.signal_daemon(Signal::KILL);
     world.up();
