@@ -240,7 +240,7 @@ async fn send_parts(client: &Client, begun: &ImportBegun, file: impl Read + Send
 fn read_parts(file: impl Read, missing: &[usize], sender: &mpsc::Sender<Outgoing>) -> Result<(), ReadError> {
     let mut reader = Reader::new(file)?;
     for index in 0.. {
-        let Next::Part(_, mut part) = reader.next()? else { break };
+        let Next::Part(_, mut part) = reader.advance()? else { break };
         if !missing.contains(&index) {
             continue;
         }

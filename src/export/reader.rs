@@ -100,7 +100,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// What comes next. What has not been read of the last part is passed over.
-    pub fn next(&mut self) -> Result<Next<'_, R>, ReadError> {
+    pub fn advance(&mut self) -> Result<Next<'_, R>, ReadError> {
         if self.part.is_some() {
             let mut rest = PartReader { reader: self, failure: None };
             let passed = io::copy(&mut rest, &mut io::sink());

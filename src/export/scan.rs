@@ -13,7 +13,7 @@ pub fn scan(file: impl Read) -> Result<Manifest, ReadError> {
     let mut reader = Reader::new(file)?;
     let mut images = None;
     loop {
-        match reader.next()? {
+        match reader.advance()? {
             Next::Part(PartKind::Images, mut part) => match archives::images(&mut part) {
                 Ok(found) => images = Some(found),
                 Err(error) => {

@@ -51,11 +51,14 @@ fn parts(images: &[u8]) -> [(PartKind, &[u8]); 2] {
     [(PartKind::Images, images), (PartKind::Store("web-data".to_owned()), b"tree")]
 }
 
-fn read(file: &[u8]) -> Result<(Vec<(PartKind, Vec<u8>)>, Manifest), ReadError> {
+/// Parts with their contents, in order.
+type Contents = Vec<(PartKind, Vec<u8>)>;
+
+fn read(file: &[u8]) -> Result<(Contents, Manifest), ReadError> {
     let mut reader = Reader::new(file)?;
     let mut parts = Vec::new();
     loop {
-        match reader.next()? {
+        match reader.advance()? {
             Next::Part(kind, mut part) => {
                 let mut content = Vec::new();
                 if let Err(error) = part.read_to_end(&mut content) {
@@ -84,11 +87,11 @@ fn parts_may_be_passed_over_at_any_point() {
     let file = written(&parts(&images), manifest());
     for taken in [0, 1, 4096, images.len()] {
         let mut reader = Reader::new(file.as_slice()).expect("begins");
-        let Ok(Next::Part(PartKind::Images, mut part)) = reader.next() else { panic!("the images come first") };
+        let Ok(Next::Part(PartKind::Images, mut part)) = reader.advance() else { panic!("the images come first") };
         part.read_exact(&mut vec![0; taken]).expect("reads");
-        let Ok(Next::Part(PartKind::Store(name), _)) = reader.next() else { panic!("then the tree") };
+        let Ok(Next::Part(PartKind::Store(name), _)) = reader.advance() else { panic!("then the tree") };
         assert_eq!(name, "web-data");
-        assert!(matches!(reader.next(), Ok(Next::Manifest(_))));
+        assert!(matches!(reader.advance(), Ok(Next::Manifest(_))));
     }
 }
 

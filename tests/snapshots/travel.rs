@@ -165,7 +165,7 @@ fn contents(path: &Path) -> (serde_json::Value, Vec<Vec<u8>>) {
     let mut reader = Reader::new(File::open(path).unwrap()).unwrap();
     let mut parts = Vec::new();
     loop {
-        match reader.next().unwrap() {
+        match reader.advance().unwrap() {
             Next::Part(_, mut part) => {
                 let mut content = Vec::new();
                 part.read_to_end(&mut content).unwrap();
