@@ -11,6 +11,7 @@ use crate::evaluation::{Benchmark, Evaluated, Evidence as EpisodeEvidence, Traff
 use crate::evaluators::question::Told;
 use crate::evaluators::verdict::Profile;
 
+pub mod checks;
 pub mod plan;
 
 /// A file as text, with the path it was read from.

@@ -10,12 +10,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use arenad::definition::{self, DefinitionError, Diagnostics, Loaded, Sources, Style, VariableOrigin};
+use arenad::definition::{self, DefinitionError, Diagnostics, Loaded, Sources, Style, VariableOrigin, tasks};
 use arenad::domain::ids::EnvironmentName;
+use arenad::domain::locator::Value as LocatedValue;
 use arenad::domain::probe::{JsonExpectation, ProbeKind};
 use arenad::domain::schedule::Schedule;
 use arenad::domain::site::MountSpec;
 use arenad::domain::store::StoreKind;
+use arenad::domain::task::{CriterionKind, Matcher};
 use serde_json::{Value, json};
 
 fn cases(kind: &str) -> Vec<PathBuf> {
@@ -357,4 +359,51 @@ fn schemas_describe_what_is_accepted() {
         assert_eq!(schema["additionalProperties"], json!(false));
         assert!(schema["properties"][key]["description"].is_string());
     }
+}
+
+/// The folder of the task files, whose environment is a good one.
+fn tasks_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions/tasks")
+}
+
+fn load_tasks(file: &Path) -> tasks::Loaded {
+    let root = tasks_root().canonicalize().expect("a folder");
+    let environment = load(&root).expect("a good environment").environment;
+    tasks::load(&[tasks::read_file(&root, file).expect("a file")], &environment)
+}
+
+#[test]
+fn broken_task_files_are_answered_with_every_problem_and_its_place() {
+    let mut differences = Vec::new();
+    let mut count = 0;
+    for entry in fs::read_dir(tasks_root().join("bad")).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            count += 1;
+            let problems = load_tasks(&path).problems.unwrap_or_else(|| panic!("{} loads", path.display()));
+            differences.extend(compare(&path.with_extension("txt"), &problems.render(Style::default())));
+        }
+    }
+    assert!(count >= 4, "only {count} cases");
+    assert_same(&differences);
+}
+
+#[test]
+fn templates_become_tasks_with_their_variables_in_place() {
+    let loaded = load_tasks(&tasks_root().join("good/shop.yaml"));
+    assert!(loaded.problems.is_none(), "{}", loaded.problems.expect("problems"));
+    let names: Vec<&str> = loaded.tasks.iter().map(|task| task.name.as_str()).collect();
+    assert_eq!(names, ["shop.order.1", "shop.order.2", "shop.find.1", "shop.find.2", "wiki.go", "wiki.never"]);
+    let order = loaded.find("shop.order.2").expect("a task");
+    assert_eq!(order.intent, "Order 1 of clock");
+    assert_eq!(order.start, "http://localhost:7770/search/?q=clock");
+    let CriterionKind::Site(reading, rule) = &order.criterion.leaves()[1].kind else { panic!("a site's value") };
+    assert_eq!(rule.matcher, Matcher::Equals(LocatedValue::Integer(1)), "a variable keeps its type");
+    assert_eq!((reading.arguments.get("sku"), reading.captured.as_slice()), (Some("C-7"), &["last".to_owned()][..]));
+    let find = loaded.find("shop.find.1").expect("a task");
+    assert_eq!(find.start, "http://localhost:8888/home");
+    assert_eq!(find.snapshots[0].1, "full");
+    let red = ["red", "green"].map(|colour| LocatedValue::Text(colour.to_owned())).to_vec();
+    let CriterionKind::Answer(rule) = &find.criterion.leaves()[0].kind else { panic!("an answer") };
+    assert_eq!(rule.matcher, Matcher::Set(red), "a list stays a list");
 }

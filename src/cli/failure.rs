@@ -78,6 +78,9 @@ pub fn from_problem(problem: Problem) -> Failure {
         | "bad_locator"
         | "bad_task"
         | "unknown_helper"
+        | "unknown_task"
+        | "other_task"
+        | "not_begun"
         | "no_login" => exit_code::USAGE,
         "busy" | "full" | "stopping" => exit_code::BUSY,
         _ => exit_code::FAILED,

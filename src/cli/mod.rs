@@ -1,6 +1,7 @@
 //! The command line: one file per command. Results go to standard output, everything else to standard error.
 
 mod args;
+mod check;
 mod client;
 mod config;
 mod definition;
@@ -75,6 +76,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Login(args) => login::run(global, args).await,
         Command::Locate(args) => locate::run(global, args).await,
         Command::Eval(args) => eval::run(global, args).await,
+        Command::Check(args) => check::run(global, args).await,
         Command::Tasks(command) => tasks::run(global, command).await,
         Command::ConfinedLocator { seconds } => Ok(confined::work(*seconds).await.map(|()| exit_code::OK)?),
         Command::Images(command) => images::run(global, command).await,

@@ -162,6 +162,11 @@ impl Environments {
         self.read(|running| running.get(name).map(|running| running.definition.host.clone()))
     }
 
+    /// The definition by which an environment is up.
+    pub fn definition(&self, name: &str) -> Option<Environment> {
+        self.read(|running| running.get(name).map(|running| running.definition.clone()))
+    }
+
     /// The environments that could not be taken up again.
     pub fn stranded(&self) -> Vec<Stranded> {
         self.stranded.list()

@@ -11,6 +11,7 @@
 pub mod answers;
 pub mod api;
 pub mod baseline;
+pub mod checks;
 pub mod environments;
 pub mod evaluate;
 pub mod events;

@@ -32,7 +32,7 @@ pub fn typed(value: &Value) -> Json {
 }
 
 /// What [`typed`] made; `None` for anything else.
-pub(super) fn from_typed(json: &Json) -> Option<Value> {
+pub fn from_typed(json: &Json) -> Option<Value> {
     let value = &json["value"];
     let text = || value.as_str().map(str::to_owned);
     Some(match json["type"].as_str()? {

@@ -7,6 +7,7 @@
 mod support;
 
 mod baselines;
+mod checks;
 mod containers;
 mod crash;
 mod engines;

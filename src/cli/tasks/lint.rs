@@ -3,28 +3,40 @@
 use serde_json::json;
 
 use super::choice::{Chosen, rendered};
+use super::live;
 use crate::cli::args::{Global, TasksLintArgs};
+use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::{exit_code, output};
 use crate::definition::tasks;
 
-/// Says everything that is wrong with task files.
-pub fn run(global: &Global, args: &TasksLintArgs) -> Result<u8, Failure> {
+/// Says everything that is wrong with task files, and on request with what their checks say where nothing has been done.
+pub async fn run(global: &Global, args: &TasksLintArgs) -> Result<u8, Failure> {
     let mut is_fine = true;
     let mut told = Vec::new();
     for chosen in Chosen::of_words(args.what.as_deref(), args.root.as_deref())? {
         let loaded = tasks::load(&chosen.files, &chosen.environment);
-        is_fine &= loaded.problems.is_none();
+        let findings = match args.live {
+            true => live::findings(&Client::new(global)?, &chosen, &loaded).await?,
+            false => Vec::new(),
+        };
+        is_fine &= loaded.problems.is_none() && findings.is_empty();
         let name = chosen.environment.name.as_str();
         if global.json {
             let names: Vec<&str> = loaded.tasks.iter().map(|task| task.name.as_str()).collect();
-            let problems = loaded.problems.as_ref().map(|problems| problems.iter().cloned().collect::<Vec<_>>());
-            told.push(json!({ "environment": name, "tasks": names, "problems": problems.unwrap_or_default() }));
+            let problems: Vec<_> = loaded.problems.iter().flat_map(|problems| problems.iter().cloned()).collect();
+            told.push(json!({ "environment": name, "tasks": names, "problems": problems, "live": findings }));
             continue;
         }
-        match &loaded.problems {
-            Some(problems) => println!("{}", rendered(problems)),
-            None => println!("{name}: {} tasks in {} files, nothing is wrong", loaded.tasks.len(), chosen.files.len()),
+        if let Some(problems) = &loaded.problems {
+            println!("{}", rendered(problems));
+        }
+        for finding in &findings {
+            println!("{}: {}", finding.task, finding.problem);
+        }
+        if loaded.problems.is_none() && findings.is_empty() {
+            let (tasks, files) = (loaded.tasks.len(), chosen.files.len());
+            println!("{name}: nothing is wrong with {tasks} tasks in {files} files");
         }
     }
     if global.json {

@@ -1,7 +1,8 @@
 //! `arenad tasks`: native tasks, as their files say them, and benchmarks' task files with this environment's URLs.
 
-mod choice;
+pub mod choice;
 mod lint;
+mod live;
 pub mod render;
 mod show;
 
@@ -11,7 +12,7 @@ use super::failure::Failure;
 /// Lints, lists, shows or renders tasks.
 pub async fn run(global: &Global, command: &TasksCommand) -> Result<u8, Failure> {
     match command {
-        TasksCommand::Lint(args) => lint::run(global, args),
+        TasksCommand::Lint(args) => lint::run(global, args).await,
         TasksCommand::Ls(args) => show::list(global, args),
         TasksCommand::Show(args) => show::one(global, args),
         TasksCommand::Render(args) => render::run(global, args).await,

@@ -36,6 +36,12 @@ impl ApiError {
         self
     }
 
+    /// The same in other words.
+    pub fn detailed(mut self, detail: impl Into<String>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+
     /// Something that does not exist.
     pub fn not_found(what: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", format!("{what} does not exist"))

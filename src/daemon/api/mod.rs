@@ -3,6 +3,7 @@
 //! The Unix socket is open to whoever may open the file; TCP, where it was asked for, wants a bearer token.
 
 mod accounts;
+mod checks;
 mod environments;
 mod error;
 mod evaluations;
@@ -67,6 +68,8 @@ pub fn router(api: Arc<Api>) -> Router {
             post(evaluations::evaluate).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)),
         )
         .route("/v1/environments/{environment}/resets", post(environments::reset))
+        .route("/v1/environments/{environment}/checks", post(checks::check))
+        .route("/v1/environments/{environment}/checks/begin", post(checks::begin))
         .route("/v1/environments/{environment}/sites/{site}/accounts", get(accounts::list))
         .route("/v1/environments/{environment}/sites/{site}/accounts/{account}/login", post(accounts::log_in))
         .route("/v1/environments/{environment}/sites/{site}/verify", post(verify::verify))

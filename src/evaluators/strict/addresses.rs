@@ -30,16 +30,18 @@ pub(super) fn url_match(context: &Context, eval: &Eval, default_rule: &'static s
 
 /// A URL in its parts, each in one spelling.
 #[derive(Debug, PartialEq, Eq)]
-struct Address {
+pub(in crate::evaluators) struct Address {
     /// Host and port; nothing if the reference is but a path.
     host: Option<String>,
+    /// The path without its encoding.
+    path: String,
     segments: Vec<String>,
     query: Vec<(String, String)>,
     fragment: Option<String>,
 }
 
 impl Address {
-    fn of(text: &str) -> Self {
+    pub(in crate::evaluators) fn of(text: &str) -> Self {
         let text = text.trim();
         let parsed = Url::parse(text).ok().filter(Url::has_host);
         let host = parsed.as_ref().map(|url| {
@@ -59,7 +61,7 @@ impl Address {
         }
         let segments = path.split('/').filter(|segment| !segment.is_empty()).map(str::to_owned).collect();
         query.sort();
-        Self { host, segments, query, fragment }
+        Self { host, path, segments, query, fragment }
     }
 
     /// Whether this is the reference: the order of parameters does not count, nor does a fragment that the reference has not.
@@ -74,13 +76,29 @@ impl Address {
             [] => self.segments.is_empty(),
             _ => self.segments.starts_with(&reference.segments),
         };
+        self.is_there(reference) && begins && self.has_query(reference)
+    }
+
+    /// Whether this is on the reference's host, has its path, if that matters, and every parameter of it with no other value
+    /// beside it.
+    pub(in crate::evaluators) fn is_at(&self, reference: &Self, path_matters: bool) -> bool {
+        let is_path = !path_matters || self.segments == reference.segments;
+        self.is_there(reference) && is_path && self.has_query(reference)
+    }
+
+    /// The path without its encoding.
+    pub(in crate::evaluators) fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn has_query(&self, reference: &Self) -> bool {
         let has = reference.query.iter().all(|pair| self.query.contains(pair));
         let contradicts = |(name, value): &(String, String)| {
             let is_list = name.ends_with("[]");
             let mut of_name = reference.query.iter().filter(|(other, _)| other == name).peekable();
             !is_list && of_name.peek().is_some() && !of_name.any(|(_, other)| other == value)
         };
-        self.is_there(reference) && begins && has && !self.query.iter().any(contradicts)
+        has && !self.query.iter().any(contradicts)
     }
 
     fn is_there(&self, reference: &Self) -> bool {

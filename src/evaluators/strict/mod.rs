@@ -3,12 +3,12 @@
 //!
 //! What it cannot decide it does not guess: a task that requires nothing, or in words that nobody knows, is `unsupported`.
 
-mod addresses;
+pub(super) mod addresses;
 mod answers;
-mod numbers;
+pub(super) mod numbers;
 mod pages;
 mod pictures;
-mod words;
+pub(super) mod words;
 
 use serde_json::Value;
 

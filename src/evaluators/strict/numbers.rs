@@ -2,7 +2,7 @@
 
 /// A number as it is written, without how it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Amount {
+pub(in crate::evaluators) struct Amount {
     /// Its digits without superfluous zeros and commas, with a minus before them if it is negative.
     digits: String,
     /// Whether dollars, euros or the like were named.
@@ -17,7 +17,7 @@ const CURRENCY_NAMES: [&str; 9] = ["$", "€", "£", "¥", "usd", "dollar", "dol
 
 impl Amount {
     /// A reference that is a number and nothing else. One with superfluous zeros before it, such as a postal code, is none.
-    pub(super) fn of(text: &str) -> Option<Self> {
+    pub(in crate::evaluators) fn of(text: &str) -> Option<Self> {
         let amount = read(text)?;
         let integer = text.trim_start_matches(|c: char| !c.is_ascii_digit());
         let is_code = integer.starts_with('0') && integer[1..].starts_with(|c: char| c.is_ascii_digit());
@@ -29,6 +29,11 @@ impl Amount {
         self.digits == expected.digits && (self.is_money || !expected.is_money)
     }
 
+    /// Its digits, as a plain decimal number.
+    pub(in crate::evaluators) fn digits(&self) -> &str {
+        &self.digits
+    }
+
     /// Its value.
     pub(super) fn value(&self) -> f64 {
         self.digits.parse().unwrap_or(f64::NAN)
@@ -36,7 +41,7 @@ impl Amount {
 }
 
 /// The numbers that a folded text says. A date, a time, a range, a fraction, a version or a number with letters at it is none.
-pub(super) fn amounts(text: &str) -> Vec<Amount> {
+pub(in crate::evaluators) fn amounts(text: &str) -> Vec<Amount> {
     let is_end = |c: char| c.is_whitespace() || "()[]{}<>\"'`|;—=#~*".contains(c);
     let parts: Vec<&str> = text.split(is_end).filter(|part| !part.is_empty()).collect();
     let mut found = Vec::new();

@@ -7,7 +7,7 @@ use crate::evaluators::text::python;
 const ENDINGS: [&str; 12] = ["s", "es", "'s", "d", "ed", "ing", "er", "ers", "ship", "ships", "up", "ups"];
 
 /// A text for comparison: lower case, plain quotes and dashes, one blank for all white space, nothing invisible.
-pub(super) fn fold(text: &str) -> String {
+pub(in crate::evaluators) fn fold(text: &str) -> String {
     let plain: String = text
         .to_lowercase()
         .chars()
@@ -23,7 +23,7 @@ pub(super) fn fold(text: &str) -> String {
 }
 
 /// Whether two texts are the same but for case, white space, quotes around them, a full stop, and how a number is written.
-pub(super) fn same(reference: &str, text: &str) -> bool {
+pub(in crate::evaluators) fn same(reference: &str, text: &str) -> bool {
     let bare = |text: &str| {
         let folded = fold(text);
         let bare = python::unquote(&folded).trim();
@@ -41,7 +41,7 @@ pub(super) fn same(reference: &str, text: &str) -> bool {
 
 /// Whether a text says a reference: the number, if it is one, however it is written; else its words, one after the other and
 /// whole. `10` is not said by `100`, nor `art` by `start`.
-pub(super) fn says(text: &str, reference: &str) -> bool {
+pub(in crate::evaluators) fn says(text: &str, reference: &str) -> bool {
     let (text, reference) = (fold(text), fold(reference));
     let reference = python::unquote(&reference).trim();
     match Amount::of(reference) {
@@ -55,7 +55,8 @@ pub(super) fn says_any(text: &str, references: &str) -> bool {
     references.split(crate::evaluators::webarena::OR).any(|reference| says(text, reference))
 }
 
-fn has_words(text: &str, words: &str) -> bool {
+/// Whether some words stand in a text, one after the other and whole.
+pub(in crate::evaluators) fn has_words(text: &str, words: &str) -> bool {
     let (Some(first), Some(last)) = (words.chars().next(), words.chars().next_back()) else { return false };
     text.match_indices(words).any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + words.len()..]);

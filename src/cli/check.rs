@@ -1,0 +1,135 @@
+//! `arenad check`, `arenad check begin`
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::Context;
+use reqwest::Method;
+
+use super::args::{CheckArgs, CheckBeginArgs, CheckCommand, Global, TaskChoice};
+use super::client::Client;
+use super::failure::Failure;
+use super::tasks::choice::{Chosen, rendered};
+use super::{exit_code, find, output, report};
+use crate::definition::tasks;
+use crate::wire::SourceText;
+use crate::wire::checks::{BeginRequest, Begun, CheckRequest, Checked};
+
+/// Judges an episode, or begins one.
+pub async fn run(global: &Global, args: &CheckArgs) -> Result<u8, Failure> {
+    match &args.command {
+        Some(CheckCommand::Begin(args)) => begin(global, args).await,
+        None => check(global, args).await,
+    }
+}
+
+async fn check(global: &Global, args: &CheckArgs) -> Result<u8, Failure> {
+    let meant = Meant::of(args.task.as_deref().unwrap_or_default(), &args.choice)?;
+    let client = Client::new(global)?;
+    let environment = meant.environment(&client).await?;
+    let request = CheckRequest {
+        task: meant.task,
+        file: meant.file,
+        begun: args.begun.as_deref().map(read_begun).transpose()?,
+        answer: args.answer.clone(),
+        url: args.url.clone(),
+        cdp: args.cdp.clone(),
+    };
+    let checked: Checked =
+        client.send(Method::POST, &format!("/v1/environments/{environment}/checks"), &request).await?;
+    if global.json {
+        output::print_json(&checked)?;
+    } else {
+        report::print(&checked.task, &checked.report);
+    }
+    Ok(report::code(checked.report.verdict))
+}
+
+async fn begin(global: &Global, args: &CheckBeginArgs) -> Result<u8, Failure> {
+    let meant = Meant::of(&args.task, &args.choice)?;
+    let client = Client::new(global)?;
+    let environment = meant.environment(&client).await?;
+    let request = BeginRequest { task: meant.task, file: meant.file, reset: args.reset };
+    let path = format!("/v1/environments/{environment}/checks/begin");
+    let begun: Begun = client.send(Method::POST, &path, &request).await?;
+    match &args.out {
+        None => output::print_json(&begun)?,
+        Some(file) => {
+            let text = serde_json::to_string_pretty(&begun).context("write what was captured as JSON")?;
+            std::fs::write(file, text + "\n").with_context(|| format!("write {}", file.display()))?;
+        }
+    }
+    Ok(exit_code::OK)
+}
+
+fn read_begun(path: &Path) -> Result<Begun, Failure> {
+    let mut text = String::new();
+    let read = match path.as_os_str() == "-" {
+        true => std::io::stdin().read_to_string(&mut text).map(drop),
+        false => std::fs::read_to_string(path).map(|read| text = read),
+    };
+    let wrong = |error: anyhow::Error| {
+        let failure = Failure::new(exit_code::USAGE, error.context(format!("read {}", path.display())));
+        failure.hint("`arenad check begin TASK --out FILE` writes it")
+    };
+    read.map_err(|error| wrong(error.into()))?;
+    serde_json::from_str(&text).map_err(|error| wrong(error.into()))
+}
+
+/// The task that is meant, and the file that was named for it.
+struct Meant {
+    task: String,
+    file: Option<SourceText>,
+    /// The environment that the options or the file name.
+    environment: Option<String>,
+}
+
+impl Meant {
+    /// A task by its name, possibly in a file; or the only task of a file.
+    fn of(task: &str, choice: &TaskChoice) -> Result<Self, Failure> {
+        let is_file = choice.file.is_none() && task.contains(['/', '.']) && Path::new(task).is_file();
+        let path = if is_file { Some(Path::new(task)) } else { choice.file.as_deref() };
+        let Some(path) = path else {
+            return Ok(Self { task: task.to_owned(), file: None, environment: choice.environment.clone() });
+        };
+        let chosen = Chosen::of_words(path.to_str(), None)?;
+        let Some((chosen, file)) = chosen.first().and_then(|chosen| Some((chosen, chosen.files.first()?))) else {
+            return Err(Failure::usage(format!("{} has no tasks", path.display())));
+        };
+        let file_text = SourceText { path: file.path.display().to_string(), text: file.text.clone() };
+        let environment = choice.environment.clone().or_else(|| Some(chosen.environment.name.to_string()));
+        let meant = |task: String| Self { task, file: Some(file_text.clone()), environment: environment.clone() };
+        if !is_file {
+            return Ok(meant(task.to_owned()));
+        }
+        let loaded = tasks::load(&chosen.files, &chosen.environment);
+        match (loaded.tasks.as_slice(), &loaded.problems) {
+            (_, Some(problems)) => {
+                Err(Failure::new(exit_code::USAGE, anyhow::anyhow!("understand the tasks\n\n{}", rendered(problems))))
+            }
+            ([only], None) => Ok(meant(only.name.clone())),
+            (several, None) => {
+                let names: Vec<&str> = several.iter().map(|task| task.name.as_str()).collect();
+                let failure = Failure::usage(format!("{} has {} tasks", path.display(), several.len()));
+                Err(failure.hint(format!("name one of them, and the file with --file: {}", names.join(", "))))
+            }
+        }
+    }
+
+    /// The environment that is meant: the one that is named, or the only one that is up.
+    async fn environment(&self, client: &Client) -> Result<String, Failure> {
+        if let Some(named) = &self.environment {
+            return Ok(named.clone());
+        }
+        let status = client.status().await?;
+        let up = find::sites(&status, None, &[])?;
+        match up.as_slice() {
+            [(only, _)] => Ok(only.clone()),
+            several => {
+                let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
+                let failure = Failure::usage(format!("{} are up", names.join(" and ")));
+                Err(failure.hint("say which with --environment"))
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `arenad tasks lint --live`: every check, made where its task starts and nothing has been done. There it must fail, and
+//! nothing may keep it from being made.
+
+use reqwest::Method;
+use serde::Serialize;
+
+use super::choice::Chosen;
+use crate::cli::client::Client;
+use crate::cli::failure::Failure;
+use crate::definition::tasks::Loaded;
+use crate::domain::locator::{JsPage, LocatorKind};
+use crate::domain::task::{CriterionKind, Recipe, Task};
+use crate::evaluators::verdict::{Check, Verdict};
+use crate::wire::SourceText;
+use crate::wire::checks::{BeginRequest, Begun, CheckRequest, Checked};
+
+/// What is wrong with a task where it starts.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    /// The task.
+    pub task: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+/// Makes every check of some tasks on the running environment.
+pub async fn findings(client: &Client, chosen: &Chosen, loaded: &Loaded) -> Result<Vec<Finding>, Failure> {
+    let mut findings = Vec::new();
+    for task in &loaded.tasks {
+        let template = task.name.rsplit_once('.').map_or(task.name.as_str(), |(template, _)| template);
+        let file = chosen.files.iter().find(|file| file.text.contains(template));
+        let file = file.map(|file| SourceText { path: file.path.display().to_string(), text: file.text.clone() });
+        let problems = match look(client, chosen.environment.name.as_str(), task, file).await {
+            Ok(checked) => problems(task, &checked),
+            Err(failure) => vec![failure.error.to_string()],
+        };
+        findings.extend(problems.into_iter().map(|problem| Finding { task: task.name.clone(), problem }));
+    }
+    Ok(findings)
+}
+
+async fn look(client: &Client, environment: &str, task: &Task, file: Option<SourceText>) -> Result<Checked, Failure> {
+    let path = format!("/v1/environments/{environment}/checks");
+    let begin = BeginRequest { task: task.name.clone(), file: file.clone(), reset: false };
+    let begun: Begun = client.send(Method::POST, &format!("{path}/begin"), &begin).await?;
+    let check = CheckRequest {
+        task: task.name.clone(),
+        file,
+        begun: Some(begun),
+        answer: String::new(),
+        url: Some(task.start.clone()),
+        cdp: None,
+    };
+    client.send(Method::POST, &path, &check).await
+}
+
+fn problems(task: &Task, checked: &Checked) -> Vec<String> {
+    let mut problems = Vec::new();
+    if checked.report.verdict == Verdict::Passed {
+        problems.push("its check passes where nothing has been done".to_owned());
+    }
+    // Nobody's browser is there to be looked at.
+    if !reads_agents_page(task) {
+        checked.report.checks.iter().for_each(|check| open(check, &mut problems));
+    }
+    problems
+}
+
+/// What could not be looked at.
+fn open(check: &Check, problems: &mut Vec<String>) {
+    let is_open = !matches!(check.verdict, Verdict::Passed | Verdict::Failed);
+    if check.parts.is_empty() && is_open {
+        let reason = check.reason.as_deref().unwrap_or_default();
+        problems.push(format!("{} cannot be checked: {reason}", check.place));
+    }
+    check.parts.iter().for_each(|part| open(part, problems));
+}
+
+fn reads_agents_page(task: &Task) -> bool {
+    task.criterion.leaves().iter().any(|leaf| match &leaf.kind {
+        CriterionKind::Site(reading, _) => match &reading.recipe {
+            Recipe::Locator(locator) => matches!(&locator.kind, LocatorKind::Js(js) if js.page == JsPage::Live),
+            Recipe::Helper { .. } => false,
+        },
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn parts_that_cannot_be_checked_are_named_even_where_another_decides() {
+        let down = Check::open("site", "equals", "shop: sql: x", json!(1), Verdict::Unsupported, "no such table");
+        let failed = Check::of("site", "equals", "shop: sql: y", json!(1), json!(2), false);
+        let any = Check { parts: vec![down, failed], ..Check::of("", "any", "", json!(2), json!(0), false) };
+        let mut problems = Vec::new();
+        open(&any, &mut problems);
+        assert_eq!(problems, ["shop: sql: x cannot be checked: no such table"]);
+    }
+}
