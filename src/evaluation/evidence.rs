@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn a_page_of_another_installation_is_warned_of() {
         let warnings = |url: &str| evidence(url).evaluate(&[Profile::Compat]).expect("a task").warnings;
-        assert!(warnings("http://h:77701/a")[0].contains("--site"));
+        assert!(warnings("http://h:7771/a")[0].contains("--site"));
         assert!(warnings("").is_empty() && warnings("http://h:7770/").is_empty());
     }
 

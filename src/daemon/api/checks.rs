@@ -125,7 +125,7 @@ fn find_task(definition: &Environment, name: &str, file: Option<SourceText>) -> 
     // Most files do not name the task, and need not be understood.
     let template = name.rsplit_once('.').map_or(name, |(template, _)| template);
     let naming: Vec<SourceFile> = files.iter().filter(|file| file.text.contains(template)).cloned().collect();
-    let loaded = tasks::load(&naming, definition);
+    let loaded = tasks::load_for(&naming, definition, name);
     if let Some(task) = loaded.find(name) {
         return Ok(task.clone());
     }

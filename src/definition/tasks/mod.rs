@@ -50,6 +50,15 @@ impl Loaded {
 
 /// Reads the tasks of files, which belong to one environment.
 pub fn load(files: &[SourceFile], environment: &Environment) -> Loaded {
+    load_some(files, environment, None)
+}
+
+/// Reads the template that a task of this name is of, and no other: for whoever is in a hurry.
+pub fn load_for(files: &[SourceFile], environment: &Environment, name: &str) -> Loaded {
+    load_some(files, environment, Some(name))
+}
+
+fn load_some(files: &[SourceFile], environment: &Environment, wanted: Option<&str>) -> Loaded {
     let problems = Problems::default();
     let mut names = Names::default();
     let mut tasks = Vec::new();
@@ -60,7 +69,7 @@ pub fn load(files: &[SourceFile], environment: &Environment) -> Loaded {
             check::check(&schema::TASKS, &document.root, source, &problems);
             let scope = Scope::new(&document, &problems);
             of_environment(scope, &document.root, environment);
-            tasks.extend(of_file(&document, scope, environment, &mut names));
+            tasks.extend(of_file(&document, scope, environment, wanted, &mut names));
         }
     }
     Loaded { tasks, problems: problems.into_result().err() }
@@ -79,6 +88,7 @@ fn of_file<'f>(
     document: &Document<'f>,
     scope: Scope<'_>,
     environment: &Environment,
+    wanted: Option<&str>,
     names: &mut Names<'f>,
 ) -> Vec<Task> {
     let mut tasks = Vec::new();
@@ -87,7 +97,8 @@ fn of_file<'f>(
         _ => &[],
     };
     let mut count = 0;
-    for (index, template) in templates.iter().enumerate() {
+    let is_meant = |(_, template): &(usize, &Node)| wanted.is_none_or(|wanted| is_of(template, wanted));
+    for (index, template) in templates.iter().enumerate().filter(is_meant) {
         let scope = scope.key("tasks").index(index);
         let entries = entries(template, scope);
         count += entries.len().max(1);
@@ -98,9 +109,16 @@ fn of_file<'f>(
                 .report();
             break;
         }
-        tasks.extend(of_template(document.source, template, &entries, scope, environment, names));
+        tasks.extend(of_template(document, index, &entries, scope, environment, names));
     }
     tasks
+}
+
+/// Whether a task of this name would be the template's.
+fn is_of(template: &Node, task: &str) -> bool {
+    let name = template.entry("name").and_then(|entry| entry.value.scalar()).map(|scalar| scalar.text.as_str());
+    let rest = name.and_then(|name| task.strip_prefix(name));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// The entries of a template's `each`, all with the same variables.
@@ -138,9 +156,10 @@ fn entries<'a>(template: &'a Node, scope: Scope<'_>) -> Vec<&'a Node> {
     items.iter().collect()
 }
 
+/// The tasks of the template with that index.
 fn of_template<'f>(
-    source: &'f SourceFile,
-    template: &Node,
+    document: &Document<'f>,
+    index: usize,
     entries: &[&Node],
     scope: Scope<'_>,
     environment: &Environment,
@@ -148,47 +167,53 @@ fn of_template<'f>(
 ) -> Vec<Task> {
     let mut used = BTreeSet::new();
     let mut tasks = Vec::new();
-    let numbered = entries.iter().enumerate().map(|(index, entry)| (Some(index + 1), Some(*entry)));
+    let numbered = entries.iter().enumerate().map(|(number, entry)| (Some(number + 1), Some(*entry)));
     let each: Vec<(Option<usize>, Option<&Node>)> =
         if entries.is_empty() { vec![(None, None)] } else { numbered.collect() };
     for (number, entry) in each {
-        let variables = Variables::of(entry);
-        let root = variables.fill(template, scope, &mut used);
-        let document = Document { source, root };
-        tasks.extend(one(&document, scope, number, Arguments(variables.texts()), environment));
+        // What is wrong with one task may have been said of another; it is wrong with this one all the same.
+        let problems = Problems::default();
+        let task = one(document, index, (number, entry), &problems, &mut used, environment);
+        let is_fine = problems.count() == 0;
+        scope.problems().absorb(problems);
+        tasks.extend(task.filter(|_| is_fine));
     }
     let unused = entries.first().into_iter().flat_map(|entry| Variables::of(Some(entry)).names().collect::<Vec<_>>());
     for name in unused.filter(|name| is_name(name) && !used.contains(*name)) {
         let draft = scope.key(EACH).index(0).key(name).key_error("unused", format!("nothing uses `{name}`"));
         draft.help(format!("write `{{{{{name}}}}}` in a text or `{{{name}}}` in a locator, or remove it")).report();
     }
-    tasks.retain(|task| names.claim(&task.name, source, scope.key("name")));
+    tasks.retain(|task| names.claim(&task.name, document.source, scope.key("name")));
     tasks
 }
 
-/// One task with its variables in place; nothing if anything is wrong with it.
+/// One task with its variables in place; nothing if that much is wrong with it.
 fn one(
     document: &Document<'_>,
-    template: Scope<'_>,
-    number: Option<usize>,
-    variables: Arguments,
+    index: usize,
+    (number, entry): (Option<usize>, Option<&Node>),
+    problems: &Problems,
+    used: &mut BTreeSet<String>,
     environment: &Environment,
 ) -> Option<Task> {
-    let problems = Problems::default();
-    let json = check::check(&schema::TASK, &document.root, document.source, &problems);
-    let scope = Scope::new(document, &problems);
-    let task = match serde_json::from_value::<RawTask>(json) {
-        Ok(raw) => validate::task(scope, &raw, number, variables, environment),
+    let Some(Value::Sequence(templates)) = document.root.entry("tasks").map(|entry| &entry.value.value) else {
+        return None;
+    };
+    let place = Scope::new(document, problems).key("tasks").index(index);
+    let variables = Variables::of(entry);
+    let root = variables.fill(templates.get(index)?, place, used);
+    let filled = Document { source: document.source, root };
+    let json = check::check(&schema::TASK, &filled.root, filled.source, problems);
+    let scope = Scope::new(&filled, problems);
+    match serde_json::from_value::<RawTask>(json) {
+        Ok(raw) => validate::task(scope, &raw, number, Arguments(variables.texts()), environment),
         // The checker refuses whatever these types refuse. Should the two ever differ, the task is refused all the same.
         Err(error) if problems.count() == 0 => {
             scope.error("unreadable", format!("the task cannot be read: {error}")).report();
             None
         }
         Err(_) => None,
-    };
-    let is_fine = problems.count() == 0;
-    template.problems().absorb(problems);
-    task.filter(|_| is_fine)
+    }
 }
 
 /// The names that are taken, and where.

@@ -39,10 +39,10 @@ impl<'a> Variables<'a> {
         self.values.iter().map(|(name, _)| *name)
     }
 
-    /// Those that are single values, as texts that can be bound.
+    /// All as texts that can be bound. Those of no single value are empty: a locator that asks for one has been refused.
     pub(super) fn texts(&self) -> Vec<(String, String)> {
-        let text = |(name, node): &(&str, &Node)| Some(((*name).to_owned(), node.scalar()?.text.clone()));
-        self.values.iter().filter_map(text).collect()
+        let text = |node: &Node| node.scalar().map(|scalar| scalar.text.clone()).unwrap_or_default();
+        self.values.iter().map(|(name, node)| ((*name).to_owned(), text(node))).collect()
     }
 
     fn get(&self, name: &str) -> Option<&'a Node> {

@@ -524,7 +524,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
-        let expected = "column 1: `sqll` is no kind of locator; expected `sql:`, `http:`, `js:`, `exec:` or `file:`";
+        let expected =
+            "column 1: `sqll` is no kind of locator; expected `sql:`, `http:`, `js:`, `exec:`, `file:` or `trace:`";
         assert_eq!(refused("sqll: x"), expected);
         assert_eq!(refused("sql"), "column 4: what is to be read is missing; expected `:` and what this kind reads");
         assert_eq!(refused("sql: "), "column 6: nothing follows; expected a statement such as `SELECT 1`");

@@ -92,9 +92,14 @@ fn answer(context: &TaskContext<'_>, scope: Scope<'_>, raw: &RawAnswer) -> Optio
 fn misplaced(scope: Scope<'_>, kind: &str) {
     let keys = OF_LOCATE.iter().chain(&matcher::KINDS).chain(&matcher::EXTRAS);
     for key in keys.filter(|key| scope.has(key)) {
-        let help = match kind {
-            "answer" | "url" if *key == "site" || kind == "answer" => format!("move it into `{kind}`"),
-            _ => "remove it: it belongs to `locate`".to_owned(),
+        let belongs_inside = match kind {
+            "answer" => !OF_LOCATE.contains(key),
+            "url" => *key == "site",
+            _ => false,
+        };
+        let help = match belongs_inside {
+            true => format!("move it into `{kind}`"),
+            false => "remove it: it belongs to `locate`".to_owned(),
         };
         let draft = scope.key(key).key_error("conflict", format!("`{key}` means nothing beside `{kind}`"));
         draft.help(help).report();

@@ -103,7 +103,9 @@ pub(crate) fn task(
     let criterion = criterion(&context, check, &raw.check);
     for name in context.captured.iter().filter(|name| !context.used.borrow().contains(**name)) {
         let draft = scope.key("before").key(name).key_error("unused", format!("nothing uses the value `{name}`"));
-        draft.help("compare with it by `difference` or `same_as`, write `{name}` in a locator, or remove it").report();
+        let help =
+            format!("compare with it by `difference` or `same_as`, write `{{{name}}}` in a locator, or remove it");
+        draft.help(help).report();
     }
     let kind = kind(raw.kind);
     if let Some(criterion) = &criterion {
@@ -234,12 +236,11 @@ fn fits_kind(scope: Scope<'_>, kind: TaskKind, criterion: &Criterion) {
         TaskKind::Content => (has(|kind| matches!(kind, CriterionKind::Site(..))), "a `locate` with a matcher"),
         TaskKind::Unachievable => (unachievable, "`answer: { unachievable: true }`"),
     };
-    if !fits {
-        let draft = scope.key_error("kind", format!("the check does not look at what {} tasks are about", kind.name()));
-        draft.expected(format!("{expected} somewhere in it")).report();
-    }
     if unachievable && kind != TaskKind::Unachievable {
         let draft = scope.key_error("kind", "`unachievable` is asked for, and the task's kind is another");
         draft.help("set `kind: unachievable`").report();
+    } else if !fits {
+        let draft = scope.key_error("kind", format!("the check does not look at what {} tasks are about", kind.name()));
+        draft.expected(format!("{expected} somewhere in it")).report();
     }
 }

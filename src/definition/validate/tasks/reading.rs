@@ -173,7 +173,9 @@ fn places(context: &TaskContext<'_>, scope: Scope<'_>, what: &What<'_>, recipe: 
 
 fn unknown_place(context: &TaskContext<'_>, scope: Scope<'_>, name: &str) {
     let variables = context.variables.0.iter().map(|(name, _)| name.as_str());
-    let known: Vec<&str> = variables.chain(context.captured.iter().copied()).collect();
+    let mut known: Vec<&str> = variables.chain(context.captured.iter().copied()).collect();
+    known.sort_unstable();
+    known.dedup();
     let expected = match known.as_slice() {
         [] => "no place: the task has neither variables nor captured values".to_owned(),
         known => format!("one of {}", quoted_list(known.iter().copied())),

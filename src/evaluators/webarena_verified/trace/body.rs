@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn parts_have_names_and_may_lack_all_else() {
         let text = "--b1\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nA mug\r\n\
-            --b1\r\ncontent-disposition: form-data; name=\"\"; filename=\"x\"; name=\"file\"\r\nContent-Type: text/plain\r\n\r\nline 1\r\nline 2\r\n\
+            --b1\r\ncontent-disposition: form-data; name=\"\"; name=\"file\"; filename=\"x\"\r\nContent-Type: text/plain\r\n\r\nline 1\r\nline 2\r\n\
             --b1\r\nContent-Type: text/plain\r\n\r\nnameless\r\n--b1--\r\n";
         let found = read("multipart/form-data; boundary=b1; charset=x", text);
         assert_eq!(found, Some(json!({ "title": "A mug", "file": "line 1\r\nline 2" })));
