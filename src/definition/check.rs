@@ -24,13 +24,18 @@ const ENTRIES_MAX: usize = 500;
 /// What is refused is left out where that makes no difference to what surrounds it: a key of a mapping goes, the entry of
 /// a list of mappings becomes nothing so that the others keep their places, a list of texts goes as a whole.
 pub(crate) fn check(schema: &Json, root: &Node, source: &SourceFile, problems: &Problems) -> Json {
+    check_part(schema, root, "the file", source, problems)
+}
+
+/// The same for a part of a document, which messages call by this name.
+pub(crate) fn check_part(schema: &Json, root: &Node, name: &str, source: &SourceFile, problems: &Problems) -> Json {
     let checker = Checker {
         definitions: schema.get("$defs").unwrap_or(&Json::Null),
         source,
         problems,
         patterns: RefCell::default(),
     };
-    let place = Place { name: "the file".to_owned(), span: root.span };
+    let place = Place { name: name.to_owned(), span: root.span };
     checker.walk(root, schema, &place).unwrap_or_default()
 }
 

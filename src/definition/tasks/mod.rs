@@ -203,7 +203,9 @@ fn one(
     let variables = Variables::of(entry);
     let root = variables.fill(templates.get(index)?, place, used);
     let filled = Document { source: document.source, root };
-    let json = check::check(&schema::TASK, &filled.root, filled.source, problems);
+    // The words of the whole file's check, so that what both find is said once.
+    let name = format!("entry {} of `tasks`", index + 1);
+    let json = check::check_part(&schema::TASK, &filled.root, &name, filled.source, problems);
     let scope = Scope::new(&filled, problems);
     match serde_json::from_value::<RawTask>(json) {
         Ok(raw) => validate::task(scope, &raw, number, Arguments(variables.texts()), environment),
