@@ -137,15 +137,13 @@ fn maker_chief(task: &'static Task) -> Vec<Attempt> {
         let maker = shop::search_product(&stage.customer(), product).await.beside("Brand");
         let reader = stage.reader();
         let list = reader.open("/arena_en_all/A/List_of_companies_of_Larkmoor.html").await;
-        reader
-            .open(&list.url.join(&list.link_with(&maker)).expect("an address").path().to_owned())
-            .await
-            .beside(heading)
+        let company = list.url.join(&list.link_with(&maker)).expect("an address");
+        reader.open(company.path()).await.beside(heading)
     };
     vec![
         Attempt::oracle(move |stage| beside(stage, "Chief executive")),
         Attempt::miss("the founder", move |stage| beside(stage, "Founder")),
-        Attempt::miss("the maker", move |stage| beside(stage, "Headquarters")),
+        Attempt::miss("the maker's address", move |stage| beside(stage, "Headquarters")),
         Attempt::answers("the first name alone", task.text("name").split(' ').next().unwrap_or_default()),
         Attempt::answers("two names to choose from", format!("{} or Owen Weber", task.text("name"))),
     ]
