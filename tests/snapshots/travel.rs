@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use arenad::export::{Next, Reader};
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::home::{BASELINE, Home, names, with_stores};
 use crate::support::http;
@@ -102,6 +102,7 @@ fn an_import_that_was_killed_goes_on_where_it_was() {
     let mut serve = world.command(&["serve"]);
     serve.env("ARENAD_STATE_DIR", &other.state_dir);
     let daemon = world.start_command(serve);
+    let _ended = EndedWith(daemon.pid());
     let socket = other.state_dir.join("arenad.sock");
     within("the daemon", PATIENCE, || http::get_unix(&socket, "/v1/version"));
     let begin = serde_json::json!({ "manifest": manifest }).to_string();
@@ -144,6 +145,7 @@ fn an_import_that_was_given_up_leaves_nothing() {
     let mut serve = world.command(&["serve"]);
     serve.env("ARENAD_STATE_DIR", &other.state_dir);
     let daemon = world.start_command(serve);
+    let _ended = EndedWith(daemon.pid());
     let socket = other.state_dir.join("arenad.sock");
     within("the daemon", PATIENCE, || http::get_unix(&socket, "/v1/version"));
     let begin = serde_json::json!({ "manifest": manifest }).to_string();
@@ -151,13 +153,24 @@ fn an_import_that_was_given_up_leaves_nothing() {
     for (index, part) in parts.iter().enumerate() {
         send(&socket, "PUT", &format!("/v1/imports/{id}/parts/{index}"), part, part.len());
     }
-    assert_eq!(names(&other.state_dir.join("stores/snapshots")), [id.clone()]);
+    assert_eq!(names(&other.state_dir.join("stores/snapshots")), std::slice::from_ref(&id));
     assert_eq!(world.engine.images(&world.label()).len(), 1);
     kill_process(daemon.pid(), Signal::TERM).unwrap();
     daemon.ended();
     other.run(&["down", "--purge", "--yes"]).code(0);
     other.assert_empty();
     assert_eq!(world.engine.images(&world.label()), [""; 0]);
+}
+
+/// Ends a daemon that a test which has failed would leave behind.
+struct EndedWith(Pid);
+
+impl Drop for EndedWith {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = kill_process(self.0, Signal::KILL);
+        }
+    }
 }
 
 /// The manifest of a file, and the content of its parts.
