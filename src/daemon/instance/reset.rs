@@ -149,7 +149,7 @@ impl Core {
         why: &str,
     ) -> Result<(), Failure> {
         self.shared.store.begin_reset(operation, &self.id, tier).await?;
-        let verified = Some(if tier == UNTOUCHED { Extent::Moved } else { Extent::Nothing });
+        let verified = Some(if self.proven.is_some() { Extent::Moved } else { Extent::Nothing });
         let (duration_ms, stages) = (milliseconds(begun.elapsed()), times(stages));
         let end = ResetEnd { strategy: tier, outcome: "done", reason: None, duration_ms, stages: &stages, verified };
         self.shared.store.end_reset(operation, end).await?;
