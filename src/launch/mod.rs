@@ -392,6 +392,24 @@ pub async fn find(
     instance: &InstanceId,
     made: u64,
 ) -> Result<Option<Incarnation>, LaunchError> {
+    let Some(mut incarnation) = find_containers(engine, site, installation, instance, made).await? else {
+        return Ok(None);
+    };
+    match find_addresses(engine, site, &mut incarnation).await {
+        Ok(()) => Ok(Some(incarnation)),
+        Err(LaunchError::NoAddress { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The same whatever they are doing, and without their addresses: those that are frozen can be let go on.
+pub async fn find_containers(
+    engine: &dyn Engine,
+    site: &Site,
+    installation: &str,
+    instance: &InstanceId,
+    made: u64,
+) -> Result<Option<Incarnation>, LaunchError> {
     let remains = Remains { installation, instance, role: labels::ROLE_INSTANCE, which: Which::Only(made) };
     let found = engine.containers(labels::INSTANCE, &remains.instance.to_string()).await?;
     let mut incarnation =
@@ -403,12 +421,6 @@ pub async fn find(
             incarnation.containers.insert(service, container.handle);
         }
     }
-    if site.services.iter().any(|service| !incarnation.containers.contains_key(&service.name)) {
-        return Ok(None);
-    }
-    match find_addresses(engine, site, &mut incarnation).await {
-        Ok(()) => Ok(Some(incarnation)),
-        Err(LaunchError::NoAddress { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
+    let is_whole = site.services.iter().all(|service| incarnation.containers.contains_key(&service.name));
+    Ok(is_whole.then_some(incarnation))
 }

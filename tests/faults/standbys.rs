@@ -380,6 +380,7 @@ fn standbys_outlive_the_daemon_and_are_proven_again() {
     await_standbys(&world, 2);
     let before = standbys(&world);
     world.signal_daemon(Signal::KILL);
+    let _ = world.engine.try_docker(&["unpause", &before[0]]);
     world.engine.docker(&["exec", &before[0], "/bin/sh", "-c", "echo sabotage >>/srv/state/notes"]);
     world.engine.docker(&["kill", &before[1]]);
     world.up();

@@ -73,9 +73,10 @@ async fn take_up(
     let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
     let taken_up = async {
         let engine = shared.engine.as_ref();
-        let found = launch::find(engine, &site, &shared.installation, &id, made).await;
-        let incarnation = found.map_err(|error| describe(&error))?.ok_or("its containers do not run any more")?;
+        let found = launch::find_containers(engine, &site, &shared.installation, &id, made).await;
+        let mut incarnation = found.map_err(|error| describe(&error))?.ok_or("its containers are gone")?;
         go_on(&shared, &incarnation).await.map_err(|error| describe(&error))?;
+        launch::find_addresses(engine, &site, &mut incarnation).await.map_err(|error| describe(&error))?;
         let deadline = Instant::now() + ADOPTION_PATIENCE;
         while let Err(failure) = shared.prober.round(&site.readiness.probes, &site, &incarnation, None).await {
             if Instant::now() >= deadline {
