@@ -12,7 +12,6 @@ use super::core::Core;
 use crate::daemon::proof::{Candidate, ProofError};
 use crate::daemon::store::StoredWrites;
 use crate::digest::Lines;
-use crate::digest::Lines;
 use crate::domain::health::Depth;
 use crate::domain::instance::InstanceState;
 use crate::domain::site::ResetStrategyName;
