@@ -47,6 +47,7 @@ pub async fn locate(
         site: &handle.site,
         place: Place { host: host.to_owned(), port: handle.site.public.port, entry },
         incarnation,
+        folders: shared.state_folders(&handle.id, &handle.site, incarnation),
         instance: handle.id.to_string(),
         page: look.page,
         live: look.live,

@@ -16,7 +16,7 @@ use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
 use crate::domain::site::Site;
 use crate::domain::verify::Extent;
-use crate::launch::{self, Incarnation};
+use crate::launch::Incarnation;
 
 /// How many differences an error names; `arenad verify` names more.
 const SHOWN: usize = 5;
@@ -105,7 +105,7 @@ impl Candidate<'_> {
 
     /// Proves again what was proven before, looking only at what has moved since. `None`: nothing has.
     pub async fn prove_again(&self, last: &Taken, lines: &Lines) -> Result<Option<Taken>, ProofError> {
-        let folders = self.folders();
+        let folders = self.shared.state_folders(self.id, self.site, self.incarnation);
         if digest::moved(&self.subject(&folders, lines), last).await?.is_empty() {
             return Ok(None);
         }
@@ -130,7 +130,7 @@ impl Candidate<'_> {
     }
 
     async fn take(&self, known: Known<'_>, lines: &Lines) -> Result<Taken, DigestError> {
-        let folders = self.folders();
+        let folders = self.shared.state_folders(self.id, self.site, self.incarnation);
         digest::take(&self.subject(&folders, lines), known).await
     }
 
@@ -155,16 +155,6 @@ impl Candidate<'_> {
             shared.references.learn(id, digest);
         }
         Ok(known)
-    }
-
-    fn folders(&self) -> BTreeMap<(ServiceName, String), PathBuf> {
-        let Some(storage) = &self.shared.storage else { return BTreeMap::new() };
-        let mounts = launch::state_mounts(self.site).into_iter();
-        let folders = mounts.filter_map(|mount| {
-            let tree = mount.of_instance(self.id, self.incarnation.made).ok()?;
-            Some(((mount.service, mount.path), storage.root().folder(&tree)))
-        });
-        folders.collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What every part of the daemon has in hand: the engine, the store, the gateway, the clock's end.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,9 +14,12 @@ use super::health_log::HealthLog;
 use super::proof::References;
 use super::store::Store;
 use super::turns::Turns;
+use crate::domain::ids::ServiceName;
+use crate::domain::instance::InstanceId;
+use crate::domain::site::Site;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
-use crate::launch::{self, Remains, RemoveError};
+use crate::launch::{self, Incarnation, Remains, RemoveError};
 use crate::locators::Locators;
 use crate::probes::Prober;
 use crate::storage::Storage;
@@ -115,5 +119,22 @@ impl Shared {
     /// Removes what the engine and the state root hold of an instance.
     pub async fn remove(&self, remains: Remains<'_>) -> Result<(), RemoveError> {
         launch::remove(self.engine.as_ref(), self.storage.as_ref(), remains).await
+    }
+
+    /// The folders of this host that are mounted into an instance, by service and path in the container. None, where its
+    /// stores are not in the state root.
+    pub fn state_folders(
+        &self,
+        id: &InstanceId,
+        site: &Site,
+        incarnation: &Incarnation,
+    ) -> BTreeMap<(ServiceName, String), PathBuf> {
+        let Some(storage) = &self.storage else { return BTreeMap::new() };
+        let mounts = launch::state_mounts(site).into_iter();
+        let folders = mounts.filter_map(|mount| {
+            let tree = mount.of_instance(id, incarnation.made).ok()?;
+            Some(((mount.service, mount.path), storage.root().folder(&tree)))
+        });
+        folders.collect()
     }
 }

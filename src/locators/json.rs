@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::domain::hex::hex;
+use crate::domain::hex::{hex, unhex};
 use crate::domain::locator::{Rows, Value};
 
 /// A value as JSON: numbers that fit as numbers, exact ones as texts, bytes in hexadecimal, times in RFC 3339, tables as
@@ -52,12 +52,6 @@ pub fn from_typed(json: &Json) -> Option<Value> {
         }
         _ => return None,
     })
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let bytes = text.as_bytes();
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    bytes.chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?)).collect()
 }
 
 /// A JSON value as a value of its own type; lists and objects stay JSON.

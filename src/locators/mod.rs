@@ -20,6 +20,7 @@ mod file;
 mod http;
 pub mod js;
 pub mod json;
+mod mounted;
 mod scene;
 mod sessions;
 mod sql;

@@ -1,5 +1,8 @@
 //! Where a locator looks.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
 use super::LocateError;
 use crate::accounts::Place;
 use crate::domain::ids::ServiceName;
@@ -16,6 +19,8 @@ pub struct Scene<'a> {
     pub place: Place,
     /// Its containers.
     pub incarnation: &'a Incarnation,
+    /// The folders of this host that are mounted into its containers, by service and path in the container.
+    pub folders: BTreeMap<(ServiceName, String), PathBuf>,
     /// The instance's id.
     pub instance: String,
     /// The path of the page that [`crate::domain::locator::JsPage::Given`] means; `None`: the one that the site's URL has.
@@ -51,6 +56,14 @@ impl Scene<'_> {
             let known: Vec<&str> = self.site.accounts.iter().map(|account| account.name.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             LocateError::Unknown(format!("{} has no account `{name}`; it has {known}", self.site.name))
+        })
+    }
+
+    /// Where a path of a container lies on this host: a folder that is mounted there, and what follows it.
+    pub(super) fn on_host<'p>(&self, service: &ServiceName, path: &'p str) -> Option<(&Path, &'p str)> {
+        self.folders.iter().find_map(|((of, mounted), folder)| {
+            let below = path.strip_prefix(mounted.as_str())?.strip_prefix('/')?;
+            (of == service).then_some((folder.as_path(), below))
         })
     }
 

@@ -74,7 +74,27 @@ pub fn clients_in_containers_are_asked_too(arena: &Arena) {
     ] {
         let located = locate(arena, site, statement);
         assert_eq!(located["value"]["columns"], json!(["a", "b", "c"]), "{located}");
-        assert_eq!(rows(&located["value"]), json!([["1", "<b>&\n\"", null]]));
+        assert_eq!(rows(&located["value"]), json!([[1, "<b>&\n\"", null]]));
+    }
+    for (site, statement, expected) in [
+        ("shopping", "sql(inside): SELECT CAST(19.90 AS DECIMAL(8,2))", json!(["decimal", "19.90"])),
+        (
+            "shopping",
+            "sql(inside): SELECT TIMESTAMP('2023-05-09 01:02:03')",
+            json!(["timestamp", "2023-05-09T01:02:03Z"]),
+        ),
+        ("reddit", "sql(inside): select 19.90::numeric(8,2)", json!(["decimal", "19.90"])),
+        (
+            "reddit",
+            "sql(inside): select timestamptz '2023-05-09 03:02:03+02'",
+            json!(["timestamp", "2023-05-09T01:02:03Z"]),
+        ),
+        ("reddit", "sql(inside): select '\\x00ff'::bytea", json!(["bytes", "00ff"])),
+        ("reddit", "sql(inside): select true", json!(["bool", true])),
+        ("reddit", "sql(inside): select '{\"a\": 1}'::jsonb", json!(["json", { "a": 1 }])),
+    ] {
+        let located = locate(arena, site, statement);
+        assert_eq!(json!([located["type"], located["value"]]), expected, "{statement}");
     }
     assert_eq!(locate(arena, "shopping", "sql(inside): SELECT 1 WHERE 1 = 0")["type"], "null");
     assert_eq!(locate(arena, "reddit", "sql(inside): select 1 where false")["type"], "null");

@@ -1,18 +1,18 @@
 //! Statements through the database's own client in the container, for servers that listen on their own loopback alone.
 //!
-//! The client prints texts, so values are texts here, and `NULL` is told apart. Arguments become hexadecimal literals: a
-//! text of those digits cannot end the literal that it stands in.
+//! The client prints texts, `NULL` told apart; [`client_types`] says what types they are of. Arguments become hexadecimal
+//! literals: a text of those digits cannot end the literal that it stands in.
 
 use std::time::Duration;
 
 use regex::Regex;
 
-use super::{Query, mysql, postgres};
+use super::{Query, client_types, mysql, postgres};
 use crate::domain::hex::hex;
 use crate::domain::locator::{Rows, Value};
 use crate::domain::site::{Database, DatabaseEngine};
-use crate::engine::Engine;
 use crate::engine::docker::EXEC_OUTPUT_MAX;
+use crate::engine::{Engine, EngineHandle};
 use crate::locators::{LocateError, Scene, exec};
 use crate::probes::account_words;
 
@@ -23,48 +23,96 @@ pub(super) async fn query(
     program: &str,
     query: &Query<'_>,
 ) -> Result<Rows, LocateError> {
-    let (_, container) = scene.container(Some(database.service.as_str()))?;
-    // What separates columns and rows must be nothing that a site can have in its texts.
-    let mark = format!("{:032x}", rand::random::<u128>());
-    let command = command(database, program, query, &mark);
-    // The server ends the statement; the client gets a moment longer to say so.
-    let patience = query.limit + Duration::from_millis(300);
-    let output =
-        engine.exec(container, &command, None, patience).await.map_err(|error| exec::failed(&error, query.limit))?;
-    if output.code != 0 {
-        return Err(refused(output.stderr.trim(), program, query.limit));
+    let client = Client { engine, container: scene.container(Some(database.service.as_str()))?.1, database, program };
+    let mut rows = client.rows(query).await?;
+    if rows.rows.iter().flatten().any(|cell| *cell != Value::Null) {
+        // What is no query that another can be made of (`SHOW`, `EXPLAIN`) has texts alone.
+        let types = client.types(query, rows.columns.len()).await.unwrap_or_default();
+        client_types::give(database.engine, &mut rows, &types);
     }
-    if output.stdout.len() >= EXEC_OUTPUT_MAX {
-        let limit = format!("{} KiB", EXEC_OUTPUT_MAX >> 10);
-        return Err(LocateError::TooLarge { what: "the client printed all that is kept".to_owned(), limit });
-    }
-    let rows = match database.engine {
-        DatabaseEngine::Mysql => Some(read_xml(&output.stdout)),
-        DatabaseEngine::Postgres => read_marked(&output.stdout, &mark),
-        DatabaseEngine::Sqlite => None,
-    };
-    rows.ok_or_else(|| LocateError::Failed(format!("what {program} printed is not understood")))
+    Ok(rows)
 }
 
-fn command(database: &Database, program: &str, query: &Query<'_>, mark: &str) -> Vec<String> {
-    let mut words = vec![program.to_owned()];
-    words.extend(account_words(database));
-    if database.engine == DatabaseEngine::Mysql {
+/// A database's client in a container.
+struct Client<'a> {
+    engine: &'a dyn Engine,
+    container: &'a EngineHandle,
+    database: &'a Database,
+    program: &'a str,
+}
+
+impl Client<'_> {
+    /// The rows of a statement, as texts.
+    async fn rows(&self, query: &Query<'_>) -> Result<Rows, LocateError> {
+        let rows = match self.database.engine {
+            DatabaseEngine::Mysql => {
+                let script = format!("{}; {}", mysql::prepare(query), mysql_text(query));
+                Some(read_xml(&self.mysql(&["-X"], script, query.limit).await?))
+            }
+            DatabaseEngine::Postgres => self.postgres(query, postgres_text(query)).await?,
+            DatabaseEngine::Sqlite => None,
+        };
+        rows.ok_or_else(|| LocateError::Failed(format!("what {} printed is not understood", self.program)))
+    }
+
+    /// The types of a statement's columns, in the server's words.
+    async fn types(&self, query: &Query<'_>, columns: usize) -> Result<Vec<String>, LocateError> {
+        if self.database.engine == DatabaseEngine::Mysql {
+            let script = format!("{}; SET SESSION sql_select_limit = 1; {}", mysql::prepare(query), mysql_text(query));
+            let printed = self.mysql(&["-t", "--column-type-info"], script, query.limit).await?;
+            return Ok(client_types::mysql_types(&printed, columns));
+        }
+        let rows = self.postgres(query, client_types::postgres_statement(&postgres_text(query), columns)).await?;
+        let row = rows.unwrap_or_default().rows.pop().unwrap_or_default();
+        Ok(row.iter().filter_map(Value::text).collect())
+    }
+
+    async fn mysql(&self, form: &[&str], script: String, limit: Duration) -> Result<String, LocateError> {
         // In binary mode the client has no commands of its own, such as `system`.
-        words.extend(["--binary-mode", "--default-character-set=utf8mb4", "-X", "-e"].map(str::to_owned));
-        let text = query.text(|_, text| format!("_utf8mb4 X'{}'", hex(text.as_bytes())));
-        words.push(format!("{}; {text}", mysql::prepare(query)));
-    } else {
+        let mut words = ["--binary-mode", "--default-character-set=utf8mb4"].map(str::to_owned).to_vec();
+        words.extend(form.iter().map(|word| (*word).to_owned()));
+        words.extend(["-e".to_owned(), script]);
+        self.run(words, limit).await
+    }
+
+    async fn postgres(&self, query: &Query<'_>, statement: String) -> Result<Option<Rows>, LocateError> {
+        // What separates columns and rows must be nothing that a site can have in its texts.
+        let mark = format!("{:032x}", rand::random::<u128>());
         let separators = [format!("null={mark}n"), "-F".into(), format!("{mark}c"), "-R".into(), format!("{mark}r")];
-        let text = query.text(|_, text| format!("convert_from('\\x{}', 'UTF8')", hex(text.as_bytes())));
-        words.extend(["-X", "-q", "-A", "-v", "ON_ERROR_STOP=1", "-P", "footer=off", "-P"].map(str::to_owned));
+        let mut words =
+            ["-X", "-q", "-A", "-v", "ON_ERROR_STOP=1", "-P", "footer=off", "-P"].map(str::to_owned).to_vec();
         words.extend(separators);
         // All run in one connection; what the first prints ends with a mark of its own.
-        for part in [postgres::prepare(query), format!("\\echo {mark}s"), text] {
+        for part in [postgres::prepare(query), format!("\\echo {mark}s"), statement] {
             words.extend(["-c".to_owned(), part]);
         }
+        Ok(read_marked(&self.run(words, query.limit).await?, &mark))
     }
-    words
+
+    async fn run(&self, words: Vec<String>, limit: Duration) -> Result<String, LocateError> {
+        let account = account_words(self.database);
+        let command: Vec<String> = [self.program.to_owned()].into_iter().chain(account).chain(words).collect();
+        // The server ends the statement; the client gets a moment longer to say so.
+        let patience = limit + Duration::from_millis(300);
+        let output = self.engine.exec(self.container, &command, None, patience).await;
+        let output = output.map_err(|error| exec::failed(&error, limit))?;
+        if output.code != 0 {
+            return Err(refused(output.stderr.trim(), self.program, limit));
+        }
+        if output.stdout.len() >= EXEC_OUTPUT_MAX {
+            let limit = format!("{} KiB", EXEC_OUTPUT_MAX >> 10);
+            return Err(LocateError::TooLarge { what: "the client printed all that is kept".to_owned(), limit });
+        }
+        Ok(output.stdout)
+    }
+}
+
+fn mysql_text(query: &Query<'_>) -> String {
+    query.text(|_, text| format!("_utf8mb4 X'{}'", hex(text.as_bytes())))
+}
+
+fn postgres_text(query: &Query<'_>) -> String {
+    query.text(|_, text| format!("convert_from('\\x{}', 'UTF8')", hex(text.as_bytes())))
 }
 
 /// The rows between marks; the first has the columns' names.

@@ -6,6 +6,7 @@
 //! has a connection of its own: a pooled one could belong to a container of the past, and no state survives.
 
 mod client;
+mod client_types;
 mod guard;
 mod mysql;
 mod postgres;

@@ -1,4 +1,5 @@
-//! SQLite: the file is copied out of the container and asked in a process of its own.
+//! SQLite: the file is copied out of the container, or from the folder that is mounted there, and asked in a process of
+//! its own.
 //!
 //! The site goes on writing while its file is read, so the file and what lies beside it are read until two looks in a row
 //! are the same. The copy is ours alone: whatever a statement did to it would harm nobody.
@@ -6,6 +7,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
 
@@ -14,7 +16,7 @@ use crate::domain::locator::{Rows, Value};
 use crate::domain::site::Database;
 use crate::engine::Engine;
 use crate::locators::confined::{Confined, Job};
-use crate::locators::{LocateError, Scene, file};
+use crate::locators::{LocateError, Scene, file, mounted};
 
 /// The largest database that is copied, in bytes.
 const DATABASE_MAX: usize = 256 << 20;
@@ -73,8 +75,20 @@ async fn at_rest(engine: &dyn Engine, scene: &Scene<'_>, database: &Database) ->
 }
 
 async fn look(engine: &dyn Engine, scene: &Scene<'_>, database: &Database) -> Result<Copy, LocateError> {
-    let (service, container) = scene.container(Some(database.service.as_str()))?;
     let paths = COMPANIONS.map(|suffix| format!("{}{suffix}", database.database));
+    if let Some((folder, below)) = scene.on_host(&database.service, &database.database) {
+        let (folder, below) = (folder.to_owned(), below.to_owned());
+        let read = tokio::task::spawn_blocking(move || {
+            let folder = mounted::open(&folder)?;
+            let read = |suffix| mounted::read(&folder, &format!("{below}{suffix}"), DATABASE_MAX);
+            Ok::<_, Errno>([read(COMPANIONS[0])?, read(COMPANIONS[1])?, read(COMPANIONS[2])?])
+        });
+        // What may not be read from here, or is no plain file, is the engine's to read or to refuse.
+        if let Ok(Ok(copy)) = read.await {
+            return Ok(copy);
+        }
+    }
+    let (service, container) = scene.container(Some(database.service.as_str()))?;
     let read = |path| file::read(engine, service, container, path, DATABASE_MAX);
     let (log, journal, file) = tokio::try_join!(read(&paths[0]), read(&paths[1]), read(&paths[2]))?;
     Ok([log, journal, file])
