@@ -5,9 +5,24 @@ use std::process::Command;
 
 use crate::support::World;
 
+/// What the client's tests begin and check.
+const TASKS: &str = "
+environment: @NAME@
+tasks:
+  - name: toy.write
+    kind: content
+    sites: [toy]
+    start: { path: /cgi-bin/page }
+    intent: Make the site remember pears
+    check: { locate: 'http: /cgi-bin/page', contains: pears }
+";
+
 #[test]
 fn the_python_client_does_what_it_says() {
     let world = World::single("python");
+    let tasks = world.root().join("environments").join(&world.name).join("tasks");
+    std::fs::create_dir_all(&tasks).unwrap();
+    std::fs::write(tasks.join("toy.yaml"), TASKS.replace("@NAME@", &world.name)).unwrap();
     world.up();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("clients/python");
     let output = Command::new("python3")

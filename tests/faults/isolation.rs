@@ -1,7 +1,9 @@
 //! What containers cannot do, and what arenad never touches.
 
+use std::net::TcpStream;
+
 use crate::support::wait::PATIENCE;
-use crate::support::{World, until};
+use crate::support::{World, until, within};
 
 #[test]
 fn containers_have_no_way_out_and_gain_no_privileges() {
@@ -13,21 +15,18 @@ fn containers_have_no_way_out_and_gain_no_privileges() {
     let status = inside("cat /proc/1/status").unwrap();
     assert!(status.lines().any(|line| line == "NoNewPrivs:\t1"), "{status}");
 
-    // What the machine offers on its other addresses, and what lies beyond it.
-    let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let mut addresses = vec!["192.0.2.1".to_owned(), "1.1.1.1".to_owned(), "169.254.169.254".to_owned()];
-    let shown =
-        std::process::Command::new("ip").args(["-4", "-o", "addr", "show", "scope", "global"]).output().unwrap();
-    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    let network =
-        world.engine.docker(&["inspect", "--format", "{{range .NetworkSettings.Networks}}{{.Gateway}}{{end}}", &id]);
-    let of_machine = shown.lines().filter_map(|line| line.split_whitespace().nth(3)?.split('/').next());
-    addresses.extend(of_machine.filter(|address| *address != network).map(str::to_owned));
-    for address in addresses {
-        let tried = inside(&format!("echo | timeout 2 nc -w 1 {address} {port}"));
-        assert!(tried.is_err(), "reached {address}:{port}");
+    // A server on another network, which answers this machine, and what may lie beyond it.
+    let image = world.engine.docker(&["inspect", "--format", "{{.Image}}", &id]);
+    let other = world.engine.docker(&["run", "--detach", "--rm", "--label", "arenad-test=wall", &image]);
+    let format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
+    let address = world.engine.docker(&["inspect", "--format", format, &other]);
+    within("the other server", PATIENCE, || TcpStream::connect((address.as_str(), 80)).ok());
+    for address in [address.as_str(), "192.0.2.1", "1.1.1.1", "169.254.169.254"] {
+        let tried = inside(&format!("timeout 3 wget -q -O - http://{address}/"));
+        assert!(tried.is_err(), "reached {address}: {tried:?}");
     }
+    assert!(inside("timeout 3 wget -q -O - http://127.0.0.1/cgi-bin/page").is_ok(), "what is tried with works");
+    world.engine.docker(&["rm", "--force", &other]);
     let resolved = inside("timeout 10 nslookup -timeout=2 example.com");
     assert!(resolved.is_err(), "resolved: {resolved:?}");
     assert!(inside("nslookup toy").unwrap().contains("Address"), "its own names resolve");

@@ -57,6 +57,17 @@ class Resetting(unittest.TestCase):
             self.assertEqual(located["evidence"]["site"], "toy")
             self.assertEqual(arena.value("toy", "http: GET /cgi-bin/page | status"), 200)
 
+    def test_an_episode_is_begun_and_checked(self) -> None:
+        with Arena() as arena:
+            url = arena.urls()["toy"]
+            begun = arena.begin("toy.write", reset=True)
+            self.assertEqual(begun["intent"], "Make the site remember pears")
+            self.assertEqual(arena.check(begun)["report"]["verdict"], "failed")
+            write(url, "pears")
+            self.assertEqual(arena.check(begun, answer="done", url=url)["report"]["verdict"], "passed")
+            arena.reset("toy")
+            self.assertEqual(arena.check(begun)["report"]["verdict"], "inconclusive")
+
     def test_it_can_be_awaited(self) -> None:
         async def both() -> None:
             async with AsyncArena() as arena:

@@ -87,6 +87,8 @@ impl<T> Doing<T> for Result<T, sqlx::Error> {
 #[derive(Clone)]
 pub struct Store {
     pool: SqlitePool,
+    /// For what clients wait for and only read: it does not stand behind a write that goes to disk.
+    readers: SqlitePool,
 }
 
 impl Store {
@@ -103,14 +105,15 @@ impl Store {
         // One connection: SQLite has one writer anyway, and every statement here takes microseconds.
         let pool = SqlitePoolOptions::new()
             .max_connections(1)
-            .connect_with(options)
+            .connect_with(options.clone())
             .await
             .map_err(|cause| StoreError::Open { path: shown(), cause })?;
         sqlx::migrate!("src/daemon/store/migrations")
             .run(&pool)
             .await
             .map_err(|cause| StoreError::Migrate { path: shown(), cause })?;
-        Ok(Self { pool })
+        let readers = SqlitePoolOptions::new().max_connections(1).connect_lazy_with(options.read_only(true));
+        Ok(Self { pool, readers })
     }
 
     /// The installation's id; made at the first call of all.
@@ -134,6 +137,7 @@ impl Store {
 
     /// Waits for what is running and closes the file; the WAL is merged into it.
     pub async fn close(&self) {
+        self.readers.close().await;
         self.pool.close().await;
     }
 }

@@ -187,7 +187,7 @@ impl Store {
     pub async fn reset(&self, id: &str) -> Result<Option<StoredReset>, StoreError> {
         let row = sqlx::query("SELECT * FROM resets WHERE id = ?")
             .bind(id)
-            .fetch_optional(&self.pool)
+            .fetch_optional(&self.readers)
             .await
             .doing("read a reset")?;
         row.as_ref().map(from_row).transpose()

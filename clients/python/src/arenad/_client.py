@@ -12,6 +12,9 @@ from urllib.parse import quote
 from ._errors import ArenadError, OperationFailed
 from ._transport import Transport
 from .types import (
+    Begun,
+    Checked,
+    Evaluation,
     Event,
     Located,
     Operation,
@@ -113,6 +116,43 @@ class Arena:
         """The session as Playwright takes it. It has no place for headers."""
         return {"cookies": self.login(site, account)["cookies"], "origins": []}
 
+    def begin(self, task: str, *, reset: bool = False) -> Begun:
+        """Begins an episode of a native task: captures what its check will compare with.
+
+        With `reset`, the task's sites are brought to where it starts first. Give the answer to `check`.
+        """
+        body = {"task": task, "reset": reset}
+        begun: Begun = self._transport.request("POST", f"/v1/environments/{self._name()}/checks/begin", body)
+        return begun
+
+    def check(self, begun: Begun, *, answer: str = "", url: str | None = None, cdp: str | None = None) -> Checked:
+        """Says whether the agent did what the task asks for, by its answer, where it ended, and what the sites hold now."""
+        body = {"task": begun["task"], "begun": begun, "answer": answer, "url": url, "cdp": cdp}
+        checked: Checked = self._transport.request("POST", f"/v1/environments/{self._name()}/checks", body)
+        return checked
+
+    def evaluate(
+        self,
+        benchmark: str,
+        task: Any,
+        *,
+        answer: Any = "",
+        url: str = "",
+        har: Any = None,
+        cdp: str | None = None,
+        profiles: Iterable[str] = ("compat",),
+    ) -> Evaluation:
+        """Judges an episode by the rules of `webarena`, `visualwebarena` or `webarena-verified`.
+
+        `task` is the task as the benchmark publishes it, or its number. Call it before the sites are reset.
+        """
+        body: dict[str, Any] = {"benchmark": benchmark, "task": task, "answer": answer, "url": url, "cdp": cdp}
+        body["profiles"] = list(profiles)
+        if har is not None:
+            body["traffic"] = {"har": har}
+        evaluation: Evaluation = self._transport.request("POST", f"/v1/environments/{self._name()}/evaluations", body)
+        return evaluation
+
     def snapshots(self) -> list[Snapshot]:
         """The snapshots, the newest first."""
         snapshots: list[Snapshot] = self._transport.request("GET", "/v1/snapshots")["snapshots"]
@@ -183,6 +223,9 @@ class AsyncArena:
         self.value = _threaded(arena.value)
         self.login = _threaded(arena.login)
         self.storage_state = _threaded(arena.storage_state)
+        self.begin = _threaded(arena.begin)
+        self.check = _threaded(arena.check)
+        self.evaluate = _threaded(arena.evaluate)
         self.snapshots = _threaded(arena.snapshots)
         self.take_snapshot = _threaded(arena.take_snapshot)
         self.events = _threaded(arena.events)

@@ -187,3 +187,63 @@ class Event(TypedDict):
     kind: str
     instance: str | None
     message: str
+
+
+class _Check(TypedDict):
+    evaluator: str
+    rule: str
+    place: str
+    expected: Any
+    verdict: str
+
+
+class Check(_Check, total=False):
+    """One part of a verdict."""
+
+    name: str | None
+    found: Any
+    reason: str | None
+    duration_ms: float | None
+    parts: list[Check]
+
+
+class Report(TypedDict):
+    """What an episode came to; the daemon sends more."""
+
+    verdict: Literal["passed", "failed", "inconclusive", "needs_judge", "unsupported"]
+    checks: list[Check]
+
+
+class Begun(TypedDict):
+    """How an episode of a task began; a check wants it back."""
+
+    task: str
+    environment: str
+    at: str
+    intent: str
+    start: str
+    accounts: dict[str, str]
+    sites: list[dict[str, Any]]
+    values: dict[str, Any]
+
+
+class Checked(TypedDict):
+    """What an episode came to."""
+
+    task: str
+    environment: str
+    at: str
+    answer: str
+    url: str | None
+    report: Report
+    duration_ms: float
+
+
+class Evaluation(TypedDict):
+    """What an episode came to by the rules of a benchmark."""
+
+    evaluated: dict[str, Any]
+    """The report of each profile that was asked for."""
+    evidence: dict[str, Any]
+    """What the reports follow from; `arenad eval --from` judges it again."""
+    duration_ms: float
