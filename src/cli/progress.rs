@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use anyhow::Context;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reqwest::Method;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::client::Client;
@@ -105,6 +107,8 @@ pub async fn wait(
     let mut ended = Vec::new();
     let mut look = tokio::time::interval(LOOK_INTERVAL);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // Listened to all the time, so that none is lost while the status is asked for.
+    let mut interrupts = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     let all = wait_all(client, operations.clone());
     let mut all = std::pin::pin!(all);
     loop {
@@ -114,7 +118,7 @@ pub async fn wait(
                 ended.extend(done?);
                 break;
             }
-            _ = tokio::signal::ctrl_c() => {
+            _ = interrupts.recv() => {
                 let failure = Failure::new(exit_code::INTERRUPTED, anyhow::anyhow!("interrupted"));
                 return Err(failure.hint("the work goes on in the background: `arenad status` shows it"));
             }
@@ -124,9 +128,11 @@ pub async fn wait(
                 return Err(failure.hint("the work goes on in the background: `arenad status` shows it"));
             }
             _ = look.tick() => {
-                let status = client.status().await?;
-                for site in sites_of(&status, &operations) {
-                    board.show(&site.name, &doing(site));
+                // If the daemon has just ended, the operations' own answers say why.
+                if let Ok(status) = client.status().await {
+                    for site in sites_of(&status, &operations) {
+                        board.show(&site.name, &doing(site));
+                    }
                 }
             }
         }

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use anyhow::Context;
+use tokio::signal::unix::{SignalKind, signal};
+
 use super::args::{Global, StatusArgs};
 use super::client::Client;
 use super::exit_code;
@@ -12,14 +15,15 @@ use crate::wire::{Standbys, Status};
 /// Says what is up, how it is, and what to do about it. Exits with 3 unless everything is ready.
 pub async fn run(global: &Global, args: &StatusArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
+    if !args.watch {
+        return once(&client, global, false).await;
+    }
+    let mut interrupts = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     loop {
-        let code = once(&client, global, args.watch).await?;
-        if !args.watch {
-            return Ok(code);
-        }
+        let code = once(&client, global, true).await?;
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs(1)) => {}
-            _ = tokio::signal::ctrl_c() => return Ok(code),
+            _ = interrupts.recv() => return Ok(code),
         }
     }
 }
