@@ -120,14 +120,19 @@ pub struct Page {
 }
 
 impl Page {
-    /// Goes to a URL and waits until it has loaded.
+    /// Goes to a URL and waits until it has loaded. On a machine that has too much to do, Chromium now and then loses a
+    /// navigation; a person would try again, too.
     pub async fn open(&self, url: &str) {
-        let loaded = tokio::time::timeout(PATIENCE, self.tab.goto(url)).await;
-        match loaded {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => panic!("{url}: {error}"),
-            Err(_) => panic!("{url} has not loaded within {PATIENCE:?}"),
+        let mut why = String::new();
+        for _ in 0..2 {
+            match tokio::time::timeout(PATIENCE, self.tab.goto(url)).await {
+                Ok(Ok(_)) => return,
+                Ok(Err(error)) => why = error.to_string(),
+                Err(_) => why = format!("not loaded within {PATIENCE:?}"),
+            }
+            eprintln!("{url}: {why}");
         }
+        panic!("{url}: {why}");
     }
 
     /// Where the page is.
