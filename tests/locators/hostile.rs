@@ -94,9 +94,9 @@ pub fn statements_do_no_harm(arena: &Arena) {
     assert!(!std::path::Path::new("/tmp/harm").exists());
     // Nothing goes on behind the locators' backs.
     let busy = "sql(inside): SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%3600%' AND id <> connection_id()";
-    assert_eq!(value(arena, "shopping", busy), json!("0"));
+    assert_eq!(value(arena, "shopping", busy), json!(0));
     let busy = "sql(inside): select count(*) from pg_stat_activity where state = 'active' and pid <> pg_backend_pid() and query like '%3600%'";
-    assert_eq!(value(arena, "reddit", busy), json!("0"));
+    assert_eq!(value(arena, "reddit", busy), json!(0));
 }
 
 /// A server on the host's loopback that no locator has any business with.
