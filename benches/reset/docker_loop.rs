@@ -14,7 +14,7 @@ const LOOK: Duration = Duration::from_millis(10);
 pub fn cycle(image: &str, site: &Site) {
     let name = name();
     docker(&["rm", "-f", &name]);
-    docker(&["run", "-d", "--name", &name, "--cap-drop", "ALL", "--memory", "1g", "--pids-limit", "400", image]);
+    docker(&["run", "-d", "--name", &name, "--cap-drop", "ALL", "--memory", "512m", "--pids-limit", "100", image]);
     let format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
     let address = docker(&["inspect", "-f", format, &name]);
     let socket: SocketAddr = format!("{}:80", address.trim()).parse().expect("an address");

@@ -35,7 +35,7 @@ const SITES: [Site; 6] = [
     Site { name: "reddit", path: "/healthz", marker: "\"ok\": true" },
     Site { name: "turkle", path: "/healthz", marker: "\"ok\": true" },
     Site { name: "homepage", path: "/healthz", marker: "\"ok\": true" },
-    Site { name: "gitlab", path: "/healthz", marker: "\"ok\": true" },
+    Site { name: "gitlab", path: "/healthz", marker: "\"ok\":true" },
 ];
 
 fn main() {
