@@ -20,7 +20,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
 use super::sql::sqlite;
-use super::{LocateError, SIZE_MAX, http, json};
+use super::{LocateError, SIZE_MAX, json, json_query};
 use crate::domain::locator::Value;
 
 /// The command that makes this program the confined process.
@@ -159,8 +159,8 @@ pub async fn work(seconds: u64) -> std::io::Result<()> {
 async fn done(job: Job) -> Result<Value, LocateError> {
     match job {
         Job::Sqlite { path, statement, arguments } => sqlite::ask(&path, statement, arguments).await,
-        Job::Jq { filter, input, all } => http::jq(&filter, &input, all),
-        Job::JsonPath { path, input, all } => http::json_path(&path, &input, all),
+        Job::Jq { filter, input, all } => json_query::jq(&filter, &input, all),
+        Job::JsonPath { path, input, all } => json_query::json_path(&path, &input, all),
     }
 }
 

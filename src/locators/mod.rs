@@ -20,6 +20,7 @@ mod file;
 mod http;
 pub mod js;
 pub mod json;
+mod json_query;
 mod mounted;
 mod scene;
 mod sessions;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::confined::{Confined, Job};
+use super::confined::Confined;
 use super::json::to_value;
-use super::{Found, LocateError, SIZE_MAX, Scene, http};
+use super::{Found, LocateError, SIZE_MAX, Scene, json_query};
 use crate::accounts::Place;
 use crate::domain::locator::{TraceLocator, TracePart, Value};
 
@@ -79,14 +79,14 @@ pub(super) async fn run(
         (TracePart::Count, _) => Value::Integer(i128::try_from(found.len()).unwrap_or(i128::MAX)),
         (TracePart::Whole, false) => found.into_iter().next_back().map_or(Value::Null, to_value),
         (TracePart::Whole, true) => to_value(Json::Array(found)),
-        (part, false) => match found.last() {
-            Some(last) => taken(confined, part, last.to_string(), limit).await?,
+        (TracePart::Json(query), false) => match found.last() {
+            Some(last) => json_query::ask(confined, query, last.to_string(), limit).await?,
             None => Value::Null,
         },
-        (part, true) => {
+        (TracePart::Json(query), true) => {
             let mut all = Vec::new();
             for request in &found {
-                all.push(super::json::plain(&taken(confined, part, request.to_string(), limit).await?));
+                all.push(super::json::plain(&json_query::ask(confined, query, request.to_string(), limit).await?));
             }
             to_value(Json::Array(all))
         }
@@ -96,21 +96,6 @@ pub(super) async fn run(
             Err(LocateError::too_many_bytes("the requests are large"))
         }
         _ => Ok(Found { value, ran, notes }),
-    }
-}
-
-/// What a path or a filter takes of a request.
-async fn taken(confined: &Confined, part: &TracePart, input: String, limit: Duration) -> Result<Value, LocateError> {
-    match part {
-        // Two descents can look at every value for every value.
-        TracePart::JsonPath { path, all } if path.matches("..").count() < 2 => http::json_path(path, &input, *all),
-        TracePart::JsonPath { path, all } => {
-            confined.run(&Job::JsonPath { path: path.clone(), input, all: *all }, limit).await
-        }
-        TracePart::Jq { filter, all } => {
-            confined.run(&Job::Jq { filter: filter.clone(), input, all: *all }, limit).await
-        }
-        TracePart::Whole | TracePart::Count => Err(LocateError::Failed("nothing is taken of it".to_owned())),
     }
 }
 

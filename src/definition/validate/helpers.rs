@@ -7,7 +7,7 @@ use crate::definition::raw::environment::RawSite;
 use crate::definition::raw::helpers::RawHelper;
 use crate::definition::scope::Scope;
 use crate::domain::helper::Helper;
-use crate::domain::locator::{self, Locator, LocatorKind, Selection};
+use crate::domain::locator::{self, JsonQuery, Locator, LocatorKind, Selection};
 use crate::domain::login::Template;
 
 /// What the text of `gives` may ask for.
@@ -126,7 +126,7 @@ pub(super) fn readable_selection(scope: Scope<'_>, locator: &Locator) {
         Selection::Css { selector, .. } if !selector.contains('{') => {
             scraper::Selector::parse(selector).err().map(|error| format!("it has no CSS selector: {error}"))
         }
-        Selection::JsonPath { path, .. } if !path.contains('{') => {
+        Selection::Json(JsonQuery::Path { path, .. }) if !path.contains('{') => {
             serde_json_path::JsonPath::parse(path).err().map(|error| format!("it has no JSONPath: {error}"))
         }
         _ => None,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{HttpLocator, JsLocator, JsPage, Locator, LocatorKind, Selection, TraceLocator, TracePart};
+use super::{HttpLocator, JsLocator, JsPage, JsonQuery, Locator, LocatorKind, Selection, TraceLocator, TracePart};
 use crate::domain::login::Template;
 
 /// Names and texts.
@@ -56,9 +56,7 @@ fn fill_http(http: &mut HttpLocator, arguments: &Arguments) {
     }
     match &mut http.selection {
         Selection::Body | Selection::Status | Selection::Header(_) => {}
-        Selection::JsonPath { path: text, .. } | Selection::Jq { filter: text, .. } => {
-            *text = arguments.fill(text, json_text);
-        }
+        Selection::Json(query) => fill_json_query(query, arguments),
         Selection::Css { selector, .. } => *selector = arguments.fill(selector, css_text),
     }
 }
@@ -68,10 +66,13 @@ fn fill_trace(trace: &mut TraceLocator, arguments: &Arguments) {
     trace.pattern = arguments.fill(&trace.pattern, url_text);
     match &mut trace.part {
         TracePart::Whole | TracePart::Count => {}
-        TracePart::JsonPath { path: text, .. } | TracePart::Jq { filter: text, .. } => {
-            *text = arguments.fill(text, json_text);
-        }
+        TracePart::Json(query) => fill_json_query(query, arguments),
     }
+}
+
+fn fill_json_query(query: &mut JsonQuery, arguments: &Arguments) {
+    let (JsonQuery::Path { path: text, .. } | JsonQuery::Jq { filter: text, .. }) = query;
+    *text = arguments.fill(text, json_text);
 }
 
 fn fill_js(js: &mut JsLocator, arguments: &Arguments) {
@@ -150,7 +151,7 @@ mod tests {
         assert_eq!(http.body.as_deref(), Some(r#"{"q": "a\"/\u000d\u000a&"}"#));
         assert_eq!(
             http.selection,
-            Selection::JsonPath { path: r#"$[?@.a == "a\"/\u000d\u000a&"]"#.to_owned(), all: false }
+            Selection::Json(JsonQuery::Path { path: r#"$[?@.a == "a\"/\u000d\u000a&"]"#.to_owned(), all: false })
         );
         let LocatorKind::Js(js) = with("js: find({x}, {y}) @ /f/{x}", "a');alert(1)//\u{2028}") else { panic!("js") };
         assert_eq!(js.expression, "find(\"a');alert(1)//\\u2028\", {y})");

@@ -105,20 +105,8 @@ pub enum Selection {
     Status,
     /// A header's value.
     Header(String),
-    /// The JSON values at a path (RFC 9535).
-    JsonPath {
-        /// The path.
-        path: String,
-        /// Whether the value is a list of all of them; otherwise there may be one at most.
-        all: bool,
-    },
-    /// What a jq filter makes of the JSON.
-    Jq {
-        /// The filter.
-        filter: String,
-        /// Whether the value is a list of all outputs; otherwise there may be one at most.
-        all: bool,
-    },
+    /// What is asked of its JSON.
+    Json(JsonQuery),
     /// Elements of an HTML page.
     Css {
         /// The selector.
@@ -190,6 +178,25 @@ pub struct TraceLocator {
     pub part: TracePart,
 }
 
+/// What is asked of JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JsonQuery {
+    /// The values at a path (RFC 9535).
+    Path {
+        /// The path.
+        path: String,
+        /// Whether the value is a list of all of them; otherwise there may be one at most.
+        all: bool,
+    },
+    /// What a jq filter makes of it.
+    Jq {
+        /// The filter.
+        filter: String,
+        /// Whether the value is a list of all outputs; otherwise there may be one at most.
+        all: bool,
+    },
+}
+
 /// What is taken of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TracePart {
@@ -197,20 +204,8 @@ pub enum TracePart {
     Whole,
     /// How many there are.
     Count,
-    /// The JSON values at a path (RFC 9535).
-    JsonPath {
-        /// The path.
-        path: String,
-        /// Whether the value is a list of all of them.
-        all: bool,
-    },
-    /// What a jq filter makes of it.
-    Jq {
-        /// The filter.
-        filter: String,
-        /// Whether the value is a list of all outputs.
-        all: bool,
-    },
+    /// What is asked of the request as JSON.
+    Json(JsonQuery),
 }
 
 impl TraceLocator {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::options::{Given, Options};
 use super::{
-    Arguments, ExecLocator, FileLocator, HttpLocator, JsLocator, JsPage, Locator, LocatorKind, Selection, SqlLocator,
-    TraceLocator, TracePart, words,
+    Arguments, ExecLocator, FileLocator, HttpLocator, JsLocator, JsPage, JsonQuery, Locator, LocatorKind, Selection,
+    SqlLocator, TraceLocator, TracePart, words,
 };
 
 /// The longest that any locator may be given.
@@ -135,16 +135,7 @@ fn selection(cursor: &mut Cursor<'_>) -> Result<Selection, SyntaxError> {
             cursor.colon()?;
             Selection::Header(cursor.rest("a header's name")?.to_owned())
         }
-        "jsonpath" => {
-            let all = options.flag("all");
-            cursor.colon()?;
-            Selection::JsonPath { path: cursor.rest("a path such as `$.items[0].name`")?.to_owned(), all }
-        }
-        "jq" => {
-            let all = options.flag("all");
-            cursor.colon()?;
-            Selection::Jq { filter: cursor.rest("a filter such as `.items[0].name`")?.to_owned(), all }
-        }
+        "jsonpath" | "jq" => Selection::Json(json_query(cursor, name, &mut options, ".items[0].name")?),
         "css" => {
             let all = options.flag("all");
             let attribute = options.value("attribute").and_then(|given| given.value);
@@ -158,6 +149,21 @@ fn selection(cursor: &mut Cursor<'_>) -> Result<Selection, SyntaxError> {
     };
     options.finish(cursor)?;
     Ok(selection)
+}
+
+/// What follows `jsonpath` or `jq`; `example` is a way into the JSON, as both write it.
+fn json_query(
+    cursor: &mut Cursor<'_>,
+    name: &str,
+    options: &mut Options,
+    example: &str,
+) -> Result<JsonQuery, SyntaxError> {
+    let all = options.flag("all");
+    cursor.colon()?;
+    Ok(match name {
+        "jq" => JsonQuery::Jq { filter: cursor.rest(&format!("a filter such as `{example}`"))?.to_owned(), all },
+        _ => JsonQuery::Path { path: cursor.rest(&format!("a path such as `${example}`"))?.to_owned(), all },
+    })
 }
 
 fn js(cursor: &mut Cursor<'_>, mut options: Options) -> Result<JsLocator, SyntaxError> {
@@ -263,16 +269,7 @@ fn trace_part(cursor: &mut Cursor<'_>, of_all: bool) -> Result<TracePart, Syntax
     let part = match name {
         "count" if !of_all => TracePart::Count,
         "count" => return Err(cursor.error_at(at, "`trace(all)` lists what `count` counts", "one of them")),
-        "jsonpath" => {
-            let all = options.flag("all");
-            cursor.colon()?;
-            TracePart::JsonPath { path: cursor.rest("a path such as `$.body.quantity`")?.to_owned(), all }
-        }
-        "jq" => {
-            let all = options.flag("all");
-            cursor.colon()?;
-            TracePart::Jq { filter: cursor.rest("a filter such as `.body.quantity`")?.to_owned(), all }
-        }
+        "jsonpath" | "jq" => TracePart::Json(json_query(cursor, name, &mut options, ".body.quantity")?),
         other => {
             let expected = "`jsonpath:`, `jq:` or `count`";
             return Err(cursor.error_at(at, format!("`{other}` takes nothing of a request"), expected));
@@ -465,7 +462,7 @@ mod tests {
             (trace.method.as_deref(), trace.pattern.as_str(), trace.all),
             (Some("POST"), "/basket/*?x=1", false)
         );
-        assert_eq!(trace.part, TracePart::JsonPath { path: "$.body['a | b']".to_owned(), all: true });
+        assert_eq!(trace.part, TracePart::Json(JsonQuery::Path { path: "$.body['a | b']".to_owned(), all: true }));
         assert!(trace.is_meant("post", "/basket/7", Some("x=1")) && !trace.is_meant("POST", "/basket/7", None));
         let LocatorKind::Trace(any) = kind("trace(all): *") else { panic!("trace") };
         assert_eq!((any.method.as_deref(), any.all, any.part.clone()), (None, true, TracePart::Whole));
@@ -484,7 +481,10 @@ mod tests {
         };
         assert_eq!((http.method.as_str(), http.path.as_str()), ("GET", "/api/x?a=1"));
         assert_eq!(http.account.as_deref(), Some("customer"));
-        assert_eq!(http.selection, Selection::Jq { filter: ".a | .b | length".to_owned(), all: false });
+        assert_eq!(
+            http.selection,
+            Selection::Json(JsonQuery::Jq { filter: ".a | .b | length".to_owned(), all: false })
+        );
         let LocatorKind::Http(http) = kind("http(stay): /login|status") else { panic!("http") };
         assert_eq!((http.method.as_str(), http.follows, http.selection), ("GET", false, Selection::Status));
         let LocatorKind::Http(http) = kind("http: /x | css(all, attribute=href): ul > li a") else { panic!("http") };

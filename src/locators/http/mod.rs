@@ -18,8 +18,6 @@ use crate::accounts::Session;
 use crate::domain::locator::{HttpLocator, Selection};
 use crate::probes::innermost;
 
-pub(super) use select::{jq, json_path};
-
 /// How many redirects are followed in a row; browsers give up at twenty.
 const REDIRECTS_MAX: usize = 10;
 

@@ -1,0 +1,149 @@
+//! What is asked of JSON: by a path, or by a filter of jq.
+
+use std::time::Duration;
+
+use jaq_core::load::{self, Arena, File, Loader};
+use jaq_core::{Compiler, Ctx, Vars, data};
+use serde_json::Value as Json;
+use serde_json_path::JsonPath;
+
+use super::confined::{Confined, Job};
+use super::json::{parsed, to_value};
+use super::{LocateError, SIZE_MAX};
+use crate::domain::locator::{JsonQuery, Value};
+
+/// Asks; what may never end is asked in a process of its own.
+pub(super) async fn ask(
+    confined: &Confined,
+    query: &JsonQuery,
+    input: String,
+    limit: Duration,
+) -> Result<Value, LocateError> {
+    match query.clone() {
+        // Two descents can look at every value for every value.
+        JsonQuery::Path { path, all } if path.matches("..").count() < 2 => json_path(&path, &input, all),
+        JsonQuery::Path { path, all } => confined.run(&Job::JsonPath { path, input, all }, limit).await,
+        JsonQuery::Jq { filter, all } => confined.run(&Job::Jq { filter, input, all }, limit).await,
+    }
+}
+
+fn json(input: &str) -> Result<Json, LocateError> {
+    serde_json::from_str(input).map_err(|error| LocateError::Failed(format!("the answer is not JSON: {error}")))
+}
+
+/// The values at a path of JSON text.
+pub(super) fn json_path(path: &str, input: &str, all: bool) -> Result<Value, LocateError> {
+    let parsed =
+        JsonPath::parse(path).map_err(|error| LocateError::Unknown(format!("`{path}` is no JSONPath: {error}")))?;
+    let input = json(input)?;
+    let found = parsed.query(&input).all();
+    match (found.as_slice(), all) {
+        (found, true) => Ok(Value::Json(Json::Array(found.iter().copied().cloned().collect()).to_string())),
+        ([], false) => Ok(Value::Null),
+        ([only], false) => Ok(to_value((*only).clone())),
+        (several, false) => Err(several_values("jsonpath", several.len())),
+    }
+}
+
+fn several_values(kind: &str, count: usize) -> LocateError {
+    LocateError::Failed(format!("there are {count} values or more; write `{kind}(all): …` for a list of them"))
+}
+
+/// What a filter makes of JSON text.
+pub(super) fn jq(filter: &str, input: &str, all: bool) -> Result<Value, LocateError> {
+    let wrong = |reason: String| LocateError::Unknown(format!("`{filter}` is no jq filter: {reason}"));
+    let arena = Arena::default();
+    let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
+    let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+    let modules = Loader::new(definitions).load(&arena, File { code: filter, path: () }).map_err(|errors| {
+        wrong(errors.first().map_or_else(String::new, |(_, error)| match error {
+            load::Error::Io(files) => format!("it includes {} files", files.len()),
+            load::Error::Lex(errors) => near(errors.first().map(|(_, rest)| *rest)),
+            load::Error::Parse(errors) => near(errors.first().map(|(_, rest)| *rest)),
+        }))
+    })?;
+    let compiled = Compiler::default().with_funs(functions).compile(modules).map_err(|errors| {
+        let unknown = errors.first().and_then(|(_, errors)| errors.first());
+        wrong(unknown.map_or_else(String::new, |(name, kind)| format!("{} `{name}` is not known", kind.as_str())))
+    })?;
+    let input = jaq_json::read::parse_single(input.as_bytes())
+        .map_err(|error| LocateError::Failed(format!("the answer is not JSON: {error}")))?;
+    let context = Ctx::<data::JustLut<jaq_json::Val>>::new(&compiled.lut, Vars::new([]));
+    let mut outputs = Vec::new();
+    let mut size = 0;
+    for output in compiled.id.run((context, input)) {
+        // `halt` would end the process in jq's own program.
+        let output = output.map_err(|stop| match stop.get_err() {
+            Ok(error) => LocateError::Failed(format!("jq says: {error}")),
+            Err(_) => LocateError::Failed("the filter halts".to_owned()),
+        })?;
+        let output = output.to_string();
+        size += output.len();
+        if size > SIZE_MAX {
+            return Err(LocateError::too_many_bytes("the filter yields much"));
+        }
+        outputs.push(output);
+        if outputs.len() > 1 && !all {
+            return Err(several_values("jq", outputs.len()));
+        }
+    }
+    match (outputs.pop(), all) {
+        (output, true) => {
+            outputs.extend(output);
+            Ok(Value::Json(format!("[{}]", outputs.join(","))))
+        }
+        (Some(only), false) => Ok(parsed(only)),
+        (None, false) => Ok(Value::Null),
+    }
+}
+
+fn near(rest: Option<&str>) -> String {
+    match rest.map(str::trim_start) {
+        Some("") | None => "it ends too early".to_owned(),
+        Some(rest) => format!("near `{}`", rest.chars().take(20).collect::<String>()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INPUT: &str = r#"{"items": [{"id": 1, "name": "a"}, {"id": 2, "name": null}], "total": 1.5}"#;
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    #[test]
+    fn json_paths_yield_one_value_or_a_list() {
+        let one = |path| json_path(path, INPUT, false);
+        assert_eq!(one("$.items[0].name"), Ok(text("a")));
+        assert_eq!(one("$.items[?@.id == 2].name"), Ok(Value::Null));
+        assert_eq!(one("$.total"), Ok(Value::Float(1.5)));
+        assert_eq!(one("$.nothing"), Ok(Value::Null));
+        assert_eq!(one("$.items[0]"), Ok(Value::Json(r#"{"id":1,"name":"a"}"#.to_owned())));
+        assert!(matches!(one("$.items[*].id"), Err(LocateError::Failed(said)) if said.contains("jsonpath(all)")));
+        assert_eq!(json_path("$.items[*].id", INPUT, true), Ok(Value::Json("[1,2]".to_owned())));
+        assert!(matches!(one("$.["), Err(LocateError::Unknown(_))));
+        assert!(matches!(json_path("$", "<html>", false), Err(LocateError::Failed(_))));
+    }
+
+    #[test]
+    fn jq_yields_one_value_or_a_list() {
+        let one = |filter| jq(filter, INPUT, false);
+        assert_eq!(one(".items | map(.id) | add"), Ok(Value::Integer(3)));
+        assert_eq!(one(".items[] | select(.id == 9)"), Ok(Value::Null));
+        assert_eq!(one(".items[0].name | ascii_upcase"), Ok(text("A")));
+        assert!(matches!(one(".items[]"), Err(LocateError::Failed(_))));
+        assert_eq!(jq(".items[].id", INPUT, true), Ok(Value::Json("[1,2]".to_owned())));
+        assert_eq!(jq("empty", INPUT, true), Ok(Value::Json("[]".to_owned())));
+        assert!(matches!(one(".items | nonsense"), Err(LocateError::Unknown(said)) if said.contains("nonsense")));
+        assert!(matches!(one(".items ["), Err(LocateError::Unknown(_))));
+        assert!(matches!(one(".total | keys"), Err(LocateError::Failed(_))));
+        assert!(matches!(one("halt"), Err(LocateError::Failed(_))));
+        assert!(matches!(
+            jq("[limit(1000000; repeat(\"aaaaaaaa\"))] | .[]", "1", true),
+            Err(LocateError::TooLarge { .. })
+        ));
+    }
+}
