@@ -10,28 +10,39 @@ use crate::Site;
 /// How often the loop looks; arenad's own interval is the definition's.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// `docker rm -f`, `docker run`, until it is ready. The image is that of the site's snapshot.
-pub fn cycle(image: &str, site: &Site) {
-    let name = name();
-    docker(&["rm", "-f", &name]);
-    docker(&["run", "-d", "--name", &name, "--cap-drop", "ALL", "--memory", "512m", "--pids-limit", "100", image]);
-    let format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
-    let address = docker(&["inspect", "-f", format, &name]);
-    let socket: SocketAddr = format!("{}:80", address.trim()).parse().expect("an address");
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while !answers(socket, site) {
-        assert!(Instant::now() < deadline, "{image} never became ready");
-        std::thread::sleep(LOOK);
+/// The container of the plain loop; goes with its owner, also when that panics.
+pub struct DockerLoop<'a> {
+    name: String,
+    image: &'a str,
+    site: &'a Site,
+}
+
+impl<'a> DockerLoop<'a> {
+    /// A loop on the image of a site's snapshot; nothing is started yet.
+    pub fn of(image: &'a str, site: &'a Site) -> Self {
+        Self { name: format!("arenad-bench-{}", std::process::id()), image, site }
+    }
+
+    /// `docker rm -f`, `docker run`, until it is ready.
+    pub fn cycle(&self) {
+        let Self { name, image, site } = self;
+        docker(&["rm", "-f", name]);
+        docker(&["run", "-d", "--name", name, "--cap-drop", "ALL", "--memory", "512m", "--pids-limit", "100", image]);
+        let format = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}";
+        let address = docker(&["inspect", "-f", format, name]);
+        let socket: SocketAddr = format!("{}:80", address.trim()).parse().expect("an address");
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while !answers(socket, site) {
+            assert!(Instant::now() < deadline, "{image} never became ready");
+            std::thread::sleep(LOOK);
+        }
     }
 }
 
-/// Removes what the last cycle left.
-pub fn end() {
-    docker(&["rm", "-f", &name()]);
-}
-
-fn name() -> String {
-    format!("arenad-bench-{}", std::process::id())
+impl Drop for DockerLoop<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("docker").args(["rm", "-f", &self.name]).output();
+    }
 }
 
 fn docker(args: &[&str]) -> String {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::arena::Arena;
 use crate::cost::Held;
-use crate::docker_loop;
+use crate::docker_loop::DockerLoop;
 use crate::resetter::Resetter;
 use crate::{Site, quantile};
 
@@ -16,14 +16,15 @@ const BEFORE: usize = 10;
 /// Keeps resetting one site.
 pub fn compare(arena: &Arena, resetter: &Resetter, site: &Site, time: Duration) {
     let image = resetter.image(arena, site.name);
+    let plain = DockerLoop::of(&image, site);
     let begun = Instant::now();
     let mut cycles = 0;
     while begun.elapsed() < time / 3 {
-        docker_loop::cycle(&image, site);
+        plain.cycle();
         cycles += 1;
     }
     let theirs = per_minute(cycles, begun.elapsed());
-    docker_loop::end();
+    drop(plain);
 
     for _ in 0..BEFORE {
         resetter.reset(&[site.name]);

@@ -39,8 +39,7 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
         tokio::select! {
             done = work => done?,
             _ = tokio::signal::ctrl_c() => {
-                let failure = Failure::new(exit_code::INTERRUPTED, anyhow::anyhow!("interrupted"));
-                return Err(failure.hint("the work goes on in the background: `arenad status` shows it"));
+                return Err(Failure::interrupted().hint("the work goes on in the background: `arenad status` shows it"));
             }
         }
     }

@@ -25,6 +25,11 @@ impl Failure {
         Self::new(exit_code::USAGE, anyhow::anyhow!("{message}"))
     }
 
+    /// Ctrl-C ended the waiting.
+    pub fn interrupted() -> Self {
+        Self::new(exit_code::INTERRUPTED, anyhow::anyhow!("interrupted"))
+    }
+
     /// The same with a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -119,8 +119,7 @@ pub async fn wait(
                 break;
             }
             _ = interrupts.recv() => {
-                let failure = Failure::new(exit_code::INTERRUPTED, anyhow::anyhow!("interrupted"));
-                return Err(failure.hint("the work goes on in the background: `arenad status` shows it"));
+                return Err(Failure::interrupted().hint("the work goes on in the background: `arenad status` shows it"));
             }
             () = sleep_until(deadline) => {
                 let what = unfinished(client, &operations).await;

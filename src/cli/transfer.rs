@@ -71,8 +71,7 @@ async fn receive(client: &Client, global: &Global, args: &ExportArgs) -> Result<
     tokio::select! {
         done = board::follow(&args.snapshot, global.json, &watch, work) => done?,
         _ = tokio::signal::ctrl_c() => {
-            let failure = Failure::new(exit_code::INTERRUPTED, anyhow::anyhow!("interrupted"));
-            return Err(failure.hint("nothing was left behind"));
+            return Err(Failure::interrupted().hint("nothing was left behind"));
         }
     }
     let size_bytes = partial.finish(&out)?;
@@ -163,7 +162,7 @@ async fn scan(name: &str, is_silent: bool, path: &Path) -> Result<Manifest, Fail
     let scanned = tokio::select! {
         scanned = board::follow(name, is_silent, &watch, work) => scanned?,
         _ = tokio::signal::ctrl_c() => {
-            return Err(Failure::new(exit_code::INTERRUPTED, anyhow::anyhow!("interrupted")));
+            return Err(Failure::interrupted());
         }
     };
     scanned.map_err(|error| unsound(&shown, error))
@@ -209,8 +208,7 @@ async fn send(
         tokio::select! {
             sent = board::follow(name, is_silent, &watch, work) => sent?,
             _ = tokio::signal::ctrl_c() => {
-                let failure = Failure::new(exit_code::INTERRUPTED, anyhow::anyhow!("interrupted"));
-                return Err(failure.hint("the same command goes on from here; what has arrived is kept for a day"));
+                return Err(Failure::interrupted().hint("the same command goes on from here; what has arrived is kept for a day"));
             }
         }
     }

@@ -24,6 +24,8 @@ pub(super) enum Missing {
     Client,
     /// The image has not been built.
     Image,
+    /// The filter could not be written.
+    Filter(std::io::Error),
 }
 
 /// The command that runs a browser with these arguments, if there is an image of one.
@@ -38,7 +40,7 @@ pub(super) async fn command(arguments: &[&str], folder: &Path) -> Result<Command
     if !known.await.is_ok_and(|status| status.success()) {
         return Err(Missing::Image);
     }
-    let filter = filter(folder).map_err(|_| Missing::Client)?;
+    let filter = filter(folder).map_err(Missing::Filter)?;
     let mut command = Command::new(docker);
     command
         .args(["run", "--rm", "--interactive", "--init", "--pull", "never", "--network", "host", "--read-only"])

@@ -113,6 +113,7 @@ async fn contained(folder: &Path) -> Result<Command, String> {
         match missing {
             Missing::Image => format!("{none}, nor its image; {cure}, or build the image with `make browser`"),
             Missing::Client => format!("{none}; {cure}"),
+            Missing::Filter(error) => format!("start the browser's container: write in {}: {error}", folder.display()),
         }
     })?;
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
