@@ -20,17 +20,8 @@ fn used(label: &str, standby: usize) -> World {
     world.edit("environment", "    baseline:\n", &format!("    reset: {{ standby: {standby} }}\n    baseline:\n"));
     world.up();
     world.write("scribble");
-    assert_eq!(reset(&world), "recreate", "there is no standby before the first reset");
+    assert_eq!(world.reset(), "recreate", "there is no standby before the first reset");
     world
-}
-
-/// Resets the site and returns the way that was taken.
-#[track_caller]
-fn reset(world: &World) -> String {
-    let answer = world.run(&["reset", "toy", "--json"]).code(0).json();
-    let operation = &answer["operations"][0];
-    assert_eq!(operation["state"], "done", "{operation:#}");
-    operation["reset"]["strategy"].as_str().unwrap_or_default().to_owned()
 }
 
 fn members(world: &World) -> Vec<Value> {
@@ -90,7 +81,7 @@ fn what_is_declared_is_put_back_into_running_containers() {
     let before = world.site().expect("the site");
     for round in 0..4 {
         world.write(&format!("round{round}"));
-        assert_eq!(reset(&world), "rewind");
+        assert_eq!(world.reset(), "rewind");
         assert_eq!(world.page(), BASELINE);
     }
     let after = world.site().expect("the site");
@@ -99,13 +90,13 @@ fn what_is_declared_is_put_back_into_running_containers() {
     // A container that does not run cannot be rewound.
     world.write("stopped");
     world.engine.docker(&["kill", &list(&after["containers"], "id")[0]]);
-    assert_eq!(reset(&world), "recreate");
+    assert_eq!(world.reset(), "recreate");
     assert_eq!(world.page(), BASELINE);
     // Named snapshots hold what lies in the state root.
     world.write("kept");
     world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
     assert!(world.page().contains("kept"), "it goes on from where it was");
-    assert_eq!(reset(&world), "rewind");
+    assert_eq!(world.reset(), "rewind");
     assert_eq!(world.page(), BASELINE);
     let baseline = world.site().expect("the site")["snapshot"].as_str().expect("an id").to_owned();
     world.run(&["snapshot", "diff", &baseline, "kept"]).code(1).prints("notes");
@@ -124,7 +115,7 @@ fn what_is_declared_is_put_back_into_running_containers() {
     world.signal_daemon(Signal::KILL);
     world.up();
     assert_eq!(world.page(), kept);
-    reset(&world);
+    world.reset();
     assert_eq!(world.page(), BASELINE);
     world.run(&["snapshot", "rm", "kept"]).code(0);
     world.run(&["down", "--purge", "--yes"]).code(0);
@@ -136,12 +127,12 @@ fn what_served_another_snapshot_is_no_standby_of_the_baseline() {
     let world = rewindable("other", 1, "true");
     world.write("kept");
     world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
-    reset(&world);
+    world.reset();
     await_standbys(&world, 1);
     world.run(&["reset", "toy", "--to", "kept"]).code(0);
     let served = list(&world.site().expect("the site")["containers"], "id").remove(0);
     await_standbys(&world, 1);
-    assert_eq!(reset(&world), "swap");
+    assert_eq!(world.reset(), "swap");
     assert_eq!(world.page(), BASELINE);
     await_standbys(&world, 1);
     assert!(!world.engine.containers(&world.label()).contains(&served), "its containers are gone");
@@ -177,14 +168,14 @@ fn what_differs_is_named_and_what_does_not_is_left_alone() {
 fn a_standby_that_was_changed_behind_our_back_is_not_handed_out() {
     let world = rewindable("sabotage", 1, "true");
     world.write("scribble");
-    reset(&world);
+    world.reset();
     await_standbys(&world, 1);
     let generation = members(&world)[0]["generation"].as_u64().expect("a number");
     let label = format!("label=dev.arenad.generation={generation}");
     let ours = format!("label={}", world.label());
     let id = world.engine.docker(&["ps", "--quiet", "--filter", &label, "--filter", &ours]);
     world.engine.docker(&["exec", id.trim(), "/bin/sh", "-c", "echo sabotage >>/srv/state/notes"]);
-    assert_eq!(reset(&world), "rewind");
+    assert_eq!(world.reset(), "rewind");
     assert_eq!(world.page(), BASELINE);
     world.run(&["events"]).code(0).prints("is given up: not as its snapshot: notes: notes");
     await_standbys(&world, 1);
@@ -215,7 +206,7 @@ fn a_rewind_that_fails_ends_as_a_recreate() {
     let id = list(&world.site().expect("the site")["containers"], "id").remove(0);
     world.engine.docker(&["exec", &id, "/bin/sh", "-c", "echo >/srv/refuses"]);
     world.write("lost");
-    assert_eq!(reset(&world), "recreate");
+    assert_eq!(world.reset(), "recreate");
     assert_eq!(world.page(), BASELINE);
     world.run(&["events"]).code(0).prints("could not be rewound and is made anew");
     world.assert_whole(0);
@@ -227,13 +218,13 @@ fn a_rewind_that_fails_ends_as_a_recreate() {
 fn what_has_served_is_brought_back_as_the_next_standby() {
     let world = rewindable("renewed", 1, "true");
     world.write("scribble");
-    reset(&world);
+    world.reset();
     await_standbys(&world, 1);
     let mut seen = std::collections::BTreeSet::new();
     for round in 0..5 {
         seen.insert(list(&world.site().expect("the site")["containers"], "id").remove(0));
         world.write(&format!("round{round}"));
-        assert_eq!(reset(&world), "swap");
+        assert_eq!(world.reset(), "swap");
         assert_eq!(world.page(), BASELINE);
         await_standbys(&world, 1);
         assert_whole(&world);
@@ -254,7 +245,7 @@ fn a_reset_swaps_a_standby_in_and_another_is_made() {
         let before = world.site().expect("the site");
         world.write(&format!("round{round}"));
         assert!(world.page().contains(&format!("round{round}")), "what is written is seen");
-        assert_eq!(reset(&world), "swap");
+        assert_eq!(world.reset(), "swap");
         assert_eq!(world.page(), BASELINE);
         let after = world.site().expect("the site");
         assert!(after["generation"].as_u64() > before["generation"].as_u64(), "generations grow");
@@ -273,7 +264,7 @@ fn without_a_standby_ready_it_is_made_anew() {
     let mut ways = Vec::new();
     for round in 0..6 {
         world.write(&format!("row{round}"));
-        ways.push(reset(&world));
+        ways.push(world.reset());
         assert_eq!(world.page(), BASELINE, "after {ways:?}");
     }
     assert!(ways.contains(&"recreate".to_owned()), "{ways:?}");
@@ -300,7 +291,7 @@ fn a_site_that_nobody_writes_to_has_no_standby_and_what_is_not_expected_to_be_re
     await_standbys(&world, 1);
     // Written to: the next reset is expected, so the standby runs.
     assert_eq!(members(&world)[0]["state"], "running");
-    assert_eq!(reset(&world), "swap");
+    assert_eq!(world.reset(), "swap");
     assert_eq!(world.page(), BASELINE);
     world.run(&["down"]).code(0);
     world.assert_down();
@@ -316,7 +307,7 @@ fn a_standby_that_died_is_not_handed_out() {
     let id = world.engine.docker(&["ps", "--quiet", "--filter", &label, "--filter", &ours]);
     world.engine.docker(&["kill", id.trim()]);
     // At once: whether its end has been heard of or not, it does not answer.
-    assert_eq!(reset(&world), "recreate");
+    assert_eq!(world.reset(), "recreate");
     assert_eq!(world.page(), BASELINE);
     await_standbys(&world, 1);
     assert_whole(&world);
@@ -335,7 +326,7 @@ fn clients_of_the_past_are_cut_off() {
         .write_all(b"POST /cgi-bin/write?late HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12345")
         .expect("send");
     within("the request to arrive", PATIENCE, || world.page().contains("late").then_some(()));
-    assert_eq!(reset(&world), "swap");
+    assert_eq!(world.reset(), "swap");
     let _ = stream.write_all(b"67890");
     let ended = stream.read_to_end(&mut Vec::new());
     let is_open = ended.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock);
@@ -357,7 +348,7 @@ fn standbys(world: &World) -> Vec<String> {
 fn standbys_outlive_the_daemon_and_are_proven_again() {
     let world = rewindable("heirs", 2, "true");
     world.write("scribble");
-    reset(&world);
+    world.reset();
     await_standbys(&world, 2);
     let serving = list(&world.site().expect("the site")["containers"], "id");
     let before = standbys(&world);
@@ -373,7 +364,7 @@ fn standbys_outlive_the_daemon_and_are_proven_again() {
     assert_eq!(standbys(&world), before, "so are its standbys");
     assert_whole(&world);
     world.write("scribble");
-    assert_eq!(reset(&world), "swap");
+    assert_eq!(world.reset(), "swap");
     assert_eq!(world.page(), BASELINE);
 
     // What has become another meanwhile, or is gone, is none.
@@ -400,14 +391,14 @@ fn standbys_outlive_the_daemon_and_are_proven_again() {
 fn a_standby_that_is_changed_while_nobody_resets_is_found_by_the_next_look() {
     let world = rewindable("looks", 1, "true");
     world.write("scribble");
-    reset(&world);
+    world.reset();
     await_standbys(&world, 1);
     let changed = standbys(&world).remove(0);
     world.engine.docker(&["exec", &changed, "/bin/sh", "-c", "echo sabotage >/srv/state/added"]);
     within("another standby", PATIENCE * 2, || (!standbys(&world).contains(&changed)).then_some(()));
     await_standbys(&world, 1);
     world.run(&["events"]).code(0).prints("is given up: not as its snapshot: notes: added");
-    assert_eq!(reset(&world), "swap");
+    assert_eq!(world.reset(), "swap");
     assert_eq!(world.page(), BASELINE);
     world.run(&["down"]).code(0);
     world.assert_down();
@@ -453,7 +444,7 @@ fn a_schedule_keeps_standbys_of_a_site_that_nobody_uses() {
     world.up();
     await_standbys(&world, 1);
     assert_eq!(world.site().expect("the site")["standbys"]["wanted"], 1);
-    assert_eq!(reset(&world), "swap", "the first reset of all");
+    assert_eq!(world.reset(), "swap", "the first reset of all");
     assert_eq!(world.page(), BASELINE);
     world.run(&["down"]).code(0);
     world.assert_down();

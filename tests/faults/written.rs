@@ -28,15 +28,6 @@ fn kept(label: &str, more: &str) -> World {
     world
 }
 
-/// Resets the site and returns the way that was taken.
-#[track_caller]
-fn reset(world: &World) -> String {
-    let answer = world.run(&["reset", "toy", "--json"]).code(0).json();
-    let operation = &answer["operations"][0];
-    assert_eq!(operation["state"], "done", "{operation:#}");
-    operation["reset"]["strategy"].as_str().unwrap_or_default().to_owned()
-}
-
 /// Sends an empty form and returns the whole answer.
 fn post(world: &World, path: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", world.port)).expect("the gateway listens");
@@ -59,7 +50,7 @@ fn await_requests(world: &World, requests: u64) {
 fn without_stores_a_site_is_trusted_until_someone_may_have_written() {
     let world = kept("unstored", "");
     let containers = list(&world.site().expect("the site")["containers"], "id");
-    assert_eq!(reset(&world), "keep");
+    assert_eq!(world.reset(), "keep");
     assert_eq!(list(&world.site().expect("the site")["containers"], "id"), containers, "nothing was touched");
 
     post(&world, "/cgi-bin/write?graffiti");
@@ -73,10 +64,10 @@ fn without_stores_a_site_is_trusted_until_someone_may_have_written() {
     post(&world, "/cgi-bin/write?more");
     await_requests(&world, 2);
 
-    assert_eq!(reset(&world), "recreate");
+    assert_eq!(world.reset(), "recreate");
     assert_eq!(world.page(), BASELINE);
     assert_eq!(world.site().expect("the site")["written"], serde_json::Value::Null);
-    assert_eq!(reset(&world), "keep");
+    assert_eq!(world.reset(), "keep");
     world.run(&["down", "--purge", "--yes"]).code(0);
     world.assert_down();
 }
@@ -91,7 +82,7 @@ fn with_stores_what_was_written_is_found_and_undone() {
     // Searches by POST change nothing, so nothing is held against the site.
     post(&world, "/cgi-bin/page");
     await_requests(&world, 1);
-    assert_eq!(reset(&world), "keep");
+    assert_eq!(world.reset(), "keep");
 
     // What a form has changed is undone without being asked for.
     post(&world, "/cgi-bin/write?graffiti");
@@ -103,9 +94,9 @@ fn with_stores_what_was_written_is_found_and_undone() {
 
     // What nobody saw is found by the next reset.
     world.write("unseen");
-    assert_eq!(reset(&world), "rewind");
+    assert_eq!(world.reset(), "rewind");
     assert_eq!(world.page(), BASELINE);
-    assert_eq!(reset(&world), "keep");
+    assert_eq!(world.reset(), "keep");
     world.run(&["verify", "toy"]).code(0);
 
     // Another snapshot is no reason to stay.
@@ -113,7 +104,7 @@ fn with_stores_what_was_written_is_found_and_undone() {
     world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
     world.run(&["reset", "toy", "--to", "kept"]).code(0);
     assert!(world.page().contains("kept"));
-    assert_ne!(reset(&world), "keep");
+    assert_ne!(world.reset(), "keep");
     assert_eq!(world.page(), BASELINE);
     world.run(&["down", "--purge", "--yes"]).code(0);
     world.assert_down();
@@ -133,7 +124,7 @@ fn the_gateway_refuses_writes_where_it_is_told_to() {
     assert!(refused.contains("it is only read"), "{refused}");
     assert!(post(&world, "/cgi-bin/page").contains(" 200 "), "a search by POST is passed on");
     assert_eq!(world.page(), BASELINE);
-    assert_eq!(reset(&world), "keep", "what only reads is no write");
+    assert_eq!(world.reset(), "keep", "what only reads is no write");
     assert_eq!(world.site().expect("the site")["written"], serde_json::Value::Null);
     world.run(&["down", "--purge", "--yes"]).code(0);
     world.assert_down();

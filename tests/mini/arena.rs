@@ -89,6 +89,15 @@ impl Arena {
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
+    /// Resets a site, which must succeed, and returns the way that was taken.
+    #[track_caller]
+    pub fn reset(&self, site: &str) -> String {
+        let answer = self.json(&["reset", site, "--json"]);
+        let operation = &answer["operations"][0];
+        assert_eq!(operation["state"], "done", "{operation:#}");
+        operation["reset"]["strategy"].as_str().expect("a way").to_owned()
+    }
+
     fn site<'a>(status: &'a Value, site: &str) -> &'a Value {
         let sites = status["environments"][0]["sites"].as_array().expect("sites");
         sites.iter().find(|found| found["name"] == site).expect("the site is up")

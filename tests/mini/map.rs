@@ -20,18 +20,13 @@ async fn a_traveller_finds_a_museum_and_the_way_there() {
     assert_eq!(refused, 405, "the map is read only");
 
     assert_eq!(dump(&arena), before, "nobody wrote anything");
-    assert_eq!(way_of_reset(&arena), "keep", "what was only read is left as it is");
+    assert_eq!(arena.reset("map"), "keep", "what was only read is left as it is");
     let graffiti =
         "psql -h /tmp -U map -d gis -c \"UPDATE points SET name = 'graffiti' WHERE name LIKE '%Shipbuilding%'\"";
     arena.exec_in("map", "map-db", &["sh", "-c", graffiti]);
     assert_ne!(dump(&arena), before);
-    assert_eq!(way_of_reset(&arena), "rewind", "what was written to is not");
+    assert_eq!(arena.reset("map"), "rewind", "what was written to is not");
     assert_eq!(dump(&arena), before, "the baseline is back");
-}
-
-fn way_of_reset(arena: &Arena) -> String {
-    let answer = arena.json(&["reset", "map", "--json"]);
-    answer["operations"][0]["reset"]["strategy"].as_str().unwrap_or_default().to_owned()
 }
 
 async fn search(page: &Page) {

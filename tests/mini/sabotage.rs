@@ -40,12 +40,12 @@ const CHANGES: [(&[&str], &str); 4] = [
 fn a_standby_that_is_changed_in_any_store_does_not_serve() {
     let arena = Arena::up(&["gitlab"]);
     let before = arena.exec("gitlab", &["/srv/forge/dump"]);
-    reset(&arena);
+    arena.reset("gitlab");
     for (command, _) in CHANGES {
         let standby = standby(&arena);
         let output = Command::new("docker").args(["exec", &standby]).args(command).output().expect("docker runs");
         assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-        assert_ne!(reset(&arena), "swap", "after {command:?}");
+        assert_ne!(arena.reset("gitlab"), "swap", "after {command:?}");
     }
     assert!(arena.exec("gitlab", &["/srv/forge/dump"]) == before, "the baseline is back");
     let events = String::from_utf8(arena.arenad(&["events"]).stdout).expect("text");
@@ -55,7 +55,7 @@ fn a_standby_that_is_changed_in_any_store_does_not_serve() {
     }
     // Nothing of ours is left on the servers of what serves after a swap.
     standby(&arena);
-    assert_eq!(reset(&arena), "swap");
+    assert_eq!(arena.reset("gitlab"), "swap");
     let others = "select count(*) from pg_stat_activity where usename = 'reader'";
     let deadline = Instant::now() + PATIENCE;
     let count = || arena.exec("gitlab", &["psql", "-h", "/run/forge", "-U", "forge", "forge", "-Atc", others]);
@@ -63,11 +63,6 @@ fn a_standby_that_is_changed_in_any_store_does_not_serve() {
         assert!(Instant::now() < deadline, "a connection of ours stays open");
         std::thread::sleep(Duration::from_millis(50));
     }
-}
-
-fn reset(arena: &Arena) -> String {
-    let answer = arena.json(&["reset", "gitlab", "--json"]);
-    answer["operations"][0]["reset"]["strategy"].as_str().expect("a way").to_owned()
 }
 
 /// Waits for a standby that runs, and finds its container.

@@ -95,7 +95,7 @@ impl World<'_> {
     /// Resets, and says by which tier.
     #[track_caller]
     fn reset(&mut self, site: &str) -> String {
-        let tier = reset(self.arena, site);
+        let tier = self.arena.reset(site);
         *self.tiers.entry(tier.clone()).or_default() += 1;
         tier
     }
@@ -151,15 +151,6 @@ impl World<'_> {
         }
         acknowledged
     }
-}
-
-/// Resets a site and returns the tier.
-#[track_caller]
-fn reset(arena: &Arena, site: &str) -> String {
-    let answer = arena.json(&["reset", site, "--json"]);
-    let operation = &answer["operations"][0];
-    assert_eq!(operation["state"], "done", "{operation:#}");
-    operation["reset"]["strategy"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Waits for a standby, unless there is no room for one.

@@ -61,13 +61,6 @@ fn now(world: &World) -> i64 {
     world.engine.docker(&["exec", &id, "date", "+%s"]).parse().unwrap()
 }
 
-/// Resets the site and returns the way that was taken.
-#[track_caller]
-fn reset(world: &World) -> String {
-    let answer = world.run(&["reset", "toy", "--json"]).code(0).json();
-    answer["operations"][0]["reset"]["strategy"].as_str().unwrap_or_default().to_owned()
-}
-
 #[test]
 fn a_clock_starts_where_it_is_told_and_runs_or_stands_still() {
     let world = homepage("clock", "{ start: \"2024-03-01T12:00:00Z\" }");
@@ -79,7 +72,7 @@ fn a_clock_starts_where_it_is_told_and_runs_or_stands_still() {
     let seen: i64 = world.engine.docker(&["exec", &id, "python3", "-c", python]).parse().unwrap();
     assert!((first..first + 300).contains(&seen), "every program sees it: {seen} after {first}");
     // A clock that runs is set when containers are made, so they are made anew.
-    assert_eq!(reset(&world), "recreate");
+    assert_eq!(world.reset(), "recreate");
     assert!((START..START + 300).contains(&now(&world)));
     world.run(&["verify", "toy"]).code(0);
 
@@ -91,7 +84,7 @@ fn a_clock_starts_where_it_is_told_and_runs_or_stands_still() {
     world.up();
     assert_eq!((now(&world), now(&world)), (START, START));
     world.run(&["verify", "toy"]).code(0);
-    assert_eq!(reset(&world), "rewind", "one that stands still is right whenever containers were made");
+    assert_eq!(world.reset(), "rewind", "one that stands still is right whenever containers were made");
     assert_eq!(now(&world), START);
 
     // As its snapshot, which has been taken by the host's clock.
@@ -99,7 +92,7 @@ fn a_clock_starts_where_it_is_told_and_runs_or_stands_still() {
     world.up();
     let taken = now(&world);
     assert!(taken > START + 300);
-    reset(&world);
+    world.reset();
     assert_eq!(now(&world), taken, "the same time after every reset");
     world.run(&["down", "--purge", "--yes"]).code(0);
     world.assert_down();

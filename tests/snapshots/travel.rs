@@ -4,15 +4,16 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use arenad::export::{Next, Reader};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::home::{BASELINE, Home, names, with_stores};
-use crate::support::http;
 use crate::support::wait::{PATIENCE, within};
+use crate::support::world::Running;
+use crate::support::{World, http};
 
 #[test]
 fn a_snapshot_is_the_same_in_another_installation_whose_engine_never_saw_it() {
@@ -91,20 +92,10 @@ fn two_installations_of_one_engine_do_not_take_each_others_images() {
 #[test]
 fn an_import_that_was_killed_goes_on_where_it_was() {
     let world = with_stores("killed");
-    world.up();
-    world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
-    world.run(&["snapshot", "export", "kept", "--out", "kept"]).code(0);
-    world.run(&["down", "--purge", "--yes"]).code(0);
-    let (manifest, parts) = contents(&world.root().join("kept"));
-    let id = manifest["id"].as_str().unwrap().to_owned();
+    let (id, manifest, parts) = exported(&world);
 
     let other = Home::new(&world, "other");
-    let mut serve = world.command(&["serve"]);
-    serve.env("ARENAD_STATE_DIR", &other.state_dir);
-    let daemon = world.start_command(serve);
-    let _ended = EndedWith(daemon.pid());
-    let socket = other.state_dir.join("arenad.sock");
-    within("the daemon", PATIENCE, || http::get_unix(&socket, "/v1/version"));
+    let (daemon, _ended, socket) = serving(&world, &other);
     let begin = serde_json::json!({ "manifest": manifest }).to_string();
     let begun = send(&socket, "POST", "/v1/imports", begin.as_bytes(), begin.len());
     assert!(begun.contains("\"missing\":[0,1]"), "{begun}");
@@ -135,19 +126,9 @@ fn an_import_that_was_killed_goes_on_where_it_was() {
 #[test]
 fn an_import_that_was_given_up_leaves_nothing() {
     let world = with_stores("givenup");
-    world.up();
-    world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
-    world.run(&["snapshot", "export", "kept", "--out", "kept"]).code(0);
-    world.run(&["down", "--purge", "--yes"]).code(0);
-    let (manifest, parts) = contents(&world.root().join("kept"));
-    let id = manifest["id"].as_str().unwrap().to_owned();
+    let (id, manifest, parts) = exported(&world);
     let other = Home::new(&world, "other");
-    let mut serve = world.command(&["serve"]);
-    serve.env("ARENAD_STATE_DIR", &other.state_dir);
-    let daemon = world.start_command(serve);
-    let _ended = EndedWith(daemon.pid());
-    let socket = other.state_dir.join("arenad.sock");
-    within("the daemon", PATIENCE, || http::get_unix(&socket, "/v1/version"));
+    let (daemon, _ended, socket) = serving(&world, &other);
     let begin = serde_json::json!({ "manifest": manifest }).to_string();
     send(&socket, "POST", "/v1/imports", begin.as_bytes(), begin.len());
     for (index, part) in parts.iter().enumerate() {
@@ -160,6 +141,27 @@ fn an_import_that_was_given_up_leaves_nothing() {
     other.run(&["down", "--purge", "--yes"]).code(0);
     other.assert_empty();
     assert_eq!(world.engine.images(&world.label()), [""; 0]);
+}
+
+/// Exports a snapshot of a world and removes everything else of it; returns the snapshot's id, and what the file holds.
+fn exported(world: &World) -> (String, serde_json::Value, Vec<Vec<u8>>) {
+    world.up();
+    world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
+    world.run(&["snapshot", "export", "kept", "--out", "kept"]).code(0);
+    world.run(&["down", "--purge", "--yes"]).code(0);
+    let (manifest, parts) = contents(&world.root().join("kept"));
+    (manifest["id"].as_str().unwrap().to_owned(), manifest, parts)
+}
+
+/// A daemon of another installation, which answers; where, and what ends it with a test that fails.
+fn serving(world: &World, other: &Home<'_>) -> (Running, EndedWith, PathBuf) {
+    let mut serve = world.command(&["serve"]);
+    serve.env("ARENAD_STATE_DIR", &other.state_dir);
+    let daemon = world.start_command(serve);
+    let ended = EndedWith(daemon.pid());
+    let socket = other.state_dir.join("arenad.sock");
+    within("the daemon", PATIENCE, || http::get_unix(&socket, "/v1/version"));
+    (daemon, ended, socket)
 }
 
 /// Ends a daemon that a test which has failed would leave behind.

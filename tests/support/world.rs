@@ -273,6 +273,16 @@ impl World {
         self.start(args).ended()
     }
 
+    /// Resets the site, which must succeed, and returns the way that was taken.
+    #[track_caller]
+    #[allow(dead_code, reason = "each test target takes what it needs")]
+    pub fn reset(&self) -> String {
+        let answer = self.run(&["reset", "toy", "--json"]).code(0).json();
+        let operation = &answer["operations"][0];
+        assert_eq!(operation["state"], "done", "{operation:#}");
+        operation["reset"]["strategy"].as_str().unwrap_or_default().to_owned()
+    }
+
     /// `arenad up` of this world's environment, which must succeed.
     #[track_caller]
     pub fn up(&self) -> Ran {
