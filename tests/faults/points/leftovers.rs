@@ -63,7 +63,9 @@ fn containers_and_networks(world: &World, site: &Value) -> Vec<String> {
 pub fn left_in_state_root(world: &World) -> Vec<String> {
     let stores = world.state_dir().join("stores");
     let folders = ["instances", "partial"].into_iter();
-    folders.flat_map(|folder| names(&stores.join(folder)).into_iter().map(move |name| format!("{folder}/{name}"))).collect()
+    folders
+        .flat_map(|folder| names(&stores.join(folder)).into_iter().map(move |name| format!("{folder}/{name}")))
+        .collect()
 }
 
 /// The mounts that a table of mounts has below a folder, that folder aside.

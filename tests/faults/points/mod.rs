@@ -5,6 +5,7 @@
 //! `ARENAD_TEST_LONG=1` breaks everything at every point. Without it the points take turns, so that each is broken in one way
 //! and each way at some; what is killed most often in life, the daemon, is killed at all of them.
 
+mod clones;
 mod harm;
 mod leftovers;
 mod trial;

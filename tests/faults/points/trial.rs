@@ -9,10 +9,11 @@ use arenad::fault::Point;
 use rustix::process::Signal;
 
 use super::harm::{Harm, kill_containers};
+use super::is_long;
 use super::leftovers::{left_in_state_root, left_over, mounts_below};
 use super::ways::Way;
 use crate::support::wait::PATIENCE;
-use crate::support::world::{Running, list};
+use crate::support::world::{Ran, Running, list};
 use crate::support::{OwnEngine, World, until, within};
 
 const BASELINE: &str = "toy\nconfigured\n";
@@ -102,13 +103,9 @@ impl Trial {
         let before = self.world.page();
         self.await_standbys(&moment);
 
-        let stop = self.faults.join(point.name());
-        let reached = self.faults.join(format!("{point}.reached"));
-        File::create(&stop).expect("a file");
-        let client = self.set_out(way);
-        within(&moment, COMES_WITHIN, || reached.exists().then_some(()));
+        let client = self.bring_to(point, way);
         harm.strike(&self.world, self.engine.as_mut());
-        std::fs::remove_file(&stop).expect("remove a file");
+        self.let_go(point);
         let is_done = client.is_some_and(|client| {
             let said = client.ended();
             assert!(said.code == 0 || said.err.contains("error: "), "{moment}: {}", said.err);
@@ -118,7 +115,6 @@ impl Trial {
         // While the engine or the disk is away, too.
         self.assert_honest(&moment, &before, !way.is_reset() || (harm == Harm::Daemon && !is_done));
         harm.repair(&self.world, self.engine.as_mut());
-        let _ = std::fs::remove_file(&reached);
         if harm == Harm::Daemon || way == Way::Baseline {
             self.up();
             self.assert_honest(&moment, &before, way != Way::Baseline && !(way.is_reset() && is_done));
@@ -131,6 +127,60 @@ impl Trial {
             self.world.run(&["snapshot", "rm", &self.taken()]).code(0);
         }
         eprintln!("{moment}: {:.1} s", begun.elapsed().as_secs_f64());
+    }
+
+    /// Sets out on a way and waits until something has come to a point of it; returns the client that waits.
+    #[track_caller]
+    fn bring_to(&mut self, point: Point, way: Way) -> Option<Running> {
+        File::create(self.faults.join(point.name())).expect("a file");
+        let client = self.set_out(way);
+        let reached = self.faults.join(format!("{point}.reached"));
+        within(&format!("{point} of {way:?}"), COMES_WITHIN, || std::fs::remove_file(&reached).ok());
+        client
+    }
+
+    fn let_go(&self, point: Point) {
+        std::fs::remove_file(self.faults.join(point.name())).expect("remove a file");
+    }
+
+    /// Writes into the clone from which something at a point is made; returns what the client was told, if there is one.
+    pub fn corrupt(&mut self, point: Point, way: Way) -> Option<Ran> {
+        self.round += 1;
+        self.world.write("scribble");
+        self.await_standbys(&format!("{point} of {way:?}"));
+        let client = self.bring_to(point, way);
+        let notes = self.clone_in_the_making().join("toy-srv-state/notes");
+        std::fs::write(&notes, "configured, forged\n").expect("write into a clone");
+        self.let_go(point);
+        client.map(Running::ended)
+    }
+
+    /// The folder of the generation that is being made: of a standby, or else of what is to serve.
+    fn clone_in_the_making(&self) -> PathBuf {
+        let site = self.world.site().unwrap_or_default();
+        let members = site["standbys"]["members"].as_array().cloned().unwrap_or_default();
+        let making = members.iter().find(|member| member["state"] == "making");
+        let folder = self.world.state_dir().join(format!("stores/instances/{}.toy.1", self.world.name));
+        let newest = || {
+            let all = std::fs::read_dir(&folder).expect("a folder").flatten();
+            all.filter_map(|entry| entry.file_name().to_str()?.strip_prefix('g')?.parse().ok()).max()
+        };
+        let generation = making.map_or_else(newest, |making| making["generation"].as_u64()).expect("a generation");
+        folder.join(format!("g{generation}"))
+    }
+
+    /// Insists on as many events that contain a text.
+    #[track_caller]
+    pub fn assert_told(&self, text: &str, count: usize) {
+        let events = self.world.run(&["events"]).code(0).out;
+        let found = events.lines().filter(|line| line.contains(text)).count();
+        assert_eq!(found, count, "{text:?} in:\n{events}");
+    }
+
+    /// Insists that clients see nothing of the site.
+    #[track_caller]
+    pub fn assert_refuses(&self) {
+        assert_eq!(self.world.get("/cgi-bin/page").expect("an answer of the gateway").status, 503);
     }
 
     /// Sets out on a way; returns the client that waits for its end, if there is one.
@@ -156,7 +206,7 @@ impl Trial {
 
     /// Waits for as many standbys as there should be, all of them ready, and no more than one of them running.
     #[track_caller]
-    fn await_standbys(&self, moment: &str) {
+    pub fn await_standbys(&self, moment: &str) {
         let states = || {
             let site = self.world.site().unwrap_or_default();
             list(&site["standbys"]["members"], "state")
@@ -210,7 +260,7 @@ impl Trial {
 
     /// The next reset works.
     #[track_caller]
-    fn recovers(&self, moment: &str) {
+    pub fn recovers(&self, moment: &str) {
         let again = self.reset().ended();
         assert_eq!(again.code, 0, "the reset after {moment}: {}", again.err);
         assert_eq!(self.world.page(), BASELINE, "{moment}");
@@ -219,7 +269,11 @@ impl Trial {
 
     /// Nothing was left over by all of that. Takes everything down; then nothing is left at all.
     pub fn end(self) {
-        eprintln!("left over: {:#?}", left_over(&self.world));
+        if !is_long() {
+            // What is found when a daemon starts is not looked at twice.
+            self.world.signal_daemon(Signal::TERM);
+            self.up();
+        }
         until("nothing is left over", GOES_WITHIN, || left_over(&self.world), Vec::is_empty);
         self.world.run(&["down"]).code(0);
         self.world.assert_down();
