@@ -77,9 +77,9 @@ fn assert_past_is_past(world: &World, way: &str) {
     assert!(!told.contains("configured>"), "{way}: the socket of the past tells the present: {told}");
     // The gateway may have closed already.
     let _ = half.0.write_all(b"67890");
+    // What served before may have answered without waiting for the whole; nobody else answers.
     let answer = half.rest();
-    let status = answer.split(' ').nth(1);
-    assert!(status.is_none_or(|status| status == "503" || status == "410"), "{way}: the past is answered: {answer}");
+    assert!(answer.matches("HTTP/1.1 ").count() <= 1, "{way}: the past is answered: {answer}");
     // A connection on which nothing goes on is as good as a new one, and shows nothing of the past.
     let page = kept_get(&mut idle);
     assert!(page.contains("configured\n") && !page.contains(&word), "{way}: {page}");
@@ -92,6 +92,7 @@ fn clients_of_the_past_are_cut_off_by_a_recreate_and_a_swap() {
     assert_past_is_past(&world, "recreate");
     world.edit("environment", "standby: 0", "standby: 1");
     world.up();
+    world.reset();
     await_standbys(&world, 1);
     assert_past_is_past(&world, "swap");
     world.run(&["down"]).code(0);

@@ -159,7 +159,8 @@ impl Trial {
     fn clone_in_the_making(&self) -> PathBuf {
         let site = self.world.site().unwrap_or_default();
         let members = site["standbys"]["members"].as_array().cloned().unwrap_or_default();
-        let making = members.iter().find(|member| member["state"] == "making");
+        // What is on its way out counts as being made, too.
+        let making = members.iter().rfind(|member| member["state"] == "making");
         let folder = self.world.state_dir().join(format!("stores/instances/{}.toy.1", self.world.name));
         let newest = || {
             let all = std::fs::read_dir(&folder).expect("a folder").flatten();
