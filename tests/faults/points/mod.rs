@@ -20,7 +20,7 @@ use ways::{Way, ways_to};
 /// Ways of a site that keeps no standby.
 const ALONE: &[Way] = &[Way::Rewind, Way::Recreate, Way::Take, Way::Baseline];
 /// Ways of a site that keeps one.
-const WITH_ONE: &[Way] = &[Way::Swap, Way::Renew, Way::Pool];
+const WITH_ONE: &[Way] = &[Way::Swap, Way::SwapFrozen, Way::Renew, Way::Pool];
 /// Ways of a site that keeps two: one runs, and the other is frozen.
 const WITH_TWO: &[Way] = &[Way::Freeze, Way::Thaw];
 

@@ -90,6 +90,12 @@ impl Trial {
         self.start_up().ended().code(0);
     }
 
+    /// Ends the daemon in peace and starts another.
+    fn replace_daemon(&self) {
+        self.world.signal_daemon(Signal::TERM);
+        self.up();
+    }
+
     fn reset(&self) -> Running {
         self.world.start(&["reset", "toy"])
     }
@@ -102,6 +108,10 @@ impl Trial {
         self.world.write("scribble");
         let before = self.world.page();
         self.await_standbys(&moment);
+        if way == Way::SwapFrozen {
+            self.replace_daemon();
+            until("a frozen standby", PATIENCE, || self.standby_states(), |states| *states == ["frozen"]);
+        }
 
         let client = self.bring_to(point, way);
         harm.strike(&self.world, self.engine.as_mut());
@@ -187,7 +197,7 @@ impl Trial {
     /// Sets out on a way; returns the client that waits for its end, if there is one.
     fn set_out(&mut self, way: Way) -> Option<Running> {
         match way {
-            Way::Swap | Way::Rewind | Way::Renew | Way::Thaw => Some(self.reset()),
+            Way::Swap | Way::SwapFrozen | Way::Rewind | Way::Renew | Way::Thaw => Some(self.reset()),
             Way::Recreate => {
                 kill_containers(&self.world);
                 Some(self.reset())
@@ -208,15 +218,20 @@ impl Trial {
     /// Waits for as many standbys as there should be, all of them ready, and no more than one of them running.
     #[track_caller]
     pub fn await_standbys(&self, moment: &str) {
-        let states = || {
-            let site = self.world.site().unwrap_or_default();
-            list(&site["standbys"]["members"], "state")
-        };
-        until(&format!("standbys before {moment}"), PATIENCE, states, |states| {
-            let count = |wanted: &str| states.iter().filter(|state| *state == wanted).count();
-            let running = count("running");
-            states.len() == self.standbys && running <= 1 && running + count("frozen") == self.standbys
-        });
+        until(
+            &format!("standbys before {moment}"),
+            PATIENCE,
+            || self.standby_states(),
+            |states| {
+                let count = |wanted: &str| states.iter().filter(|state| *state == wanted).count();
+                let running = count("running");
+                states.len() == self.standbys && running <= 1 && running + count("frozen") == self.standbys
+            },
+        );
+    }
+
+    fn standby_states(&self) -> Vec<String> {
+        list(&self.world.site().unwrap_or_default()["standbys"]["members"], "state")
     }
 
     /// The container of a standby.
@@ -271,9 +286,8 @@ impl Trial {
     /// Nothing was left over by all of that. Takes everything down; then nothing is left at all.
     pub fn end(self) {
         if !is_long() {
-            // What is found when a daemon starts is not looked at twice.
-            self.world.signal_daemon(Signal::TERM);
-            self.up();
+            // What a daemon finds when it starts it does not look at twice.
+            self.replace_daemon();
         }
         until("nothing is left over", GOES_WITHIN, || left_over(&self.world), Vec::is_empty);
         self.world.run(&["down"]).code(0);
@@ -290,14 +304,16 @@ impl Trial {
 impl Drop for Trial {
     fn drop(&mut self) {
         self.world.signal_daemon(Signal::KILL);
+        if self.engine.is_some() {
+            return;
+        }
         if std::thread::panicking() {
+            // Its disk is gone when the world would show it.
             let log = std::fs::read_to_string(self.world.state_dir().join("arenad.log")).unwrap_or_default();
             let lines: Vec<&str> = log.lines().collect();
             eprintln!("the daemon's log ends:\n{}", lines[lines.len().saturating_sub(25)..].join("\n"));
         }
-        if self.engine.is_none() {
-            // Lazily: what a test that failed has left running may still be in it.
-            let _ = Command::new("umount").arg("--lazy").arg(self.world.state_dir()).status();
-        }
+        // Lazily: what a test that failed has left running may still be in it.
+        let _ = Command::new("umount").arg("--lazy").arg(self.world.state_dir()).status();
     }
 }

@@ -7,6 +7,8 @@ use arenad::fault::Point;
 pub enum Way {
     /// A reset that a standby is ready for.
     Swap,
+    /// The same by a daemon that expects no reset, so that the standby is frozen.
+    SwapFrozen,
     /// A reset without.
     Rewind,
     /// A reset of something whose container is gone.
@@ -28,7 +30,7 @@ pub enum Way {
 impl Way {
     /// Whether a client is waiting for the site to be as its baseline.
     pub fn is_reset(self) -> bool {
-        matches!(self, Self::Swap | Self::Rewind | Self::Recreate | Self::Renew | Self::Thaw)
+        matches!(self, Self::Swap | Self::SwapFrozen | Self::Rewind | Self::Recreate | Self::Renew | Self::Thaw)
     }
 }
 
@@ -36,7 +38,7 @@ impl Way {
 pub fn ways_to(point: Point) -> &'static [Way] {
     match point {
         Point::SwapChosen | Point::SwapThawed | Point::SwapVerified | Point::SwapRecorded | Point::SwapSwitched => {
-            &[Way::Swap]
+            &[Way::Swap, Way::SwapFrozen]
         }
         Point::ResetHeld | Point::ResetRecorded | Point::RewindRecorded | Point::RewindVerified | Point::Routed => {
             &[Way::Rewind]
