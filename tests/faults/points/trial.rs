@@ -256,7 +256,8 @@ impl Trial {
     fn assert_honest(&self, moment: &str, before: &str, may_be_old: bool) {
         let answer = self.world.get("/cgi-bin/page").filter(|answer| answer.status == 200);
         if let Some(answer) = answer {
-            let is_honest = answer.body == BASELINE || (may_be_old && answer.body == before);
+            // What dies in the middle of its answer has told the beginning of it.
+            let is_honest = BASELINE.starts_with(&answer.body) || (may_be_old && before.starts_with(&answer.body));
             assert!(is_honest, "{moment}: clients see {:?}", answer.body);
         }
     }
