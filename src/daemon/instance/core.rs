@@ -10,6 +10,7 @@ use tokio::sync::watch as channel;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::spare::Spare;
 use super::standbys::{StandbyReport, Standbys, blueprint};
 use super::trouble::{self, Failure};
 use super::watch::Watch;
@@ -64,6 +65,8 @@ pub(super) struct Core {
     pub(super) is_open: Arc<AtomicBool>,
     /// How often the serving containers have been brought back since they were made.
     pub(super) renewals: u32,
+    /// Clones for the next rewind.
+    pub(super) spare: Option<Spare>,
     /// How many resets there have been, as far as this daemon knows.
     pub(super) resets: u64,
     /// How far the gateway's count of requests that may write has been taken note of.
@@ -119,6 +122,7 @@ impl Core {
             proven: None,
             is_open: Arc::default(),
             renewals: 0,
+            spare: None,
             resets: 0,
             requests_seen: 0,
         }
@@ -444,6 +448,9 @@ impl Core {
     /// Removes everything, what the standbys' tasks are still making included.
     async fn clear(&mut self) -> Result<(), RemoveError> {
         self.standbys.abandon();
+        if let Some(spare) = self.spare.take() {
+            spare.end().await;
+        }
         if let Err(error) = self.shared.store.forget_standbys(&self.id).await {
             // A row without containers is found out by the next daemon.
             tracing::warn!(instance.id = %self.id, error = crate::probes::describe(&error), "standbys are still noted");

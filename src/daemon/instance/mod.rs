@@ -9,6 +9,7 @@ mod driver;
 mod looks;
 mod reset;
 mod round;
+mod spare;
 mod standbys;
 mod trouble;
 mod watch;

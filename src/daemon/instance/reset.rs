@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::core::{Core, tell, unless};
+use super::spare::Spare;
 use super::standbys::{Chosen, KeptProof, MOST_RENEWALS};
 use super::trouble::{self, Failure};
 use crate::daemon::baseline::snapshot;
@@ -85,6 +86,7 @@ impl Core {
         self.shared.store.end_reset(operation, end).await?;
         if result.is_ok() {
             self.note_reset(duration_ms, tier);
+            self.spare = self.snapshot.as_ref().and_then(|snapshot| Spare::begin(&self.shared, &self.site, snapshot));
         }
         result.map(drop)
     }
@@ -374,7 +376,9 @@ impl Core {
             stage: &|text| tell(report, text),
             waiting: &|failure| report.send_modify(|report| report.waiting_for = Some(failure.to_string())),
         };
-        rewind.run(&incarnation).await?;
+        let spare = self.spare.take();
+        let spare = async { spare?.take(&snapshot.id).await };
+        rewind.run(&incarnation, spare).await?;
         let candidate =
             Candidate { shared: &shared, id: &self.id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
         self.proven = match extent {

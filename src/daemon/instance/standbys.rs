@@ -473,7 +473,7 @@ async fn renew(
             stage: &|_| {},
             waiting: &|_| {},
         };
-        rewind.run(&incarnation).await.map_err(|error| describe(&error))?;
+        rewind.run(&incarnation, std::future::ready(None)).await.map_err(|error| describe(&error))?;
         warm(&shared, &site, &incarnation).await?;
         let candidate =
             Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
