@@ -53,6 +53,7 @@ pub async fn locate(
         live: look.live,
         traffic: look.traffic.as_deref(),
     };
+    handle.note_look(report.generation);
     let found = shared.locators.locate(&scene, locator).await;
     if handle.report().generation != report.generation {
         return Err(LocatingError::Reset(handle.site.name.to_string()));

@@ -42,6 +42,8 @@ pub struct RouteStats {
     /// Every method but GET, HEAD and OPTIONS counts, unless the path is one that is only read, and every upgrade, because what
     /// it carries is not looked at. Errs on the side of counting: a request that was overtaken by `serve` may be counted again.
     pub unsafe_requests: u64,
+    /// Whether any request can have reached what was served before the latest `serve`: whether a connection was made to it.
+    pub was_reached: bool,
     /// Requests whose answer has not been written to its end, held ones and tunnels included.
     ///
     /// While it is zero, a switch cuts only clients that have not fetched what was written.
@@ -83,6 +85,10 @@ struct Register {
     state: RouteState,
     clients: HashMap<u64, Arc<ClientLink>>,
     targets: HashMap<u64, Arc<Wire>>,
+    /// Whether there has been a connection to a target since the latest `serve`.
+    is_reached: bool,
+    /// Whether there had been one before it, since the one before.
+    was_reached: bool,
     next_key: u64,
 }
 
@@ -121,7 +127,14 @@ impl SharedRoute {
             counters: Counters::default(),
             epoch: AtomicU64::new(1),
             is_draining: AtomicBool::new(false),
-            register: Mutex::new(Register { state, clients: HashMap::new(), targets: HashMap::new(), next_key: 0 }),
+            register: Mutex::new(Register {
+                state,
+                clients: HashMap::new(),
+                targets: HashMap::new(),
+                is_reached: false,
+                was_reached: false,
+                next_key: 0,
+            }),
             changed: watch::Sender::new(1),
         })
     }
@@ -154,6 +167,7 @@ impl SharedRoute {
         if let RouteState::Serving { .. } = next {
             // Before the epoch: a request that sees the new target is counted after this.
             self.counters.unsafe_requests.store(0, Ordering::SeqCst);
+            register.was_reached = std::mem::take(&mut register.is_reached);
         }
         register.state = next;
         let epoch = self.epoch() + 1;
@@ -188,6 +202,7 @@ impl SharedRoute {
         }
         let key = register.key();
         register.targets.insert(key, wire);
+        register.is_reached = true;
         Some(TargetEntry { route: Arc::clone(self), key, epoch })
     }
 
@@ -227,6 +242,7 @@ impl SharedRoute {
         RouteStats {
             requests: read(&counters.requests),
             unsafe_requests: read(&counters.unsafe_requests),
+            was_reached: self.register().was_reached,
             in_flight: read(&counters.in_flight),
             held: counters.held.load(Ordering::SeqCst) as u64,
             connections: self.connections() as u64,

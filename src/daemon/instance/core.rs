@@ -2,7 +2,7 @@
 //! `domain::instance`, tells the store before the engine, and the gateway last.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -63,6 +63,8 @@ pub(super) struct Core {
     pub(super) proven: Option<Taken>,
     /// Whether the operation that goes on has let traffic in: what is asked for from then on is not covered by it.
     pub(super) is_open: Arc<AtomicBool>,
+    /// The generation that a locator looked at last.
+    pub(super) looked_at: Arc<AtomicU64>,
     /// How often the serving containers have been brought back since they were made.
     pub(super) renewals: u32,
     /// Clones for the next rewind.
@@ -121,6 +123,7 @@ impl Core {
             tend_at: None,
             proven: None,
             is_open: Arc::default(),
+            looked_at: Arc::default(),
             renewals: 0,
             spare: None,
             resets: 0,

@@ -46,7 +46,7 @@ pub fn spawn(
 ) -> InstanceHandle {
     let (inbox, messages) = mpsc::channel(INBOX);
     let core = Core::new(shared.clone(), id.clone(), site.clone(), route, stored);
-    let report = core.subscribe();
+    let (report, looked_at) = (core.subscribe(), core.looked_at.clone());
     let driver = Driver {
         shutdown: shared.shutdown.child_token(),
         core,
@@ -56,7 +56,7 @@ pub fn spawn(
         next: None,
     };
     shared.tasks.spawn(driver.run());
-    InstanceHandle { id, site, inbox, report }
+    InstanceHandle { id, site, inbox, report, looked_at }
 }
 
 struct Driver {

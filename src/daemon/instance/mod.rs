@@ -18,6 +18,7 @@ mod writes;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -145,6 +146,7 @@ pub struct InstanceHandle {
     pub site: Arc<Site>,
     inbox: mpsc::Sender<Message>,
     report: channel::Receiver<Report>,
+    looked_at: Arc<AtomicU64>,
 }
 
 impl InstanceHandle {
@@ -180,6 +182,11 @@ impl InstanceHandle {
     /// What the instance says of itself now.
     pub fn report(&self) -> Report {
         self.report.borrow().clone()
+    }
+
+    /// Takes note that a generation is about to be looked at, past the gateway: it is not as untouched as one that nobody asked.
+    pub fn note_look(&self, generation: u64) {
+        self.looked_at.store(generation, Ordering::SeqCst);
     }
 
     /// Hears of every change.

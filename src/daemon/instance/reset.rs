@@ -20,7 +20,7 @@ use crate::domain::instance::{InstanceEvent, InstanceState};
 use crate::domain::verify::Extent;
 use crate::engine::CpuWeight;
 use crate::fault::{self, Point};
-use crate::launch::{self, LaunchError};
+use crate::launch::{self, Incarnation, LaunchError};
 use crate::probes::describe;
 use crate::reset::{ResetError, Rewind, Stages};
 
@@ -252,6 +252,7 @@ impl Core {
         stages.note("switch", switching.elapsed());
         let took = begun.elapsed();
         fault::reach(Point::SwapSwitched).await;
+        let untouched = self.untouched(used.as_ref());
         self.proven = self.end_proof(proof).await;
         self.show_containers();
         self.advance(InstanceEvent::Swapped, Timestamp::now());
@@ -260,7 +261,7 @@ impl Core {
         let serving_renewals = std::mem::replace(&mut self.renewals, renewals);
         if let Some(used) = used {
             match was_well {
-                true => self.standbys.retire(used, &served, serving_renewals),
+                true => self.standbys.retire(used, &served, serving_renewals, untouched),
                 false => self.standbys.reject(used, &served),
             }
         }
@@ -268,6 +269,13 @@ impl Core {
         self.weigh_current();
         self.note_swap(operation, milliseconds(took), times(stages), verified);
         Ok(())
+    }
+
+    /// What was proven of what has just left service, if nothing can have reached it since.
+    fn untouched(&mut self, used: Option<&Incarnation>) -> Option<Taken> {
+        let was_looked_at = used.is_none_or(|used| self.looked_at.load(Ordering::SeqCst) == used.generation);
+        let proven = self.proven.take()?;
+        (!was_looked_at && !self.route_stats().was_reached).then_some(proven)
     }
 
     /// Takes what was proven of what serves now. Its servers have nothing of ours any more: they belong to its clients.
