@@ -257,7 +257,7 @@ pub struct Reset {
     pub finished_at: Option<String>,
     /// `done`, `failed`, `cancelled`, `interrupted`; null while it goes on.
     pub outcome: Option<String>,
-    /// Why it failed.
+    /// Why it failed; where it was done, why by no faster way, such as a standby that there was no memory for.
     pub reason: Option<String>,
     /// From the request to the new containers serving.
     pub duration_ms: Option<f64>,

@@ -48,6 +48,11 @@ pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, Failure> {
             table.add_row([operation.site.as_str(), &took, strategy, &stages]);
         }
         output::print_table(&table);
+        for operation in &ended {
+            if let Some(reason) = operation.reset.as_ref().and_then(|reset| reset.reason.as_ref()) {
+                println!("\n{} was reset by no faster way: {reason}", operation.site);
+            }
+        }
     }
     Ok(exit_code::OK)
 }

@@ -40,6 +40,11 @@ impl Subnet {
         Self { base: u32::from(address) & Self::mask(prefix), prefix }
     }
 
+    /// The address of the host in a network of this range: the first one that is not the network's own.
+    pub fn gateway(self) -> Ipv4Addr {
+        Ipv4Addr::from(self.base.saturating_add(1))
+    }
+
     /// Whether every address of the other range is one of this.
     pub fn contains(self, other: Self) -> bool {
         self.prefix <= other.prefix && self.overlaps(other)
@@ -116,6 +121,12 @@ mod tests {
         assert_eq!(Subnet::count_free(block, 28, &[subnet("10.231.0.0/28"), subnet("10.231.0.32/27")]), 1);
         assert_eq!(Subnet::count_free(block, 20, &[]), 0, "wider than the block");
         assert!(block.contains(subnet("10.231.0.16/28")) && !subnet("10.231.0.16/28").contains(block));
+    }
+
+    #[test]
+    fn the_gateway_is_the_first_address() {
+        assert_eq!(subnet("10.231.4.16/28").gateway(), Ipv4Addr::new(10, 231, 4, 17));
+        assert_eq!(subnet("255.255.255.255/32").gateway(), Ipv4Addr::BROADCAST);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod clock;
 mod command;
+mod frozen;
 mod network;
 mod state;
 mod volumes;
@@ -28,6 +29,7 @@ use crate::storage::{Storage, StorageError};
 
 pub use clock::check_clock;
 pub use command::{CommandError, run};
+pub use frozen::{FreezeError, freeze, thaw};
 pub use state::{StateMount, StateSource, exchange, fingerprint, fingerprint_of, fresh, save_state, state_mounts};
 pub use volumes::{SavedVolumes, save_volumes};
 
@@ -329,18 +331,6 @@ impl Remains<'_> {
             && is(labels::ROLE, self.role)
             && self.which.covers(found.get(labels::GENERATION))
     }
-}
-
-/// Freezes all containers of an incarnation.
-pub async fn freeze(engine: &dyn Engine, incarnation: &Incarnation) -> Result<(), EngineError> {
-    let all = incarnation.containers.values().map(|handle| engine.freeze(handle));
-    first_error(futures_util::future::join_all(all).await)
-}
-
-/// Lets all containers of an incarnation go on.
-pub async fn thaw(engine: &dyn Engine, incarnation: &Incarnation) -> Result<(), EngineError> {
-    let all = incarnation.containers.values().map(|handle| engine.thaw(handle));
-    first_error(futures_util::future::join_all(all).await)
 }
 
 /// Why something of an instance could not be removed.

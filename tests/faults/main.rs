@@ -15,6 +15,7 @@ mod health;
 mod isolation;
 mod lifecycle;
 mod mistakes;
+mod past;
 mod points;
 mod services;
 mod standbys;

@@ -15,7 +15,7 @@ use crate::support::{World, within};
 const BASELINE: &str = "toy\nconfigured\n";
 
 /// A site that keeps as many standbys, up, written to and reset once, so that there is a use for them.
-fn used(label: &str, standby: usize) -> World {
+pub fn used(label: &str, standby: usize) -> World {
     let world = World::single(label);
     world.edit("environment", "    baseline:\n", &format!("    reset: {{ standby: {standby} }}\n    baseline:\n"));
     world.up();
@@ -24,13 +24,13 @@ fn used(label: &str, standby: usize) -> World {
     world
 }
 
-fn members(world: &World) -> Vec<Value> {
+pub fn members(world: &World) -> Vec<Value> {
     let site = world.site().unwrap_or_default();
     site["standbys"]["members"].as_array().cloned().unwrap_or_default()
 }
 
 /// Waits for as many standbys that are ready, and no others.
-fn await_standbys(world: &World, count: usize) {
+pub fn await_standbys(world: &World, count: usize) {
     within("the standbys", PATIENCE, || {
         let members = members(world);
         let ready = members.iter().filter(|member| member["state"] == "running" || member["state"] == "frozen");
@@ -59,8 +59,8 @@ fn assert_whole(world: &World) {
     assert_eq!(world.engine.networks(&world.label()).len(), expected.len(), "networks");
 }
 
-/// The same for a site that says where its state lies and, by these commands, who writes to it.
-fn rewindable(label: &str, standby: usize, start: &str) -> World {
+/// A site that says where its state lies and, by these commands, who writes to it.
+fn declared(label: &str, standby: usize, start: &str) -> World {
     let world = World::single(label);
     let stores = format!(
         "    reset: {{ standby: {standby} }}
@@ -71,6 +71,12 @@ fn rewindable(label: &str, standby: usize, start: &str) -> World {
     baseline:\n"
     );
     world.edit("environment", "    baseline:\n", &stores);
+    world
+}
+
+/// The same, up.
+pub fn rewindable(label: &str, standby: usize, start: &str) -> World {
+    let world = declared(label, standby, start);
     world.up();
     world
 }
@@ -315,27 +321,6 @@ fn a_standby_that_died_is_not_handed_out() {
     world.assert_down();
 }
 
-#[test]
-fn clients_of_the_past_are_cut_off() {
-    let world = used("past", 1);
-    await_standbys(&world, 1);
-    // A request that is never finished, on a connection that stays open.
-    let mut stream = TcpStream::connect(("127.0.0.1", world.port)).expect("connect");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
-    stream
-        .write_all(b"POST /cgi-bin/write?late HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12345")
-        .expect("send");
-    within("the request to arrive", PATIENCE, || world.page().contains("late").then_some(()));
-    assert_eq!(world.reset(), "swap");
-    let _ = stream.write_all(b"67890");
-    let ended = stream.read_to_end(&mut Vec::new());
-    let is_open = ended.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock);
-    assert!(!is_open, "the connection of the past is cut: {ended:?}");
-    assert_eq!(world.page(), BASELINE, "nothing of it reaches the standby");
-    world.run(&["down"]).code(0);
-    world.assert_down();
-}
-
 /// The containers of standbys.
 fn standbys(world: &World) -> Vec<String> {
     let serving = list(&world.site().expect("the site is up")["containers"], "id");
@@ -446,6 +431,33 @@ fn a_schedule_keeps_standbys_of_a_site_that_nobody_uses() {
     assert_eq!(world.site().expect("the site")["standbys"]["wanted"], 1);
     assert_eq!(world.reset(), "swap", "the first reset of all");
     assert_eq!(world.page(), BASELINE);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn without_memory_for_a_standby_a_reset_goes_a_slower_way_and_says_why() {
+    let world = declared("poor", 1, "true");
+    let mut up = world.command(&["up", &world.name]);
+    up.env("ARENAD_MEMORY_RESERVE", "4096g");
+    world.start_command(up).ended().code(0);
+    world.write("scribble");
+    // Only now is there a use for a standby.
+    assert_eq!(world.reset(), "rewind");
+    let lack = within("the want of memory", PATIENCE, || world.site()?["standbys"]["lack"].as_str().map(str::to_owned));
+    assert!(lack.contains("of memory are free, a standby needs"), "{lack}");
+    assert_eq!(members(&world), [Value::Null; 0], "none is made");
+    world.run(&["status"]).code(0).prints("0 of 1").prints("toy has fewer standbys than it wants: ");
+    world.run(&["events"]).code(0).prints("has fewer standbys than it wants: ");
+
+    world.write("scribble");
+    let answer = world.run(&["reset", "toy", "--json"]).code(0).json();
+    let reset = &answer["operations"][0]["reset"];
+    assert_eq!(reset["strategy"], "rewind", "{reset:#}");
+    let reason = reset["reason"].as_str().unwrap_or_default();
+    assert!(reason.starts_with("no standby: ") && reason.contains("of memory are free"), "{reason}");
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["reset", "toy"]).code(0).prints("toy was reset by no faster way: no standby: ");
     world.run(&["down"]).code(0);
     world.assert_down();
 }

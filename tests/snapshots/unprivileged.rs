@@ -21,6 +21,7 @@ fn without_roots_rights_everything_works_by_slower_ways() {
     world.run(&["verify", "toy"]).code(1).prints("added").prints("notes");
     let reset = world.run(&["reset", "toy", "--json"]).code(0).json();
     assert_eq!(reset["operations"][0]["reset"]["strategy"], "recreate", "{reset:#}");
+    assert_eq!(reset["operations"][0]["reset"]["reason"], "no rewind: there is no state root", "{reset:#}");
     assert_eq!(world.page(), BASELINE);
     world.run(&["verify", "toy"]).code(0);
 

@@ -58,7 +58,7 @@ impl OwnEngine {
         });
         let options = options.iter().map(ToString::to_string).collect();
         let mut engine = Self { folder, keeper, first, dockerd: None, options };
-        let data = engine.folder.path().join("data");
+        let data = engine.data();
         std::fs::create_dir(&data).expect("a folder");
         engine.within(&["ip", "link", "set", "lo", "up"]);
         let (disk, data) = (disk.display().to_string(), data.display().to_string());
@@ -76,6 +76,17 @@ impl OwnEngine {
     /// The engine's network namespace.
     pub fn network_namespace(&self) -> PathBuf {
         format!("/proc/{}/ns/net", self.first).into()
+    }
+
+    /// The mounts of its namespace, as the kernel lists them.
+    #[allow(dead_code, reason = "each test target takes what it needs")]
+    pub fn mount_table(&self) -> PathBuf {
+        format!("/proc/{}/mountinfo", self.first).into()
+    }
+
+    /// Where it keeps images and containers.
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
     }
 
     /// A look into it.

@@ -335,13 +335,21 @@ impl World {
 
     /// The daemon's process, if it lives.
     pub fn daemon(&self) -> Option<Pid> {
-        let text = std::fs::read_to_string(self.state_dir().join("lock")).ok()?;
-        let pid: i32 = text.trim().parse().ok()?;
-        // The number alone could be another process's by now; a zombie has no command line.
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let state_dir = self.state_dir().display().to_string();
-        let is_ours = String::from_utf8_lossy(&line).contains(&state_dir);
-        Pid::from_raw(pid).filter(|_| is_ours)
+        // The number alone could be another process's by now; a zombie has no command line.
+        let is_ours = |pid: &i32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline"));
+            line.is_ok_and(|line| String::from_utf8_lossy(&line).contains(&state_dir))
+        };
+        let pid = if self.namespace.is_some() {
+            // The lock has the number by which it is known in there.
+            let all = std::fs::read_dir("/proc").expect("the processes").flatten();
+            all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).find(is_ours)
+        } else {
+            let text = std::fs::read_to_string(self.state_dir().join("lock")).ok()?;
+            text.trim().parse().ok().filter(is_ours)
+        };
+        Pid::from_raw(pid?)
     }
 
     /// Sends the daemon a signal and waits until it is gone. Without a daemon, does nothing.

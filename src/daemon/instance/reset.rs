@@ -36,6 +36,22 @@ const SWAP: &str = "swap";
 /// How long a standby's entry may take to accept a connection.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
+/// Why a reset goes no faster way than it does, as far as the definition asks for one.
+#[derive(Debug, Default)]
+struct Slower(String);
+
+impl Slower {
+    fn because(&mut self, why: String) {
+        let between = if self.0.is_empty() { "" } else { "; " };
+        self.0.push_str(between);
+        self.0.push_str(&why);
+    }
+
+    fn told(&self) -> Option<String> {
+        (!self.0.is_empty()).then(|| self.0.clone())
+    }
+}
+
 impl Core {
     /// The snapshot of an id; none if none is named, which means the baseline.
     pub(super) async fn target(&self, id: Option<&str>) -> Result<Option<StoredSnapshot>, Failure> {
@@ -61,7 +77,8 @@ impl Core {
         let number = self.resets;
         self.resets += 1;
         stages.note("queue", begun.elapsed());
-        if self.swap(operation, number, begun, stages).await? {
+        let mut slower = Slower::default();
+        if self.swap(operation, number, begun, stages, &mut slower).await? {
             return Ok(());
         }
         // First of all: from here on nothing that a client writes can be acknowledged and then lost.
@@ -72,10 +89,11 @@ impl Core {
         self.shared.store.begin_reset(operation, &self.id, RECREATE).await?;
         fault::reach(Point::ResetRecorded).await;
         let extent = self.site.reset.verify.extent(number, false);
-        let result = unless(cancel, self.bring_back(stages, extent)).await.and_then(|result| result);
+        let work = self.bring_back(stages, extent, &mut slower);
+        let result = unless(cancel, work).await.and_then(|result| result);
         let took = begun.elapsed();
         let (tier, outcome, reason) = match &result {
-            Ok(tier) => (*tier, "done", None),
+            Ok(tier) => (*tier, "done", slower.told()),
             Err(Failure::Superseded) => (RECREATE, "cancelled", None),
             Err(failure) => (RECREATE, "failed", Some(trouble::of(failure, &self.id).reason)),
         };
@@ -85,7 +103,7 @@ impl Core {
         let end = ResetEnd { strategy: tier, outcome, reason, duration_ms, stages: &stages, verified };
         self.shared.store.end_reset(operation, end).await?;
         if result.is_ok() {
-            self.note_reset(duration_ms, tier);
+            self.note_reset(duration_ms, tier, reason);
             self.spare = self.snapshot.as_ref().and_then(|snapshot| Spare::begin(&self.shared, &self.site, snapshot));
         }
         result.map(drop)
@@ -161,7 +179,14 @@ impl Core {
     }
 
     /// Lets a standby take over; false if none can. What served goes to the pool, which brings it back or removes it.
-    async fn swap(&mut self, operation: &str, number: u64, begun: Instant, stages: &Stages) -> Result<bool, Failure> {
+    async fn swap(
+        &mut self,
+        operation: &str,
+        number: u64,
+        begun: Instant,
+        stages: &Stages,
+        slower: &mut Slower,
+    ) -> Result<bool, Failure> {
         let Some(snapshot) = self.snapshot.clone() else { return Ok(false) };
         let extent = self.site.reset.verify.extent(number, true);
         while let Some((made, chosen)) = self.standbys.choose(&snapshot.id) {
@@ -169,12 +194,14 @@ impl Core {
                 let message = format!("standby {made} of {} is given up: {reason}", self.id);
                 self.shared.events.note("standby.failed", Some(&self.id.to_string()), &message).await;
                 self.standbys.reject(chosen.incarnation, &snapshot.id);
+                slower.because(format!("a standby was given up: {reason}"));
                 continue;
             }
             let verified = if chosen.proof.is_some() { extent } else { Extent::Nothing };
             self.switch_to(chosen, &snapshot, operation, verified, begun, stages).await?;
             return Ok(true);
         }
+        self.standbys.why_none(&self.site.reset).into_iter().for_each(|why| slower.because(why));
         Ok(false)
     }
 
@@ -309,26 +336,34 @@ impl Core {
                 tracing::warn!(error = describe(&error), "a swap's last stages are not stored");
             }
         });
-        self.note_reset(duration_ms, SWAP);
+        self.note_reset(duration_ms, SWAP, None);
     }
 
     /// Notes a reset among the events, beside what the client waits for.
-    fn note_reset(&self, duration_ms: f64, tier: &'static str) {
+    fn note_reset(&self, duration_ms: f64, tier: &'static str, slower: Option<&str>) {
         let (shared, id) = (self.shared.clone(), self.id.to_string());
-        let message = format!("{id} was reset in {duration_ms:.0} ms by {tier}");
+        let because = slower.map(|why| format!(" ({why})")).unwrap_or_default();
+        let message = format!("{id} was reset in {duration_ms:.0} ms by {tier}{because}");
         self.shared.tasks.spawn(async move { shared.events.note("instance.reset", Some(&id), &message).await });
     }
 
     /// Brings back what serves: in place, if that can be done and works, and by new containers otherwise. Returns the way.
-    async fn bring_back(&mut self, stages: &Stages, extent: Extent) -> Result<&'static str, Failure> {
+    async fn bring_back(
+        &mut self,
+        stages: &Stages,
+        extent: Extent,
+        slower: &mut Slower,
+    ) -> Result<&'static str, Failure> {
         if self.snapshot.is_none() {
             self.provide_baseline().await?;
         }
-        match self.rewind(stages, extent).await {
+        match self.rewind(stages, extent, slower).await {
             Ok(true) => return Ok(Rewind::NAME),
             Ok(false) => {}
             Err(error) => {
-                let message = format!("{} could not be rewound and is made anew: {}", self.id, describe(&error));
+                let reason = describe(&error);
+                let message = format!("{} could not be rewound and is made anew: {reason}", self.id);
+                slower.because(format!("the rewind failed: {reason}"));
                 self.shared.events.note("instance.rewind_failed", Some(&self.id.to_string()), &message).await;
             }
         }
@@ -354,20 +389,30 @@ impl Core {
     }
 
     /// Rewinds the serving containers; false if that is out of the question.
-    async fn rewind(&mut self, stages: &Stages, extent: Extent) -> Result<bool, Failure> {
-        let (Some(snapshot), Some(mut incarnation)) = (self.snapshot.clone(), self.incarnation.clone()) else {
-            return Ok(false);
-        };
-        let is_current = self.report.borrow().snapshot.as_ref() == Some(&snapshot.id);
+    async fn rewind(&mut self, stages: &Stages, extent: Extent, slower: &mut Slower) -> Result<bool, Failure> {
         let shared = self.shared.clone();
         let site = self.site.clone();
-        let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), site.rewinds()) else {
+        // Where the definition does not ask for it, nothing is missing.
+        let Some(writers) = site.rewinds() else { return Ok(false) };
+        let (Some(snapshot), Some(mut incarnation)) = (self.snapshot.clone(), self.incarnation.clone()) else {
+            slower.because("no rewind: nothing of it runs".to_owned());
             return Ok(false);
         };
-        if !is_current
-            || self.renewals >= MOST_RENEWALS
-            || shared.prober.still_running(&site, &incarnation).await.is_err()
-        {
+        let Some(source) = snapshot::state(&shared, &snapshot) else {
+            let missing =
+                if shared.storage.is_none() { "there is no state root" } else { "its snapshot lies in images" };
+            slower.because(format!("no rewind: {missing}"));
+            return Ok(false);
+        };
+        let hindrance = if self.report.borrow().snapshot.as_ref() != Some(&snapshot.id) {
+            Some("it serves another snapshot".to_owned())
+        } else if self.renewals >= MOST_RENEWALS {
+            Some(format!("its containers have been brought back {} times", self.renewals))
+        } else {
+            shared.prober.still_running(&site, &incarnation).await.err().map(|failure| describe(&failure))
+        };
+        if let Some(hindrance) = hindrance {
+            slower.because(format!("no rewind: {hindrance}"));
             return Ok(false);
         }
         incarnation.generation = shared.store.begin_rewind(&self.id).await?;

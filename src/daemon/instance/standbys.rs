@@ -23,7 +23,7 @@ use crate::daemon::store::{StoredSnapshot, StoredStandby};
 use crate::digest::Taken;
 use crate::domain::instance::InstanceId;
 use crate::domain::pool::{self, Budget, Lack, Member, PoolAction, Standing, Wanted};
-use crate::domain::site::Site;
+use crate::domain::site::{ResetSpec, Site};
 use crate::domain::standby_schedule::count_at;
 use crate::engine::CpuWeight;
 use crate::engine::labels::{self, Ownership};
@@ -154,6 +154,13 @@ impl Standbys {
         Some((made, Chosen { incarnation: incarnation?, is_frozen, proof, renewals }))
     }
 
+    /// Why there is none that can serve, where the definition asks for some.
+    pub(super) fn why_none(&self, wanted: &ResetSpec) -> Option<String> {
+        let is_wanted = wanted.standby > 0 || !wanted.schedule.is_empty();
+        is_wanted
+            .then(|| self.lack.map_or("no standby was ready".to_owned(), |lack| format!("no standby: {}", told(lack))))
+    }
+
     /// Takes in what has left service; `untouched`: what was proven of it, if nothing can have reached it since.
     pub(super) fn retire(&mut self, incarnation: Incarnation, snapshot: &str, renewals: u32, untouched: Option<Taken>) {
         let made = incarnation.made;
@@ -217,12 +224,7 @@ impl Standbys {
     fn report(&self) -> StandbyReport {
         StandbyReport {
             members: self.members.iter().map(|(made, standby)| (*made, standby.standing.name())).collect(),
-            lack: self.lack.map(|lack| match lack {
-                Lack::Memory { needed, free } => {
-                    format!("{} MiB of memory are free, a standby needs {} MiB", free >> 20, needed >> 20)
-                }
-                Lack::Pause(left) => format!("the last attempt failed, the next is in {} s", left.as_secs() + 1),
-            }),
+            lack: self.lack.map(told),
         }
     }
 
@@ -262,7 +264,13 @@ impl Core {
             failures: self.standbys.failed_at.map(|at| (self.standbys.failures, at.elapsed())),
         };
         let plan = pool::plan(wanted, &self.standbys.observed(), budget);
-        self.standbys.lack = plan.lack;
+        let lacked = std::mem::replace(&mut self.standbys.lack, plan.lack);
+        if let Some(lack @ Lack::Memory { .. }) = plan.lack
+            && !matches!(lacked, Some(Lack::Memory { .. }))
+        {
+            let message = format!("{} has fewer standbys than it wants: {}", self.id, told(lack));
+            self.shared.events.note("standby.lacking", Some(&self.id.to_string()), &message).await;
+        }
         for action in plan.actions {
             self.act(action, &current).await;
         }
@@ -551,6 +559,16 @@ pub(super) fn blueprint<'a>(
         clock: site.clock.as_ref().and_then(|clock| clock.setting(Some(from.created_at), Timestamp::now())),
         block: shared.block,
         weight,
+    }
+}
+
+/// What stands in the way of another standby, in words.
+fn told(lack: Lack) -> String {
+    match lack {
+        Lack::Memory { needed, free } => {
+            format!("{} MiB of memory are free, a standby needs {} MiB", free >> 20, needed >> 20)
+        }
+        Lack::Pause(left) => format!("the last attempt failed, the next is in {} s", left.as_secs() + 1),
     }
 }
 

@@ -34,7 +34,7 @@ pub struct StoredReset {
     pub finished_at: Option<Timestamp>,
     /// `done`, `failed`, `cancelled`, `interrupted`; none while it goes on.
     pub outcome: Option<String>,
-    /// Why it failed.
+    /// Why it failed; where it was done, why by no faster way.
     pub reason: Option<String>,
     /// Milliseconds from the request to the new instance serving.
     pub duration_ms: Option<f64>,
@@ -66,7 +66,7 @@ pub struct ResetEnd<'a> {
     pub strategy: &'a str,
     /// `done`, `failed`, `cancelled`.
     pub outcome: &'static str,
-    /// Why it failed.
+    /// Why it failed; where it was done, why by no faster way.
     pub reason: Option<&'a str>,
     /// Milliseconds from the request to the new instance serving.
     pub duration_ms: f64,

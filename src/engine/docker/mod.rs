@@ -389,14 +389,15 @@ impl Engine for DockerEngine {
         egress: bool,
         labels: &BTreeMap<String, String>,
     ) -> Result<(), EngineError> {
+        // What Docker would choose by itself, but written down: a dockerd of 20.10 that is killed while it removes a network
+        // whose gateway it has chosen does not start any more (`reservePools` of libnetwork looks the gateway up and panics).
+        let gateway = Some(subnet.gateway().to_string());
+        let range = IpamConfig { subnet: Some(subnet.to_string()), gateway, ..Default::default() };
         let request = NetworkCreateRequest {
             name: name.to_owned(),
             driver: Some("bridge".to_owned()),
             internal: Some(!egress),
-            ipam: Some(Ipam {
-                config: Some(vec![IpamConfig { subnet: Some(subnet.to_string()), ..Default::default() }]),
-                ..Default::default()
-            }),
+            ipam: Some(Ipam { config: Some(vec![range]), ..Default::default() }),
             labels: Some(spec::to_hash_map(labels)),
             ..Default::default()
         };

@@ -1,0 +1,108 @@
+//! Clients that were there before a reset: whichever way it goes, what they had begun ends, and nothing that comes afterwards
+//! reaches them by it, nor anything of theirs what serves then.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+
+use crate::standbys::{await_standbys, rewindable, used};
+use crate::support::wait::PATIENCE;
+use crate::support::{World, within};
+
+const BASELINE: &str = "toy\nconfigured\n";
+
+/// A connection to the gateway.
+struct Client(TcpStream);
+
+impl Client {
+    fn connect(world: &World) -> Self {
+        let stream = TcpStream::connect(("127.0.0.1", world.port)).expect("connect");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+        Self(stream)
+    }
+
+    fn send(&mut self, request: &str) {
+        self.0.write_all(request.as_bytes()).expect("send");
+    }
+
+    /// Reads until a text has come.
+    #[track_caller]
+    fn read_to(&mut self, wanted: &str) -> String {
+        let mut text = String::new();
+        while !text.contains(wanted) {
+            let mut bytes = [0; 512];
+            let count = self.0.read(&mut bytes).expect("an answer in time");
+            assert!(count > 0, "it ended without {wanted:?}: {text}");
+            text.push_str(&String::from_utf8_lossy(&bytes[..count]));
+        }
+        text
+    }
+
+    /// Reads to the end, which must come; returns what came until then.
+    #[track_caller]
+    fn rest(&mut self) -> String {
+        let mut bytes = Vec::new();
+        let ended = self.0.read_to_end(&mut bytes);
+        let is_open = ended.is_err_and(|error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut));
+        assert!(!is_open, "the connection of the past is still open");
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// A page on a connection that is kept.
+fn kept_get(client: &mut Client) -> String {
+    client.send("GET /cgi-bin/page HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    // The site closes after its answer, so the gateway says how long it is by its last chunk.
+    client.read_to("\r\n0\r\n\r\n")
+}
+
+/// Resets under the eyes of clients of the past.
+#[track_caller]
+fn assert_past_is_past(world: &World, way: &str) {
+    let word = format!("before-{way}");
+    world.write(&word);
+
+    let mut idle = Client::connect(world);
+    assert!(kept_get(&mut idle).contains(&word));
+    let mut half = Client::connect(world);
+    half.send("POST /cgi-bin/write?half HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n12345");
+    within("the request to arrive", PATIENCE, || world.page().contains("half").then_some(()));
+    let mut socket = Client::connect(world);
+    socket.send("GET /cgi-bin/socket HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    let agreed = socket.read_to(&word);
+    assert!(agreed.starts_with("HTTP/1.1 101 "), "{agreed}");
+
+    assert_eq!(world.reset(), way);
+    let told = socket.rest();
+    // Each message ends with all that was written; that of the baseline would end sooner.
+    assert!(!told.contains("configured>"), "{way}: the socket of the past tells the present: {told}");
+    // The gateway may have closed already.
+    let _ = half.0.write_all(b"67890");
+    // What served before may have answered without waiting for the whole; nobody else answers.
+    let answer = half.rest();
+    assert!(answer.matches("HTTP/1.1 ").count() <= 1, "{way}: the past is answered: {answer}");
+    // A connection on which nothing goes on is as good as a new one, and shows nothing of the past.
+    let page = kept_get(&mut idle);
+    assert!(page.contains("configured\n") && !page.contains(&word), "{way}: {page}");
+    assert_eq!(world.page(), BASELINE, "{way}: nothing of the past is written");
+}
+
+#[test]
+fn clients_of_the_past_are_cut_off_by_a_recreate_and_a_swap() {
+    let world = used("past", 0);
+    assert_past_is_past(&world, "recreate");
+    world.edit("environment", "standby: 0", "standby: 1");
+    world.up();
+    world.reset();
+    await_standbys(&world, 1);
+    assert_past_is_past(&world, "swap");
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
+fn clients_of_the_past_are_cut_off_by_a_rewind() {
+    let world = rewindable("past-rewind", 0, "true");
+    assert_past_is_past(&world, "rewind");
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}

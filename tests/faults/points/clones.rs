@@ -1,0 +1,39 @@
+//! A clone of a snapshot that is not as the snapshot, whatever has damaged it: found before it serves, and named.
+
+use arenad::fault::Point;
+
+use super::trial::Trial;
+use super::ways::Way;
+
+/// What differs, by store and file.
+const NAMED: &str = "not as its snapshot: notes: notes";
+
+#[test]
+fn a_corrupt_clone_is_named_and_does_not_serve() {
+    let mut trial = Trial::new("points-clones", 0, false);
+    // A rewind that finds one makes new containers.
+    let said = trial.corrupt(Point::RewindExchanged, Way::Rewind).expect("a client");
+    let said = said.code(0).prints("toy was reset by no faster way: the rewind failed: ").prints(NAMED);
+    assert!(said.out.contains("recreate"), "{}", said.out);
+    trial.recovers("a corrupt clone of a rewind");
+    // Behind new containers there is no other way.
+    let said = trial.corrupt(Point::MakeCreated, Way::Recreate).expect("a client");
+    said.code(1).says(NAMED).says("hint: ");
+    trial.assert_refuses();
+    trial.recovers("a corrupt clone of new containers");
+    trial.end();
+}
+
+#[test]
+fn a_standby_of_a_corrupt_clone_is_named_and_made_anew() {
+    let mut trial = Trial::new("points-clones-one", 1, false);
+    let told = format!("could not be made: {NAMED}");
+    trial.corrupt(Point::RewindExchanged, Way::Renew);
+    trial.await_standbys("a corrupt clone of what has served");
+    trial.assert_told(&told, 1);
+    trial.corrupt(Point::MakeCreated, Way::Pool);
+    trial.await_standbys("a corrupt clone of a new standby");
+    trial.assert_told(&told, 2);
+    trial.recovers("corrupt clones of standbys");
+    trial.end();
+}

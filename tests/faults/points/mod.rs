@@ -1,0 +1,83 @@
+//! Something dies at every point of every way of resetting, keeping standbys and taking snapshots, all of which
+//! `arenad::fault` names. Whatever it is and wherever it happens: nothing but the baseline is served after a reset that was
+//! said to be done, the next reset works, and nothing stays behind.
+//!
+//! `ARENAD_TEST_LONG=1` breaks everything at every point. Without it the points take turns, so that each is broken in one way
+//! and each way at some; what is killed most often in life, the daemon, is killed at all of them.
+
+mod clones;
+mod harm;
+mod leftovers;
+mod trial;
+mod ways;
+
+use arenad::fault::Point;
+
+use harm::Harm;
+use trial::Trial;
+use ways::{Way, ways_to};
+
+/// Ways of a site that keeps no standby.
+const ALONE: &[Way] = &[Way::Rewind, Way::Recreate, Way::Take, Way::Baseline];
+/// Ways of a site that keeps one.
+const WITH_ONE: &[Way] = &[Way::Swap, Way::SwapFrozen, Way::Renew, Way::Pool];
+/// Ways of a site that keeps two: one runs, and the other is frozen.
+const WITH_TWO: &[Way] = &[Way::Freeze, Way::Thaw];
+
+const OTHERS: &[Harm] = &[Harm::Containers, Harm::Processes, Harm::Disk];
+
+/// Only at every so many points is the engine killed, unless everything is: it takes seconds to come back.
+const ENGINE_AT: usize = 3;
+
+fn is_long() -> bool {
+    std::env::var_os("ARENAD_TEST_LONG").is_some()
+}
+
+/// Breaks something at all points of these ways: in every way in the long run, in one of those in turn otherwise.
+fn break_at_all(label: &str, standbys: usize, ways: &[Way], harms: &[Harm]) {
+    let mut trial = Trial::new(label, standbys, harms == [Harm::Engine]);
+    let points = Point::ALL.iter().flat_map(|point| ways_to(*point).iter().map(|way| (*point, *way)));
+    for (turn, (point, way)) in points.filter(|(_, way)| ways.contains(way)).enumerate() {
+        let in_turn = match harms {
+            [Harm::Engine] if !turn.is_multiple_of(ENGINE_AT) => &[],
+            _ => &harms[turn % harms.len()..][..1],
+        };
+        for harm in if is_long() { harms } else { in_turn } {
+            trial.run(point, way, *harm);
+        }
+    }
+    trial.end();
+}
+
+#[test]
+fn the_daemon_is_killed_at_every_point_of_resets_and_snapshots() {
+    break_at_all("points-daemon", 0, ALONE, &[Harm::Daemon]);
+}
+
+#[test]
+fn the_daemon_is_killed_at_every_point_of_standbys() {
+    break_at_all("points-daemon-one", 1, WITH_ONE, &[Harm::Daemon]);
+    break_at_all("points-daemon-two", 2, WITH_TWO, &[Harm::Daemon]);
+}
+
+#[test]
+fn what_serves_dies_or_has_no_room_at_every_point_of_resets_and_snapshots() {
+    break_at_all("points-others", 0, ALONE, OTHERS);
+}
+
+#[test]
+fn what_serves_dies_or_has_no_room_at_every_point_of_standbys() {
+    break_at_all("points-others-one", 1, WITH_ONE, OTHERS);
+    break_at_all("points-others-two", 2, WITH_TWO, OTHERS);
+}
+
+#[test]
+fn the_engine_is_killed_at_points_of_resets_and_snapshots() {
+    break_at_all("points-engine", 0, ALONE, &[Harm::Engine]);
+}
+
+#[test]
+fn the_engine_is_killed_at_points_of_standbys() {
+    break_at_all("points-engine-one", 1, WITH_ONE, &[Harm::Engine]);
+    break_at_all("points-engine-two", 2, WITH_TWO, &[Harm::Engine]);
+}

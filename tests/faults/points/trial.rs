@@ -1,0 +1,320 @@
+//! A site whose daemon stops at points, and what is insisted on after something was broken there.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use arenad::fault::Point;
+use rustix::process::Signal;
+
+use super::harm::{Harm, kill_containers};
+use super::is_long;
+use super::leftovers::{left_in_state_root, left_over, mounts_below};
+use super::ways::Way;
+use crate::support::wait::PATIENCE;
+use crate::support::world::{Ran, Running, list};
+use crate::support::{OwnEngine, World, until, within};
+
+const BASELINE: &str = "toy\nconfigured\n";
+
+/// How long it may take until something comes to a point.
+const COMES_WITHIN: Duration = Duration::from_secs(90);
+
+/// How long it may take until left-over things are gone: two looks for them, which are a minute apart.
+const GOES_WITHIN: Duration = Duration::from_secs(180);
+
+/// What a site is told about its state; `@STANDBYS@` is how many of it stand by.
+const STORES: &str = "    reset: { standby: @STANDBYS@ }
+    stores:
+      notes:
+        kind: directory
+        path: /srv/state
+        volatile: [ { file: \".probe.*\", reason: its own probe writes it and removes it } ]
+    writers:
+      stop: [ { command: [/bin/true] } ]
+      start: [ { command: [/bin/true] } ]
+    baseline:\n";
+
+/// The step of its configuration that tells one baseline from another.
+fn step(baseline: usize) -> String {
+    format!("true {baseline} && echo configured")
+}
+
+/// A site whose daemon stops at points.
+pub struct Trial {
+    world: World,
+    /// The engine that it runs on, if that is to be killed.
+    engine: Option<OwnEngine>,
+    faults: PathBuf,
+    /// How many standbys it keeps.
+    standbys: usize,
+    /// How often something was broken.
+    round: usize,
+    /// How many baselines it has had.
+    baselines: usize,
+}
+
+impl Trial {
+    /// A site that keeps as many standbys, either on an engine of its own or with its state directory on a small disk.
+    pub fn new(label: &str, standbys: usize, has_engine: bool) -> Self {
+        let engine = has_engine.then(OwnEngine::start);
+        let world = engine.as_ref().map_or_else(|| World::single(label), |engine| World::on(engine, label));
+        world.edit("environment", "    baseline:\n", &STORES.replace("@STANDBYS@", &standbys.to_string()));
+        world.edit("environment", "echo configured", &step(0));
+        let faults = world.root().join("faults");
+        std::fs::create_dir(&faults).expect("a folder");
+        if engine.is_none() {
+            std::fs::create_dir(world.state_dir()).expect("a folder");
+            let state = world.state_dir().display().to_string();
+            let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64m", "arenad-test", &state]).status();
+            assert!(mounted.is_ok_and(|status| status.success()), "a small disk");
+        }
+        let trial = Self { world, engine, faults, standbys, round: 0, baselines: 0 };
+        trial.up();
+        // Standbys are made where they are of use.
+        trial.recovers("nothing");
+        trial
+    }
+
+    /// Starts `arenad up` with a daemon that looks for points.
+    fn start_up(&self) -> Running {
+        // Its disk is smaller than anybody's should be.
+        let mut command = self.world.command(&["up", &self.world.name, "--force"]);
+        command.env("ARENAD_FAULTS", &self.faults);
+        self.world.start_command(command)
+    }
+
+    #[track_caller]
+    fn up(&self) {
+        self.start_up().ended().code(0);
+    }
+
+    /// Ends the daemon in peace and starts another.
+    fn replace_daemon(&self) {
+        self.world.signal_daemon(Signal::TERM);
+        self.up();
+    }
+
+    fn reset(&self) -> Running {
+        self.world.start(&["reset", "toy"])
+    }
+
+    /// Brings something to a point, breaks something there, and lets it go on; then everything must be well again.
+    pub fn run(&mut self, point: Point, way: Way, harm: Harm) {
+        let moment = format!("{harm} at {point} of {way:?}");
+        let begun = Instant::now();
+        self.round += 1;
+        self.world.write("scribble");
+        let before = self.world.page();
+        self.await_standbys(&moment);
+        if way == Way::SwapFrozen {
+            self.replace_daemon();
+            until("a frozen standby", PATIENCE, || self.standby_states(), |states| *states == ["frozen"]);
+        }
+
+        let client = self.bring_to(point, way);
+        harm.strike(&self.world, self.engine.as_mut());
+        self.let_go(point);
+        let is_done = client.is_some_and(|client| {
+            let said = client.ended();
+            assert!(said.code == 0 || said.err.contains("error: "), "{moment}: {}", said.err);
+            said.code == 0
+        });
+
+        // While the engine or the disk is away, too.
+        self.assert_honest(&moment, &before, !way.is_reset() || (harm == Harm::Daemon && !is_done));
+        harm.repair(&self.world, self.engine.as_mut());
+        if harm == Harm::Daemon || way == Way::Baseline {
+            self.up();
+            self.assert_honest(&moment, &before, way != Way::Baseline && !(way.is_reset() && is_done));
+        }
+        if way == Way::Take {
+            self.assert_taken_whole(&moment, &before, is_done);
+        }
+        self.recovers(&moment);
+        if self.has_taken() {
+            self.world.run(&["snapshot", "rm", &self.taken()]).code(0);
+        }
+        eprintln!("{moment}: {:.1} s", begun.elapsed().as_secs_f64());
+    }
+
+    /// Sets out on a way and waits until something has come to a point of it; returns the client that waits.
+    #[track_caller]
+    fn bring_to(&mut self, point: Point, way: Way) -> Option<Running> {
+        File::create(self.faults.join(point.name())).expect("a file");
+        let client = self.set_out(way);
+        let reached = self.faults.join(format!("{point}.reached"));
+        within(&format!("{point} of {way:?}"), COMES_WITHIN, || std::fs::remove_file(&reached).ok());
+        client
+    }
+
+    fn let_go(&self, point: Point) {
+        std::fs::remove_file(self.faults.join(point.name())).expect("remove a file");
+    }
+
+    /// Writes into the clone from which something at a point is made; returns what the client was told, if there is one.
+    pub fn corrupt(&mut self, point: Point, way: Way) -> Option<Ran> {
+        self.round += 1;
+        self.world.write("scribble");
+        self.await_standbys(&format!("{point} of {way:?}"));
+        let client = self.bring_to(point, way);
+        let notes = self.clone_in_the_making().join("toy-srv-state/notes");
+        std::fs::write(&notes, "configured, forged\n").expect("write into a clone");
+        self.let_go(point);
+        client.map(Running::ended)
+    }
+
+    /// The folder of the generation that is being made: of a standby, or else of what is to serve.
+    fn clone_in_the_making(&self) -> PathBuf {
+        let site = self.world.site().unwrap_or_default();
+        let members = site["standbys"]["members"].as_array().cloned().unwrap_or_default();
+        // What is on its way out counts as being made, too.
+        let making = members.iter().rfind(|member| member["state"] == "making");
+        let folder = self.world.state_dir().join(format!("stores/instances/{}.toy.1", self.world.name));
+        let newest = || {
+            let all = std::fs::read_dir(&folder).expect("a folder").flatten();
+            all.filter_map(|entry| entry.file_name().to_str()?.strip_prefix('g')?.parse().ok()).max()
+        };
+        let generation = making.map_or_else(newest, |making| making["generation"].as_u64()).expect("a generation");
+        folder.join(format!("g{generation}"))
+    }
+
+    /// Insists on as many events that contain a text.
+    #[track_caller]
+    pub fn assert_told(&self, text: &str, count: usize) {
+        let events = self.world.run(&["events"]).code(0).out;
+        let found = events.lines().filter(|line| line.contains(text)).count();
+        assert_eq!(found, count, "{text:?} in:\n{events}");
+    }
+
+    /// Insists that clients see nothing of the site.
+    #[track_caller]
+    pub fn assert_refuses(&self) {
+        assert_eq!(self.world.get("/cgi-bin/page").expect("an answer of the gateway").status, 503);
+    }
+
+    /// Sets out on a way; returns the client that waits for its end, if there is one.
+    fn set_out(&mut self, way: Way) -> Option<Running> {
+        match way {
+            Way::Swap | Way::SwapFrozen | Way::Rewind | Way::Renew | Way::Thaw => Some(self.reset()),
+            Way::Recreate => {
+                kill_containers(&self.world);
+                Some(self.reset())
+            }
+            Way::Pool | Way::Freeze => {
+                self.world.engine.docker(&["kill", &self.standby()]);
+                None
+            }
+            Way::Take => Some(self.world.start(&["snapshot", "take", "toy", "--name", &self.taken()])),
+            Way::Baseline => {
+                self.world.edit("environment", &step(self.baselines), &step(self.baselines + 1));
+                self.baselines += 1;
+                Some(self.start_up())
+            }
+        }
+    }
+
+    /// Waits for as many standbys as there should be, all of them ready, and no more than one of them running.
+    #[track_caller]
+    pub fn await_standbys(&self, moment: &str) {
+        until(
+            &format!("standbys before {moment}"),
+            PATIENCE,
+            || self.standby_states(),
+            |states| {
+                let count = |wanted: &str| states.iter().filter(|state| *state == wanted).count();
+                let running = count("running");
+                states.len() == self.standbys && running <= 1 && running + count("frozen") == self.standbys
+            },
+        );
+    }
+
+    fn standby_states(&self) -> Vec<String> {
+        list(&self.world.site().unwrap_or_default()["standbys"]["members"], "state")
+    }
+
+    /// The container of a standby.
+    fn standby(&self) -> String {
+        let serving = list(&self.world.site().unwrap_or_default()["containers"], "id");
+        let all = self.world.engine.containers(&self.world.label());
+        all.into_iter().find(|id| !serving.contains(id)).expect("a standby")
+    }
+
+    /// What a snapshot of this round is called.
+    fn taken(&self) -> String {
+        format!("taken{}", self.round)
+    }
+
+    fn has_taken(&self) -> bool {
+        let snapshots = self.world.api("/v1/snapshots").unwrap_or_default();
+        list(&snapshots["snapshots"], "name").contains(&self.taken())
+    }
+
+    /// What was done is seen, and what was not is not seen half done. What does not answer shows nothing.
+    #[track_caller]
+    fn assert_honest(&self, moment: &str, before: &str, may_be_old: bool) {
+        let answer = self.world.get("/cgi-bin/page").filter(|answer| answer.status == 200);
+        if let Some(answer) = answer {
+            // What dies in the middle of its answer has told the beginning of it.
+            let is_honest = BASELINE.starts_with(&answer.body) || (may_be_old && before.starts_with(&answer.body));
+            assert!(is_honest, "{moment}: clients see {:?}", answer.body);
+        }
+    }
+
+    /// A snapshot that is there holds what it was taken of, whatever happened meanwhile.
+    #[track_caller]
+    fn assert_taken_whole(&self, moment: &str, before: &str, is_done: bool) {
+        if self.has_taken() {
+            let back = self.world.run(&["reset", "toy", "--to", &self.taken()]);
+            assert_eq!(back.code, 0, "the snapshot of {moment}: {}", back.err);
+            assert_eq!(self.world.page(), before, "the snapshot of {moment}");
+            self.world.run(&["verify", "toy"]).code(0);
+        } else {
+            assert!(!is_done, "{moment}: it was said to be taken");
+        }
+    }
+
+    /// The next reset works.
+    #[track_caller]
+    pub fn recovers(&self, moment: &str) {
+        let again = self.reset().ended();
+        assert_eq!(again.code, 0, "the reset after {moment}: {}", again.err);
+        assert_eq!(self.world.page(), BASELINE, "{moment}");
+        self.world.run(&["verify", "toy"]).code(0);
+    }
+
+    /// Nothing was left over by all of that. Takes everything down; then nothing is left at all.
+    pub fn end(self) {
+        if !is_long() {
+            // What a daemon finds when it starts it does not look at twice.
+            self.replace_daemon();
+        }
+        until("nothing is left over", GOES_WITHIN, || left_over(&self.world), Vec::is_empty);
+        self.world.run(&["down"]).code(0);
+        self.world.assert_down();
+        assert_eq!(left_in_state_root(&self.world), [""; 0]);
+        let table = self.engine.as_ref().map_or("/proc/self/mountinfo".into(), OwnEngine::mount_table);
+        let table = std::fs::read_to_string(table).expect("the mounts");
+        let folders = self.engine.iter().map(OwnEngine::data).chain([self.world.state_dir()]);
+        let mounts: Vec<String> = folders.flat_map(|folder| mounts_below(&table, &folder)).collect();
+        assert_eq!(mounts, [""; 0]);
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        self.world.signal_daemon(Signal::KILL);
+        if self.engine.is_some() {
+            return;
+        }
+        if std::thread::panicking() {
+            // Its disk is gone when the world would show it.
+            let log = std::fs::read_to_string(self.world.state_dir().join("arenad.log")).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            eprintln!("the daemon's log ends:\n{}", lines[lines.len().saturating_sub(25)..].join("\n"));
+        }
+        // Lazily: what a test that failed has left running may still be in it.
+        let _ = Command::new("umount").arg("--lazy").arg(self.world.state_dir()).status();
+    }
+}

@@ -1,0 +1,56 @@
+//! How each point is come to.
+
+use arenad::fault::Point;
+
+/// What leads to points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// A reset that a standby is ready for.
+    Swap,
+    /// The same by a daemon that expects no reset, so that the standby is frozen.
+    SwapFrozen,
+    /// A reset without.
+    Rewind,
+    /// A reset of something whose container is gone.
+    Recreate,
+    /// What a swap has taken out of service is brought back, to be the next standby.
+    Renew,
+    /// A pool whose standby has died: another is made.
+    Pool,
+    /// The same where another standby runs already: the new one is frozen.
+    Freeze,
+    /// A swap that takes the standby that runs: the frozen one is let go on.
+    Thaw,
+    /// A person asks for a snapshot.
+    Take,
+    /// The definition has changed, so that another baseline is made.
+    Baseline,
+}
+
+impl Way {
+    /// Whether a client is waiting for the site to be as its baseline.
+    pub fn is_reset(self) -> bool {
+        matches!(self, Self::Swap | Self::SwapFrozen | Self::Rewind | Self::Recreate | Self::Renew | Self::Thaw)
+    }
+}
+
+/// The ways that lead to a point.
+pub fn ways_to(point: Point) -> &'static [Way] {
+    match point {
+        Point::SwapChosen | Point::SwapThawed | Point::SwapVerified | Point::SwapRecorded | Point::SwapSwitched => {
+            &[Way::Swap, Way::SwapFrozen]
+        }
+        Point::ResetHeld | Point::ResetRecorded | Point::RewindRecorded | Point::RewindVerified | Point::Routed => {
+            &[Way::Rewind]
+        }
+        Point::RewindStopped | Point::RewindExchanged | Point::RewindStarted | Point::RewindProbed => {
+            &[Way::Rewind, Way::Renew]
+        }
+        Point::RecreateRecorded | Point::RecreateRemoved | Point::RecreateVerified => &[Way::Recreate],
+        Point::MakeCreated | Point::MakeStarted | Point::MakeProbed => &[Way::Recreate, Way::Pool],
+        Point::StandbyForgotten | Point::StandbyRecorded | Point::StandbyProven | Point::StandbyKept => &[Way::Pool],
+        Point::StandbyFrozen => &[Way::Freeze],
+        Point::StandbyThawed => &[Way::Thaw],
+        Point::SnapshotCommitted | Point::SnapshotSaved => &[Way::Take, Way::Baseline],
+    }
+}
