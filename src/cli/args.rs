@@ -74,6 +74,8 @@ pub enum Command {
     Login(LoginArgs),
     /// Read a value of a site: from its database, its pages, its files
     Locate(LocateArgs),
+    /// Print what the gateway has recorded of sites' traffic, as HAR
+    Har(HarArgs),
     /// Judge what an agent did, by a benchmark's rules: one episode, a folder of results, or evidence
     Eval(Box<super::eval::args::EvalArgs>),
     /// Say whether an agent did what a native task asks for
@@ -448,7 +450,7 @@ pub struct LocateArgs {
     /// The agent's browser, for `js: … @ live`: http://HOST:PORT
     #[arg(long, value_name = "ADDRESS")]
     pub cdp: Option<String>,
-    /// The traffic of its browser, for `trace: …`: a HAR
+    /// The traffic of its browser, for `trace: …`: a HAR [default: what the gateway has recorded]
     #[arg(long, value_name = "FILE")]
     pub har: Option<PathBuf>,
     /// The environment, where several have a site of that name
@@ -462,7 +464,7 @@ const LOCATORS: &str = "Locators:
   js: document.title @ /path as ACCOUNT        options: wait='#id'; or @ live, with --cdp
   exec: SERVICE: command …                     no shell
   file: SERVICE: /path
-  trace: POST /path* | jsonpath: $.body.x      the last such request in a HAR; or (all), jq: .x, count
+  trace: POST /path* | jsonpath: $.body.x      the last such request that was recorded; or (all), jq: .x, count
   helper: NAME('text', …)                      what the environment file calls so";
 
 fn argument(text: &str) -> Result<(String, String), String> {
@@ -471,6 +473,21 @@ fn argument(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if is_name(name) => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected a name of lower-case letters and `_`, `=`, and a text, such as `sku=B00-1`".to_owned()),
     }
+}
+
+/// Prints the requests that reached sites since their latest reset, where `public: { record: … }` has them recorded. Passwords,
+/// tokens and sessions are taken out; what pages show is not.
+#[derive(Debug, Args)]
+pub struct HarArgs {
+    /// The sites [default: all of the environment]
+    #[arg(value_name = "SITE")]
+    pub sites: Vec<String>,
+    /// The environment, where several are up
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+    /// Write to this file, instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// Which task is meant.

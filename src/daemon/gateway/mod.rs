@@ -26,10 +26,11 @@
 //! | `nudge` | keeps the two halves of one task from waking it for nothing |
 //! | `upgrade` | WebSocket and other connections that leave HTTP |
 //! | `writes` | which requests may write, and whether they may pass |
+//! | `recorder` | what passes, kept for whoever judges it |
 //! | `refusal` | answers of the gateway's own |
 //!
 //! What it does not do: it decides nothing about health, knows no leases, terminates no TLS, rewrites no bodies, caches
-//! nothing, and never retries what could be done twice. HTTP/1.1 only, as the sites behind it.
+//! nothing, writes nothing down, and never retries what could be done twice. HTTP/1.1 only, as the sites behind it.
 
 mod body;
 mod client;
@@ -46,6 +47,7 @@ mod local;
 mod nudge;
 mod phase;
 mod pool;
+mod recorder;
 mod refusal;
 mod route;
 mod upgrade;
@@ -55,6 +57,7 @@ mod writes;
 
 pub use gateway::{Gateway, GatewaySettings, OpenError, Route};
 pub use phase::{HoldLimits, RouteState, Target};
+pub use recorder::{AnswerHead, BODY_MAX, Exchange, Loss, Record, RecordedBody, Recorder, Recording, RequestHead};
 pub use route::RouteStats;
 pub use writes::WriteRules;
 

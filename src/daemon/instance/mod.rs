@@ -22,6 +22,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch as channel};
 
+use super::gateway::{Recorder, Recording};
 use super::store::{StageTime, StoredSnapshot, StoredWrites};
 use crate::domain::instance::{InstanceId, InstanceState, Trouble};
 use crate::domain::request_queue::Request;
@@ -144,6 +145,7 @@ pub struct InstanceHandle {
     pub site: Arc<Site>,
     inbox: mpsc::Sender<Message>,
     report: channel::Receiver<Report>,
+    recorder: Option<Arc<Recorder>>,
 }
 
 impl InstanceHandle {
@@ -179,6 +181,11 @@ impl InstanceHandle {
     /// What the instance says of itself now.
     pub fn report(&self) -> Report {
         self.report.borrow().clone()
+    }
+
+    /// What passed through its public port since its generation began; `None` where nothing is recorded, or nothing serves yet.
+    pub fn recording(&self) -> Option<Recording> {
+        self.recorder.as_ref()?.recording()
     }
 
     /// Hears of every change.
