@@ -507,7 +507,7 @@ pub struct CheckArgs {
     #[command(subcommand)]
     pub command: Option<CheckCommand>,
     /// The task, or a file with one task
-    #[arg(value_name = "TASK|FILE", required = true)]
+    #[arg(value_name = "TASK|FILE", required_unless_present = "from")]
     pub task: Option<String>,
     #[command(flatten)]
     pub choice: TaskChoice,
@@ -523,6 +523,12 @@ pub struct CheckArgs {
     /// The agent's browser: http://HOST:PORT
     #[arg(long, value_name = "ADDRESS")]
     pub cdp: Option<String>,
+    /// Write all that was seen to this file
+    #[arg(long, value_name = "FILE")]
+    pub evidence: Option<PathBuf>,
+    /// Judge by what --evidence wrote, without sites and daemon; the task is the one of the files as they are now
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["begun", "answer", "url", "cdp", "evidence"])]
+    pub from: Option<PathBuf>,
 }
 
 const CHECK_CODES: &str = "Exit codes: 0 the agent did it, 5 it did not, 6 nothing can be said; 1 and 2 as everywhere";

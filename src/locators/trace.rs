@@ -173,11 +173,9 @@ fn requests(traffic: &str, site: &str, place: &Place, locator: &TraceLocator) ->
 
 /// Why a recording of the gateway's does not say what is asked.
 fn lacks(coverage: &Coverage, locator: &TraceLocator, found: &[Meant]) -> Option<String> {
-    let reads_only = ["GET", "HEAD", "OPTIONS"];
-    let is_write = locator.method.as_deref().is_some_and(|method| !reads_only.contains(&method));
     match coverage.records.as_str() {
         "all" => {}
-        "writes" if is_write => {}
+        "writes" if locator.is_of_writes() => {}
         "writes" => return Some("`record: writes` leaves out GET, HEAD and OPTIONS".to_owned()),
         _ => return Some("nothing is recorded of the site".to_owned()),
     }

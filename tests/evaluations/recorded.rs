@@ -89,7 +89,7 @@ fn what_agents_send_is_recorded_until_the_next_reset() {
     order(&world, "2");
     assert_eq!(value(&world, "trace: POST /cgi-bin/echo | jsonpath: $.body.quantity"), "2");
     assert_eq!(value(&world, "trace: POST /cgi-bin/echo | jsonpath: $.answer.got"), 19);
-    world.run(&["check", "toy.post"]).code(0);
+    world.run(&["check", "toy.post", "--answer", "done", "--evidence", "check.json"]).code(0);
     assert_eq!(verdict(&world, "strict", 0)["reports"][0]["verdict"], "passed");
     order(&world, "3");
     world.run(&["check", "toy.post"]).code(5).prints("once");
@@ -98,7 +98,7 @@ fn what_agents_send_is_recorded_until_the_next_reset() {
     send(&world, "POST", "/cgi-bin/echo?token=hush6&next=%2F", secrets, &login);
     assert_eq!(value(&world, "trace: POST /cgi-bin/echo | jq: .body.username"), "somebody");
     world.get("/cgi-bin/page").unwrap();
-    assert_eq!(value(&world, "http: /cgi-bin/page"), "configured\n");
+    assert_eq!(value(&world, "http: /cgi-bin/page | status"), 200);
     assert_eq!(value(&world, "trace: * | count"), 4, "locators' own requests are not the agent's");
 
     the_har_is_whole_and_has_no_secrets(&world);
@@ -117,6 +117,23 @@ fn what_agents_send_is_recorded_until_the_next_reset() {
     only_what_is_wanted_is_recorded(&world);
     world.run(&["down"]).code(0);
     world.assert_down();
+    what_was_seen_is_judged_again(&world);
+}
+
+/// The site is gone; the task may have changed since.
+fn what_was_seen_is_judged_again(world: &World) {
+    world.edit("environment", "variable: SHOPPING", "variable: SHOPPING, record: all");
+    let again = world.run(&["check", "--from", "check.json", "--json"]).code(0).json();
+    assert_eq!((&again["task"], &again["answer"]), (&json!("toy.post"), &json!("done")));
+    assert_eq!(again["report"]["checks"][0]["verdict"], "passed");
+    let tasks = TASKS.replace("@NAME@", &world.name);
+    let write = |text: String| std::fs::write(world.root().join("changed.yaml"), text).unwrap();
+    write(tasks.replace("equals: \"2\"", "equals: \"3\""));
+    let changed = ["check", "toy.post", "--file", "changed.yaml", "--from", "check.json"];
+    world.run(&changed).code(5).prints("failed");
+    write(tasks.replace("$.body.quantity", "$.body.note"));
+    world.run(&changed).code(6).prints("nobody looked");
+    world.run(&["check", "--from", "verified.json"]).code(2).says("--evidence");
 }
 
 fn the_har_is_whole_and_has_no_secrets(world: &World) {

@@ -94,8 +94,9 @@ pub(super) async fn answer(
         return Ok(forwarding.own(&Refusal::read_only(request.method(), forwarding.is_upgrade)));
     }
     // Before the head is changed on its way.
-    forwarding.track =
-        forwarding.route.shared.recorder.as_ref().and_then(|recorder| recorder.hear(&request)).map(Rc::new);
+    let shared = &forwarding.route.shared;
+    let track = shared.recorder.as_ref().and_then(|recorder| recorder.hear(&request, shared.address));
+    forwarding.track = track.map(Rc::new);
     let (mut parts, incoming) = request.into_parts();
     headers::to_target(&mut parts, &forwarding.client.origin, forwarding.is_upgrade);
     let body = if incoming.is_end_stream() {

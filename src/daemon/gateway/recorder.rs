@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -200,12 +201,13 @@ impl Recorder {
         log.restart(generation, false);
     }
 
-    /// Prepares to record a request, if it is one that is recorded.
-    pub(super) fn hear<B>(self: &Arc<Self>, request: &Request<B>) -> Option<Track> {
+    /// Prepares to record a request, if it is one that is recorded. `reached` is where it arrived: HTTP/1.0 may do without Host.
+    pub(super) fn hear<B>(self: &Arc<Self>, request: &Request<B>, reached: SocketAddr) -> Option<Track> {
         if !self.records.includes(request.method()) {
             return None;
         }
-        let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let host = request.headers().get(HOST).and_then(|host| host.to_str().ok().map(str::to_owned));
+        let host = host.unwrap_or_else(|| reached.to_string());
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         let head = RequestHead {
             at: Timestamp::now(),
@@ -436,6 +438,8 @@ fn is_text(kind: &str) -> bool {
 mod tests {
     use super::*;
 
+    const REACHED: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7770);
+
     fn recorder() -> Arc<Recorder> {
         let recorder = Arc::new(Recorder::new(Record::All));
         recorder.serve(1);
@@ -444,7 +448,7 @@ mod tests {
 
     fn post(recorder: &Arc<Recorder>, path: &str, body: &[u8], answer: &[u8]) {
         let request = Request::post(path).header(HOST, "h:7770").body(()).expect("a request");
-        let track = Rc::new(recorder.hear(&request).expect("recorded"));
+        let track = Rc::new(recorder.hear(&request, REACHED).expect("recorded"));
         track.sent_to(1);
         let mut sent = Gather::sent(&track);
         sent.add(body);
@@ -506,7 +510,7 @@ mod tests {
     fn a_generation_begins_anew_and_nothing_of_the_past_is_entered() {
         let recorder = recorder();
         let request = Request::get("/").header(HOST, "h").body(()).expect("a request");
-        let track = recorder.hear(&request).expect("recorded");
+        let track = recorder.hear(&request, REACHED).expect("recorded");
         track.sent_to(1);
         recorder.serve(1);
         assert_eq!(recorded(&recorder).exchanges.len(), 1, "the same generation goes on");
@@ -529,9 +533,9 @@ mod tests {
         let recorder = Arc::new(Recorder::new(Record::Writes));
         recorder.serve(1);
         let get = Request::get("/").header(HOST, "h").body(()).expect("a request");
-        assert!(recorder.hear(&get).is_none());
+        assert!(recorder.hear(&get, REACHED).is_none());
         let put = Request::put("/").header(HOST, "h").body(()).expect("a request");
-        let track = Rc::new(recorder.hear(&put).expect("recorded"));
+        let track = Rc::new(recorder.hear(&put, REACHED).expect("recorded"));
         track.sent_to(1);
         Gather::sent(&track).add(b"half");
         let sent = recorded(&recorder).exchanges.remove(0).sent;

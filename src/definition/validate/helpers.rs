@@ -120,7 +120,7 @@ pub(super) fn known_names(scope: Scope<'_>, locator: &Locator, known: &Known<'_>
     }
 }
 
-/// Selectors, paths and filters without places must parse; those with places are looked at when they are filled.
+/// Selectors and paths without places must parse, and so must filters; what has places is looked at when they are filled.
 pub(super) fn readable_selection(scope: Scope<'_>, locator: &Locator) {
     let reason = match &locator.kind {
         LocatorKind::Http(http) => match &http.selection {
