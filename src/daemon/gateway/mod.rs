@@ -30,7 +30,7 @@
 //! | `refusal` | answers of the gateway's own |
 //!
 //! What it does not do: it decides nothing about health, knows no leases, terminates no TLS, rewrites no bodies, caches
-//! nothing, writes nothing down, and never retries what could be done twice. HTTP/1.1 only, as the sites behind it.
+//! nothing, and never retries what could be done twice. HTTP/1.1 only, as the sites behind it.
 
 mod body;
 mod client;

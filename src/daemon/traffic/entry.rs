@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, COOKIE, HeaderMap, LOCATION, SET_COOKIE};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderMap, LOCATION, SET_COOKIE, TRANSFER_ENCODING,
+};
 use serde_json::{Map, Value, json};
 
 use super::{decoding, secrets};
@@ -37,8 +39,10 @@ pub(super) fn of(site: &str, exchange: &Exchange, room: &mut u64) -> Value {
     let sent = read(&exchange.sent, Some(&request.headers), room);
     let received = read(&exchange.received, exchange.answer.as_ref().map(|answer| &answer.headers), room);
     // Of what has not ended, nobody knows the rest.
+    let is_under_way = exchange.took.is_none();
+    let is_coming = is_under_way && matches!(sent, Body::None) && announces_body(&request.headers);
     let is_lost = |body: &Body<'_>| matches!(body, Body::Lost { is_text: true, .. });
-    let lost = [("body", is_lost(&sent)), ("answer", exchange.took.is_none() || is_lost(&received))];
+    let lost = [("body", is_coming || is_lost(&sent)), ("answer", is_under_way || is_lost(&received))];
     let lost: Vec<&str> = lost.into_iter().filter(|(_, is_lost)| *is_lost).map(|(part, _)| part).collect();
     let mut shown = json!({
         "startedDateTime": request.at.to_string(),
@@ -181,6 +185,11 @@ fn set_cookies(headers: &HeaderMap) -> Vec<Value> {
         Some(Value::Object(shown))
     });
     shown.collect()
+}
+
+/// Whether a request's head says that a body follows.
+fn announces_body(headers: &HeaderMap) -> bool {
+    headers.contains_key(TRANSFER_ENCODING) || headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
 }
 
 fn media_type(headers: &HeaderMap) -> String {
