@@ -10,9 +10,9 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::client::Client;
+use super::gather::Gather;
 use super::local::{InFlight, LocalRoute};
 use super::pool::TargetConnection;
-use super::recorder::Gather;
 
 /// How far a client's body has come; outlives the body, which hyper owns.
 #[derive(Debug, Default)]

@@ -14,12 +14,12 @@ use tokio::time::Instant;
 
 use super::body::{AnswerBody, PassedBody, Progress, RequestBody};
 use super::client::Client;
+use super::gather::{Gather, Track};
 use super::headers;
 use super::link::Epoch;
 use super::local::{InFlight, LocalRoute};
 use super::phase::{RouteState, Target};
 use super::pool::{ConnectError, Reuse, TargetConnection};
-use super::recorder::{Gather, Track};
 use super::refusal::Refusal;
 
 /// How often it is looked whether the client of a held request is still there.

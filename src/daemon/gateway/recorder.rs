@@ -5,145 +5,20 @@
 //! request may reach the target and completed as its bodies pass: who has read an answer to its end finds it here. What never
 //! reached a target (held too long, refused) is not entered. Bodies are copied, because what hyper hands on shares its buffers.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HOST};
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::Request;
 use jiff::Timestamp;
 
-/// The longest body that is kept, in bytes: forms and pages are shorter, uploads and downloads need not be.
-pub const BODY_MAX: usize = 1 << 20;
+use super::gather::Track;
+use super::recording::{Exchange, Loss, Record, RecordedBody, Recording, RequestHead};
 
 /// How much of a route's traffic is kept, in bytes, and in exchanges.
 const BYTES_MAX: usize = 16 << 20;
 const EXCHANGES_MAX: usize = 10_000;
-
-/// What an exchange takes besides its texts, in bytes.
-const OVERHEAD: usize = 512;
-
-/// Which requests of a route are recorded.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Record {
-    /// None: nothing is copied.
-    #[default]
-    Nothing,
-    /// Those of every method but GET, HEAD and OPTIONS.
-    Writes,
-    /// All.
-    All,
-}
-
-impl Record {
-    /// Whether requests of the method are recorded.
-    #[must_use]
-    pub fn includes(self, method: &Method) -> bool {
-        match self {
-            Self::Nothing => false,
-            Self::Writes => !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS),
-            Self::All => true,
-        }
-    }
-}
-
-/// A request's head, as the client sent it.
-#[derive(Clone)]
-pub struct RequestHead {
-    /// When it arrived; UTC.
-    pub at: Timestamp,
-    /// Its method.
-    pub method: Method,
-    /// The URL that the client used.
-    pub url: String,
-    /// Its headers.
-    pub headers: HeaderMap,
-}
-
-/// An answer's head, as the client was sent it.
-#[derive(Clone)]
-pub struct AnswerHead {
-    /// Its status.
-    pub status: StatusCode,
-    /// Its headers.
-    pub headers: HeaderMap,
-    /// From the request's arrival to this.
-    pub waited: Duration,
-}
-
-/// A body, as far as it is known.
-#[derive(Clone, Default)]
-pub enum RecordedBody {
-    /// There was none, or it has not come to its end.
-    #[default]
-    None,
-    /// All of it, in the coding that it was sent in.
-    Whole(Bytes),
-    /// It was not kept.
-    Lost {
-        /// Why.
-        why: Loss,
-        /// The bytes that passed.
-        size: u64,
-    },
-}
-
-/// Why a body was not kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loss {
-    /// It is longer than [`BODY_MAX`].
-    TooLong,
-    /// It is a picture, a style, a script or the like, and nobody looks for a text in it.
-    NoText,
-    /// It ended early.
-    CutOff,
-    /// Later exchanges needed its place.
-    MadeRoom,
-}
-
-/// A request and what came of it.
-#[derive(Clone)]
-pub struct Exchange {
-    /// The request.
-    pub request: Arc<RequestHead>,
-    /// Its body.
-    pub sent: RecordedBody,
-    /// The answer; `None`: none has come.
-    pub answer: Option<Arc<AnswerHead>>,
-    /// Its body.
-    pub received: RecordedBody,
-    /// From the request's arrival to the answer's end; `None`: it has not ended.
-    pub took: Option<Duration>,
-}
-
-// Whatever passes may be a secret.
-impl fmt::Debug for Exchange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exchange").field("method", &self.request.method).finish_non_exhaustive()
-    }
-}
-
-/// What was recorded of a generation so far.
-#[derive(Debug, Clone)]
-pub struct Recording {
-    /// The generation.
-    pub generation: u64,
-    /// Which requests are recorded.
-    pub records: Record,
-    /// Since when; UTC.
-    pub since: Timestamp,
-    /// Whether clients may have reached the generation before that.
-    pub is_late: bool,
-    /// How many exchanges, the oldest ones, had to make room.
-    pub dropped: u64,
-    /// The others, in the order in which they were sent to the site.
-    pub exchanges: Vec<Exchange>,
-}
 
 /// Keeps what passes through one route.
 pub struct Recorder {
@@ -201,28 +76,26 @@ impl Recorder {
         log.restart(generation, false);
     }
 
-    /// Prepares to record a request, if it is one that is recorded. `reached` is where it arrived: HTTP/1.0 may do without Host.
+    /// Prepares to record a request, if it is one that is recorded. `reached` is where it arrived.
     pub(super) fn hear<B>(self: &Arc<Self>, request: &Request<B>, reached: SocketAddr) -> Option<Track> {
-        if !self.records.includes(request.method()) {
-            return None;
-        }
-        let host = request.headers().get(HOST).and_then(|host| host.to_str().ok().map(str::to_owned));
-        let host = host.unwrap_or_else(|| reached.to_string());
-        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-        let head = RequestHead {
-            at: Timestamp::now(),
-            method: request.method().clone(),
-            url: format!("http://{host}{path}"),
-            headers: request.headers().clone(),
-        };
-        let place = Cell::new(None);
-        Some(Track { recorder: Arc::clone(self), head: Arc::new(head), begun: Instant::now(), place })
+        self.records.includes(request.method()).then(|| Track::of(self, request, reached))
+    }
+
+    /// Enters a request that is about to be sent to a generation, unless it is there already; nothing if that is of the past.
+    pub(super) fn enter(&self, known: Option<Place>, generation: u64, request: &Arc<RequestHead>) -> Option<Place> {
+        let mut log = self.log();
+        known.filter(|place| place.serial == log.serial).or_else(|| log.enter(generation, request))
+    }
+
+    /// Completes an exchange, if it is still there.
+    pub(super) fn complete(&self, place: Place, change: impl FnOnce(&mut Exchange)) {
+        self.log().complete(place, change);
     }
 }
 
 /// Where an exchange is: in which log, and its number in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+pub(super) struct Place {
     serial: u64,
     number: u64,
 }
@@ -251,7 +124,6 @@ impl Log {
         *self = Self { serial: self.serial + 1, ..Self::new(generation, is_late) };
     }
 
-    /// Enters a request that is about to be sent to the generation; nothing if that is of the past.
     fn enter(&mut self, generation: u64, request: &Arc<RequestHead>) -> Option<Place> {
         if self.generation != Some(generation) {
             return None;
@@ -265,7 +137,6 @@ impl Log {
         Some(Place { serial: self.serial, number })
     }
 
-    /// Completes an exchange, if it is still there.
     fn complete(&mut self, place: Place, change: impl FnOnce(&mut Exchange)) {
         let index = place.number.checked_sub(self.first).filter(|_| place.serial == self.serial);
         let exchange = index.and_then(|index| self.exchanges.get_mut(usize::try_from(index).ok()?));
@@ -300,142 +171,14 @@ impl Log {
     }
 }
 
-impl Exchange {
-    /// What it takes, as the log counts it.
-    fn bytes(&self) -> usize {
-        let answer = self.answer.as_ref().map_or(0, |answer| size_of(&answer.headers));
-        let head = OVERHEAD + self.request.url.len() + size_of(&self.request.headers);
-        head + answer + self.sent.kept() + self.received.kept()
-    }
-}
-
-impl RecordedBody {
-    fn kept(&self) -> usize {
-        if let Self::Whole(bytes) = self { bytes.len() } else { 0 }
-    }
-}
-
-fn size_of(headers: &HeaderMap) -> usize {
-    headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 32).sum()
-}
-
-/// One request on its way, as the recorder sees it; on the worker that carries it.
-pub(super) struct Track {
-    recorder: Arc<Recorder>,
-    head: Arc<RequestHead>,
-    begun: Instant,
-    place: Cell<Option<Place>>,
-}
-
-impl Track {
-    /// Notes that the request is about to be sent to a generation; again is the same request once more.
-    pub(super) fn sent_to(&self, generation: u64) {
-        let mut log = self.recorder.log();
-        if self.place.get().is_none_or(|place| place.serial != log.serial) {
-            self.place.set(log.enter(generation, &self.head));
-        }
-    }
-
-    /// Notes the answer's head.
-    pub(super) fn answered(&self, status: StatusCode, headers: &HeaderMap) {
-        let head = AnswerHead { status, headers: headers.clone(), waited: self.begun.elapsed() };
-        self.complete(|exchange| exchange.answer = Some(Arc::new(head)));
-    }
-
-    fn complete(&self, change: impl FnOnce(&mut Exchange)) {
-        if let Some(place) = self.place.get() {
-            self.recorder.log().complete(place, change);
-        }
-    }
-
-    /// Notes a body that has come to its end, or never will.
-    fn note(&self, side: Side, body: RecordedBody) {
-        let took = self.begun.elapsed();
-        self.complete(|exchange| match side {
-            Side::Sent => exchange.sent = body,
-            Side::Received => {
-                exchange.received = body;
-                exchange.took = Some(took);
-            }
-        });
-    }
-}
-
-/// Whose body it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Sent,
-    Received,
-}
-
-/// Copies a body as it passes. Dropped before its end, it says that the body was cut off.
-pub(super) struct Gather {
-    track: Rc<Track>,
-    side: Side,
-    kept: Vec<u8>,
-    size: u64,
-    loss: Option<Loss>,
-    has_ended: bool,
-}
-
-impl Gather {
-    /// Of a request.
-    pub(super) fn sent(track: &Rc<Track>) -> Box<Self> {
-        Self::new(track, Side::Sent, None)
-    }
-
-    /// Of an answer.
-    pub(super) fn received(track: &Rc<Track>, headers: &HeaderMap) -> Box<Self> {
-        let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        Self::new(track, Side::Received, (!is_text(kind.unwrap_or_default())).then_some(Loss::NoText))
-    }
-
-    fn new(track: &Rc<Track>, side: Side, loss: Option<Loss>) -> Box<Self> {
-        let track = Rc::clone(track);
-        Box::new(Self { track, side, kept: Vec::new(), size: 0, loss, has_ended: false })
-    }
-
-    pub(super) fn add(&mut self, bytes: &[u8]) {
-        self.size += bytes.len() as u64;
-        if self.loss.is_none() && self.kept.len() + bytes.len() > BODY_MAX {
-            self.loss = Some(Loss::TooLong);
-            self.kept = Vec::new();
-        }
-        if self.loss.is_none() {
-            self.kept.extend_from_slice(bytes);
-        }
-    }
-
-    pub(super) fn end(&mut self) {
-        if !std::mem::replace(&mut self.has_ended, true) {
-            let body = match self.loss {
-                _ if self.size == 0 => RecordedBody::None,
-                Some(why) => RecordedBody::Lost { why, size: self.size },
-                None => RecordedBody::Whole(Bytes::from(std::mem::take(&mut self.kept))),
-            };
-            self.track.note(self.side, body);
-        }
-    }
-}
-
-impl Drop for Gather {
-    fn drop(&mut self) {
-        if !self.has_ended {
-            self.track.note(self.side, RecordedBody::Lost { why: Loss::CutOff, size: self.size });
-        }
-    }
-}
-
-/// Whether a media type is of texts that somebody may look into. What an answer does not name is no text.
-fn is_text(kind: &str) -> bool {
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let is_asset = kind.ends_with("css") || kind.ends_with("javascript") || kind.starts_with("image/");
-    let is_data = kind.ends_with("json") || kind.ends_with("xml") || kind.ends_with("x-www-form-urlencoded");
-    (kind.starts_with("text/") || is_data) && !is_asset
-}
-
 #[cfg(test)]
 mod tests {
+    use std::rc::Rc;
+
+    use http::header::{CONTENT_TYPE, HOST};
+    use http::{HeaderMap, StatusCode};
+
+    use super::super::gather::{BODY_MAX, Gather};
     use super::*;
 
     const REACHED: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7770);
@@ -493,17 +236,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_or_no_text_is_named() {
+    fn what_is_too_long_is_named() {
         let recorder = recorder();
         post(&recorder, "/a", &vec![b'x'; BODY_MAX + 1], b"<p>");
         let first = recorded(&recorder).exchanges.remove(0);
         assert!(matches!(first.sent, RecordedBody::Lost { why: Loss::TooLong, size } if size == BODY_MAX as u64 + 1));
         assert_eq!(first.request.url, "http://h:7770/a");
         assert!(first.answer.is_some_and(|answer| answer.status == StatusCode::OK) && first.took.is_some());
-        assert!(is_text("text/html; charset=utf-8") && is_text("application/ld+json") && is_text("Text/Plain"));
-        assert!(
-            !is_text("text/css") && !is_text("image/svg+xml") && !is_text("") && !is_text("application/javascript")
-        );
     }
 
     #[test]

@@ -28,7 +28,8 @@ use tokio::sync::watch;
 
 use super::link::{ClientLink, Epoch};
 use super::phase::{Command, HoldLimits, RouteState};
-use super::recorder::{Record, Recorder};
+use super::recorder::Recorder;
+use super::recording::Record;
 use super::wire::Wire;
 use super::writes::WriteRules;
 

@@ -18,7 +18,7 @@ use super::gateway::{Recording, RequestHead};
 use super::instance::InstanceHandle;
 
 /// What the compressed bodies of a HAR may unpack to, in bytes.
-const UNPACKED_MAX: u64 = 64 << 20;
+const UNPACKED_MAX: u64 = 32 << 20;
 
 /// A HAR of the sites' requests that are meant, in the order in which they began.
 ///
