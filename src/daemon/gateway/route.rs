@@ -28,6 +28,8 @@ use tokio::sync::watch;
 
 use super::link::{ClientLink, Epoch};
 use super::phase::{Command, HoldLimits, RouteState};
+use super::recorder::Recorder;
+use super::recording::Record;
 use super::wire::Wire;
 use super::writes::WriteRules;
 
@@ -107,6 +109,8 @@ pub(super) struct SharedRoute {
     pub(super) address: SocketAddr,
     pub(super) hold: HoldLimits,
     pub(super) writes: WriteRules,
+    /// Keeps what passes; none, where nothing is kept.
+    pub(super) recorder: Option<Arc<Recorder>>,
     pub(super) counters: Counters,
     epoch: AtomicU64,
     is_draining: AtomicBool,
@@ -115,7 +119,14 @@ pub(super) struct SharedRoute {
 }
 
 impl SharedRoute {
-    pub(super) fn new(id: u64, name: &str, address: SocketAddr, hold: HoldLimits, writes: WriteRules) -> Arc<Self> {
+    pub(super) fn new(
+        id: u64,
+        name: &str,
+        address: SocketAddr,
+        hold: HoldLimits,
+        writes: WriteRules,
+        record: Record,
+    ) -> Arc<Self> {
         let state =
             RouteState::Refusing { reason: "nothing serves it yet".to_owned(), retry_after: Duration::from_secs(1) };
         Arc::new(Self {
@@ -124,6 +135,7 @@ impl SharedRoute {
             address,
             hold,
             writes,
+            recorder: (record != Record::Nothing).then(|| Arc::new(Recorder::new(record))),
             counters: Counters::default(),
             epoch: AtomicU64::new(1),
             is_draining: AtomicBool::new(false),
@@ -164,10 +176,13 @@ impl SharedRoute {
         let Some(next) = register.state.after(command) else {
             return false;
         };
-        if let RouteState::Serving { .. } = next {
-            // Before the epoch: a request that sees the new target is counted after this.
+        if let RouteState::Serving { target } = &next {
+            // Before the epoch: a request that sees the new target is counted and recorded after this.
             self.counters.unsafe_requests.store(0, Ordering::SeqCst);
             register.was_reached = std::mem::take(&mut register.is_reached);
+            if let Some(recorder) = &self.recorder {
+                recorder.serve(target.generation);
+            }
         }
         register.state = next;
         let epoch = self.epoch() + 1;

@@ -320,6 +320,7 @@ impl Core {
         }
         self.snapshot = wanted;
         self.recall_writes(incarnation.generation).await;
+        self.route.take_up(incarnation.generation);
         self.serve(incarnation, &Stages::default()).await;
         Ok(true)
     }
@@ -408,6 +409,11 @@ impl Core {
     /// Lets clients wait.
     pub(super) fn hold_traffic(&self, why: &str) {
         self.route.hold(format!("{} {why}", self.site.name));
+    }
+
+    /// Whoever comes next finds no request of those before recorded, although the generation stays.
+    pub(super) fn forget_recorded(&self) {
+        self.route.forget_recorded();
     }
 
     /// What the route has done.

@@ -45,6 +45,7 @@ pub fn spawn(
     stored: Option<StoredInstance>,
 ) -> InstanceHandle {
     let (inbox, messages) = mpsc::channel(INBOX);
+    let recorder = route.recorder();
     let core = Core::new(shared.clone(), id.clone(), site.clone(), route, stored);
     let (report, looked_at) = (core.subscribe(), core.looked_at.clone());
     let driver = Driver {
@@ -56,7 +57,7 @@ pub fn spawn(
         next: None,
     };
     shared.tasks.spawn(driver.run());
-    InstanceHandle { id, site, inbox, report, looked_at }
+    InstanceHandle { id, site, inbox, report, recorder, looked_at }
 }
 
 struct Driver {

@@ -173,6 +173,7 @@ impl Core {
         let (duration_ms, stages) = (milliseconds(begun.elapsed()), times(stages));
         let end = ResetEnd { strategy: tier, outcome: "done", reason: None, duration_ms, stages: &stages, verified };
         self.shared.store.end_reset(operation, end).await?;
+        self.forget_recorded();
         let message = format!("{} was left as it is: {why}", self.id);
         self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
         Ok(())
