@@ -1,4 +1,5 @@
-//! All tasks of WebArena-Verified judged on given traffic, by arenad and by the benchmark's own code, in the same run.
+//! All tasks of WebArena-Verified judged on given traffic, by arenad and by the benchmark's own code, in the same run: on one
+//! thread, and on one for each processor, as `arenad eval --results` does.
 //!
 //! `cargo bench --bench evaluators`. ARENAD_BENCHMARK_DATA names the folder with the benchmarks' data. ARENAD_WAV_PYTHON
 //! names a Python that has webarena-verified 1.2.3; without it arenad is measured alone. ARENAD_BENCH_ROUNDS sets the
@@ -8,10 +9,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use arenad::evaluators::verdict::Profile;
-use arenad::evaluators::webarena_verified::{Submission, evaluate, read};
+use arenad::evaluators::webarena_verified::{Submission, Task, evaluate, read};
 use serde_json::{Value, json};
 
 const SITES: [&str; 6] = ["gitlab", "map", "reddit", "shopping_admin", "shopping", "wikipedia"];
@@ -60,7 +62,10 @@ fn main() {
         .map(|site| (format!("__{}__", site.to_uppercase()), vec![format!("http://{site}.test")]))
         .collect();
     println!("\nWebArena-Verified: 812 tasks from their files, fastest of {rounds} rounds\n");
-    println!("{:>9} {:>9} {:>12} {:>12} {:>8}  same scores", "requests", "MB", "arenad", "Python", "ratio");
+    println!(
+        "{:>9} {:>9} {:>12} {:>12} {:>12} {:>8} {:>8}  same scores",
+        "requests", "MB", "one thread", "all threads", "Python", "ratio", "ratio"
+    );
     for size in SIZES {
         let folder = tempfile::tempdir().expect("a folder");
         let runs = write_runs(&raw, size, folder.path());
@@ -83,43 +88,65 @@ fn measure(
     rounds: usize,
     python: Option<&Path>,
 ) {
-    let (mut best, mut scores) = (Duration::MAX, BTreeMap::new());
+    let tasks = read(text, urls).expect("tasks");
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut best = [Duration::MAX; 2];
+    let mut scores = Scores::new();
     for _ in 0..rounds {
-        let tasks = read(text, urls).expect("tasks");
-        let begun = Instant::now();
-        for task in &tasks {
-            let (answer, har) = &runs[&task.task_id];
-            let bytes = std::fs::read(har).expect("a HAR");
-            let report = evaluate(task, &Submission::read(answer, &bytes), Profile::Compat);
-            scores.insert(task.task_id, report.score);
+        for (threads, best) in [1, processors].into_iter().zip(&mut best) {
+            let begun = Instant::now();
+            scores = judge(&tasks, runs, threads);
+            *best = (*best).min(begun.elapsed());
         }
-        best = best.min(begun.elapsed());
     }
     let bytes: u64 = runs.values().map(|(_, har)| std::fs::metadata(har).map_or(0, |data| data.len())).sum();
-    let ours = best.as_secs_f64();
+    let [one, all] = best.map(|best| best.as_secs_f64());
     #[allow(clippy::cast_precision_loss)]
     let megabytes = bytes as f64 / 1e6;
     let theirs = python.map(|python| run_python(python, file, urls, runs, rounds));
-    let (seconds, ratio, same) = match &theirs {
+    let (seconds, ratios, same) = match &theirs {
         Some(theirs) => {
             let seconds = theirs["seconds"].as_f64().expect("seconds");
             let same = scores.iter().filter(|(id, score)| theirs["scores"][id.to_string()].as_f64() == **score).count();
             let right = scores.values().filter(|score| **score == Some(1.0)).count();
             (
                 format!("{seconds:.3} s"),
-                format!("{:.1}x", seconds / ours),
+                [one, all].map(|ours| format!("{:.1}x", seconds / ours)),
                 format!("{same} of {} ({right} pass)", scores.len()),
             )
         }
-        None => ("-".to_owned(), "-".to_owned(), "-".to_owned()),
+        None => ("-".to_owned(), [const { String::new() }; 2], "-".to_owned()),
     };
-    println!("{size:>9} {megabytes:>9.1} {:>12} {seconds:>12} {ratio:>8}  {same}", format!("{ours:.3} s"));
+    let [one, all] = [one, all].map(|ours| format!("{ours:.3} s"));
+    let [of_one, of_all] = ratios;
+    println!("{size:>9} {megabytes:>9.1} {one:>12} {all:>12} {seconds:>12} {of_one:>8} {of_all:>8}  {same}");
     for (id, score) in &scores {
         let other = theirs.as_ref().and_then(|theirs| theirs["scores"][id.to_string()].as_f64());
         if other.is_some() && other != *score {
             println!("          task {id}: arenad {score:?}, Python {other:?}");
         }
     }
+}
+
+type Scores = BTreeMap<u32, Option<f64>>;
+
+/// Reads what each task's agent left and judges it.
+fn judge(tasks: &[Task], runs: &Runs, threads: usize) -> Scores {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut scores = Scores::new();
+        while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (answer, har) = &runs[&task.task_id];
+            let bytes = std::fs::read(har).expect("a HAR");
+            let report = evaluate(task, &Submission::read(answer, &bytes), Profile::Compat);
+            scores.insert(task.task_id, report.score);
+        }
+        scores
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("scores")).collect()
+    })
 }
 
 fn run_python(python: &Path, file: &Path, urls: &BTreeMap<String, Vec<String>>, runs: &Runs, rounds: usize) -> Value {

@@ -2,7 +2,8 @@
 //!
 //! Needs `nginx` and `wrk`. An nginx with one worker serves small files; wrk asks for them directly, through a second nginx, and
 //! through the gateway, in turns, so that whatever else the machine does meets all three alike. nginx and the gateway have the
-//! same number of workers, keep connections to the site, write no log and set the same forwarding headers.
+//! same number of workers, keep connections to the site, write no log and set the same forwarding headers. At the end the same
+//! with a recording, against the gateway without one.
 //!
 //! Arguments: `--quick` for short runs. Ends with status 1 if a promise is not kept.
 
@@ -14,7 +15,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use arenad::daemon::gateway::{Gateway, GatewaySettings, HoldLimits, Target};
+use arenad::daemon::gateway::{Gateway, GatewaySettings, HoldLimits, Record, Target, WriteRules};
 
 /// What the gateway must reach of nginx's throughput, and the microseconds that it may add to the median latency.
 const LEAST_RATIO: f64 = 0.8;
@@ -136,6 +137,26 @@ fn run() -> io::Result<bool> {
         started - before,
         loaded - before
     );
+    // Last, because it keeps what passes: pages of text, more of them than there is room for.
+    let recorded = gateway.open_with(
+        SocketAddr::from(([127, 0, 0, 1], 0)),
+        limits,
+        WriteRules::default(),
+        Record::All,
+        "recorded",
+    );
+    let recorded = recorded.map_err(io::Error::other)?;
+    recorded.serve(Target { address: site, instance: "bench-2".to_owned(), generation: 1 });
+    let ways = [("direct", site), ("gateway", route.local_addr()), ("recording", recorded.local_addr())];
+    println!("\n{:<22} {:>10} {:>10} {:>10} {:>21}", "", "direct", "gateway", "recording", "recording / gateway");
+    for (name, _) in SIZES {
+        let rounds = in_turns(&plan, &ways, CONNECTIONS, name)?;
+        let [direct, gateway, recording] = [0, 1, 2].map(|way| median(rounds.iter().map(|round| round[way].rate)));
+        let ratio = median(rounds.iter().map(|round| round[2].rate / round[1].rate));
+        let what = format!("{name} requests/s, c{CONNECTIONS}");
+        println!("{what:<22} {direct:>10.0} {gateway:>10.0} {recording:>10.0} {ratio:>20.2}x");
+    }
+    println!("memory +{} KiB with a full recording", memory()?.saturating_sub(loaded));
     println!("\n>= {LEAST_RATIO}x nginx and <= {} µs added: {}", MOST_ADDED, if is_kept { "kept" } else { "NOT KEPT" });
     Ok(is_kept)
 }

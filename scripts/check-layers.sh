@@ -31,6 +31,7 @@ forbid evaluation '\b(tokio|async |reqwest|sqlx|bollard)\b|SystemTime|Instant::n
     'evaluation knows domain and evaluators; it reads files and asks nobody'
 forbid judge 'crate::(evaluation|accounts|doctor|digest|definition|engine|storage|images|launch|locators|probes|reset|daemon|cli|wire)' 'a judge knows the evaluators'\'' questions, the domain and connections'
 forbid outbound.rs 'crate::' 'connections know nobody'
+forbid jq.rs 'crate::' 'filters are read for whoever has them'
 forbid fault.rs 'crate::' 'points are reached by everybody and know nobody'
 forbid accounts 'crate::(export|doctor|digest|definition|engine|storage|images|launch|locators|reset|daemon|cli|wire)' 'accounts know domain and probes'
 forbid digest 'crate::(export|doctor|definition|images|accounts|locators|reset|daemon|cli|wire)' 'digest knows domain, engine, launch and probes'

@@ -16,6 +16,7 @@ pub mod evaluators;
 pub mod export;
 pub mod fault;
 pub mod images;
+mod jq;
 pub mod judge;
 pub mod launch;
 pub mod locators;

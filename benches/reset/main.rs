@@ -62,6 +62,7 @@ fn main() {
         compare(&arena, &resetter, site, swaps, rounds);
     }
     whole_environment(&resetter, rounds.max(swaps / 5));
+    digests(&resetter, rounds.max(swaps / 5));
     sustained::compare(&arena, &resetter, &SITES[0], Duration::from_secs(seconds as u64));
     cost::idle(&arena);
     let stores = arena.state_dir().join("stores");
@@ -128,8 +129,8 @@ fn compare(arena: &Arena, resetter: &Resetter, site: &Site, swaps: usize, rounds
 fn stages(done: &[Done]) -> String {
     let names: BTreeSet<&str> = done.iter().flat_map(|done| &done.stages).map(|(name, _)| name.as_str()).collect();
     let median = |wanted: &str| {
-        let times = done.iter().filter_map(|done| done.stages.iter().find(|(name, _)| name == wanted));
-        quantile(&times.map(|(_, took)| *took).collect::<Vec<_>>(), 0.5)
+        let times = done.iter().map(|done| stage(done, wanted)).filter(|took| !took.is_nan());
+        quantile(&times.collect::<Vec<_>>(), 0.5)
     };
     let told = names.into_iter().map(|name| (name, median(name))).filter(|(_, took)| *took >= 1.0);
     told.map(|(name, took)| format!("{name} {took:.0}")).collect::<Vec<_>>().join(", ")
@@ -153,6 +154,25 @@ fn whole_environment(resetter: &Resetter, rounds: usize) {
         quantile(&all, 1.0),
         all.len()
     );
+}
+
+/// What it costs to say whether a site is as its snapshot.
+fn digests(resetter: &Resetter, rounds: usize) {
+    println!("\ndigest, {rounds} times; ms\n\n{:16} {:>13} {:>9}", "site", "untouched p50", "full p50");
+    for site in &SITES {
+        resetter.reset(&[site.name]);
+        let full: Vec<f64> = (0..rounds).map(|_| resetter.verify(site.name)).collect();
+        // The first one after so much reading may find that something has moved.
+        let looks: Vec<Done> = (0..=rounds).map(|_| resetter.reset_if_dirty(site.name)).skip(1).collect();
+        let untouched: Vec<f64> =
+            looks.iter().filter(|look| look.way == "untouched").map(|look| stage(look, "verify")).collect();
+        println!("{:16} {:>13.1} {:>9.1}", site.name, quantile(&untouched, 0.5), quantile(&full, 0.5));
+    }
+}
+
+/// How long one stage took, in milliseconds; NaN if there was none.
+fn stage(done: &Done, wanted: &str) -> f64 {
+    done.stages.iter().find(|(name, _)| name == wanted).map_or(f64::NAN, |(_, took)| *took)
 }
 
 /// How long something takes, in milliseconds.

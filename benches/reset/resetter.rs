@@ -46,10 +46,27 @@ impl Resetter {
 
     /// Resets sites in one call; returns how long that took as the client sees it, in milliseconds.
     pub fn reset(&self, sites: &[&str]) -> (f64, Vec<Done>) {
+        self.ask(&json!({ "sites": sites }))
+    }
+
+    /// Resets a site if it was touched.
+    pub fn reset_if_dirty(&self, site: &str) -> Done {
+        self.ask(&json!({ "sites": [site], "if_dirty": true })).1.remove(0)
+    }
+
+    /// Opens a page, as a browser that has not been there before.
+    pub fn visit(&self, url: &str) {
+        let status = self.runtime.block_on(async {
+            let visitor = reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client");
+            visitor.get(url).send().await.expect("an answer").status()
+        });
+        assert!(status.is_success(), "{url}: {status}");
+    }
+
+    fn ask(&self, wish: &Value) -> (f64, Vec<Done>) {
         let begun = Instant::now();
         let accepted: Value = self.runtime.block_on(async {
-            let request =
-                self.client.post("http://arenad/v1/environments/mini/resets").json(&json!({ "sites": sites }));
+            let request = self.client.post("http://arenad/v1/environments/mini/resets").json(wish);
             request.send().await.expect("an answer").json().await.expect("JSON")
         });
         let operations = accepted["operations"].as_array().unwrap_or_else(|| panic!("operations: {accepted:#}"));
@@ -59,6 +76,17 @@ impl Resetter {
             .collect();
         let took = begun.elapsed().as_secs_f64() * 1e3;
         (took, ended.iter().map(done).collect())
+    }
+
+    /// Compares everything with the snapshot; returns how long that took as the client sees it, in milliseconds.
+    pub fn verify(&self, site: &str) -> f64 {
+        let begun = Instant::now();
+        let verification: Value = self.runtime.block_on(async {
+            let request = self.client.post(format!("http://arenad/v1/environments/mini/sites/{site}/verify"));
+            request.send().await.expect("an answer").json().await.expect("JSON")
+        });
+        assert_eq!(verification["equal"], true, "{verification:#}");
+        begun.elapsed().as_secs_f64() * 1e3
     }
 
     fn site(&self, name: &str) -> Value {

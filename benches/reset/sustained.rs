@@ -1,5 +1,5 @@
-//! Resets one after the other for as long as somebody keeps asking, beside the plain loop for as long; and whether anything
-//! grows meanwhile.
+//! Resets one after the other for as long as somebody keeps asking, beside the plain loop; and whether anything grows meanwhile.
+//! Once with nobody at the site in between, and once with a visitor each time, after whom it must be brought back.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -30,26 +30,34 @@ pub fn compare(arena: &Arena, resetter: &Resetter, site: &Site, time: Duration) 
         resetter.reset(&[site.name]);
     }
     resetter.await_standbys(&[site.name]);
-    let before = Held::by(arena);
-    let mut ways: BTreeMap<String, usize> = BTreeMap::new();
-    let mut took = Vec::new();
-    let begun = Instant::now();
-    while begun.elapsed() < time {
-        let (call, mut done) = resetter.reset(&[site.name]);
-        took.push(call);
-        *ways.entry(done.remove(0).way).or_default() += 1;
-    }
-    let ours = per_minute(took.len(), begun.elapsed());
-    resetter.await_standbys(&[site.name]);
-    let after = Held::by(arena);
     println!(
-        "\nsustained resets of {} for {} s: {ours:.0} a minute (p50 {:.0} ms; {ways:?}) against {theirs:.1} by the docker loop: {:.1}x",
+        "\nsustained resets of {} for {} s each; the docker loop: {theirs:.1} a minute",
         site.name,
-        time.as_secs(),
-        quantile(&took, 0.5),
-        ours / theirs
+        time.as_secs()
     );
-    println!("held before and after: {before} / {after}");
+    for (what, visits) in [("nobody in between", false), ("a visitor in between", true)] {
+        let before = Held::by(arena);
+        let mut ways: BTreeMap<String, usize> = BTreeMap::new();
+        let mut took = Vec::new();
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            if visits {
+                resetter.visit(&arena.url(site.name));
+            }
+            let (call, mut done) = resetter.reset(&[site.name]);
+            took.push(call);
+            *ways.entry(done.remove(0).way).or_default() += 1;
+        }
+        let ours = per_minute(took.len(), begun.elapsed());
+        resetter.await_standbys(&[site.name]);
+        let after = Held::by(arena);
+        println!(
+            "{what:22} {ours:>6.0} a minute, {:.1}x (p50 {:.0} ms; {ways:?})",
+            ours / theirs,
+            quantile(&took, 0.5)
+        );
+        println!("{:22} held before and after: {before} / {after}", "");
+    }
 }
 
 fn per_minute(count: usize, time: Duration) -> f64 {

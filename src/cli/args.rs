@@ -74,6 +74,8 @@ pub enum Command {
     Login(LoginArgs),
     /// Read a value of a site: from its database, its pages, its files
     Locate(LocateArgs),
+    /// Print what the gateway has recorded of sites' traffic, as HAR
+    Har(HarArgs),
     /// Judge what an agent did, by a benchmark's rules: one episode, a folder of results, or evidence
     Eval(Box<super::eval::args::EvalArgs>),
     /// Say whether an agent did what a native task asks for
@@ -448,7 +450,7 @@ pub struct LocateArgs {
     /// The agent's browser, for `js: … @ live`: http://HOST:PORT
     #[arg(long, value_name = "ADDRESS")]
     pub cdp: Option<String>,
-    /// The traffic of its browser, for `trace: …`: a HAR
+    /// The traffic of its browser, for `trace: …`: a HAR [default: what the gateway has recorded]
     #[arg(long, value_name = "FILE")]
     pub har: Option<PathBuf>,
     /// The environment, where several have a site of that name
@@ -462,7 +464,7 @@ const LOCATORS: &str = "Locators:
   js: document.title @ /path as ACCOUNT        options: wait='#id'; or @ live, with --cdp
   exec: SERVICE: command …                     no shell
   file: SERVICE: /path
-  trace: POST /path* | jsonpath: $.body.x      the last such request in a HAR; or (all), jq: .x, count
+  trace: POST /path* | jsonpath: $.body.x      the last such request that was recorded; or (all), jq: .x, count
   helper: NAME('text', …)                      what the environment file calls so";
 
 fn argument(text: &str) -> Result<(String, String), String> {
@@ -471,6 +473,21 @@ fn argument(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if is_name(name) => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected a name of lower-case letters and `_`, `=`, and a text, such as `sku=B00-1`".to_owned()),
     }
+}
+
+/// Prints the requests that reached sites since their latest reset, where `public: { record: … }` has them recorded. Passwords,
+/// tokens and sessions are taken out; what pages show is not.
+#[derive(Debug, Args)]
+pub struct HarArgs {
+    /// The sites [default: all of the environment]
+    #[arg(value_name = "SITE")]
+    pub sites: Vec<String>,
+    /// The environment, where several are up
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+    /// Write to this file, instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
 }
 
 /// Which task is meant.
@@ -490,7 +507,7 @@ pub struct CheckArgs {
     #[command(subcommand)]
     pub command: Option<CheckCommand>,
     /// The task, or a file with one task
-    #[arg(value_name = "TASK|FILE", required = true)]
+    #[arg(value_name = "TASK|FILE", required_unless_present = "from")]
     pub task: Option<String>,
     #[command(flatten)]
     pub choice: TaskChoice,
@@ -506,6 +523,12 @@ pub struct CheckArgs {
     /// The agent's browser: http://HOST:PORT
     #[arg(long, value_name = "ADDRESS")]
     pub cdp: Option<String>,
+    /// Write all that was seen to this file
+    #[arg(long, value_name = "FILE")]
+    pub evidence: Option<PathBuf>,
+    /// Judge by what --evidence wrote, without sites and daemon; the task is the one of the files as they are now
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["begun", "answer", "url", "cdp", "evidence"])]
+    pub from: Option<PathBuf>,
 }
 
 const CHECK_CODES: &str = "Exit codes: 0 the agent did it, 5 it did not, 6 nothing can be said; 1 and 2 as everywhere";

@@ -1,7 +1,9 @@
 //! `arenad check`, `arenad check begin`
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
+use std::time::Instant;
 
 use anyhow::Context;
 use reqwest::Method;
@@ -12,14 +14,19 @@ use super::failure::Failure;
 use super::tasks::choice::{Chosen, rendered};
 use super::{exit_code, find, output, report};
 use crate::definition::tasks;
+use crate::evaluators::native::{self, Episode, Sight};
+use crate::locators::json;
 use crate::wire::SourceText;
-use crate::wire::checks::{BeginRequest, Begun, CheckRequest, Checked};
+use crate::wire::checks::{BeginRequest, Begun, CheckRequest, Checked, Evidence};
 
 /// Judges an episode, or begins one.
 pub async fn run(global: &Global, args: &CheckArgs) -> Result<u8, Failure> {
     match &args.command {
         Some(CheckCommand::Begin(args)) => begin(global, args).await,
-        None => check(global, args).await,
+        None => match &args.from {
+            Some(kept) => again(global, args, kept),
+            None => check(global, args).await,
+        },
     }
 }
 
@@ -34,11 +41,52 @@ async fn check(global: &Global, args: &CheckArgs) -> Result<u8, Failure> {
         answer: args.answer.clone(),
         url: args.url.clone(),
         cdp: args.cdp.clone(),
+        evidence: args.evidence.is_some(),
     };
-    let checked: Checked =
+    let mut checked: Checked =
         client.send(Method::POST, &format!("/v1/environments/{environment}/checks"), &request).await?;
+    if let (Some(file), Some(evidence)) = (&args.evidence, checked.evidence.take()) {
+        let text = serde_json::to_string(&evidence).context("write what was seen as JSON")?;
+        std::fs::write(file, text + "\n").with_context(|| format!("write {}", file.display()))?;
+    }
+    print(global, &checked)
+}
+
+/// Judges an episode by what was seen of it before, and by the task as it is now.
+fn again(global: &Global, args: &CheckArgs, file: &Path) -> Result<u8, Failure> {
+    let begun = Instant::now();
+    let wrong = |error: anyhow::Error| {
+        let failure = Failure::new(exit_code::USAGE, error.context(format!("read {}", file.display())));
+        failure.hint("`arenad check TASK --evidence FILE` writes it")
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(error.into()))?;
+    let kept: Evidence = serde_json::from_str(&text).map_err(|error| wrong(error.into()))?;
+    let name = args.task.as_deref().unwrap_or(&kept.task);
+    let chosen = match &args.choice.file {
+        Some(path) => Chosen::of_words(path.to_str(), None)?,
+        None => vec![Chosen::of_environment(Some(&kept.environment), None)?],
+    };
+    let chosen = chosen.first().ok_or_else(|| Failure::usage("there are no tasks"))?;
+    let task = chosen.find(name)?;
+    let captured = kept.captured.iter().map(|(name, value)| {
+        let read = json::from_typed(value).ok_or_else(|| anyhow::anyhow!("`{name}` is no value"));
+        Ok((name.clone(), read.map_err(wrong)?))
+    });
+    let captured = captured.collect::<Result<BTreeMap<_, _>, Failure>>()?;
+    // What nobody looked at then is inconclusive now.
+    let readings = native::readings(&task).into_iter();
+    let sights: Vec<Sight> =
+        readings.filter_map(|reading| kept.seen.iter().find_map(|seen| seen.sight(reading))).collect();
+    let episode = Episode { answer: &kept.answer, url: kept.url.as_deref(), captured: &captured };
+    let report = native::judge(&task, &episode, &sights);
+    let duration_ms = begun.elapsed().as_secs_f64() * 1e3;
+    let Evidence { environment, at, answer, url, .. } = kept;
+    print(global, &Checked { task: task.name, environment, at, answer, url, report, duration_ms, evidence: None })
+}
+
+fn print(global: &Global, checked: &Checked) -> Result<u8, Failure> {
     if global.json {
-        output::print_json(&checked)?;
+        output::print_json(checked)?;
     } else {
         report::print(&checked.task, &checked.report);
     }

@@ -14,6 +14,7 @@ mod eval;
 pub mod exit_code;
 mod failure;
 mod find;
+mod har;
 mod health;
 mod images;
 mod locate;
@@ -77,6 +78,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Verify(args) => verify::run(global, args).await,
         Command::Login(args) => login::run(global, args).await,
         Command::Locate(args) => locate::run(global, args).await,
+        Command::Har(args) => har::run(global, args).await,
         Command::Eval(args) => eval::run(global, args).await,
         Command::Check(args) => check::run(global, args).await,
         Command::Tasks(command) => tasks::run(global, command).await,

@@ -114,8 +114,8 @@ impl Desk<'_> {
         Ok(Beginning { sites, values })
     }
 
-    /// Looks at everything that the verdict depends on, and judges.
-    pub async fn check(&self, task: &Task, ended: &Ended) -> Report {
+    /// Looks at everything that the verdict depends on, and judges. What was seen comes with it.
+    pub async fn check(&self, task: &Task, ended: &Ended) -> (Report, Vec<Sight>) {
         // Without a beginning, all looks must at least be of one time.
         let mut generations = ended.generations.clone();
         for site in &task.sites {
@@ -134,7 +134,7 @@ impl Desk<'_> {
         let looks: Vec<_> = looks.collect();
         let sights: Vec<Sight> = stream::iter(looks).buffered(AT_ONCE).collect().await;
         let episode = Episode { answer: &ended.answer, url: ended.url.as_deref(), captured: &ended.captured };
-        native::judge(task, &episode, &sights)
+        (native::judge(task, &episode, &sights), sights)
     }
 
     /// Where the agent's browser is; nothing if there is none, or it does not say.

@@ -9,7 +9,7 @@ use std::sync::{Arc, RwLock};
 use globset::{GlobBuilder, GlobSetBuilder};
 
 use super::baseline::{BaselineError, snapshot};
-use super::gateway::{HoldLimits, OpenError, Route, WriteRules};
+use super::gateway::{HoldLimits, OpenError, Record, Route, WriteRules};
 use super::imports;
 use super::instance::{self, AskError, InstanceHandle, Outcome, Ticket};
 use super::reconcile::{self, Hands};
@@ -23,7 +23,7 @@ use crate::domain::ids::{EnvironmentName, SiteName};
 use crate::domain::instance::{InstanceId, InstanceState, Trouble};
 use crate::domain::reconcile::Suspects;
 use crate::domain::request_queue::Request;
-use crate::domain::site::{Environment, Site};
+use crate::domain::site::{Environment, Recorded, Site};
 use crate::engine::{EngineEvent, Image, labels};
 use crate::launch::{Remains, RemoveError, Which};
 use crate::probes::describe;
@@ -357,7 +357,8 @@ impl Environments {
         for site in sites {
             let address = SocketAddr::new(definition.listen, site.public.port);
             let hold = HoldLimits { requests: site.reset.hold_requests, timeout: site.reset.hold_timeout };
-            match self.shared.gateway.open_with(address, hold, write_rules(site), site.name.as_str()) {
+            let (rules, record) = (write_rules(site), record(site));
+            match self.shared.gateway.open_with(address, hold, rules, record, site.name.as_str()) {
                 Ok(route) => {
                     routes.insert(site.name.clone(), route);
                 }
@@ -578,6 +579,14 @@ fn write_rules(site: &Site) -> WriteRules {
         }
     }
     WriteRules { is_refused: site.public.refuses_writes, reads: reads.build().unwrap_or_default() }
+}
+
+fn record(site: &Site) -> Record {
+    match site.public.recorded {
+        Recorded::Nothing => Record::Nothing,
+        Recorded::Writes => Record::Writes,
+        Recorded::All => Record::All,
+    }
 }
 
 /// The installation that an image belongs to.

@@ -1,9 +1,11 @@
 //! Locators on what is up: the instance as it is at this moment, and the proof that it was still the same afterwards.
 
+use super::gateway::RequestHead;
 use super::instance::{AskError, InstanceHandle};
 use super::shared::Shared;
+use super::traffic::{self, SiteTraffic};
 use crate::accounts::Place;
-use crate::domain::locator::Locator;
+use crate::domain::locator::{Locator, LocatorKind, TraceLocator};
 use crate::locators::{LocateError, Located, Scene};
 
 /// Why nothing was found.
@@ -27,7 +29,7 @@ pub struct Look {
     pub page: Option<String>,
     /// The CDP address of the agent's browser.
     pub live: Option<String>,
-    /// The traffic of its browser: the text of a HAR.
+    /// The traffic of its browser: the text of a HAR. `None`: what the gateway has recorded.
     pub traffic: Option<String>,
 }
 
@@ -43,6 +45,10 @@ pub async fn locate(
     let not_up = || AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() };
     let incarnation = report.incarnation.as_ref().filter(|_| report.state.serves()).ok_or_else(not_up)?;
     let entry = incarnation.socket(&handle.site.entry.service, handle.site.entry.port).ok_or_else(not_up)?;
+    let traffic = match (look.traffic, &locator.kind) {
+        (None, LocatorKind::Trace(trace)) => recorded(handle, report.generation, trace).await?,
+        (given, _) => given,
+    };
     let scene = Scene {
         site: &handle.site,
         place: Place { host: host.to_owned(), port: handle.site.public.port, entry },
@@ -51,11 +57,36 @@ pub async fn locate(
         instance: handle.id.to_string(),
         page: look.page,
         live: look.live,
-        traffic: look.traffic.as_deref(),
+        traffic: traffic.as_deref(),
     };
+    handle.note_look(report.generation);
     let found = shared.locators.locate(&scene, locator).await;
     if handle.report().generation != report.generation {
         return Err(LocatingError::Reset(handle.site.name.to_string()));
     }
     Ok(found?)
+}
+
+/// The requests that are meant, of those that the gateway has recorded; `None` where it records nothing.
+async fn recorded(
+    handle: &InstanceHandle,
+    generation: u64,
+    locator: &TraceLocator,
+) -> Result<Option<String>, LocatingError> {
+    let site = SiteTraffic::of(handle);
+    match site.generation() {
+        None => return Ok(None),
+        Some(recorded) if recorded != generation => return Err(LocatingError::Reset(handle.site.name.to_string())),
+        Some(_) => {}
+    }
+    let locator = locator.clone();
+    let work = tokio::task::spawn_blocking(move || {
+        let is_meant = |request: &RequestHead| {
+            let url = reqwest::Url::parse(&request.url);
+            url.is_ok_and(|url| locator.is_meant(request.method.as_str(), url.path(), url.query()))
+        };
+        traffic::har(&[site], is_meant).to_string()
+    });
+    let har = work.await.map_err(|error| LocateError::Failed(format!("the recording cannot be read: {error}")))?;
+    Ok(Some(har))
 }

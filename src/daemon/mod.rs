@@ -31,6 +31,7 @@ pub mod space;
 pub mod store;
 pub mod stranded;
 pub mod tasks;
+pub mod traffic;
 pub mod turns;
 
 use std::collections::BTreeMap;

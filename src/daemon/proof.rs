@@ -178,6 +178,13 @@ impl Proof {
         Ok(candidate.prove_or_learn(&lines).await?.map(|taken| Self { taken, lines }))
     }
 
+    /// Takes up what was proven before it served, and proves it again. After an error it must not serve.
+    pub async fn resume(candidate: &Candidate<'_>, taken: Taken) -> Result<Self, ProofError> {
+        let mut proof = Self { taken, lines: Lines::kept() };
+        proof.renew(candidate).await?;
+        Ok(proof)
+    }
+
     /// Compares again as much as is asked for. After an error the standby must not serve.
     pub async fn again(&mut self, candidate: &Candidate<'_>, extent: Extent) -> Result<(), ProofError> {
         match extent {

@@ -24,7 +24,7 @@ pub(super) async fn look(subject: &Subject<'_>, store: &Store) -> Result<Look, D
     let archive = subject.engine.read_archive(container(subject, store)?, &store.path);
     let (rules, name) = (FileRules::of(subject.site, store), store.name.clone());
     let read = read_stream(archive, move |archive| content(archive, &rules, &name)).await;
-    Ok(Look { content: read.map_err(|cause| failed(store, cause))??, mark: None })
+    Ok(Look { content: read.map_err(|cause| failed(store, cause))??, mark: None, paths: None })
 }
 
 /// The rows of a SQLite database, whose files are copied out of the container.

@@ -14,6 +14,7 @@
 //! What sites keep is hostile: links are never followed, names and sizes are bounded.
 
 mod archived;
+mod catalog;
 mod container_socket;
 mod content;
 mod database;
@@ -21,6 +22,7 @@ mod difference;
 mod lines;
 mod mysql;
 mod postgres;
+mod reader;
 mod redis;
 mod rules;
 mod sqlite;
@@ -175,6 +177,8 @@ pub struct Taken {
     pub digest: Digest,
     /// The marks by store; one that was being written to has none.
     marks: BTreeMap<String, String>,
+    /// What was found in folders, by store.
+    paths: BTreeMap<String, tree::Paths>,
     /// What each store cost, in the definition's order.
     pub costs: Vec<Cost>,
 }
@@ -195,11 +199,17 @@ pub struct Cost {
 /// Cancellation: safe at any point; nothing is changed.
 pub async fn take(subject: &Subject<'_>, known: Known<'_>) -> Result<Taken, DigestError> {
     let contents = join_all(subject.site.stores.iter().map(|store| take_store(subject, store, known))).await;
-    let mut taken = Taken { digest: Digest::empty(subject.site), marks: BTreeMap::new(), costs: Vec::new() };
+    let mut taken = Taken {
+        digest: Digest::empty(subject.site),
+        marks: BTreeMap::new(),
+        paths: BTreeMap::new(),
+        costs: Vec::new(),
+    };
     for (store, outcome) in subject.site.stores.iter().zip(contents) {
         let (look, cost) = outcome?;
         taken.digest.stores.insert(store.name.clone(), look.content);
         taken.marks.extend(look.mark.map(|mark| (store.name.clone(), mark)));
+        taken.paths.extend(look.paths.map(|paths| (store.name.clone(), paths)));
         taken.costs.push(cost);
     }
     Ok(taken)
@@ -210,7 +220,7 @@ pub async fn take(subject: &Subject<'_>, known: Known<'_>) -> Result<Taken, Dige
 pub async fn moved(subject: &Subject<'_>, last: &Taken) -> Result<Vec<String>, DigestError> {
     let marks = subject.site.stores.iter().map(|store| async move {
         let begun = Instant::now();
-        let mark = in_time(store, mark(subject, store)).await?;
+        let mark = in_time(store, mark(subject, store, last)).await?;
         let is_same = mark.is_some() && mark.as_ref() == last.marks.get(&store.name);
         tracing::debug!(store = store.name, is_same, took = ?begun.elapsed(), "looked at a mark");
         Ok((!is_same).then(|| store.name.clone()))
@@ -224,16 +234,20 @@ struct Look {
     content: Content,
     /// `None`: it was written to meanwhile, or nothing tells whether it was.
     mark: Option<String>,
+    /// What was found, where that makes the next look cheaper.
+    paths: Option<tree::Paths>,
 }
 
 async fn take_store(subject: &Subject<'_>, store: &Store, known: Known<'_>) -> Result<(Look, Cost), DigestError> {
     let begun = Instant::now();
-    let last = known.last.and_then(|last| Some((last.digest.stores.get(&store.name)?, last.marks.get(&store.name)?)));
+    let last =
+        known.last.and_then(|last| Some((last, last.digest.stores.get(&store.name)?, last.marks.get(&store.name)?)));
     let mut found = None;
-    if let Some((content, last_mark)) = last
-        && in_time(store, mark(subject, store)).await?.as_ref() == Some(last_mark)
+    if let Some((last, content, last_mark)) = last
+        && in_time(store, mark(subject, store, last)).await?.as_ref() == Some(last_mark)
     {
-        found = Some(Look { content: content.clone(), mark: Some(last_mark.clone()) });
+        let paths = last.paths.get(&store.name).cloned();
+        found = Some(Look { content: content.clone(), mark: Some(last_mark.clone()), paths });
     }
     let is_hashed = found.is_none();
     let look = match found {
@@ -251,7 +265,7 @@ async fn in_time<T>(store: &Store, work: impl Future<Output = Result<T, DigestEr
     tokio::time::timeout(store.timeout, work).await.unwrap_or(Err(late))
 }
 
-async fn mark(subject: &Subject<'_>, store: &Store) -> Result<Option<String>, DigestError> {
+async fn mark(subject: &Subject<'_>, store: &Store, last: &Taken) -> Result<Option<String>, DigestError> {
     match &store.kind {
         StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => {
             database::mark(subject, store, databases).await
@@ -260,7 +274,10 @@ async fn mark(subject: &Subject<'_>, store: &Store) -> Result<Option<String>, Di
         // What is not here has no mark: it is read anew each time.
         StoreKind::Sqlite | StoreKind::Directory if subject.folders.is_empty() => Ok(None),
         StoreKind::Sqlite => sqlite::mark(store, folder(subject, store)?).await,
-        StoreKind::Directory => tree::mark(subject.site, store, folder(subject, store)?).await,
+        StoreKind::Directory => {
+            let known = last.paths.get(&store.name).cloned();
+            tree::mark(subject.site, store, folder(subject, store)?, known).await
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::database::{Catalog, Column, Table};
+use super::catalog::{Catalog, Column, Table};
 
 /// Begins a transaction that sees one state, writes nothing and prints values in one form.
 pub(super) const BEGIN: &str = include_str!("sql/mysql_begin.sql");
@@ -12,6 +12,9 @@ pub(super) const MARK: &str = include_str!("sql/mysql_mark.sql");
 
 /// Yields what there is; columns in the order of their tables.
 pub(super) const CATALOG: &str = include_str!("sql/mysql_catalog.sql");
+
+/// Yields how it is defined. Apart from what there is, since the server reads every table's definition anew for each of these.
+pub(super) const OBJECTS: &str = include_str!("sql/mysql_objects.sql");
 
 /// Takes note of a row of the catalog. `false`: it is none.
 pub(super) fn add(catalog: &mut Catalog, cells: &[Json]) -> bool {

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::database::{Catalog, Column, Sequence, Table};
+use super::catalog::{Catalog, Column, Sequence, Table};
 
 /// Begins a transaction that sees one state, writes nothing and prints values in one form.
 pub(super) const BEGIN: &str = include_str!("sql/postgres_begin.sql");
@@ -10,7 +10,7 @@ pub(super) const BEGIN: &str = include_str!("sql/postgres_begin.sql");
 /// Yields `["mark", …]`.
 pub(super) const MARK: &str = include_str!("sql/postgres_mark.sql");
 
-/// Yields what there is.
+/// Yields what there is, and how it is defined.
 pub(super) const CATALOG: &str = include_str!("sql/postgres_catalog.sql");
 
 /// Takes note of a row of the catalog. `false`: it is none.

@@ -57,7 +57,7 @@ pub(super) async fn look(subject: &Subject<'_>, store: &Store, access: &RedisAcc
     marks.dedup();
     // Pages of which the mark is not the same show different times.
     let mark = if marks.len() == 1 { marks.pop() } else { None };
-    Ok(Look { content, mark })
+    Ok(Look { content, mark, paths: None })
 }
 
 /// One answer of the script.

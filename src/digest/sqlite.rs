@@ -52,7 +52,7 @@ pub(super) async fn look(store: &Store, folder: PathBuf, baseline: Option<&Conte
             content
         }
     };
-    Ok(Look { content, mark: copied.mark })
+    Ok(Look { content, mark: copied.mark, paths: None })
 }
 
 /// Where the files are.

@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
@@ -26,10 +27,26 @@ pub(super) const ENTRIES_MAX: usize = 2_000_000;
 /// How often a folder is read anew when it changes while it is read.
 const ATTEMPTS: usize = 3;
 
-/// The mark of a folder and all below it.
-pub(super) async fn mark(site: &Site, store: &Store, folder: PathBuf) -> Result<Option<String>, DigestError> {
+/// The most paths that are remembered from one look to the next: some ten megabytes of memory.
+const PATHS_MAX: usize = 200_000;
+
+/// The paths of everything that was found in a folder and counts, in the order in which it was.
+pub(super) type Paths = Arc<[PathBuf]>;
+
+/// The mark of a folder and all below it. Where the paths are known, no folder need be opened and read, which is most of the
+/// work: what comes or goes changes the time of the folder that it is in.
+pub(super) async fn mark(
+    site: &Site,
+    store: &Store,
+    folder: PathBuf,
+    known: Option<Paths>,
+) -> Result<Option<String>, DigestError> {
     let walk = Walk::new(site, store, folder);
-    blocking(store, move || Ok(walk.seen()?.mark())).await
+    blocking(store, move || match known {
+        Some(paths) => walk.mark_of(&paths),
+        None => Ok(walk.seen()?.mark()),
+    })
+    .await
 }
 
 /// What is in a folder and all below it.
@@ -44,10 +61,11 @@ pub(super) async fn look(
     blocking(store, move || {
         let mut attempt = 1;
         loop {
-            let (content, before) = walk.content(&baseline)?;
+            let (content, paths, before) = walk.content(&baseline)?;
             let after = walk.seen()?;
             if after.is_like(&before) || attempt == ATTEMPTS {
-                return Ok(Look { content, mark: after.mark_since(before) });
+                let paths = (paths.len() <= PATHS_MAX).then(|| paths.into());
+                return Ok(Look { content, mark: after.mark_since(before), paths });
             }
             attempt += 1;
         }
@@ -87,11 +105,26 @@ impl Walk {
         Ok(mark.finish())
     }
 
-    /// Reads everything; with it comes what was seen of each file before it was read.
-    fn content(&self, baseline: &Content) -> Result<(Content, Seen), DigestError> {
-        let mut content = Content::default();
+    /// The mark, if what was found is all still there; `None` if it is not.
+    fn mark_of(&self, paths: &[PathBuf]) -> Result<Option<String>, DigestError> {
         let mut mark = StatMark::default();
+        let root = self.open()?;
+        for path in paths {
+            // A link in the place of a folder is only looked through, and has changed the folder that it is in.
+            match rustix::fs::statat(&root, path, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => mark.add(path.as_os_str().as_bytes(), &stat),
+                Err(_) => return Ok(None),
+            }
+        }
+        Ok(mark.finish().mark())
+    }
+
+    /// Reads everything; with it come the paths, and what was seen of each file before it was read.
+    fn content(&self, baseline: &Content) -> Result<(Content, Vec<PathBuf>, Seen), DigestError> {
+        let mut content = Content::default();
+        let (mut paths, mut mark) = (Vec::new(), StatMark::default());
         self.each(&mut |found| {
+            paths.push(found.path.to_owned());
             mark.add(found.path.as_os_str().as_bytes(), found.stat);
             let name = shown(found.path);
             match entry(found, baseline.files.get(&name)) {
@@ -102,14 +135,18 @@ impl Walk {
             }
             Ok(())
         })?;
-        Ok((content, mark.finish()))
+        Ok((content, paths, mark.finish()))
+    }
+
+    fn open(&self) -> Result<OwnedFd, DigestError> {
+        let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::open(&self.folder, folder, Mode::empty()).map_err(|cause| self.failed(Path::new("."), cause))
     }
 
     /// Visits the folder and everything below it that counts, in the same order every time.
     fn each(&self, visit: &mut dyn FnMut(&Found<'_>) -> Result<(), DigestError>) -> Result<(), DigestError> {
         let here = Path::new(".");
-        let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::open(&self.folder, folder, Mode::empty()).map_err(|cause| self.failed(here, cause))?;
+        let root = self.open()?;
         let stat = rustix::fs::fstat(&root).map_err(|cause| self.failed(here, cause))?;
         visit(&Found { parent: root.as_fd(), name: here.as_os_str(), path: here, stat: &stat })?;
         let mut waiting = vec![PathBuf::new()];

@@ -165,6 +165,31 @@ pub struct PublicAddress {
     pub refuses_writes: bool,
     /// Paths whose requests only read, whatever their method; `*` stands for anything but `/`, `**` for anything.
     pub reads: Vec<String>,
+    /// Which requests the gateway records.
+    pub recorded: Recorded,
+}
+
+/// Which of a site's requests the gateway records.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Recorded {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those of every method but GET, HEAD and OPTIONS.
+    Writes,
+    /// All.
+    All,
+}
+
+impl Recorded {
+    /// The word that the definition has for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "none",
+            Self::Writes => "writes",
+            Self::All => "all",
+        }
+    }
 }
 
 /// A text that never shows itself in logs or debug output.

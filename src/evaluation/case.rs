@@ -138,8 +138,11 @@ impl Case {
                 .into_iter()
                 .collect(),
             Kind::VisualWebArena { .. } => Vec::new(),
-            Kind::Verified { submission, .. } => match &submission.trace {
-                Ok(trace) => trace.warnings().to_vec(),
+            Kind::Verified { task, submission } => match &submission.trace {
+                Ok(trace) => {
+                    let lacks = trace.lacks(&task.sites).map(|lacks| format!("the recording is not whole: {lacks}"));
+                    trace.warnings().iter().cloned().chain(lacks).collect()
+                }
                 Err(_) => Vec::new(),
             },
         }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use jaq_core::load::{self, Arena, File, Loader};
-use jaq_core::{Compiler, Ctx, Vars, data};
+use jaq_core::{Ctx, Vars, data};
 use serde_json::Value as Json;
 use serde_json_path::JsonPath;
 
@@ -51,21 +50,8 @@ fn several_values(kind: &str, count: usize) -> LocateError {
 
 /// What a filter makes of JSON text.
 pub(super) fn jq(filter: &str, input: &str, all: bool) -> Result<Value, LocateError> {
-    let wrong = |reason: String| LocateError::Unknown(format!("`{filter}` is no jq filter: {reason}"));
-    let arena = Arena::default();
-    let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-    let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
-    let modules = Loader::new(definitions).load(&arena, File { code: filter, path: () }).map_err(|errors| {
-        wrong(errors.first().map_or_else(String::new, |(_, error)| match error {
-            load::Error::Io(files) => format!("it includes {} files", files.len()),
-            load::Error::Lex(errors) => near(errors.first().map(|(_, rest)| *rest)),
-            load::Error::Parse(errors) => near(errors.first().map(|(_, rest)| *rest)),
-        }))
-    })?;
-    let compiled = Compiler::default().with_funs(functions).compile(modules).map_err(|errors| {
-        let unknown = errors.first().and_then(|(_, errors)| errors.first());
-        wrong(unknown.map_or_else(String::new, |(name, kind)| format!("{} `{name}` is not known", kind.as_str())))
-    })?;
+    let compiled = crate::jq::compile(filter)
+        .map_err(|reason| LocateError::Unknown(format!("`{filter}` is no jq filter: {reason}")))?;
     let input = jaq_json::read::parse_single(input.as_bytes())
         .map_err(|error| LocateError::Failed(format!("the answer is not JSON: {error}")))?;
     let context = Ctx::<data::JustLut<jaq_json::Val>>::new(&compiled.lut, Vars::new([]));
@@ -94,13 +80,6 @@ pub(super) fn jq(filter: &str, input: &str, all: bool) -> Result<Value, LocateEr
         }
         (Some(only), false) => Ok(parsed(only)),
         (None, false) => Ok(Value::Null),
-    }
-}
-
-fn near(rest: Option<&str>) -> String {
-    match rest.map(str::trim_start) {
-        Some("") | None => "it ends too early".to_owned(),
-        Some(rest) => format!("near `{}`", rest.chars().take(20).collect::<String>()),
     }
 }
 

@@ -1,4 +1,7 @@
 //! A look into recorded traffic: requests to the site in a HAR.
+//!
+//! A HAR of the gateway's own (`_arenad`) is bounded and says what it lacks. Where that could make the value another one, there is
+//! none, so that no check takes a part for the whole.
 
 use std::time::Duration;
 
@@ -9,7 +12,7 @@ use super::confined::Confined;
 use super::json::to_value;
 use super::{Found, LocateError, SIZE_MAX, Scene, json_query};
 use crate::accounts::Place;
-use crate::domain::locator::{TraceLocator, TracePart, Value};
+use crate::domain::locator::{JsonQuery, TraceLocator, TracePart, Value};
 
 #[derive(Deserialize)]
 struct Har {
@@ -19,12 +22,34 @@ struct Har {
 #[derive(Deserialize)]
 struct Log {
     entries: Vec<Entry>,
+    #[serde(default, rename = "_arenad")]
+    own: Option<Own>,
+}
+
+/// What the gateway says of a recording of its own.
+#[derive(Deserialize)]
+struct Own {
+    sites: Vec<Coverage>,
+}
+
+#[derive(Deserialize)]
+struct Coverage {
+    site: String,
+    records: String,
+    #[serde(default)]
+    lacks: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Entry {
     request: Request,
     response: Response,
+    /// The site that the gateway sent it to.
+    #[serde(default, rename = "_site")]
+    site: Option<String>,
+    /// What the gateway did not keep of it: `body`, `answer`.
+    #[serde(default, rename = "_lost")]
+    lost: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -63,18 +88,30 @@ struct Pair {
     value: String,
 }
 
+/// A request that is meant.
+struct Meant {
+    shown: Json,
+    lost: Vec<String>,
+}
+
 pub(super) async fn run(
     confined: &Confined,
     scene: &Scene<'_>,
     locator: &TraceLocator,
     limit: Duration,
 ) -> Result<Found, LocateError> {
-    let traffic = scene
-        .traffic
-        .ok_or_else(|| LocateError::Unavailable("nobody recorded the traffic; give a HAR of it".to_owned()))?;
-    let found = requests(traffic, &scene.place, locator)?;
+    let traffic = scene.traffic.ok_or_else(|| {
+        let advice = "give a HAR of it, or have the gateway record it: `public: { record: all }` of the site";
+        LocateError::Unavailable(format!("nobody recorded the traffic; {advice}"))
+    })?;
+    let found = requests(traffic, scene.site.name.as_str(), &scene.place, locator)?;
     let ran = format!("{} {}", locator.method.as_deref().unwrap_or("any"), locator.pattern);
-    let notes = vec![("requests", found.len().to_string())];
+    let mut notes = vec![("requests", found.len().to_string())];
+    let lost = found.iter().filter(|request| !request.lost.is_empty()).count();
+    if lost > 0 {
+        notes.push(("requests_with_lost_bodies", lost.to_string()));
+    }
+    let found: Vec<Json> = found.into_iter().map(|request| request.shown).collect();
     let value = match (&locator.part, locator.all) {
         (TracePart::Count, _) => Value::Integer(i128::try_from(found.len()).unwrap_or(i128::MAX)),
         (TracePart::Whole, false) => found.into_iter().next_back().map_or(Value::Null, to_value),
@@ -100,21 +137,68 @@ pub(super) async fn run(
 }
 
 /// The requests that are meant, in order.
-fn requests(traffic: &str, place: &Place, locator: &TraceLocator) -> Result<Vec<Json>, LocateError> {
+fn requests(traffic: &str, site: &str, place: &Place, locator: &TraceLocator) -> Result<Vec<Meant>, LocateError> {
     let har: Har = serde_json::from_str(traffic)
         .map_err(|error| LocateError::Failed(format!("the traffic is no HAR: {error}")))?;
     let mut found = Vec::new();
-    for entry in har.log.entries {
+    for mut entry in har.log.entries {
         // Whatever has no address was never sent to the site.
         let Ok(url) = reqwest::Url::parse(&entry.request.url) else { continue };
-        let is_here = url.scheme() == "http"
-            && url.host_str() == Some(place.host.as_str())
-            && url.port_or_known_default() == Some(place.port);
+        let is_here = match &entry.site {
+            Some(recorded) => recorded == site,
+            None => {
+                url.scheme() == "http"
+                    && url.host_str() == Some(place.host.as_str())
+                    && url.port_or_known_default() == Some(place.port)
+            }
+        };
         if is_here && locator.is_meant(&entry.request.method, url.path(), url.query()) {
-            found.push(shown(entry, &url));
+            let lost = std::mem::take(&mut entry.lost);
+            found.push(Meant { shown: shown(entry, &url), lost });
+        }
+    }
+    if let Some(own) = har.log.own {
+        let coverage = own.sites.iter().find(|coverage| coverage.site == site);
+        let lacks = match coverage {
+            Some(coverage) => lacks(coverage, locator, &found),
+            None => Some(format!("{site} is not in it")),
+        };
+        if let Some(lacks) = lacks {
+            let advice = "a reset of the site begins the recording anew";
+            return Err(LocateError::Unavailable(format!("what was recorded does not say: {lacks}; {advice}")));
         }
     }
     Ok(found)
+}
+
+/// Why a recording of the gateway's does not say what is asked.
+fn lacks(coverage: &Coverage, locator: &TraceLocator, found: &[Meant]) -> Option<String> {
+    match coverage.records.as_str() {
+        "all" => {}
+        "writes" if locator.is_of_writes() => {}
+        "writes" => return Some("`record: writes` leaves out GET, HEAD and OPTIONS".to_owned()),
+        _ => return Some("nothing is recorded of the site".to_owned()),
+    }
+    // What came last is known, whatever came before it.
+    let wants_all = locator.all || locator.part == TracePart::Count || found.is_empty();
+    if let Some(lacks) = coverage.lacks.as_ref().filter(|_| wants_all) {
+        return Some(lacks.clone());
+    }
+    let asked = if locator.all { found } else { found.last().map(std::slice::from_ref).unwrap_or_default() };
+    let lost = asked.iter().flat_map(|request| &request.lost).find(|part| may_ask_for(&locator.part, part))?;
+    Some(format!("the {lost} of a request was not kept"))
+}
+
+/// Whether a part of a request, `body` or `answer`, could be in what is taken of it. Errs on the side of yes.
+fn may_ask_for(taken: &TracePart, part: &str) -> bool {
+    const OTHERS: [&str; 6] = ["method", "url", "path", "query", "headers", "status"];
+    let text = match taken {
+        TracePart::Whole => return true,
+        TracePart::Count => return false,
+        TracePart::Json(JsonQuery::Path { path, .. }) => path,
+        TracePart::Json(JsonQuery::Jq { filter, .. }) => filter,
+    };
+    text.contains(part) || !OTHERS.iter().any(|other| text.contains(other))
 }
 
 fn shown(entry: Entry, url: &reqwest::Url) -> Json {
@@ -179,7 +263,45 @@ mod tests {
     fn found(text: &str) -> Vec<Json> {
         let LocatorKind::Trace(locator) = parse(text).expect("a locator").kind else { panic!("trace") };
         let place = Place { host: "h".to_owned(), port: 7770, entry: ([127, 0, 0, 1], 1).into() };
-        requests(HAR, &place, &locator).expect("a HAR")
+        let found = requests(HAR, "toy", &place, &locator).expect("a HAR");
+        found.into_iter().map(|request| request.shown).collect()
+    }
+
+    #[test]
+    fn what_a_recording_lacks_is_never_passed_over() {
+        let entry = |path: &str, lost: &[&str]| {
+            json!({
+                "request": { "method": "POST", "url": format!("http://127.0.0.1:1{path}"), "headers": [] },
+                "response": { "status": 200 }, "_site": "toy", "_lost": lost,
+            })
+        };
+        let har = |records: &str, lacks: Option<&str>| {
+            let own = json!({ "sites": [{ "site": "toy", "records": records, "lacks": lacks }] });
+            let entries = [entry("/a", &[]), entry("/a", &[]), entry("/lost", &["answer"])];
+            json!({ "log": { "_arenad": own, "entries": entries } }).to_string()
+        };
+        let place = Place { host: "h".to_owned(), port: 7770, entry: ([127, 0, 0, 1], 1).into() };
+        let ask = |har: &str, text: &str| {
+            let LocatorKind::Trace(locator) = parse(text).expect("a locator").kind else { panic!("trace") };
+            requests(har, "toy", &place, &locator).map(|found| found.len()).map_err(|error| error.to_string())
+        };
+        let whole = har("all", None);
+        assert_eq!(ask(&whole, "trace: POST /a | count"), Ok(2), "the site counts, whatever host the client used");
+        assert_eq!(ask(&whole, "trace: GET /b | count"), Ok(0));
+        for known in ["jsonpath: $.path", "jq: .status", "count"] {
+            assert_eq!(ask(&whole, &format!("trace: POST /lost | {known}")), Ok(1), "{known}");
+        }
+        for lost in ["jsonpath: $.answer.x", "jq: .", "jsonpath: $..x"] {
+            assert!(ask(&whole, &format!("trace: POST /lost | {lost}")).is_err(), "{lost}");
+        }
+        let cut = har("all", Some("12 earlier requests had to make room"));
+        assert_eq!(ask(&cut, "trace: POST /a"), Ok(2), "the last one is known");
+        for text in ["trace: POST /a | count", "trace(all): POST /a", "trace: POST /b"] {
+            assert!(ask(&cut, text).is_err_and(|error| error.contains("12 earlier requests")), "{text}");
+        }
+        let writes = har("writes", None);
+        assert_eq!(ask(&writes, "trace: POST /a | count"), Ok(2));
+        assert!(ask(&writes, "trace: /a | count").is_err_and(|error| error.contains("record: writes")));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::domain::store::Writers;
 use crate::fault::{self, Point};
 use crate::launch::{self, Incarnation, StateSource};
 use crate::probes::ProbeFailure;
+use crate::storage::Fresh;
 
 use super::{ResetError, Stages};
 use crate::engine::Engine;
@@ -42,14 +43,23 @@ impl Rewind<'_> {
     /// The name in answers, logs and metrics.
     pub const NAME: &'static str = "rewind";
 
-    /// Brings running containers back to the snapshot. No client may reach them meanwhile. After an error nobody knows what
-    /// state they are in, and they must not serve again.
-    pub async fn run(&self, incarnation: &Incarnation) -> Result<(), ResetError> {
+    /// Brings running containers back to the snapshot, by clones of its trees: those that `spare` yields, or new ones. No
+    /// client may reach them meanwhile. After an error nobody knows what state they are in, and they must not serve again.
+    pub async fn run(
+        &self,
+        incarnation: &Incarnation,
+        spare: impl Future<Output = Option<Vec<Fresh>>>,
+    ) -> Result<(), ResetError> {
         let Self { prober, id, site, source, stages, .. } = self;
         (self.stage)("stopping what writes");
         let stop = stages.time("stop", self.each(&self.writers.stop, incarnation));
-        let clone = stages.time("clone", launch::fresh(source, site));
-        let (stopped, fresh) = tokio::join!(stop, clone);
+        let clones = async {
+            match spare.await {
+                Some(spare) => Ok(spare),
+                None => launch::fresh(source, site).await,
+            }
+        };
+        let (stopped, fresh) = tokio::join!(stop, stages.time("clone", clones));
         stopped?;
         let fresh = fresh.map_err(ResetError::State)?;
         fault::reach(Point::RewindStopped).await;

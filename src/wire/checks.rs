@@ -1,12 +1,16 @@
 //! Checks of native tasks: how an episode began, and what it came to.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::SourceText;
+use crate::domain::task::Reading;
+use crate::evaluators::native::{Seen, Sight};
 use crate::evaluators::verdict::Report;
+use crate::locators::json;
 
 /// `POST /v1/environments/{environment}/checks/begin`: an episode of a task begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +95,9 @@ pub struct CheckRequest {
     /// The CDP address of its browser.
     #[serde(default)]
     pub cdp: Option<String>,
+    /// Whether what was seen is wanted besides.
+    #[serde(default)]
+    pub evidence: bool,
 }
 
 /// What an episode came to.
@@ -110,4 +117,99 @@ pub struct Checked {
     pub report: Report,
     /// How long it took.
     pub duration_ms: f64,
+    /// What it was judged by, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+}
+
+/// All that a check was made by: with the task, enough to make it again without the sites.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// The task.
+    pub task: String,
+    /// The environment.
+    pub environment: String,
+    /// When the sites were looked at.
+    pub at: String,
+    /// What the agent said in the end.
+    pub answer: String,
+    /// Where it ended; null where nobody said.
+    pub url: Option<String>,
+    /// What was captured when the episode began, by name: `{"type", "value"}`.
+    pub captured: BTreeMap<String, Json>,
+    /// What was seen.
+    pub seen: Vec<SeenReading>,
+}
+
+/// A look at a site.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeenReading {
+    /// The site.
+    pub site: String,
+    /// The locator, as the task has it.
+    pub locate: String,
+    /// The task's variables in it.
+    pub arguments: BTreeMap<String, String>,
+    /// The page, where the locator names none.
+    pub page: Option<String>,
+    /// As whom, where the locator does not say.
+    pub account: Option<String>,
+    /// What was seen.
+    pub seen: Sighted,
+    /// How long it took.
+    pub duration_ms: f64,
+}
+
+/// What was seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sighted {
+    /// A value: `{"type", "value"}`.
+    Value(Json),
+    /// Nothing: what was looked for is not there, for this reason.
+    Nothing(String),
+    /// Nobody could look, for this reason.
+    Unavailable(String),
+    /// It cannot be read, for this reason.
+    Unsupported(String),
+}
+
+impl SeenReading {
+    /// Writes a look down.
+    #[must_use]
+    pub fn of(sight: &Sight) -> Self {
+        let Reading { site, text, arguments, page, account, .. } = &sight.reading;
+        Self {
+            site: site.to_string(),
+            locate: text.clone(),
+            arguments: arguments.0.iter().cloned().collect(),
+            page: page.clone(),
+            account: account.clone(),
+            seen: match &sight.seen {
+                Seen::Value(value) => Sighted::Value(json::typed(value)),
+                Seen::Nothing(reason) => Sighted::Nothing(reason.clone()),
+                Seen::Unavailable(reason) => Sighted::Unavailable(reason.clone()),
+                Seen::Unsupported(reason) => Sighted::Unsupported(reason.clone()),
+            },
+            duration_ms: sight.took.as_secs_f64() * 1e3,
+        }
+    }
+
+    /// The look, if it was at this; `None` for any other, and for a value that is none.
+    #[must_use]
+    pub fn sight(&self, reading: &Reading) -> Option<Sight> {
+        let arguments: BTreeMap<String, String> = reading.arguments.0.iter().cloned().collect();
+        let is_it = (self.site.as_str(), &self.locate) == (reading.site.as_str(), &reading.text)
+            && (&self.arguments, &self.page, &self.account) == (&arguments, &reading.page, &reading.account);
+        let seen = match self.seen.clone() {
+            Sighted::Value(value) => Seen::Value(json::from_typed(&value)?),
+            Sighted::Nothing(reason) => Seen::Nothing(reason),
+            Sighted::Unavailable(reason) => Seen::Unavailable(reason),
+            Sighted::Unsupported(reason) => Seen::Unsupported(reason),
+        };
+        let took = Duration::try_from_secs_f64(self.duration_ms / 1e3).unwrap_or_default();
+        is_it.then(|| Sight { reading: reading.clone(), seen, took })
+    }
 }

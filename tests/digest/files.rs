@@ -119,6 +119,26 @@ async fn removing_and_moving_moves_the_mark() {
 }
 
 #[tokio::test]
+async fn what_is_added_or_put_in_the_place_of_a_folder_moves_the_mark() {
+    let stores = Stores::declared(FILES);
+    filled(&stores);
+    let (folder, deep) = (stores.folder(), stores.folder().join("media/x/y"));
+    fs::create_dir_all(&deep).expect("a folder");
+    let taken = stores.take_settled().await;
+    assert_eq!(stores.moved(&taken).await, [""; 0]);
+    fs::write(deep.join("new"), "").expect("a file");
+    assert_eq!(stores.moved(&taken).await, ["files"]);
+    let taken = stores.take_settled().await;
+    // Every path still leads to the file that it led to.
+    fs::rename(folder.join("media/x"), folder.join("elsewhere")).expect("a folder");
+    symlink("../elsewhere", folder.join("media/x")).expect("a link");
+    assert_eq!(stores.moved(&taken).await, ["files"]);
+    let taken = stores.take_settled().await;
+    fs::remove_dir_all(folder.join("elsewhere")).expect("a folder");
+    assert_eq!(stores.moved(&taken).await, ["files"]);
+}
+
+#[tokio::test]
 async fn hostile_folders_are_described_and_not_followed() {
     let stores = Stores::declared(FILES);
     let folder = stores.folder();

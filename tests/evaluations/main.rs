@@ -6,5 +6,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../support/browser.rs"]
+mod browser;
+
 mod batches;
 mod episodes;
+mod live;
+mod recorded;

@@ -2,6 +2,7 @@
 
 mod limits;
 mod passing;
+mod recording;
 mod smuggling;
 mod storm;
 mod support;

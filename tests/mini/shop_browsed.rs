@@ -1,4 +1,7 @@
-//! The shop and its back office in a browser: an order and a price change, as a person does them, and undone by a reset.
+//! The shop and its back office in a browser: an order and a price change, as a person does them, recorded by the gateway, and
+//! undone by a reset.
+
+use serde_json::{Value, json};
 
 use crate::arena::Arena;
 use crate::browser::{Browser, Page};
@@ -8,7 +11,7 @@ const ADMINISTRATOR: (&str, &str) = ("admin", "admin1234");
 
 #[tokio::test]
 async fn an_order_and_a_price_change_are_undone() {
-    let arena = Arena::up(&["shopping", "shopping_admin"]);
+    let arena = Arena::up_with(&[("ARENAD_RECORD", "all")], &["shopping", "shopping_admin"]);
     let before = dumps(&arena);
     let browser = Browser::start().await;
 
@@ -16,12 +19,42 @@ async fn an_order_and_a_price_change_are_undone() {
     change_price(&browser.page(&arena.url("shopping_admin")).await).await;
     let changed = dumps(&arena);
     assert!(changed[0] != before[0] && changed[1] != before[1], "both were written to");
+    what_was_done_is_recorded(&arena);
 
     arena.json(&["reset", "shopping", "shopping_admin", "--json"]);
     assert!(dumps(&arena) == before, "the baseline is back");
+    assert_eq!(traced(&arena, "shopping", "trace: * | count"), 0, "a recording is of one generation");
     let page = browser.page(&arena.url("shopping")).await;
     sign_in(&page).await;
     assert!(!page.text().await.contains("100301"), "the order is gone");
+}
+
+fn traced(arena: &Arena, site: &str, locator: &str) -> Value {
+    arena.json(&["locate", site, locator, "--json"])["value"].clone()
+}
+
+fn what_was_done_is_recorded(arena: &Arena) {
+    let ordered = |locator: &str| traced(arena, "shopping", locator);
+    assert_eq!(ordered("trace: POST /basket/add/* | count"), 1);
+    assert_eq!(ordered("trace: POST /basket/add/* | jsonpath: $.body.quantity"), "1");
+    assert_eq!(ordered("trace: POST /customer/account/login/ | jsonpath: $.body['login-username']"), CUSTOMER.0);
+    // Pages are there as they were shown, whatever coding they came in.
+    let shown = "trace: GET /checkout/thank-you/ | jq: .answer | contains(\"100301\")";
+    assert_eq!(ordered(shown), true);
+    let prices = "trace: POST /dashboard/catalogue/products/1/ | jq: [.body | to_entries[] | select(.key | endswith(\"-0-price\")) | .value]";
+    assert_eq!(traced(arena, "shopping_admin", prices), json!(["123.45"]));
+    let har = arena.arenad(&["har"]);
+    let text = String::from_utf8(har.stdout).expect("UTF-8");
+    for secret in [CUSTOMER.1, ADMINISTRATOR.1] {
+        assert!(!text.contains(secret), "{secret} is in the HAR");
+    }
+    let har: Value = serde_json::from_str(&text).expect("a HAR");
+    let entries = har["log"]["entries"].as_array().expect("entries");
+    assert!(entries.iter().all(|entry| entry["response"]["status"] != 0), "every request has an answer");
+    let hidden = |entry: &&Value| entry["response"]["cookies"].as_array().is_some_and(|set| !set.is_empty());
+    let cookies = entries.iter().filter(hidden).flat_map(|entry| entry["response"]["cookies"].as_array());
+    let sessions = cookies.flatten().filter(|cookie| cookie["httpOnly"] == true);
+    assert!(sessions.clone().count() > 0 && sessions.clone().all(|cookie| cookie["value"] == "[redacted]"));
 }
 
 fn dumps(arena: &Arena) -> [String; 2] {

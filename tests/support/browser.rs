@@ -53,6 +53,11 @@ impl Browser {
         Self { chromium, events, _profile: profile }
     }
 
+    /// Where it can be looked into: `ws://HOST:PORT/…`.
+    pub fn address(&self) -> String {
+        self.chromium.websocket_address().clone()
+    }
+
     /// A page in a context of its own: no cookie of another page is known to it.
     pub async fn page(&self, url: &str) -> Page {
         let context =

@@ -55,6 +55,8 @@ class Resetting(unittest.TestCase):
             located = arena.locate("toy", "http: GET /cgi-bin/page | status")
             self.assertEqual((located["type"], located["value"]), ("integer", 200))
             self.assertEqual(located["evidence"]["site"], "toy")
+            log = arena.har("toy")["log"]
+            self.assertEqual((log["entries"], log["_arenad"]["sites"][0]["records"]), ([], "none"))
             self.assertEqual(arena.value("toy", "http: GET /cgi-bin/page | status"), 200)
 
     def test_an_episode_is_begun_and_checked(self) -> None:

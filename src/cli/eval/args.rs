@@ -42,7 +42,8 @@ pub struct EvalArgs {
     /// The URL of the page where it ended
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
-    /// The traffic of its browser: a HAR, or a trace.zip of Playwright
+    /// The traffic of its browser: a HAR, or a trace.zip of Playwright [default for webarena-verified with --environment: what its
+    /// gateway has recorded]
     #[arg(long, visible_alias = "trace", value_name = "FILE")]
     pub har: Option<PathBuf>,
     /// Its browser, for tasks that look at the page where it ended: http://HOST:PORT

@@ -11,6 +11,7 @@ use crate::cli::args::Global;
 use crate::cli::client::Client;
 use crate::cli::exit_code;
 use crate::cli::failure::Failure;
+use crate::cli::har;
 use crate::evaluation::{Benchmark, Case, Evidence, Traffic};
 use crate::wire::{Evaluation, EvaluationRequest};
 
@@ -28,7 +29,7 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, benchmark: Benchmark, 
         answer: answer(args)?,
         url: args.url.clone().unwrap_or_default(),
         told: Default::default(),
-        traffic: traffic(args)?,
+        traffic: traffic(global, args, benchmark).await?,
         looked_at: Vec::new(),
     };
     Case::of(&evidence).map_err(|error| {
@@ -110,9 +111,20 @@ fn answer(args: &EvalArgs) -> Result<String, Failure> {
     }
 }
 
-fn traffic(args: &EvalArgs) -> Result<Option<Traffic>, Failure> {
+/// The traffic that is given; for WebArena-Verified else what the gateway of the named environment has recorded.
+async fn traffic(global: &Global, args: &EvalArgs, benchmark: Benchmark) -> Result<Option<Traffic>, Failure> {
     let read = |file: &std::path::PathBuf| {
         std::fs::read(file).map(Traffic::of).with_context(|| format!("read the traffic in {}", file.display()))
     };
+    if let (None, Benchmark::WebArenaVerified, Some(environment)) = (&args.har, benchmark, &args.environment) {
+        let client = Client::new(global)?;
+        if !client.is_running().await {
+            return Ok(None);
+        }
+        let har = har::fetch(&client, environment, &[]).await?;
+        let sites = har["log"]["_arenad"]["sites"].as_array();
+        let is_recorded = sites.is_some_and(|sites| sites.iter().any(|site| site["records"] != "none"));
+        return Ok(is_recorded.then(|| Traffic::of(har.to_string().into_bytes())));
+    }
     Ok(args.har.as_ref().map(read).transpose()?)
 }

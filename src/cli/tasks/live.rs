@@ -50,6 +50,7 @@ async fn look(client: &Client, environment: &str, task: &Task, file: Option<Sour
         answer: String::new(),
         url: Some(task.start.clone()),
         cdp: None,
+        evidence: false,
     };
     client.send(Method::POST, &path, &check).await
 }

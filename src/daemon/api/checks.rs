@@ -25,7 +25,7 @@ use crate::domain::task::Task;
 use crate::locators::json as values;
 use crate::probes::describe;
 use crate::wire::SourceText;
-use crate::wire::checks::{BeginRequest, Begun, BegunSite, BegunValue, CheckRequest, Checked};
+use crate::wire::checks::{BeginRequest, Begun, BegunSite, BegunValue, CheckRequest, Checked, Evidence, SeenReading};
 
 /// `POST /v1/environments/{environment}/checks/begin`
 pub(super) async fn begin(
@@ -85,15 +85,26 @@ pub(super) async fn check(
         generations: request.begun.iter().flat_map(|begun| &begun.sites).map(generation).collect(),
         captured: captured(&task, request.begun.as_ref())?,
     };
-    let report = desk.check(&task, &ended).await;
+    let (report, sights) = desk.check(&task, &ended).await;
+    let at = Timestamp::now().to_string();
+    let evidence = request.evidence.then(|| Evidence {
+        task: task.name.clone(),
+        environment: environment.clone(),
+        at: at.clone(),
+        answer: ended.answer.clone(),
+        url: ended.url.clone(),
+        captured: ended.captured.iter().map(|(name, value)| (name.clone(), values::typed(value))).collect(),
+        seen: sights.iter().map(SeenReading::of).collect(),
+    });
     Ok(Json(Checked {
         task: task.name,
         environment,
-        at: Timestamp::now().to_string(),
+        at,
         answer: ended.answer,
         url: ended.url,
         report,
         duration_ms: since.elapsed().as_secs_f64() * 1e3,
+        evidence,
     }))
 }
 

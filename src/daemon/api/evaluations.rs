@@ -12,9 +12,10 @@ use serde_json::Value;
 use super::Api;
 use super::environments::{Body, body};
 use super::error::ApiError;
+use super::har;
 use crate::daemon::answers::Witness;
 use crate::daemon::evaluate::{self, EvaluatingError};
-use crate::evaluation::{CaseError, Evidence, TaskFiles, of_environment};
+use crate::evaluation::{Benchmark, CaseError, Evidence, TaskFiles, Traffic, of_environment};
 use crate::evaluators::verdict::Profile;
 use crate::probes::describe;
 use crate::wire::{Evaluation, EvaluationRequest};
@@ -41,6 +42,13 @@ pub(super) async fn evaluate(
         Value::String(text) => text,
         document => document.to_string(),
     };
+    let traffic = match (request.traffic, request.benchmark) {
+        // Nobody gave the browser's own recording: then it is the gateway's, if it has one.
+        (None, Benchmark::WebArenaVerified) if handles.iter().any(|handle| handle.recording().is_some()) => {
+            Some(Traffic::of(har::text(&handles).await?.into_bytes()))
+        }
+        (given, _) => given,
+    };
     let mut evidence = Evidence {
         benchmark: request.benchmark,
         id,
@@ -49,7 +57,7 @@ pub(super) async fn evaluate(
         answer,
         url: request.url,
         told: request.told,
-        traffic: request.traffic,
+        traffic,
         looked_at: Vec::new(),
     };
     let profiles = if request.profiles.is_empty() { vec![Profile::Compat] } else { request.profiles };
@@ -65,7 +73,7 @@ pub(super) async fn evaluate(
 }
 
 /// The task and its number: as it was sent, or of the benchmark's files.
-async fn task(benchmark: crate::evaluation::Benchmark, given: Value) -> Result<(String, Value), ApiError> {
+async fn task(benchmark: Benchmark, given: Value) -> Result<(String, Value), ApiError> {
     let id = match &given {
         Value::Object(task) => {
             let id = task.get("task_id").map(ToString::to_string).unwrap_or_default();

@@ -8,6 +8,7 @@ mod environments;
 mod error;
 mod evaluations;
 mod events;
+mod har;
 mod health;
 mod locate;
 mod logs;
@@ -68,6 +69,7 @@ pub fn router(api: Arc<Api>) -> Router {
             "/v1/environments/{environment}/evaluations",
             post(evaluations::evaluate).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)),
         )
+        .route("/v1/environments/{environment}/har", get(har::har))
         .route("/v1/environments/{environment}/resets", post(environments::reset))
         .route("/v1/environments/{environment}/checks", post(checks::check))
         .route("/v1/environments/{environment}/checks/begin", post(checks::begin))

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use super::client::Client;
+use super::gather::Gather;
 use super::local::{InFlight, LocalRoute};
 use super::pool::TargetConnection;
 
@@ -23,7 +24,7 @@ pub(super) struct Progress {
 /// The body of a request on its way to a target.
 pub(super) enum RequestBody {
     None,
-    Streamed { incoming: Incoming, progress: Rc<Progress>, route: Rc<LocalRoute> },
+    Streamed { incoming: Incoming, progress: Rc<Progress>, route: Rc<LocalRoute>, gather: Option<Box<Gather>> },
 }
 
 impl RequestBody {
@@ -40,7 +41,7 @@ impl Body for RequestBody {
     type Error = hyper::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Self::Streamed { incoming, progress, route } = self.get_mut() else {
+        let Self::Streamed { incoming, progress, route, gather } = self.get_mut() else {
             return Poll::Ready(None);
         };
         let polled = Pin::new(&mut *incoming).poll_frame(cx);
@@ -48,10 +49,16 @@ impl Body for RequestBody {
             Poll::Pending => {}
             Poll::Ready(Some(Ok(frame))) => {
                 route.count_to_site(frame.data_ref().map_or(0, Bytes::len));
+                if let (Some(gather), Some(data)) = (gather.as_mut(), frame.data_ref()) {
+                    gather.add(data);
+                }
                 progress.is_ended.set(incoming.is_end_stream());
             }
             Poll::Ready(Some(Err(_))) => progress.is_broken.set(true),
             Poll::Ready(None) => progress.is_ended.set(true),
+        }
+        if let Some(gather) = gather.as_mut().filter(|_| progress.is_ended.get()) {
+            gather.end();
         }
         polled
     }
@@ -88,6 +95,7 @@ pub(super) struct PassedBody {
     connection: Option<Box<TargetConnection>>,
     client: Rc<Client>,
     visit: Option<InFlight>,
+    gather: Option<Box<Gather>>,
 }
 
 impl PassedBody {
@@ -96,8 +104,9 @@ impl PassedBody {
         connection: Box<TargetConnection>,
         client: Rc<Client>,
         visit: InFlight,
+        gather: Option<Box<Gather>>,
     ) -> Self {
-        let mut body = Self { incoming, connection: Some(connection), client, visit: Some(visit) };
+        let mut body = Self { incoming, connection: Some(connection), client, visit: Some(visit), gather };
         if body.incoming.is_end_stream() {
             body.finish();
         }
@@ -105,6 +114,10 @@ impl PassedBody {
     }
 
     fn finish(&mut self) {
+        // Before the last bytes leave: who has read the answer finds it recorded.
+        if let Some(mut gather) = self.gather.take() {
+            gather.end();
+        }
         if let Some(visit) = self.visit.take() {
             if let Some(connection) = self.connection.take() {
                 visit.route().pool.put(visit.route(), connection);
@@ -124,6 +137,9 @@ impl PassedBody {
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(visit) = &self.visit {
                     visit.route().count_from_site(frame.data_ref().map_or(0, Bytes::len));
+                }
+                if let (Some(gather), Some(data)) = (&mut self.gather, frame.data_ref()) {
+                    gather.add(data);
                 }
                 if self.incoming.is_end_stream() {
                     self.finish();

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::body::{AnswerBody, PassedBody, Progress, RequestBody};
 use super::client::Client;
+use super::gather::{Gather, Track};
 use super::headers;
 use super::link::Epoch;
 use super::local::{InFlight, LocalRoute};
@@ -51,6 +52,8 @@ struct Forwarding {
     is_upgrade: bool,
     is_safe: bool,
     may_write: bool,
+    /// The request as the recorder sees it, if it is recorded.
+    track: Option<Rc<Track>>,
     /// How far the request's body has come, if it has one.
     progress: Option<Rc<Progress>>,
     /// Until when the request may be held, once it has been.
@@ -73,6 +76,7 @@ pub(super) async fn answer(
         is_upgrade: headers::is_upgrade(&request),
         is_safe: matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS),
         may_write: route.shared.writes.may_write(&request) || headers::is_upgrade(&request),
+        track: None,
         client,
         route,
         connect_timeout,
@@ -89,6 +93,10 @@ pub(super) async fn answer(
     if forwarding.may_write && forwarding.route.shared.writes.is_refused {
         return Ok(forwarding.own(&Refusal::read_only(request.method(), forwarding.is_upgrade)));
     }
+    // Before the head is changed on its way.
+    let shared = &forwarding.route.shared;
+    let track = shared.recorder.as_ref().and_then(|recorder| recorder.hear(&request, shared.address));
+    forwarding.track = track.map(Rc::new);
     let (mut parts, incoming) = request.into_parts();
     headers::to_target(&mut parts, &forwarding.client.origin, forwarding.is_upgrade);
     let body = if incoming.is_end_stream() {
@@ -96,7 +104,8 @@ pub(super) async fn answer(
     } else {
         let progress = Rc::new(Progress::default());
         forwarding.progress = Some(Rc::clone(&progress));
-        RequestBody::Streamed { incoming, progress, route: Rc::clone(&forwarding.route) }
+        let gather = forwarding.track.as_ref().map(Gather::sent);
+        RequestBody::Streamed { incoming, progress, route: Rc::clone(&forwarding.route), gather }
     };
     forwarding.run(Request::from_parts(parts, body)).await
 }
@@ -125,6 +134,9 @@ impl Forwarding {
             }
             if self.may_write {
                 self.route.shared.counters.unsafe_requests.fetch_add(1, Ordering::SeqCst);
+            }
+            if let Some(track) = &self.track {
+                track.sent_to(target.generation);
             }
             let spare = self.can_resend().then(|| copy_of(&request));
             let again = match self.attempt(target, epoch, request).await {
@@ -188,13 +200,17 @@ impl Forwarding {
             return None;
         }
         let visit = self.visit.take()?;
+        if let Some(track) = &self.track {
+            track.answered(parts.status, &parts.headers);
+        }
         if is_upgraded {
             // The answer never ends, so the link stays committed and a switch cuts the tunnel.
             *self.client.upgraded.borrow_mut() = Some((connection.upgrade().await, visit));
             return Some(Response::from_parts(parts, AnswerBody::Own(None)));
         }
         self.end_if_last(&mut parts.headers);
-        let body = PassedBody::new(incoming, connection, Rc::clone(&self.client), visit);
+        let gather = self.track.as_ref().map(|track| Gather::received(track, &parts.headers));
+        let body = PassedBody::new(incoming, connection, Rc::clone(&self.client), visit, gather);
         Some(Response::from_parts(parts, AnswerBody::Passed(body)))
     }
 
@@ -274,6 +290,12 @@ impl Forwarding {
 
     fn own(&mut self, refusal: &Refusal) -> Response<AnswerBody> {
         let (mut parts, text) = refusal.answer(&self.route.shared.name, self.wants_html).into_parts();
+        if let Some(track) = &self.track {
+            track.answered(parts.status, &parts.headers);
+            let mut gather = Gather::received(track, &parts.headers);
+            gather.add(&text);
+            gather.end();
+        }
         self.end_if_last(&mut parts.headers);
         if let Some(visit) = self.visit.take() {
             self.client.end_answer(visit);

@@ -13,6 +13,8 @@ use tokio::time::Instant;
 use super::link::ClientLink;
 use super::listener;
 use super::phase::{Command, HoldLimits, RouteState, Target};
+use super::recorder::Recorder;
+use super::recording::Record;
 use super::route::{RouteStats, SharedRoute};
 use super::workers::{Order, Team};
 use super::writes::WriteRules;
@@ -106,15 +108,16 @@ impl Gateway {
     ///
     /// Errors: `OpenError::PortTaken` if anything listens on the port already.
     pub fn open(&self, listen: SocketAddr, hold: HoldLimits, name: &str) -> Result<Route, OpenError> {
-        self.open_with(listen, hold, WriteRules::default(), name)
+        self.open_with(listen, hold, WriteRules::default(), Record::Nothing, name)
     }
 
-    /// The same for a site of which it is known what only reads, or to which nobody may write.
+    /// The same for a site of which it is known what only reads, to which nobody may write, or whose traffic is recorded.
     pub fn open_with(
         &self,
         listen: SocketAddr,
         hold: HoldLimits,
         writes: WriteRules,
+        record: Record,
         name: &str,
     ) -> Result<Route, OpenError> {
         let failed = |cause: io::Error| match cause.kind() {
@@ -124,7 +127,7 @@ impl Gateway {
         let listener = listener::bind(listen).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let shared = SharedRoute::new(id, name, address, hold, writes);
+        let shared = SharedRoute::new(id, name, address, hold, writes, record);
         let (stop, stopped) = oneshot::channel();
         let (done, finished) = oneshot::channel();
         let order = Order::Listen { route: Arc::clone(&shared), listener, stop: stopped, done };
@@ -231,6 +234,25 @@ impl Route {
     /// Returns what the route has done.
     pub fn stats(&self) -> RouteStats {
         self.shared.stats()
+    }
+
+    /// Returns what keeps the route's traffic; `None` where nothing is recorded.
+    pub fn recorder(&self) -> Option<Arc<Recorder>> {
+        self.shared.recorder.clone()
+    }
+
+    /// Tells the recorder that the generation that is served next has served before, unrecorded.
+    pub fn take_up(&self, generation: u64) {
+        if let Some(recorder) = &self.shared.recorder {
+            recorder.take_up(generation);
+        }
+    }
+
+    /// Forgets what was recorded: what is served is as a new generation would be.
+    pub fn forget_recorded(&self) {
+        if let Some(recorder) = &self.shared.recorder {
+            recorder.forget();
+        }
     }
 
     /// Returns the address of the public port.

@@ -26,6 +26,7 @@
 //! | `nudge` | keeps the two halves of one task from waking it for nothing |
 //! | `upgrade` | WebSocket and other connections that leave HTTP |
 //! | `writes` | which requests may write, and whether they may pass |
+//! | `recorder`, `gather`, `recording` | keeps what passes; one request and its bodies as they pass; what was kept |
 //! | `refusal` | answers of the gateway's own |
 //!
 //! What it does not do: it decides nothing about health, knows no leases, terminates no TLS, rewrites no bodies, caches
@@ -38,6 +39,7 @@ mod connection;
 mod forward;
 #[expect(clippy::module_inception, reason = "the file holds the type of that name")]
 mod gateway;
+mod gather;
 mod head;
 mod headers;
 mod link;
@@ -46,6 +48,8 @@ mod local;
 mod nudge;
 mod phase;
 mod pool;
+mod recorder;
+mod recording;
 mod refusal;
 mod route;
 mod upgrade;
@@ -54,7 +58,10 @@ mod workers;
 mod writes;
 
 pub use gateway::{Gateway, GatewaySettings, OpenError, Route};
+pub use gather::BODY_MAX;
 pub use phase::{HoldLimits, RouteState, Target};
+pub use recorder::Recorder;
+pub use recording::{AnswerHead, Exchange, Loss, Record, RecordedBody, Recording, RequestHead};
 pub use route::RouteStats;
 pub use writes::WriteRules;
 

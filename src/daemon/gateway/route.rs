@@ -28,6 +28,8 @@ use tokio::sync::watch;
 
 use super::link::{ClientLink, Epoch};
 use super::phase::{Command, HoldLimits, RouteState};
+use super::recorder::Recorder;
+use super::recording::Record;
 use super::wire::Wire;
 use super::writes::WriteRules;
 
@@ -42,6 +44,8 @@ pub struct RouteStats {
     /// Every method but GET, HEAD and OPTIONS counts, unless the path is one that is only read, and every upgrade, because what
     /// it carries is not looked at. Errs on the side of counting: a request that was overtaken by `serve` may be counted again.
     pub unsafe_requests: u64,
+    /// Whether any request can have reached what was served before the latest `serve`: whether a connection was made to it.
+    pub was_reached: bool,
     /// Requests whose answer has not been written to its end, held ones and tunnels included.
     ///
     /// While it is zero, a switch cuts only clients that have not fetched what was written.
@@ -83,6 +87,10 @@ struct Register {
     state: RouteState,
     clients: HashMap<u64, Arc<ClientLink>>,
     targets: HashMap<u64, Arc<Wire>>,
+    /// Whether there has been a connection to a target since the latest `serve`.
+    is_reached: bool,
+    /// Whether there had been one before it, since the one before.
+    was_reached: bool,
     next_key: u64,
 }
 
@@ -101,6 +109,8 @@ pub(super) struct SharedRoute {
     pub(super) address: SocketAddr,
     pub(super) hold: HoldLimits,
     pub(super) writes: WriteRules,
+    /// Keeps what passes; none, where nothing is kept.
+    pub(super) recorder: Option<Arc<Recorder>>,
     pub(super) counters: Counters,
     epoch: AtomicU64,
     is_draining: AtomicBool,
@@ -109,7 +119,14 @@ pub(super) struct SharedRoute {
 }
 
 impl SharedRoute {
-    pub(super) fn new(id: u64, name: &str, address: SocketAddr, hold: HoldLimits, writes: WriteRules) -> Arc<Self> {
+    pub(super) fn new(
+        id: u64,
+        name: &str,
+        address: SocketAddr,
+        hold: HoldLimits,
+        writes: WriteRules,
+        record: Record,
+    ) -> Arc<Self> {
         let state =
             RouteState::Refusing { reason: "nothing serves it yet".to_owned(), retry_after: Duration::from_secs(1) };
         Arc::new(Self {
@@ -118,10 +135,18 @@ impl SharedRoute {
             address,
             hold,
             writes,
+            recorder: (record != Record::Nothing).then(|| Arc::new(Recorder::new(record))),
             counters: Counters::default(),
             epoch: AtomicU64::new(1),
             is_draining: AtomicBool::new(false),
-            register: Mutex::new(Register { state, clients: HashMap::new(), targets: HashMap::new(), next_key: 0 }),
+            register: Mutex::new(Register {
+                state,
+                clients: HashMap::new(),
+                targets: HashMap::new(),
+                is_reached: false,
+                was_reached: false,
+                next_key: 0,
+            }),
             changed: watch::Sender::new(1),
         })
     }
@@ -151,9 +176,13 @@ impl SharedRoute {
         let Some(next) = register.state.after(command) else {
             return false;
         };
-        if let RouteState::Serving { .. } = next {
-            // Before the epoch: a request that sees the new target is counted after this.
+        if let RouteState::Serving { target } = &next {
+            // Before the epoch: a request that sees the new target is counted and recorded after this.
             self.counters.unsafe_requests.store(0, Ordering::SeqCst);
+            register.was_reached = std::mem::take(&mut register.is_reached);
+            if let Some(recorder) = &self.recorder {
+                recorder.serve(target.generation);
+            }
         }
         register.state = next;
         let epoch = self.epoch() + 1;
@@ -188,6 +217,7 @@ impl SharedRoute {
         }
         let key = register.key();
         register.targets.insert(key, wire);
+        register.is_reached = true;
         Some(TargetEntry { route: Arc::clone(self), key, epoch })
     }
 
@@ -227,6 +257,7 @@ impl SharedRoute {
         RouteStats {
             requests: read(&counters.requests),
             unsafe_requests: read(&counters.unsafe_requests),
+            was_reached: self.register().was_reached,
             in_flight: read(&counters.in_flight),
             held: counters.held.load(Ordering::SeqCst) as u64,
             connections: self.connections() as u64,

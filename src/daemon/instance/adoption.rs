@@ -36,7 +36,10 @@ impl Core {
                 let (shared, id, site) = (self.shared.clone(), self.id.clone(), self.site.clone());
                 let work = take_up(shared, id, site, wanted.clone(), made, self.standbys.stop.clone());
                 self.standbys.work.spawn(self.shared.tasks.track_future(async move {
-                    Finished { made, result: work.await.map(|(incarnation, proof)| Ended::Ready(incarnation, proof)) }
+                    Finished {
+                        made,
+                        result: work.await.map(|(incarnation, proof)| Ended::Ready { incarnation, proof, rewinds: 0 }),
+                    }
                 }));
             }
         }

@@ -2,7 +2,7 @@
 //! `domain::instance`, tells the store before the engine, and the gateway last.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,6 +10,7 @@ use tokio::sync::watch as channel;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::spare::Spare;
 use super::standbys::{StandbyReport, Standbys, blueprint};
 use super::trouble::{self, Failure};
 use super::watch::Watch;
@@ -62,8 +63,12 @@ pub(super) struct Core {
     pub(super) proven: Option<Taken>,
     /// Whether the operation that goes on has let traffic in: what is asked for from then on is not covered by it.
     pub(super) is_open: Arc<AtomicBool>,
+    /// The generation that a locator looked at last.
+    pub(super) looked_at: Arc<AtomicU64>,
     /// How often the serving containers have been brought back since they were made.
     pub(super) renewals: u32,
+    /// Clones for the next rewind.
+    pub(super) spare: Option<Spare>,
     /// How many resets there have been, as far as this daemon knows.
     pub(super) resets: u64,
     /// How far the gateway's count of requests that may write has been taken note of.
@@ -118,7 +123,9 @@ impl Core {
             tend_at: None,
             proven: None,
             is_open: Arc::default(),
+            looked_at: Arc::default(),
             renewals: 0,
+            spare: None,
             resets: 0,
             requests_seen: 0,
         }
@@ -313,6 +320,7 @@ impl Core {
         }
         self.snapshot = wanted;
         self.recall_writes(incarnation.generation).await;
+        self.route.take_up(incarnation.generation);
         self.serve(incarnation, &Stages::default()).await;
         Ok(true)
     }
@@ -403,6 +411,11 @@ impl Core {
         self.route.hold(format!("{} {why}", self.site.name));
     }
 
+    /// Whoever comes next finds no request of those before recorded, although the generation stays.
+    pub(super) fn forget_recorded(&self) {
+        self.route.forget_recorded();
+    }
+
     /// What the route has done.
     pub(super) fn route_stats(&self) -> RouteStats {
         self.route.stats()
@@ -444,6 +457,9 @@ impl Core {
     /// Removes everything, what the standbys' tasks are still making included.
     async fn clear(&mut self) -> Result<(), RemoveError> {
         self.standbys.abandon();
+        if let Some(spare) = self.spare.take() {
+            spare.end().await;
+        }
         if let Err(error) = self.shared.store.forget_standbys(&self.id).await {
             // A row without containers is found out by the next daemon.
             tracing::warn!(instance.id = %self.id, error = crate::probes::describe(&error), "standbys are still noted");

@@ -45,8 +45,9 @@ pub fn spawn(
     stored: Option<StoredInstance>,
 ) -> InstanceHandle {
     let (inbox, messages) = mpsc::channel(INBOX);
+    let recorder = route.recorder();
     let core = Core::new(shared.clone(), id.clone(), site.clone(), route, stored);
-    let report = core.subscribe();
+    let (report, looked_at) = (core.subscribe(), core.looked_at.clone());
     let driver = Driver {
         shutdown: shared.shutdown.child_token(),
         core,
@@ -56,7 +57,7 @@ pub fn spawn(
         next: None,
     };
     shared.tasks.spawn(driver.run());
-    InstanceHandle { id, site, inbox, report }
+    InstanceHandle { id, site, inbox, report, recorder, looked_at }
 }
 
 struct Driver {

@@ -9,6 +9,7 @@ mod driver;
 mod looks;
 mod reset;
 mod round;
+mod spare;
 mod standbys;
 mod trouble;
 mod watch;
@@ -17,11 +18,13 @@ mod writes;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch as channel};
 
+use super::gateway::{Recorder, Recording};
 use super::store::{StageTime, StoredSnapshot, StoredWrites};
 use crate::domain::instance::{InstanceId, InstanceState, Trouble};
 use crate::domain::request_queue::Request;
@@ -144,6 +147,8 @@ pub struct InstanceHandle {
     pub site: Arc<Site>,
     inbox: mpsc::Sender<Message>,
     report: channel::Receiver<Report>,
+    recorder: Option<Arc<Recorder>>,
+    looked_at: Arc<AtomicU64>,
 }
 
 impl InstanceHandle {
@@ -179,6 +184,16 @@ impl InstanceHandle {
     /// What the instance says of itself now.
     pub fn report(&self) -> Report {
         self.report.borrow().clone()
+    }
+
+    /// Takes note that a generation is about to be looked at, past the gateway: it is not as untouched as one that nobody asked.
+    pub fn note_look(&self, generation: u64) {
+        self.looked_at.store(generation, Ordering::SeqCst);
+    }
+
+    /// What passed through its public port since its generation began; `None` where nothing is recorded, or nothing serves yet.
+    pub fn recording(&self) -> Option<Recording> {
+        self.recorder.as_ref()?.recording()
     }
 
     /// Hears of every change.

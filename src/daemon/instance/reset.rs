@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::core::{Core, tell, unless};
+use super::spare::Spare;
 use super::standbys::{Chosen, KeptProof, MOST_RENEWALS};
 use super::trouble::{self, Failure};
 use crate::daemon::baseline::snapshot;
@@ -19,7 +20,7 @@ use crate::domain::instance::{InstanceEvent, InstanceState};
 use crate::domain::verify::Extent;
 use crate::engine::CpuWeight;
 use crate::fault::{self, Point};
-use crate::launch::{self, LaunchError};
+use crate::launch::{self, Incarnation, LaunchError};
 use crate::probes::describe;
 use crate::reset::{ResetError, Rewind, Stages};
 
@@ -103,6 +104,7 @@ impl Core {
         self.shared.store.end_reset(operation, end).await?;
         if result.is_ok() {
             self.note_reset(duration_ms, tier, reason);
+            self.spare = self.snapshot.as_ref().and_then(|snapshot| Spare::begin(&self.shared, &self.site, snapshot));
         }
         result.map(drop)
     }
@@ -171,6 +173,7 @@ impl Core {
         let (duration_ms, stages) = (milliseconds(begun.elapsed()), times(stages));
         let end = ResetEnd { strategy: tier, outcome: "done", reason: None, duration_ms, stages: &stages, verified };
         self.shared.store.end_reset(operation, end).await?;
+        self.forget_recorded();
         let message = format!("{} was left as it is: {why}", self.id);
         self.shared.events.note("instance.reset", Some(&self.id.to_string()), &message).await;
         Ok(())
@@ -277,6 +280,7 @@ impl Core {
         stages.note("switch", switching.elapsed());
         let took = begun.elapsed();
         fault::reach(Point::SwapSwitched).await;
+        let untouched = self.untouched(used.as_ref());
         self.proven = self.end_proof(proof).await;
         self.show_containers();
         self.advance(InstanceEvent::Swapped, Timestamp::now());
@@ -285,7 +289,7 @@ impl Core {
         let serving_renewals = std::mem::replace(&mut self.renewals, renewals);
         if let Some(used) = used {
             match was_well {
-                true => self.standbys.retire(used, &served, serving_renewals),
+                true => self.standbys.retire(used, &served, serving_renewals, untouched),
                 false => self.standbys.reject(used, &served),
             }
         }
@@ -293,6 +297,13 @@ impl Core {
         self.weigh_current();
         self.note_swap(operation, milliseconds(took), times(stages), verified);
         Ok(())
+    }
+
+    /// What was proven of what has just left service, if nothing can have reached it since.
+    fn untouched(&mut self, used: Option<&Incarnation>) -> Option<Taken> {
+        let was_looked_at = used.is_none_or(|used| self.looked_at.load(Ordering::SeqCst) == used.generation);
+        let proven = self.proven.take()?;
+        (!was_looked_at && !self.route_stats().was_reached).then_some(proven)
     }
 
     /// Takes what was proven of what serves now. Its servers have nothing of ours any more: they belong to its clients.
@@ -419,7 +430,9 @@ impl Core {
             stage: &|text| tell(report, text),
             waiting: &|failure| report.send_modify(|report| report.waiting_for = Some(failure.to_string())),
         };
-        rewind.run(&incarnation).await?;
+        let spare = self.spare.take();
+        let spare = async { spare?.take(&snapshot.id).await };
+        rewind.run(&incarnation, spare).await?;
         let candidate =
             Candidate { shared: &shared, id: &self.id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
         self.proven = match extent {

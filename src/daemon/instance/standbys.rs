@@ -20,6 +20,7 @@ use crate::daemon::baseline::{snapshot, steps};
 use crate::daemon::proof::{Candidate, Proof};
 use crate::daemon::shared::Shared;
 use crate::daemon::store::{StoredSnapshot, StoredStandby};
+use crate::digest::Taken;
 use crate::domain::instance::InstanceId;
 use crate::domain::pool::{self, Budget, Lack, Member, PoolAction, Standing, Wanted};
 use crate::domain::site::{ResetSpec, Site};
@@ -69,6 +70,8 @@ pub(super) struct Standby {
     /// That it is as the snapshot; none where there is nothing to compare.
     pub(super) proof: Option<KeptProof>,
     pub(super) renewals: u32,
+    /// What was proven of it before it served, where nothing can have reached it since.
+    pub(super) untouched: Option<Taken>,
     /// How it is looked at in between.
     pub(super) looks: Looks,
 }
@@ -83,7 +86,12 @@ pub(super) struct Finished {
 }
 
 pub(super) enum Ended {
-    Ready(Incarnation, Option<Proof>),
+    Ready {
+        incarnation: Incarnation,
+        proof: Option<Proof>,
+        /// How often it was brought back for that: once or not at all.
+        rewinds: u32,
+    },
     Removed,
     Looked(Look),
 }
@@ -100,7 +108,8 @@ impl Standby {
     /// One of which there is nothing yet.
     pub(super) fn new(snapshot: &str, standing: Standing) -> Self {
         let snapshot = snapshot.to_owned();
-        Self { incarnation: None, snapshot, standing, proof: None, renewals: 0, looks: Looks::default() }
+        let looks = Looks::default();
+        Self { incarnation: None, snapshot, standing, proof: None, renewals: 0, untouched: None, looks }
     }
 }
 
@@ -152,17 +161,18 @@ impl Standbys {
             .then(|| self.lack.map_or("no standby was ready".to_owned(), |lack| format!("no standby: {}", told(lack))))
     }
 
-    /// Takes in what has left service.
-    pub(super) fn retire(&mut self, incarnation: Incarnation, snapshot: &str, renewals: u32) {
+    /// Takes in what has left service; `untouched`: what was proven of it, if nothing can have reached it since.
+    pub(super) fn retire(&mut self, incarnation: Incarnation, snapshot: &str, renewals: u32, untouched: Option<Taken>) {
         let made = incarnation.made;
         let standing = Standing::Used { renewals };
-        let standby = Standby { incarnation: Some(incarnation), renewals, ..Standby::new(snapshot, standing) };
+        let standby =
+            Standby { incarnation: Some(incarnation), renewals, untouched, ..Standby::new(snapshot, standing) };
         self.members.insert(made, standby);
     }
 
     /// The same for what must not serve again, whatever happens to it.
     pub(super) fn reject(&mut self, incarnation: Incarnation, snapshot: &str) {
-        self.retire(incarnation, snapshot, WORN);
+        self.retire(incarnation, snapshot, WORN, None);
     }
 
     /// A reset was asked for: from now on there is a use for standbys.
@@ -296,7 +306,7 @@ impl Core {
         self.standbys.work.spawn(self.shared.tasks.track_future(async move {
             Finished {
                 made: generation,
-                result: work.await.map(|(incarnation, proof)| Ended::Ready(incarnation, proof)),
+                result: work.await.map(|(incarnation, proof)| Ended::Ready { incarnation, proof, rewinds: 0 }),
             }
         }));
     }
@@ -311,12 +321,11 @@ impl Core {
         let Some(incarnation) = standby.incarnation.take() else { return };
         standby.standing = Standing::Making;
         standby.proof = None;
-        standby.renewals += 1;
+        let untouched = standby.untouched.take();
         let stop = self.standbys.stop.clone();
-        let work = renew(self.shared.clone(), self.id.clone(), self.site.clone(), snapshot.clone(), incarnation, stop);
-        self.standbys.work.spawn(self.shared.tasks.track_future(async move {
-            Finished { made, result: work.await.map(|(incarnation, proof)| Ended::Ready(incarnation, proof)) }
-        }));
+        let (shared, id, site) = (self.shared.clone(), self.id.clone(), self.site.clone());
+        let work = renew(shared, id, site, snapshot.clone(), incarnation, untouched, stop);
+        self.standbys.work.spawn(self.shared.tasks.track_future(async move { Finished { made, result: work.await } }));
     }
 
     async fn discard_standby(&mut self, made: u64) {
@@ -362,7 +371,7 @@ impl Core {
         self.tend_at = Some(Instant::now());
         match result {
             Ok(Ended::Looked(look)) => return self.note_look(made, look).await,
-            Ok(Ended::Ready(incarnation, proof)) => {
+            Ok(Ended::Ready { incarnation, proof, rewinds }) => {
                 self.standbys.failures = 0;
                 self.standbys.failed_at = None;
                 if let Some(standby) = self.standbys.members.get_mut(&made) {
@@ -370,6 +379,7 @@ impl Core {
                     standby.proof = proof.map(|proof| Arc::new(Mutex::new(proof)));
                     standby.looks = Looks::default();
                     standby.standing = Standing::Running;
+                    standby.renewals += rewinds;
                     let (snapshot, renewals) = (standby.snapshot.clone(), standby.renewals);
                     self.remember_standby(StoredStandby { made, snapshot, renewals }).await;
                     fault::reach(Point::StandbyKept).await;
@@ -451,21 +461,30 @@ async fn make(
     }
 }
 
-/// Brings containers that have served back to the snapshot in place; removes them if that fails.
+/// Brings containers that have served back to the snapshot in place, unless nothing has reached them and they are proven to be
+/// as it still; removes them if that fails.
 async fn renew(
     shared: Arc<Shared>,
     id: InstanceId,
     site: Arc<Site>,
     snapshot: StoredSnapshot,
     incarnation: Incarnation,
+    untouched: Option<Taken>,
     stop: CancellationToken,
-) -> Result<(Incarnation, Option<Proof>), String> {
+) -> Result<Ended, String> {
     let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
     let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
     let made = incarnation.made;
     let renewed = async {
         for handle in incarnation.containers.values() {
             shared.engine.weigh(handle, CpuWeight::Background).await.map_err(|error| describe(&error))?;
+        }
+        let candidate =
+            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+        if let Some(taken) = untouched
+            && let Ok(proof) = Proof::resume(&candidate, taken).await
+        {
+            return Ok((Some(proof), 0));
         }
         let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), site.rewinds()) else {
             return Err("its stores are not in the state root".to_owned());
@@ -481,14 +500,13 @@ async fn renew(
             stage: &|_| {},
             waiting: &|_| {},
         };
-        rewind.run(&incarnation).await.map_err(|error| describe(&error))?;
+        rewind.run(&incarnation, std::future::ready(None)).await.map_err(|error| describe(&error))?;
         warm(&shared, &site, &incarnation).await?;
-        let candidate =
-            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        Proof::begin(&candidate).await.map_err(|error| describe(&error))
+        let proof = Proof::begin(&candidate).await.map_err(|error| describe(&error))?;
+        Ok((proof, 1))
     };
     match renewed.await {
-        Ok(proof) => Ok((incarnation, proof)),
+        Ok((proof, rewinds)) => Ok(Ended::Ready { incarnation, proof, rewinds }),
         Err(reason) => {
             clear_away(&shared, &id, made).await;
             Err(reason)

@@ -174,6 +174,22 @@ pub(crate) struct RawPublic {
     /// writes. `*` stands for anything but `/`, `**` for anything.
     #[schemars(length(min = 1))]
     pub(crate) reads: Option<Vec<String>>,
+    /// Which requests the gateway records, for `trace:` locators and `arenad har`: in memory, at most 16 MiB and 10,000 requests of
+    /// the generation that serves. Default: `none`.
+    pub(crate) record: Option<RawRecord>,
+}
+
+/// Which requests the gateway records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawRecord {
+    /// None.
+    None,
+    /// Those of every method but GET, HEAD and OPTIONS.
+    Writes,
+    /// All.
+    All,
 }
 
 /// What the gateway does with requests that may write.

@@ -7,8 +7,9 @@ use crate::definition::raw::environment::RawSite;
 use crate::definition::raw::helpers::RawHelper;
 use crate::definition::scope::Scope;
 use crate::domain::helper::Helper;
-use crate::domain::locator::{self, JsonQuery, Locator, LocatorKind, Selection};
+use crate::domain::locator::{self, JsonQuery, Locator, LocatorKind, Selection, TracePart};
 use crate::domain::login::Template;
+use crate::jq;
 
 /// What the text of `gives` may ask for.
 const PLACES: [&str; 2] = ["value", "origin"];
@@ -119,19 +120,35 @@ pub(super) fn known_names(scope: Scope<'_>, locator: &Locator, known: &Known<'_>
     }
 }
 
-/// Selectors and paths without places must parse; those with places are looked at when they are filled.
+/// Selectors and paths without places must parse, and so must filters; what has places is looked at when they are filled.
 pub(super) fn readable_selection(scope: Scope<'_>, locator: &Locator) {
-    let LocatorKind::Http(http) = &locator.kind else { return };
-    let reason = match &http.selection {
-        Selection::Css { selector, .. } if !selector.contains('{') => {
-            scraper::Selector::parse(selector).err().map(|error| format!("it has no CSS selector: {error}"))
-        }
-        Selection::Json(JsonQuery::Path { path, .. }) if !path.contains('{') => {
-            serde_json_path::JsonPath::parse(path).err().map(|error| format!("it has no JSONPath: {error}"))
-        }
+    let reason = match &locator.kind {
+        LocatorKind::Http(http) => match &http.selection {
+            Selection::Css { selector, .. } if !selector.contains('{') => {
+                scraper::Selector::parse(selector).err().map(|error| format!("it has no CSS selector: {error}"))
+            }
+            Selection::Json(query) => unreadable(query),
+            _ => None,
+        },
+        LocatorKind::Trace(trace) => match &trace.part {
+            TracePart::Json(query) => unreadable(query),
+            TracePart::Whole | TracePart::Count => None,
+        },
         _ => None,
     };
     if let Some(reason) = reason {
         scope.error("value", reason).report();
+    }
+}
+
+/// Why nothing can be asked by a query.
+fn unreadable(query: &JsonQuery) -> Option<String> {
+    match query {
+        JsonQuery::Path { path, .. } if !path.contains('{') => {
+            serde_json_path::JsonPath::parse(path).err().map(|error| format!("it has no JSONPath: {error}"))
+        }
+        JsonQuery::Path { .. } => None,
+        // A place is a term of jq's own: an object with that field.
+        JsonQuery::Jq { filter, .. } => jq::check(filter).err().map(|reason| format!("it has no jq filter: {reason}")),
     }
 }

@@ -19,13 +19,13 @@ use super::support::{filled, one_line, positive_period};
 use super::watch::{cron, health};
 use crate::definition::problems::{Draft, quoted_list};
 use crate::definition::raw::environment::{
-    RawDatabase, RawEngine, RawPublic, RawReset, RawSite, RawStrategy, RawVerify, RawWrites,
+    RawDatabase, RawEngine, RawPublic, RawRecord, RawReset, RawSite, RawStrategy, RawVerify, RawWrites,
 };
 use crate::definition::raw::values::{OneOrMany, Part, Port};
 use crate::definition::scope::Scope;
 use crate::definition::tree::excerpt;
 use crate::domain::ids::{ServiceName, SiteName};
-use crate::domain::site::{Entry, PublicAddress, ResetSpec, ResetStrategyName, Site};
+use crate::domain::site::{Entry, PublicAddress, Recorded, ResetSpec, ResetStrategyName, Site};
 use crate::domain::standby_schedule::StandbyTime;
 use crate::domain::verify::VerifyPolicy;
 
@@ -191,6 +191,11 @@ fn public(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawPublic) -> Option<P
         variable: raw.variable.clone(),
         refuses_writes: raw.writes == Some(RawWrites::Refuse),
         reads: reads(public_scope.key("reads"), raw),
+        recorded: match raw.record {
+            None | Some(RawRecord::None) => Recorded::Nothing,
+            Some(RawRecord::Writes) => Recorded::Writes,
+            Some(RawRecord::All) => Recorded::All,
+        },
     })
 }
 

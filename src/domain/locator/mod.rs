@@ -209,6 +209,12 @@ pub enum TracePart {
 }
 
 impl TraceLocator {
+    /// Whether no request is meant that only reads, by its method.
+    #[must_use]
+    pub fn is_of_writes(&self) -> bool {
+        self.method.as_deref().is_some_and(|method| !matches!(method, "GET" | "HEAD" | "OPTIONS"))
+    }
+
     /// Whether a request is one that is meant. `path` begins with a slash; `query` is what follows the `?`.
     #[must_use]
     pub fn is_meant(&self, method: &str, path: &str, query: Option<&str>) -> bool {

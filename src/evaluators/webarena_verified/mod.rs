@@ -99,12 +99,17 @@ pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Repor
         rendered: Some(&environments),
         ..Reading::new(Side::Expected, profile, &patterns)
     };
+    // What is missing could be what is asked for. The published code does not think of it.
+    let lacks = trace.lacks(&task.sites).filter(|_| profile == Profile::Strict);
     let mut checks = Vec::new();
     for evaluator in &task.eval {
         let judged = match (evaluator, &submission.trace) {
             (Evaluator::AgentResponse(config), _) => response_checks(task, config, submission, &reading),
             (Evaluator::NetworkEvent(_), Err(error)) => {
                 Err(Trouble::Unseen(format!("the traffic cannot be read: {error}")))
+            }
+            (Evaluator::NetworkEvent(_), Ok(_)) if let Some(lacks) = &lacks => {
+                Err(Trouble::Unseen(format!("the recording is not whole: {lacks}")))
             }
             (Evaluator::NetworkEvent(config), Ok(_)) => {
                 event_check(task, config, trace, &reading).map(|check| vec![check])

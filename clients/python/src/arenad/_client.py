@@ -107,6 +107,15 @@ class Arena:
         """The value alone."""
         return self.locate(site, locator, page=page, cdp=cdp, **arguments)["value"]
 
+    def har(self, *sites: str) -> dict[str, Any]:
+        """What the gateway has recorded of sites, all if none is named, since their latest reset: a HAR, without secrets.
+
+        `har["log"]["_arenad"]["sites"]` says of each what is recorded, and what is missing.
+        """
+        path = f"/v1/environments/{quote(self._name(), safe='')}/har?sites={quote(','.join(sites))}"
+        har: dict[str, Any] = self._transport.request("GET", path)
+        return har
+
     def login(self, site: str, account: str) -> Session:
         """A session of an account; one that is part of the snapshot is good again after every reset."""
         session: Session = self._transport.request("POST", f"{self._site(site)}/accounts/{quote(account, safe='')}/login")
@@ -221,6 +230,7 @@ class AsyncArena:
         self.verify = _threaded(arena.verify)
         self.locate = _threaded(arena.locate)
         self.value = _threaded(arena.value)
+        self.har = _threaded(arena.har)
         self.login = _threaded(arena.login)
         self.storage_state = _threaded(arena.storage_state)
         self.begin = _threaded(arena.begin)

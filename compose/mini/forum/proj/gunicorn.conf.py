@@ -20,9 +20,10 @@ access_log_format = '%({x-forwarded-for}i)s "%(r)s" %(s)s %(b)s %(M)sms'
 
 
 def when_ready(server):
-    # Compiled before the fork, so that no visitor waits for it.
+    # Before the fork, so that no visitor waits for it.
     import warm
 
+    warm.code()
     warm.templates()
     # What is there now stays for ever: collections must not touch it, or each worker gets a copy of its own.
     gc.collect()

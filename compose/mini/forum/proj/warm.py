@@ -1,10 +1,27 @@
-"""Compiles the templates of the pages that nearly every visit opens."""
+"""Loads what a worker's first visitor would wait for: the code behind the pages, and the templates of those that nearly every
+visit opens. Nothing of the database, which is exchanged below a running forum."""
 
+from importlib import import_module
+
+from django.template import engines
 from django.template.loader import get_template
+from django.urls import reverse
+
+# What the forum loads when it is first needed, and which it always is.
+MODULES = """django.db.backends.postgresql.compiler django.contrib.messages.storage.fallback django.contrib.sessions.serializers
+django.conf.locale.en.formats misago.themes.activetheme misago.menus.menuitems misago.users.usersmenus""".split()
 
 PAGES = """log_in.html misago/base.html misago/categories/index.html misago/threadslist/threads.html misago/threadslist/category.html
 misago/thread/thread.html misago/search.html misago/profile/posts.html misago/options/noscript.html misago/admin/login.html
 misago/admin/dashboard/index.html""".split()
+
+
+def code():
+    for module in MODULES:
+        import_module(module)
+    # Looking one address up reads all of them, and with them every view.
+    reverse("log-in")
+    _ = engines["django"].engine.template_context_processors
 
 
 def templates():

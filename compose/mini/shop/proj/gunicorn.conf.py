@@ -19,9 +19,10 @@ access_log_format = '%({x-forwarded-for}i)s "%(r)s" %(s)s %(b)s %(M)sms'
 
 
 def when_ready(server):
-    # Compiled before the fork, so that no visitor waits for it.
+    # Before the fork, so that no visitor waits for it.
     import warm
 
+    warm.code()
     warm.templates()
 
 

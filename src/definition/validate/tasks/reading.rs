@@ -6,9 +6,9 @@ use crate::definition::scope::Scope;
 use crate::definition::validate::helpers::{Known, known_names, readable_selection};
 use crate::definition::validate::steps::path;
 use crate::domain::helper::HelperCall;
-use crate::domain::locator::{self, Arguments, JsPage, Locator, LocatorKind, SyntaxError};
+use crate::domain::locator::{self, Arguments, JsPage, Locator, LocatorKind, SyntaxError, TraceLocator};
 use crate::domain::login::Template;
-use crate::domain::site::Site;
+use crate::domain::site::{Recorded, Site};
 use crate::domain::task::{Reading, Recipe};
 
 /// What a helper's call begins with.
@@ -41,6 +41,9 @@ pub(super) fn reading(context: &TaskContext<'_>, scope: Scope<'_>, what: &What<'
         }
         Recipe::Helper { helper, .. } => &helper.locator,
     };
+    if let LocatorKind::Trace(trace) = &locator.kind {
+        is_recorded(text_scope, trace, site);
+    }
     if let Some(name) = what.account {
         account(scope.key("account"), site, name);
         takes_account(scope.key("account"), locator);
@@ -63,6 +66,20 @@ pub(super) fn reading(context: &TaskContext<'_>, scope: Scope<'_>, what: &What<'
         page: what.page.map(str::to_owned),
         account: what.account.map(str::to_owned),
     })
+}
+
+/// A check sees what the gateway records, and no other traffic.
+fn is_recorded(scope: Scope<'_>, trace: &TraceLocator, site: &Site) {
+    let (lacks, expected) = match site.public.recorded {
+        Recorded::All => return,
+        Recorded::Writes if trace.is_of_writes() => return,
+        Recorded::Writes => ("leaves GET, HEAD and OPTIONS out when it records", "`public: { record: all }`"),
+        Recorded::Nothing if trace.is_of_writes() => ("records nothing", "`public: { record: writes }`, or `all`,"),
+        Recorded::Nothing => ("records nothing", "`public: { record: all }`"),
+    };
+    let draft =
+        scope.error("value", format!("the gateway {lacks} of {}, so it never knows of such requests", site.name));
+    draft.expected(format!("{expected} of the site in the environment file")).report();
 }
 
 fn misread(scope: Scope<'_>, error: &SyntaxError) {

@@ -18,6 +18,19 @@ pub struct Trace {
     warnings: Vec<String>,
     /// Why one of the requests could not be read.
     malformed: Option<String>,
+    /// What a recording of arenad's own says that it has of each site.
+    coverage: Vec<Coverage>,
+}
+
+/// What was recorded of a site.
+#[derive(Debug, Clone, Deserialize)]
+struct Coverage {
+    site: String,
+    #[serde(default)]
+    variable: Option<String>,
+    records: String,
+    #[serde(default)]
+    lacks: Option<String>,
 }
 
 /// Why recorded traffic cannot be read.
@@ -57,6 +70,13 @@ struct Har<E> {
 #[derive(Deserialize)]
 struct Log<E> {
     entries: Vec<E>,
+    #[serde(default, rename = "_arenad")]
+    own: Option<Own>,
+}
+
+#[derive(Deserialize)]
+struct Own {
+    sites: Vec<Coverage>,
 }
 
 impl Trace {
@@ -75,14 +95,15 @@ impl Trace {
     ///
     /// When it is none, or has no entries.
     pub fn from_har(bytes: &[u8]) -> Result<Self, TraceError> {
-        let (events, malformed) = match serde_json::from_slice::<Har<Event>>(bytes) {
-            Ok(har) => (har.log.entries, None),
+        let (events, malformed, own) = match serde_json::from_slice::<Har<Event>>(bytes) {
+            Ok(har) => (har.log.entries, None, har.log.own),
             Err(_) => one_by_one(bytes)?,
         };
-        if events.is_empty() && malformed.is_none() {
+        if events.is_empty() && malformed.is_none() && own.is_none() {
             return Err(TraceError::Empty);
         }
-        Ok(Self { events, warnings: malformed.clone().into_iter().collect(), malformed })
+        let warnings = malformed.clone().into_iter().collect();
+        Ok(Self { events, warnings, malformed, coverage: own.map(|own| own.sites).unwrap_or_default() })
     }
 
     /// Reads a trace that Playwright wrote (`trace.zip`). It has no bodies in place; [`Self::warnings`] says how many
@@ -100,13 +121,29 @@ impl Trace {
                 "the trace lacks the bodies of {lost} requests that had one, so what they sent cannot be judged; record a HAR instead"
             )],
         };
-        Ok(Self { events, warnings, malformed: None })
+        Ok(Self { events, warnings, malformed: None, coverage: Vec::new() })
     }
 
     /// What whoever reads a verdict on it should know.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// What a recording of arenad's own lacks of a task's sites, by the names that tasks have for them.
+    #[must_use]
+    pub fn lacks(&self, sites: &[String]) -> Option<String> {
+        let is_meant = |coverage: &&Coverage| {
+            let names = [Some(&coverage.site), coverage.variable.as_ref()];
+            sites.iter().any(|site| names.into_iter().flatten().any(|name| name.eq_ignore_ascii_case(site)))
+        };
+        let lacks = |coverage: &Coverage| match (coverage.records.as_str(), &coverage.lacks) {
+            ("all", None) => None,
+            ("all", Some(lacks)) => Some(format!("of {} {lacks}", coverage.site)),
+            ("writes", _) => Some(format!("of {} only requests that may write were recorded", coverage.site)),
+            _ => Some(format!("of {} nothing was recorded", coverage.site)),
+        };
+        self.coverage.iter().filter(is_meant).find_map(lacks)
     }
 
     /// The requests for anything but pictures, fonts, styles and scripts.
@@ -126,7 +163,7 @@ impl Trace {
 
 /// The entries of a HAR that can be read, and what is wrong with the first that cannot: tasks about the answer alone do
 /// not need it.
-fn one_by_one(bytes: &[u8]) -> Result<(Vec<Event>, Option<String>), TraceError> {
+fn one_by_one(bytes: &[u8]) -> Result<(Vec<Event>, Option<String>, Option<Own>), TraceError> {
     let har: Har<Value> = serde_json::from_slice(bytes).map_err(TraceError::Har)?;
     let (mut events, mut malformed) = (Vec::new(), None);
     for (index, entry) in har.log.entries.into_iter().enumerate() {
@@ -135,5 +172,5 @@ fn one_by_one(bytes: &[u8]) -> Result<(Vec<Event>, Option<String>), TraceError> 
             Err(error) => malformed = malformed.or(Some(format!("entry {index} of the HAR is no request: {error}"))),
         }
     }
-    Ok((events, malformed))
+    Ok((events, malformed, har.log.own))
 }

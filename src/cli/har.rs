@@ -1,0 +1,59 @@
+//! `arenad har`
+
+use std::io::Write;
+
+use anyhow::Context;
+use reqwest::Method;
+use serde_json::Value;
+
+use super::args::{Global, HarArgs};
+use super::client::Client;
+use super::failure::Failure;
+use super::{exit_code, find};
+
+/// Prints what the gateway has recorded, or writes it to a file.
+pub async fn run(global: &Global, args: &HarArgs) -> Result<u8, Failure> {
+    let client = Client::new(global)?;
+    let status = client.status().await?;
+    let chosen = find::sites(&status, args.environment.as_deref(), &args.sites)?;
+    let [(environment, sites)] = chosen.as_slice() else {
+        let names: Vec<&str> = chosen.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(Failure::usage(format!("the sites are of {}", names.join(" and ")))
+            .hint("say which environment is meant with --environment"));
+    };
+    let har = fetch(&client, environment, sites).await?;
+    let known = har["log"]["_arenad"]["sites"].as_array().cloned().unwrap_or_default();
+    let (silent, recorded): (Vec<&Value>, Vec<&Value>) = known.iter().partition(|site| site["records"] == "none");
+    if recorded.is_empty() {
+        return Err(Failure::usage("the gateway records nothing of these sites")
+            .hint("`public: { record: all }` of a site in the environment file has its traffic recorded"));
+    }
+    for site in recorded {
+        if let Some(lacks) = site["lacks"].as_str() {
+            eprintln!("warning: {}: {lacks}", text(site));
+        }
+    }
+    if !silent.is_empty() && !args.sites.is_empty() {
+        let names: Vec<&str> = silent.into_iter().map(text).collect();
+        eprintln!("warning: not recorded: {}", names.join(", "));
+    }
+    let Some(path) = &args.out else {
+        writeln!(std::io::stdout().lock(), "{har}")?;
+        return Ok(exit_code::OK);
+    };
+    std::fs::write(path, har.to_string()).with_context(|| format!("write the HAR to {}", path.display()))?;
+    if !global.json {
+        let count = har["log"]["entries"].as_array().map_or(0, Vec::len);
+        println!("{count} requests in {}", path.display());
+    }
+    Ok(exit_code::OK)
+}
+
+fn text(site: &Value) -> &str {
+    site["site"].as_str().unwrap_or_default()
+}
+
+/// The HAR of an environment's sites; all, if none is named.
+pub async fn fetch(client: &Client, environment: &str, sites: &[String]) -> Result<Value, Failure> {
+    client.json(Method::GET, &format!("/v1/environments/{environment}/har?sites={}", sites.join(","))).await
+}

@@ -1,0 +1,158 @@
+//! One request on its way, as the recorder sees it, and its bodies, copied as they pass.
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HOST};
+use http::{HeaderMap, Request, StatusCode};
+use jiff::Timestamp;
+
+use super::recorder::{Place, Recorder};
+use super::recording::{AnswerHead, Exchange, Loss, RecordedBody, RequestHead};
+
+/// The longest body that is kept, in bytes: forms and pages are shorter, uploads and downloads need not be.
+pub const BODY_MAX: usize = 1 << 20;
+
+/// One request on its way, as the recorder sees it; on the worker that carries it.
+pub(super) struct Track {
+    recorder: Arc<Recorder>,
+    head: Arc<RequestHead>,
+    begun: Instant,
+    place: Cell<Option<Place>>,
+}
+
+impl Track {
+    /// A request as its client sent it. `reached` is where it arrived: HTTP/1.0 may do without Host.
+    pub(super) fn of<B>(recorder: &Arc<Recorder>, request: &Request<B>, reached: SocketAddr) -> Self {
+        let host = request.headers().get(HOST).and_then(|host| host.to_str().ok().map(str::to_owned));
+        let host = host.unwrap_or_else(|| reached.to_string());
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        let head = RequestHead {
+            at: Timestamp::now(),
+            method: request.method().clone(),
+            url: format!("http://{host}{path}"),
+            headers: request.headers().clone(),
+        };
+        let (recorder, head) = (Arc::clone(recorder), Arc::new(head));
+        Self { recorder, head, begun: Instant::now(), place: Cell::new(None) }
+    }
+
+    /// Notes that the request is about to be sent to a generation; again is the same request once more.
+    pub(super) fn sent_to(&self, generation: u64) {
+        self.place.set(self.recorder.enter(self.place.get(), generation, &self.head));
+    }
+
+    /// Notes the answer's head.
+    pub(super) fn answered(&self, status: StatusCode, headers: &HeaderMap) {
+        let head = AnswerHead { status, headers: headers.clone(), waited: self.begun.elapsed() };
+        self.complete(|exchange| exchange.answer = Some(Arc::new(head)));
+    }
+
+    fn complete(&self, change: impl FnOnce(&mut Exchange)) {
+        if let Some(place) = self.place.get() {
+            self.recorder.complete(place, change);
+        }
+    }
+
+    /// Notes a body that has come to its end, or never will.
+    fn note(&self, side: Side, body: RecordedBody) {
+        let took = self.begun.elapsed();
+        self.complete(|exchange| match side {
+            Side::Sent => exchange.sent = body,
+            Side::Received => {
+                exchange.received = body;
+                exchange.took = Some(took);
+            }
+        });
+    }
+}
+
+/// Whose body it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Sent,
+    Received,
+}
+
+/// Copies a body as it passes. Dropped before its end, it says that the body was cut off.
+pub(super) struct Gather {
+    track: Rc<Track>,
+    side: Side,
+    kept: Vec<u8>,
+    size: u64,
+    loss: Option<Loss>,
+    has_ended: bool,
+}
+
+impl Gather {
+    /// Of a request.
+    pub(super) fn sent(track: &Rc<Track>) -> Box<Self> {
+        Self::new(track, Side::Sent, None)
+    }
+
+    /// Of an answer.
+    pub(super) fn received(track: &Rc<Track>, headers: &HeaderMap) -> Box<Self> {
+        let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        Self::new(track, Side::Received, (!is_text(kind.unwrap_or_default())).then_some(Loss::NoText))
+    }
+
+    fn new(track: &Rc<Track>, side: Side, loss: Option<Loss>) -> Box<Self> {
+        let track = Rc::clone(track);
+        Box::new(Self { track, side, kept: Vec::new(), size: 0, loss, has_ended: false })
+    }
+
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        self.size += bytes.len() as u64;
+        if self.loss.is_none() && self.kept.len() + bytes.len() > BODY_MAX {
+            self.loss = Some(Loss::TooLong);
+            self.kept = Vec::new();
+        }
+        if self.loss.is_none() {
+            self.kept.extend_from_slice(bytes);
+        }
+    }
+
+    pub(super) fn end(&mut self) {
+        if !std::mem::replace(&mut self.has_ended, true) {
+            let body = match self.loss {
+                _ if self.size == 0 => RecordedBody::None,
+                Some(why) => RecordedBody::Lost { why, size: self.size },
+                None => RecordedBody::Whole(Bytes::from(std::mem::take(&mut self.kept))),
+            };
+            self.track.note(self.side, body);
+        }
+    }
+}
+
+impl Drop for Gather {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.track.note(self.side, RecordedBody::Lost { why: Loss::CutOff, size: self.size });
+        }
+    }
+}
+
+/// Whether a media type is of texts that somebody may look into. What an answer does not name is no text.
+fn is_text(kind: &str) -> bool {
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_asset = kind.ends_with("css") || kind.ends_with("javascript") || kind.starts_with("image/");
+    let is_data = kind.ends_with("json") || kind.ends_with("xml") || kind.ends_with("x-www-form-urlencoded");
+    (kind.starts_with("text/") || is_data) && !is_asset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_told_from_what_has_none() {
+        assert!(is_text("text/html; charset=utf-8") && is_text("application/ld+json") && is_text("Text/Plain"));
+        for asset in ["text/css", "image/svg+xml", "application/javascript", "application/octet-stream", ""] {
+            assert!(!is_text(asset), "{asset}");
+        }
+    }
+}

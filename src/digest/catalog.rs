@@ -1,0 +1,75 @@
+//! What there is in a database, before its rows are looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::DigestError;
+use super::content::Content;
+use super::rules::Rules;
+
+/// What there is in a database.
+#[derive(Default)]
+pub(super) struct Catalog {
+    /// The marks before and after; a server without has none.
+    pub(super) marks: Vec<Option<String>>,
+    pub(super) tables: Vec<Table>,
+    /// Numbers that the catalog itself has, by table.
+    pub(super) counters: BTreeMap<String, String>,
+    pub(super) sequences: Vec<Sequence>,
+    /// Hashes of definitions, by kind and name. Of some kinds several have the same name.
+    pub(super) objects: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// A table.
+pub(super) struct Table {
+    pub(super) name: String,
+    /// The name as statements write it.
+    pub(super) identifier: String,
+    pub(super) columns: Vec<Column>,
+}
+
+/// A column of a table.
+pub(super) struct Column {
+    pub(super) name: String,
+    /// What a statement says to get its value in the form that is hashed.
+    pub(super) expression: String,
+}
+
+/// A sequence.
+pub(super) struct Sequence {
+    pub(super) name: String,
+    /// The name as statements write it.
+    pub(super) identifier: String,
+    /// The table to whose column it belongs.
+    pub(super) owner: Option<String>,
+}
+
+impl Sequence {
+    /// Whether its number counts.
+    pub(super) fn counts(&self, rules: &Rules<'_>) -> bool {
+        let is_of_volatile = self.owner.as_ref().is_some_and(|owner| rules.leaves_out_table(owner));
+        !is_of_volatile && !rules.leaves_out_sequence(&self.name)
+    }
+}
+
+impl Catalog {
+    /// Refuses rules for what is not there.
+    pub(super) fn check(&self, rules: &Rules<'_>) -> Result<(), DigestError> {
+        let columns = self
+            .tables
+            .iter()
+            .flat_map(|table| table.columns.iter().map(|column| (table.name.clone(), column.name.clone())));
+        let tables = self.tables.iter().map(|table| table.name.clone());
+        let sequences = self.sequences.iter().map(|sequence| sequence.name.clone());
+        rules.check(&columns.collect(), &tables.collect(), &sequences.collect())
+    }
+
+    /// What it says that counts.
+    pub(super) fn content(self, rules: &Rules<'_>) -> Content {
+        let one = |hashes: BTreeSet<String>| hashes.into_iter().collect::<Vec<_>>().join(" ");
+        Content {
+            counters: self.counters.into_iter().filter(|(table, _)| !rules.leaves_out_table(table)).collect(),
+            objects: self.objects.into_iter().map(|(name, hashes)| (name, one(hashes))).collect(),
+            ..Content::default()
+        }
+    }
+}
