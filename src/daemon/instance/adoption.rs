@@ -38,7 +38,7 @@ impl Core {
                 self.standbys.work.spawn(self.shared.tasks.track_future(async move {
                     Finished {
                         made,
-                        result: work.await.map(|(incarnation, proof)| Ended::Ready { incarnation, proof, rewinds: 0 }),
+                        result: work.await.map(|(incarnation, proof)| Ended::ready(incarnation, proof, 0)),
                     }
                 }));
             }

@@ -88,12 +88,18 @@ pub(super) struct Finished {
 pub(super) enum Ended {
     Ready {
         incarnation: Incarnation,
-        proof: Option<Proof>,
+        proof: Option<Box<Proof>>,
         /// How often it was brought back for that: once or not at all.
         rewinds: u32,
     },
     Removed,
     Looked(Look),
+}
+
+impl Ended {
+    pub(super) fn ready(incarnation: Incarnation, proof: Option<Proof>, rewinds: u32) -> Self {
+        Self::Ready { incarnation, proof: proof.map(Box::new), rewinds }
+    }
 }
 
 /// A standby that was taken out of the pool to serve.
@@ -306,7 +312,7 @@ impl Core {
         self.standbys.work.spawn(self.shared.tasks.track_future(async move {
             Finished {
                 made: generation,
-                result: work.await.map(|(incarnation, proof)| Ended::Ready { incarnation, proof, rewinds: 0 }),
+                result: work.await.map(|(incarnation, proof)| Ended::ready(incarnation, proof, 0)),
             }
         }));
     }
@@ -376,7 +382,7 @@ impl Core {
                 self.standbys.failed_at = None;
                 if let Some(standby) = self.standbys.members.get_mut(&made) {
                     standby.incarnation = Some(incarnation);
-                    standby.proof = proof.map(|proof| Arc::new(Mutex::new(proof)));
+                    standby.proof = proof.map(|proof| Arc::new(Mutex::new(*proof)));
                     standby.looks = Looks::default();
                     standby.standing = Standing::Running;
                     standby.renewals += rewinds;
@@ -506,7 +512,7 @@ async fn renew(
         Ok((proof, 1))
     };
     match renewed.await {
-        Ok((proof, rewinds)) => Ok(Ended::Ready { incarnation, proof, rewinds }),
+        Ok((proof, rewinds)) => Ok(Ended::ready(incarnation, proof, rewinds)),
         Err(reason) => {
             clear_away(&shared, &id, made).await;
             Err(reason)

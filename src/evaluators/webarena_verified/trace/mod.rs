@@ -161,9 +161,12 @@ impl Trace {
     }
 }
 
+/// The entries of a HAR, what is wrong with one that is none, and what arenad says of its own recording.
+type Entries = (Vec<Event>, Option<String>, Option<Own>);
+
 /// The entries of a HAR that can be read, and what is wrong with the first that cannot: tasks about the answer alone do
 /// not need it.
-fn one_by_one(bytes: &[u8]) -> Result<(Vec<Event>, Option<String>, Option<Own>), TraceError> {
+fn one_by_one(bytes: &[u8]) -> Result<Entries, TraceError> {
     let har: Har<Value> = serde_json::from_slice(bytes).map_err(TraceError::Har)?;
     let (mut events, mut malformed) = (Vec::new(), None);
     for (index, entry) in har.log.entries.into_iter().enumerate() {
