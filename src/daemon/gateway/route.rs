@@ -254,13 +254,18 @@ impl SharedRoute {
     pub(super) fn stats(&self) -> RouteStats {
         let counters = &self.counters;
         let read = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
+        // Locked once, and let go of before anything else: in the expression below it would be held to its end.
+        let (was_reached, connections) = {
+            let register = self.register();
+            (register.was_reached, register.clients.len() as u64)
+        };
         RouteStats {
             requests: read(&counters.requests),
             unsafe_requests: read(&counters.unsafe_requests),
-            was_reached: self.register().was_reached,
+            was_reached,
             in_flight: read(&counters.in_flight),
             held: counters.held.load(Ordering::SeqCst) as u64,
-            connections: self.connections() as u64,
+            connections,
             bytes_to_site: read(&counters.bytes_to_site),
             bytes_from_site: read(&counters.bytes_from_site),
             target_failures: read(&counters.target_failures),

@@ -29,7 +29,6 @@ pub fn left_over(world: &World) -> Vec<String> {
     if trees != wanted {
         odd.push(format!("{trees} trees in {instance} instead of {wanted}"));
     }
-    odd.extend(folder("partial").into_iter().map(|name| format!("half a tree {name}")));
     odd.extend(world.archives().into_iter().map(|name| format!("archive {name}")));
     odd
 }

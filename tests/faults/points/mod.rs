@@ -57,6 +57,10 @@ fn the_daemon_is_killed_at_every_point_of_resets_and_snapshots() {
 #[test]
 fn the_daemon_is_killed_at_every_point_of_standbys() {
     break_at_all("points-daemon-one", 1, WITH_ONE, &[Harm::Daemon]);
+}
+
+#[test]
+fn the_daemon_is_killed_at_every_point_of_freezing() {
     break_at_all("points-daemon-two", 2, WITH_TWO, &[Harm::Daemon]);
 }
 
@@ -68,6 +72,10 @@ fn what_serves_dies_or_has_no_room_at_every_point_of_resets_and_snapshots() {
 #[test]
 fn what_serves_dies_or_has_no_room_at_every_point_of_standbys() {
     break_at_all("points-others-one", 1, WITH_ONE, OTHERS);
+}
+
+#[test]
+fn what_serves_dies_or_has_no_room_at_every_point_of_freezing() {
     break_at_all("points-others-two", 2, WITH_TWO, OTHERS);
 }
 
@@ -79,5 +87,9 @@ fn the_engine_is_killed_at_points_of_resets_and_snapshots() {
 #[test]
 fn the_engine_is_killed_at_points_of_standbys() {
     break_at_all("points-engine-one", 1, WITH_ONE, &[Harm::Engine]);
+}
+
+#[test]
+fn the_engine_is_killed_at_points_of_freezing() {
     break_at_all("points-engine-two", 2, WITH_TWO, &[Harm::Engine]);
 }

@@ -234,11 +234,12 @@ impl Trial {
         list(&self.world.site().unwrap_or_default()["standbys"]["members"], "state")
     }
 
-    /// The container of a standby.
+    /// The container of a standby that is ready.
     fn standby(&self) -> String {
-        let serving = list(&self.world.site().unwrap_or_default()["containers"], "id");
-        let all = self.world.engine.containers(&self.world.label());
-        all.into_iter().find(|id| !serving.contains(id)).expect("a standby")
+        let site = self.world.site().unwrap_or_default();
+        let generation = format!("label=dev.arenad.generation={}", site["standbys"]["members"][0]["generation"]);
+        let ours = format!("label={}", self.world.label());
+        self.world.engine.docker(&["ps", "--quiet", "--filter", &generation, "--filter", &ours])
     }
 
     /// What a snapshot of this round is called.
