@@ -135,7 +135,8 @@ fn what_nobody_reached_while_it_served_stands_by_again_by_its_proof_alone() {
     world.reset();
     await_standbys(&world, 1);
     let rewinds = || {
-        let count = |id: &String| world.engine.docker(&["exec", id, "/bin/sh", "-c", "cat /srv/stops || true"]).lines().count();
+        let count =
+            |id: &String| world.engine.docker(&["exec", id, "/bin/sh", "-c", "cat /srv/stops || true"]).lines().count();
         world.engine.containers(&world.label()).iter().map(count).sum::<usize>()
     };
     let swap = || {
