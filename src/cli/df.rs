@@ -1,5 +1,6 @@
 //! `arenad df`
 
+use comfy_table::Table;
 use reqwest::Method;
 
 use super::args::{DfArgs, Global};
@@ -50,7 +51,7 @@ fn print(df: &Df) {
             &snapshot.used_by.join(", "),
         ]);
     }
-    output::print_table(&table);
+    print_rows(&table);
     let mut table = output::table(&["INSTANCE", "GENERATION", "STATE", "ALONE"]);
     for instance in &df.instances {
         table.add_row([
@@ -60,15 +61,21 @@ fn print(df: &Df) {
             &size(instance.state.exclusive_bytes),
         ]);
     }
-    println!();
-    output::print_table(&table);
+    print_rows(&table);
     let mut table = output::table(&["IMAGE", "SIZE"]);
     for image in &df.images {
         table.add_row([image.name.as_str(), &size(image.size_bytes)]);
     }
-    println!();
-    output::print_table(&table);
+    print_rows(&table);
     let total = |files: &[DfFile]| size(files.iter().map(|file| file.size_bytes).sum());
-    println!("\narchives of images take {}, archives of volumes {}", total(&df.archives), total(&df.volumes));
+    println!("archives of images take {}, archives of volumes {}", total(&df.archives), total(&df.volumes));
     println!("ALONE is what removing it gives back; layers of images are counted with each image that has them");
+}
+
+/// Prints a table and an empty line after it, or nothing where it has no rows.
+fn print_rows(table: &Table) {
+    if !table.is_empty() {
+        output::print_table(table);
+        println!();
+    }
 }

@@ -9,7 +9,7 @@ use reqwest::Method;
 use super::args::{EventsArgs, Global, LogsArgs};
 use super::client::Client;
 use super::failure::Failure;
-use super::{exit_code, find, output};
+use super::{exit_code, find};
 use crate::wire::{Event, Events};
 
 /// Shows the logs of a site's containers. `--json` prints one object per line.
@@ -85,13 +85,42 @@ pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
+/// How far the further lines of a message are indented: visibly less than where the first one begins, since most are lines of
+/// logs, which are long.
+const INDENT: &str = "    ";
+
 fn print_event(global: &Global, event: &Event) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     if global.json {
         writeln!(out, "{}", serde_json::to_string(event)?)?;
     } else {
-        let at = event.at.get(..19).unwrap_or(&event.at).replace('T', " ");
-        writeln!(out, "{at}Z  {:20}  {}", event.kind, output::first_line(&event.message))?;
+        writeln!(out, "{}", described(event))?;
     }
     Ok(())
+}
+
+/// An event as people read it. What controls a terminal is not passed on: a message may quote what a site has logged.
+fn described(event: &Event) -> String {
+    let visible = |c: char| if c.is_control() { ' ' } else { c };
+    let at = event.at.get(..19).unwrap_or(&event.at).replace('T', " ");
+    let lines: Vec<String> = event.message.lines().map(|line| line.chars().map(visible).collect()).collect();
+    format!("{at}Z  {:20}  {}", event.kind, lines.join(&format!("\n{INDENT}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn further_lines_of_a_message_are_indented_and_cannot_control_a_terminal() {
+        let event = Event {
+            seq: 7,
+            at: "2026-03-01T12:00:00.25Z".to_owned(),
+            kind: "instance.failed".to_owned(),
+            instance: None,
+            message: "toy is not ready\nits log:\n\u{1b}[2Jgone".to_owned(),
+        };
+        let expected = "2026-03-01 12:00:00Z  instance.failed       toy is not ready\n    its log:\n     [2Jgone";
+        assert_eq!(described(&event), expected);
+    }
 }

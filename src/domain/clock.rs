@@ -65,7 +65,9 @@ impl ClockSetting {
     ///
     /// Source: the README of libfaketime 0.9.10. A running clock is told as an offset, so that every process, whenever it
     /// begins, sees the same one. Waiting is not faked, so that time-outs last as long as ever, nor are the times of
-    /// files, by which programs tell whether what they have compiled is still good.
+    /// files, by which programs tell whether what they have compiled is still good. A program reads the time once and
+    /// keeps it: left to itself, libfaketime would read it again every ten seconds and find nothing in those that have
+    /// cleared their environment meanwhile, as nginx does.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let time = match self.mode {
             ClockMode::Running => format!("{:+}", self.shows.saturating_sub(self.made)),
@@ -75,6 +77,7 @@ impl ClockSetting {
         vec![
             ("FAKETIME", time),
             ("FAKETIME_FMT", "%s".to_owned()),
+            ("FAKETIME_CACHE_DURATION", i32::MAX.to_string()),
             ("FAKETIME_DONT_FAKE_MONOTONIC", yes()),
             ("DONT_FAKE_MONOTONIC", yes()),
             ("NO_FAKE_STAT", yes()),

@@ -222,7 +222,7 @@ fn shown(entry: Entry, url: &reqwest::Url) -> Json {
     })
 }
 
-/// A body: JSON, a form's fields with the first text of each, text, or nothing.
+/// A body: JSON, a form's fields with the first text of each (of a file its name), text, or nothing.
 fn body(content: Option<Content>) -> Json {
     let Some(content) = content else { return Json::Null };
     // Pictures and the like, in Base64: nobody looks for a text in them.
@@ -236,12 +236,34 @@ fn body(content: Option<Content>) -> Json {
         }
         return Json::Object(fields);
     }
+    if let Some(fields) = parts(&text, &content.mime_type) {
+        return Json::Object(fields);
+    }
     if content.mime_type.contains("json")
         && let Ok(json) = serde_json::from_str(&text)
     {
         return json;
     }
     Json::from(text)
+}
+
+/// The fields of a multipart form; `None` for anything else.
+fn parts(text: &str, kind: &str) -> Option<Map<String, Json>> {
+    let (_, boundary) = kind.strip_prefix("multipart/form-data")?.split_once("boundary=")?;
+    let boundary = boundary.split(';').next().unwrap_or_default().trim().trim_matches('"');
+    let mut fields = Map::new();
+    // What stands before the first boundary is nobody's.
+    for part in text.split(&format!("--{boundary}")).skip(1) {
+        let Some((head, content)) = part.split_once("\r\n\r\n") else { continue };
+        let said = |what: &str| Some(head.split_once(what)?.1.split_once('"')?.0.to_owned());
+        let Some(name) = said("; name=\"") else { continue };
+        let value = match said("; filename=\"") {
+            Some(file) => json!({ "file": file }),
+            None => Json::from(content.strip_suffix("\r\n").unwrap_or(content)),
+        };
+        fields.entry(name).or_insert(value);
+    }
+    Some(fields)
 }
 
 #[cfg(test)]
@@ -265,6 +287,19 @@ mod tests {
         let place = Place { host: "h".to_owned(), port: 7770, entry: ([127, 0, 0, 1], 1).into() };
         let found = requests(HAR, "toy", &place, &locator).expect("a HAR");
         found.into_iter().map(|request| request.shown).collect()
+    }
+
+    #[test]
+    fn forms_in_parts_have_fields_like_others() {
+        let text = "--b1\r\nContent-Disposition: form-data; name=\"price\"\r\n\r\n123.45\r\n\
+            --b1\r\nContent-Disposition: form-data; name=\"price\"\r\n\r\n9\r\n\
+            --b1\r\nContent-Disposition: form-data; name=\"note\"\r\n\r\na\r\n\r\nb\r\n\
+            --b1\r\nContent-Disposition: form-data; name=\"image\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\n\u{fffd}PNG\r\n--b1--\r\n";
+        let fields = parts(text, "multipart/form-data; boundary=b1").expect("a form");
+        let expected = json!({ "price": "123.45", "note": "a\r\n\r\nb", "image": { "file": "a.png" } });
+        assert_eq!(Json::Object(fields), expected);
+        assert_eq!(parts(text, "text/plain"), None);
+        assert_eq!(parts("", "multipart/form-data; boundary="), Some(Map::new()));
     }
 
     #[test]

@@ -129,6 +129,42 @@ fn what_is_declared_is_put_back_into_running_containers() {
 }
 
 #[test]
+fn what_nobody_reached_while_it_served_stands_by_again_by_its_proof_alone() {
+    let world = rewindable("untouched", 1, "true");
+    world.write("scribble");
+    world.reset();
+    await_standbys(&world, 1);
+    let rewinds = || {
+        let count =
+            |id: &String| world.engine.docker(&["exec", id, "/bin/sh", "-c", "cat /srv/stops || true"]).lines().count();
+        world.engine.containers(&world.label()).iter().map(count).sum::<usize>()
+    };
+    let swap = || {
+        assert_eq!(world.reset(), "swap");
+        await_standbys(&world, 1);
+    };
+    let before = rewinds();
+    (0..3).for_each(|_| swap());
+    assert_eq!(rewinds(), before, "there was nothing to bring back");
+    // Whoever only looks may leave something in the memory of a site.
+    assert_eq!(world.page(), BASELINE);
+    swap();
+    assert_eq!(rewinds(), before + 1);
+    world.run(&["locate", "toy", "http: /"]).code(0);
+    swap();
+    assert_eq!(rewinds(), before + 2, "a locator is a visitor, too");
+    // Past the gateway.
+    let serving = list(&world.site().expect("the site")["containers"], "id").remove(0);
+    world.engine.docker(&["exec", &serving, "/bin/sh", "-c", "echo sabotage >>/srv/state/notes"]);
+    swap();
+    assert_eq!(rewinds(), before + 3, "its proof failed");
+    (0..2).for_each(|_| swap());
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
 fn what_served_another_snapshot_is_no_standby_of_the_baseline() {
     let world = rewindable("other", 1, "true");
     world.write("kept");

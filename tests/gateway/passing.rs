@@ -83,6 +83,20 @@ fn unsafe_requests_are_counted_per_target() {
 }
 
 #[test]
+fn a_target_that_no_request_can_have_reached_is_known_as_such() {
+    let site = Site::echoing();
+    let (_gateway, route) = serving(&site);
+    route.serve(target(&site, 2));
+    assert!(!route.stats().was_reached);
+    Client::connect(route.local_addr()).get("/").expect("an answer");
+    route.hold("it is being reset".to_owned());
+    route.serve(target(&site, 3));
+    assert!(route.stats().was_reached, "a hold in between changes nothing");
+    route.serve(target(&site, 4));
+    assert!(!route.stats().was_reached, "what was reached is the one before");
+}
+
+#[test]
 fn pipelined_requests_are_answered_in_order() {
     let site = Site::echoing();
     let (_gateway, route) = serving(&site);

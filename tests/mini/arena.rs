@@ -7,10 +7,14 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use regex::Regex;
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// How long a standby may take to be there, on a machine that has other things to do.
+const STANDBY_LIMIT: Duration = Duration::from_secs(120);
 
 /// Held while an environment comes up.
 static TURN: Mutex<()> = Mutex::new(());
@@ -65,7 +69,7 @@ impl Arena {
         let output = self.arenad(&args);
         drop(turn);
         assert!(output.status.success(), "arenad up: {}", String::from_utf8_lossy(&output.stderr));
-        self.status = self.json(&["status", "--json"]);
+        self.status = self.status();
         self
     }
 
@@ -98,6 +102,27 @@ impl Arena {
         operation["reset"]["strategy"].as_str().expect("a way").to_owned()
     }
 
+    /// Waits for a standby of a site.
+    #[track_caller]
+    pub fn await_standby(&self, site: &str) {
+        let deadline = Instant::now() + STANDBY_LIMIT;
+        loop {
+            let status = self.status();
+            let standbys = &Self::site(&status, site)["standbys"];
+            let members = standbys["members"].as_array().cloned().unwrap_or_default();
+            if members.iter().any(|member| member["state"] == "running" || member["state"] == "frozen") {
+                return;
+            }
+            assert!(Instant::now() < deadline, "no standby of {site}: {standbys:#}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// What is up now. Whatever the exit code: a site is there while a probe on a busy machine runs late.
+    fn status(&self) -> Value {
+        serde_json::from_slice(&self.arenad(&["status", "--json"]).stdout).expect("JSON")
+    }
+
     fn site<'a>(status: &'a Value, site: &str) -> &'a Value {
         let sites = status["environments"][0]["sites"].as_array().expect("sites");
         sites.iter().find(|found| found["name"] == site).expect("the site is up")
@@ -121,9 +146,7 @@ impl Arena {
 
     /// The site's present containers: service and id.
     pub fn containers(&self, site: &str) -> Vec<(String, String)> {
-        // Whatever the exit code: the container is there while a probe on a busy machine runs late.
-        let status = serde_json::from_slice(&self.arenad(&["status", "--json"]).stdout).expect("JSON");
-        let containers = Self::site(&status, site)["containers"].as_array().expect("containers").clone();
+        let containers = Self::site(&self.status(), site)["containers"].as_array().expect("containers").clone();
         let text = |container: &Value, key: &str| container[key].as_str().expect("a text").to_owned();
         containers.iter().map(|container| (text(container, "service"), text(container, "id"))).collect()
     }
@@ -183,8 +206,7 @@ impl Arena {
     }
 
     fn container(&self, site: &str) -> String {
-        let status = serde_json::from_slice(&self.arenad(&["status", "--json"]).stdout).expect("JSON");
-        let containers = Self::site(&status, site)["containers"].as_array().expect("containers").clone();
+        let containers = Self::site(&self.status(), site)["containers"].as_array().expect("containers").clone();
         containers[0]["id"].as_str().expect("a container").to_owned()
     }
 

@@ -7,6 +7,7 @@ mod accounts;
 mod arena;
 #[path = "../support/browser.rs"]
 mod browser;
+mod clock;
 mod forge;
 mod forum;
 mod hammer;

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use serde_json::Value;
 
 use arena::Arena;
 use clients::{Clients, Written, half_sent};
@@ -25,9 +24,6 @@ const SITES: [(&str, &[&str]); 5] = [
     ("turkle", &["/srv/turkle/dump"]),
     ("homepage", &["/srv/homepage/dump"]),
 ];
-
-/// How long a standby may take to be there, on a machine that has other things to do.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Each site meets them in turn.
 const WAYS: [Before; 4] = [Before::AwaitStandby, Before::TakeStandby, Before::AwaitStandby, Before::Kill];
@@ -67,7 +63,7 @@ async fn after_every_reset_of_every_tier_the_baseline_is_back() {
         match before {
             // The first reset is what makes arenad want one.
             Before::AwaitStandby if round < SITES.len() => {}
-            Before::AwaitStandby => await_standby(&arena, site),
+            Before::AwaitStandby => arena.await_standby(site),
             Before::TakeStandby | Before::Kill => world.reset_to_baseline(site, &what),
         }
         written += world.reset_under_load(site, &clients, before, &mut random, &what).await;
@@ -150,23 +146,6 @@ impl World<'_> {
             self.reset_to_baseline(site, &what);
         }
         acknowledged
-    }
-}
-
-/// Waits for a standby, unless there is no room for one.
-#[track_caller]
-fn await_standby(arena: &Arena, site: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let status: Value = serde_json::from_slice(&arena.arenad(&["status", "--json"]).stdout).expect("JSON");
-        let sites = status["environments"][0]["sites"].as_array().expect("sites");
-        let found = sites.iter().find(|found| found["name"] == site).expect("the site is up");
-        let members = found["standbys"]["members"].as_array().cloned().unwrap_or_default();
-        if members.iter().any(|member| member["state"] == "running" || member["state"] == "frozen") {
-            return;
-        }
-        assert!(Instant::now() < deadline, "no standby of {site}: {:#}", found["standbys"]);
-        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

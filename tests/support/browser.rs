@@ -125,8 +125,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// Goes to a URL and waits until it has loaded. On a machine that has too much to do, Chromium now and then loses a
-    /// navigation; a person would try again, too.
+    /// Goes to a URL and waits until it has loaded. On a busy machine Chromium sometimes gives up on a page, for a reason that
+    /// is not known, so there is a second attempt.
     pub async fn open(&self, url: &str) {
         let mut why = String::new();
         for _ in 0..2 {

@@ -165,7 +165,8 @@ pub struct FileLocator {
 /// Requests to the site in recorded traffic.
 ///
 /// Shape of a request: `{"method", "url", "path", "query": {name: [text]}, "headers": {name: text}, "body", "status", "answer"}`;
-/// bodies are JSON where they are, forms objects of each field's first text, else texts, `null` where none was recorded.
+/// bodies are JSON where they are, forms objects of each field's first text (`{"file": name}` for a file), else texts, `null` where none
+/// was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceLocator {
     /// The method; `None`: any.

@@ -73,7 +73,7 @@ fn is_recorded(scope: Scope<'_>, trace: &TraceLocator, site: &Site) {
     let (lacks, expected) = match site.public.recorded {
         Recorded::All => return,
         Recorded::Writes if trace.is_of_writes() => return,
-        Recorded::Writes => ("leaves GET, HEAD and OPTIONS out when it records", "`public: { record: all }`"),
+        Recorded::Writes => ("records no GET, HEAD and OPTIONS", "`public: { record: all }`"),
         Recorded::Nothing if trace.is_of_writes() => ("records nothing", "`public: { record: writes }`, or `all`,"),
         Recorded::Nothing => ("records nothing", "`public: { record: all }`"),
     };

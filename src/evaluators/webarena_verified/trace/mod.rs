@@ -95,10 +95,11 @@ impl Trace {
     ///
     /// When it is none, or has no entries.
     pub fn from_har(bytes: &[u8]) -> Result<Self, TraceError> {
-        let (events, malformed, own) = match serde_json::from_slice::<Har<Event>>(bytes) {
-            Ok(har) => (har.log.entries, None, har.log.own),
+        let (log, malformed) = match serde_json::from_slice::<Har<Event>>(bytes) {
+            Ok(har) => (har.log, None),
             Err(_) => one_by_one(bytes)?,
         };
+        let Log { entries: events, own } = log;
         if events.is_empty() && malformed.is_none() && own.is_none() {
             return Err(TraceError::Empty);
         }
@@ -161,19 +162,16 @@ impl Trace {
     }
 }
 
-/// The entries of a HAR, what is wrong with one that is none, and what arenad says of its own recording.
-type Entries = (Vec<Event>, Option<String>, Option<Own>);
-
 /// The entries of a HAR that can be read, and what is wrong with the first that cannot: tasks about the answer alone do
 /// not need it.
-fn one_by_one(bytes: &[u8]) -> Result<Entries, TraceError> {
+fn one_by_one(bytes: &[u8]) -> Result<(Log<Event>, Option<String>), TraceError> {
     let har: Har<Value> = serde_json::from_slice(bytes).map_err(TraceError::Har)?;
-    let (mut events, mut malformed) = (Vec::new(), None);
+    let (mut entries, mut malformed) = (Vec::new(), None);
     for (index, entry) in har.log.entries.into_iter().enumerate() {
         match serde_json::from_value(entry) {
-            Ok(event) => events.push(event),
+            Ok(event) => entries.push(event),
             Err(error) => malformed = malformed.or(Some(format!("entry {index} of the HAR is no request: {error}"))),
         }
     }
-    Ok((events, malformed, har.log.own))
+    Ok((Log { entries, own: har.log.own }, malformed))
 }

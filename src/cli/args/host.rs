@@ -1,0 +1,43 @@
+//! The daemon, the host it runs on, and the shell.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+
+use clap::Args;
+
+use super::shared::{DefinitionArgs, EngineArgs, size};
+
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    pub definition: DefinitionArgs,
+    #[command(flatten)]
+    pub engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Offer the API on this TCP address too; wants a token
+    #[arg(long, env = "ARENAD_LISTEN", value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// How many standbys boot at once on this host
+    #[arg(long, env = "ARENAD_STANDBY_BOOTS", value_name = "NUMBER", default_value = "1")]
+    pub standby_boots: NonZeroUsize,
+    /// How much memory standbys leave to everything else on this host, such as 2g
+    #[arg(long, env = "ARENAD_MEMORY_RESERVE", value_name = "SIZE", value_parser = size, default_value = "512m")]
+    pub memory_reserve: u64,
+    /// The group that may use the socket, besides its owner
+    #[arg(long, value_name = "GID")]
+    pub socket_group: Option<u32>,
+    /// Started by `arenad up`: detach from the terminal
+    #[arg(long, hide = true)]
+    pub background: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}

@@ -1,0 +1,59 @@
+//! What several commands take.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::domain::subnet::Subnet;
+
+/// Which definition is meant.
+#[derive(Debug, Clone, Args)]
+pub struct DefinitionArgs {
+    /// The environment: the name of environments/NAME.yaml
+    #[arg(value_name = "ENVIRONMENT")]
+    pub environment: Option<String>,
+    /// An environment file, instead of a name
+    #[arg(short, long, value_name = "FILE", conflicts_with = "environment")]
+    pub file: Option<PathBuf>,
+    /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
+    #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+/// How long to wait.
+#[derive(Debug, Clone, Args)]
+pub struct WaitArgs {
+    /// Return when the work has begun
+    #[arg(short, long)]
+    pub detach: bool,
+    /// Give up waiting after this long, such as 90s or 10m; the work goes on
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "detach")]
+    pub wait_timeout: Option<Duration>,
+}
+
+/// Where containers run.
+#[derive(Debug, Clone, Args)]
+pub struct EngineArgs {
+    /// The Docker engine
+    #[arg(long, env = "DOCKER_HOST", value_name = "ADDRESS", default_value = "unix:///var/run/docker.sock")]
+    pub engine: String,
+    /// The block of addresses that instance networks are cut from
+    #[arg(long, env = "ARENAD_SUBNETS", value_name = "CIDR", default_value_t = Subnet::DEFAULT_BLOCK)]
+    pub subnets: Subnet,
+    /// How many images are built, and how many sites boot, at once [default: the number of processors, at least 2]
+    #[arg(long, env = "ARENAD_PARALLEL", value_name = "NUMBER")]
+    pub parallel: Option<NonZeroUsize>,
+}
+
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    crate::definition::size(text).ok_or_else(|| format!("`{text}` is not a size such as 20G or 512m"))
+}
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    humantime::parse_duration(text).map_err(|_| format!("`{text}` is not a duration such as 90s or 10m"))
+}
