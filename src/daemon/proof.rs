@@ -112,6 +112,20 @@ impl Candidate<'_> {
         self.compare(Known { baseline: None, last: Some(last) }, lines).await.map(Some)
     }
 
+    /// Takes up what was proven while the site was still becoming ready: what has moved since is compared again, and everything
+    /// if it could not be proven then, for servers may have been about to start.
+    pub async fn prove_since(
+        &self,
+        early: Result<Option<Taken>, ProofError>,
+        lines: &Lines,
+    ) -> Result<Option<Taken>, ProofError> {
+        match early {
+            Ok(Some(taken)) => Ok(Some(self.prove_again(&taken, lines).await?.unwrap_or(taken))),
+            Ok(None) => Ok(None),
+            Err(_) => self.prove(lines).await,
+        }
+    }
+
     /// Computes the digest, and where it differs from the snapshot's.
     pub async fn look(&self) -> Result<(Taken, Comparison), ProofError> {
         let reference = self.needed_reference().await?;

@@ -43,13 +43,15 @@ impl Rewind<'_> {
     /// The name in answers, logs and metrics.
     pub const NAME: &'static str = "rewind";
 
-    /// Brings running containers back to the snapshot, by clones of its trees: those that `spare` yields, or new ones. No
-    /// client may reach them meanwhile. After an error nobody knows what state they are in, and they must not serve again.
-    pub async fn run(
+    /// Brings running containers back to the snapshot, by clones of its trees: those that `spare` yields, or new ones. What
+    /// `beside` does goes on while they become ready. No client may reach them meanwhile. After an error nobody knows what
+    /// state they are in, and they must not serve again.
+    pub async fn run<T>(
         &self,
         incarnation: &Incarnation,
         spare: impl Future<Output = Option<Vec<Fresh>>>,
-    ) -> Result<(), ResetError> {
+        beside: impl Future<Output = T>,
+    ) -> Result<T, ResetError> {
         let Self { prober, id, site, source, stages, .. } = self;
         (self.stage)("stopping what writes");
         let stop = stages.time("stop", self.each(&self.writers.stop, incarnation));
@@ -70,13 +72,17 @@ impl Rewind<'_> {
         stages.time("start", self.each(&self.writers.start, incarnation)).await?;
         fault::reach(Point::RewindStarted).await;
         (self.stage)("waiting for the site");
-        match stages.time("ready", prober.wait_ready(site, incarnation, self.waiting)).await {
-            Ok(()) => {
-                fault::reach(Point::RewindProbed).await;
-                Ok(())
+        let ready = async {
+            match stages.time("ready", prober.wait_ready(site, incarnation, self.waiting)).await {
+                Ok(()) => {
+                    fault::reach(Point::RewindProbed).await;
+                    Ok(())
+                }
+                Err(cause) => Err(ResetError::NotReady { cause, log: prober.log_tail(incarnation, 15).await }),
             }
-            Err(cause) => Err(ResetError::NotReady { cause, log: prober.log_tail(incarnation, 15).await }),
-        }
+        };
+        let ((), done) = tokio::try_join!(ready, async { Ok(beside.await) })?;
+        Ok(done)
     }
 
     async fn each(&self, steps: &[crate::domain::site::ExecStep], incarnation: &Incarnation) -> Result<(), ResetError> {

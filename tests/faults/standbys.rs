@@ -150,7 +150,7 @@ fn what_nobody_reached_while_it_served_stands_by_again_by_its_proof_alone() {
     assert_eq!(world.page(), BASELINE);
     swap();
     assert_eq!(rewinds(), before + 1);
-    world.run(&["locate", "toy", "http: /"]).code(0);
+    world.run(&["locate", "toy", "http: /cgi-bin/page"]).code(0);
     swap();
     assert_eq!(rewinds(), before + 2, "a locator is a visitor, too");
     // Past the gateway.

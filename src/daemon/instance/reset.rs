@@ -190,6 +190,9 @@ impl Core {
     ) -> Result<bool, Failure> {
         let Some(snapshot) = self.snapshot.clone() else { return Ok(false) };
         let extent = self.site.reset.verify.extent(number, true);
+        if !self.standbys.has_ready(&snapshot.id) {
+            self.await_resumed(stages).await;
+        }
         while let Some((made, chosen)) = self.standbys.choose(&snapshot.id) {
             if let Err(reason) = self.wake(&chosen, &snapshot, extent, stages).await {
                 let message = format!("standby {made} of {} is given up: {reason}", self.id);
@@ -432,12 +435,17 @@ impl Core {
         };
         let spare = self.spare.take();
         let spare = async { spare?.take(&snapshot.id).await };
-        rewind.run(&incarnation, spare).await?;
         let candidate =
             Candidate { shared: &shared, id: &self.id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
         self.proven = match extent {
-            Extent::Nothing => None,
-            Extent::Everything | Extent::Moved => stages.time("verify", candidate.prove(&Lines::passing())).await?,
+            Extent::Nothing => rewind.run(&incarnation, spare, std::future::ready(None)).await?,
+            Extent::Everything | Extent::Moved => {
+                let lines = Lines::kept();
+                let early = rewind.run(&incarnation, spare, candidate.prove(&lines)).await?;
+                let proven = stages.time("verify", candidate.prove_since(early, &lines)).await;
+                lines.close().await;
+                proven?
+            }
         };
         fault::reach(Point::RewindVerified).await;
         self.renewals += 1;

@@ -36,6 +36,8 @@ use crate::reset::{self, ResetContext, Rewind, Stages};
 const TEND_EVERY: Duration = Duration::from_secs(2);
 /// After a reset the next one is expected for so long, even if nobody has written to the site.
 const RESETS_COME_IN_ROWS: Duration = Duration::from_secs(60);
+/// How long a reset waits for a standby that only has to be proven once more.
+const RESUMES_WITHIN: Duration = Duration::from_millis(200);
 /// What a service is expected to take where its definition does not say, in bytes.
 const USUAL_MEMORY: u64 = 256 << 20;
 /// How often containers are brought back in place before they are made anew: whatever a rewind does not reach, such as files
@@ -72,6 +74,8 @@ pub(super) struct Standby {
     pub(super) renewals: u32,
     /// What was proven of it before it served, where nothing can have reached it since.
     pub(super) untouched: Option<Taken>,
+    /// Whether it is about to be proven by that, which takes next to no time.
+    pub(super) is_resuming: bool,
     /// How it is looked at in between.
     pub(super) looks: Looks,
 }
@@ -115,7 +119,16 @@ impl Standby {
     pub(super) fn new(snapshot: &str, standing: Standing) -> Self {
         let snapshot = snapshot.to_owned();
         let looks = Looks::default();
-        Self { incarnation: None, snapshot, standing, proof: None, renewals: 0, untouched: None, looks }
+        Self {
+            incarnation: None,
+            snapshot,
+            standing,
+            proof: None,
+            renewals: 0,
+            untouched: None,
+            is_resuming: false,
+            looks,
+        }
     }
 }
 
@@ -147,13 +160,28 @@ impl Standbys {
         self.members.keys().copied().collect()
     }
 
-    /// Takes the best one that is of this snapshot, if there is one: one that runs before one that is frozen.
-    pub(super) fn choose(&mut self, snapshot: &str) -> Option<(u64, Chosen)> {
+    /// The best one that is of this snapshot, if there is one: one that runs before one that is frozen.
+    fn best(&self, snapshot: &str) -> Option<u64> {
         let fits = |standing| {
             let mut found = self.members.iter().filter(|(_, standby)| standby.snapshot == snapshot);
             found.find(|(_, standby)| standby.standing == standing).map(|(made, _)| *made)
         };
-        let made = fits(Standing::Running).or_else(|| fits(Standing::Frozen))?;
+        fits(Standing::Running).or_else(|| fits(Standing::Frozen))
+    }
+
+    /// Whether there is one that only has to be proven once more.
+    fn is_resuming(&self) -> bool {
+        self.members.values().any(|standby| standby.is_resuming)
+    }
+
+    /// Whether there is one of this snapshot that can serve.
+    pub(super) fn has_ready(&self, snapshot: &str) -> bool {
+        self.best(snapshot).is_some()
+    }
+
+    /// Takes the best one that is of this snapshot.
+    pub(super) fn choose(&mut self, snapshot: &str) -> Option<(u64, Chosen)> {
+        let made = self.best(snapshot)?;
         let standby = self.members.remove(&made)?;
         let is_frozen = standby.standing == Standing::Frozen;
         let Standby { incarnation, proof, renewals, .. } = standby;
@@ -328,6 +356,7 @@ impl Core {
         standby.standing = Standing::Making;
         standby.proof = None;
         let untouched = standby.untouched.take();
+        standby.is_resuming = untouched.is_some();
         let stop = self.standbys.stop.clone();
         let (shared, id, site) = (self.shared.clone(), self.id.clone(), self.site.clone());
         let work = renew(shared, id, site, snapshot.clone(), incarnation, untouched, stop);
@@ -371,6 +400,25 @@ impl Core {
         };
     }
 
+    /// Waits for those that nothing has reached while they served, so that only their proof is missing: to rewind what serves
+    /// would take longer.
+    pub(super) async fn await_resumed(&mut self, stages: &Stages) {
+        self.tend_standbys().await;
+        if self.standbys.is_resuming() {
+            let deadline = Instant::now() + RESUMES_WITHIN;
+            stages.time("resume", self.await_news(deadline)).await;
+        }
+    }
+
+    /// Takes in what tasks have done until no standby is about to be proven, or time is up.
+    async fn await_news(&mut self, deadline: Instant) {
+        while self.standbys.is_resuming()
+            && let Ok(finished) = tokio::time::timeout_at(deadline, self.standbys.news()).await
+        {
+            self.note_standby(finished).await;
+        }
+    }
+
     /// Takes in what a task has done.
     pub(super) async fn note_standby(&mut self, finished: Finished) {
         let Finished { made, result } = finished;
@@ -385,6 +433,7 @@ impl Core {
                     standby.proof = proof.map(|proof| Arc::new(Mutex::new(*proof)));
                     standby.looks = Looks::default();
                     standby.standing = Standing::Running;
+                    standby.is_resuming = false;
                     standby.renewals += rewinds;
                     let (snapshot, renewals) = (standby.snapshot.clone(), standby.renewals);
                     self.remember_standby(StoredStandby { made, snapshot, renewals }).await;
@@ -506,7 +555,10 @@ async fn renew(
             stage: &|_| {},
             waiting: &|_| {},
         };
-        rewind.run(&incarnation, std::future::ready(None)).await.map_err(|error| describe(&error))?;
+        rewind
+            .run(&incarnation, std::future::ready(None), std::future::ready(()))
+            .await
+            .map_err(|error| describe(&error))?;
         warm(&shared, &site, &incarnation).await?;
         let proof = Proof::begin(&candidate).await.map_err(|error| describe(&error))?;
         Ok((proof, 1))
