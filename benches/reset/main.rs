@@ -88,6 +88,8 @@ fn compare(arena: &Arena, resetter: &Resetter, site: &Site, swaps: usize, rounds
         resetter.await_standbys(&[site.name]);
         theirs.push(milliseconds(|| plain.cycle()));
         resetter.await_standbys(&[site.name]);
+        // What nobody has reached would stand by again at once.
+        resetter.visit(&arena.url(site.name), site.path);
         resetter.reset(&[site.name]);
         // The standby is gone, and no other is there yet.
         let next = resetter.reset(&[site.name]).1.remove(0);

@@ -54,13 +54,14 @@ impl Resetter {
         self.ask(&json!({ "sites": [site], "if_dirty": true })).1.remove(0)
     }
 
-    /// Opens a page, as a browser that has not been there before.
-    pub fn visit(&self, url: &str) {
+    /// Opens a page of a site, as a browser that has not been there before.
+    pub fn visit(&self, site: &str, path: &str) {
+        let page = reqwest::Url::parse(site).and_then(|url| url.join(path)).expect("a URL");
         let status = self.runtime.block_on(async {
             let visitor = reqwest::Client::builder().pool_max_idle_per_host(0).build().expect("a client");
-            visitor.get(url).send().await.expect("an answer").status()
+            visitor.get(page.clone()).send().await.expect("an answer").status()
         });
-        assert!(status.is_success(), "{url}: {status}");
+        assert!(status.is_success(), "{page}: {status}");
     }
 
     fn ask(&self, wish: &Value) -> (f64, Vec<Done>) {

@@ -42,7 +42,7 @@ pub fn compare(arena: &Arena, resetter: &Resetter, site: &Site, time: Duration) 
         let begun = Instant::now();
         while begun.elapsed() < time {
             if visits {
-                resetter.visit(&arena.url(site.name));
+                resetter.visit(&arena.url(site.name), "/");
             }
             let (call, mut done) = resetter.reset(&[site.name]);
             took.push(call);

@@ -8,6 +8,8 @@ mod arena;
 mod clients;
 
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
@@ -101,9 +103,10 @@ impl World<'_> {
         self.arena.exec(site, dump)
     }
 
-    /// Resets while nobody writes.
+    /// Resets while nobody writes, after a visit: what nobody has reached would stand by again at once.
     #[track_caller]
     fn reset_to_baseline(&mut self, site: &str, what: &str) {
+        visit(&self.arena.url(site));
         let tier = self.reset(site);
         assert_same(&self.baselines[site], &self.dump(site), &format!("{what}, quiet {tier}"));
     }
@@ -147,6 +150,13 @@ impl World<'_> {
         }
         acknowledged
     }
+}
+
+fn visit(url: &str) {
+    let place = url.trim_start_matches("http://").trim_end_matches('/');
+    let mut stream = TcpStream::connect(place).expect("the gateway");
+    write!(stream, "GET / HTTP/1.0\r\nHost: {place}\r\n\r\n").expect("a request");
+    stream.read_to_end(&mut Vec::new()).expect("an answer");
 }
 
 #[track_caller]
