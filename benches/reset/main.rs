@@ -43,33 +43,29 @@ fn main() {
     let swaps = setting("ARENAD_BENCH_RESETS", 50);
     let rounds = setting("ARENAD_BENCH_ROUNDS", 5);
     let seconds = setting("ARENAD_BENCH_SECONDS", 180);
-    let arena = Arena::prepared(|arena| {
-        let made = arena.arenad(&["storage", "init", "--size", "10G"]);
-        let said =
-            String::from_utf8_lossy(if made.status.success() { &made.stdout } else { &made.stderr }).into_owned();
-        println!("storage: {}", said.trim());
-    });
+    let arena = Arena::prepared(own_disk, |definition| definition);
     let resetter = Resetter::of(&arena);
 
     println!(
-        "\nreset of one site against `docker rm -f` + `docker run` + ready; {swaps} swaps, {rounds} rounds of the others; ms, ratios of medians\n"
+        "\nreset of one site against `docker rm -f` + `docker run` + ready; {swaps} swaps, {rounds} rounds of the loop; ms, ratios of medians\n"
     );
-    println!(
-        "{:16} {:>11} {:>9} {:>7} {:>7} {:>8} {:>9} {:>7}  stages of the latter",
-        "site", "docker loop", "swap p50", "p99", "CLI p50", "ratio", "otherwise", "ratio"
-    );
-    for site in &SITES {
-        compare(&arena, &resetter, site, swaps, rounds);
-    }
+    println!("{:16} {:>11} {:>9} {:>7} {:>7} {:>8}", "site", "docker loop", "swap p50", "p99", "CLI p50", "ratio");
+    let loops: Vec<f64> = SITES.iter().map(|site| swap(&arena, &resetter, site, swaps, rounds)).collect();
     whole_environment(&resetter, rounds.max(swaps / 5));
     digests(&resetter, rounds.max(swaps / 5));
     sustained::compare(&arena, &resetter, &SITES[0], Duration::from_secs(seconds as u64));
     cost::idle(&arena);
-    let stores = arena.state_dir().join("stores");
-    drop(arena);
-    // Where an XFS was made, it is still mounted.
-    let _ = std::process::Command::new("umount").arg("-q").arg(&stores).status();
-    let _ = std::fs::remove_dir_all(stores.ancestors().nth(2).expect("the state directory's folder"));
+    end(arena);
+
+    // Nothing else goes on where there are no standbys to be brought back.
+    let arena = Arena::prepared(own_disk, |definition| definition.replace("standby: 1", "standby: 0"));
+    let resetter = Resetter::of(&arena);
+    println!("\nwithout a standby, {rounds} rounds; ms\n");
+    println!("{:16} {:>11} {:>7} {:>7}  stages", "site", "docker loop", "p50", "ratio");
+    for (site, theirs) in SITES.iter().zip(loops) {
+        rewind(&arena, &resetter, site, theirs, rounds);
+    }
+    end(arena);
 }
 
 /// A number from the process's environment.
@@ -77,26 +73,29 @@ fn setting(name: &str, usual: usize) -> usize {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-fn compare(arena: &Arena, resetter: &Resetter, site: &Site, swaps: usize, rounds: usize) {
+/// Keeps an environment's state on an XFS of its own.
+fn own_disk(arena: &Arena) {
+    let made = arena.arenad(&["storage", "init", "--size", "10G"]);
+    let said = String::from_utf8_lossy(if made.status.success() { &made.stdout } else { &made.stderr }).into_owned();
+    println!("storage: {}", said.trim());
+}
+
+fn end(arena: Arena) {
+    let stores = arena.state_dir().join("stores");
+    drop(arena);
+    // Where an XFS was made, it is still mounted.
+    let _ = std::process::Command::new("umount").arg("-q").arg(&stores).status();
+    let _ = std::fs::remove_dir_all(stores.ancestors().nth(2).expect("the state directory's folder"));
+}
+
+/// Resets that a standby is ready for, and the plain loop, whose median is returned.
+fn swap(arena: &Arena, resetter: &Resetter, site: &Site, swaps: usize, rounds: usize) -> f64 {
     let image = resetter.image(arena, site.name);
     // The first has no standby; it makes arenad want one.
     resetter.reset(&[site.name]);
-    let mut theirs = Vec::new();
-    let mut others: Vec<Done> = Vec::new();
+    resetter.await_standbys(&[site.name]);
     let plain = DockerLoop::of(&image, site);
-    for _ in 0..rounds {
-        resetter.await_standbys(&[site.name]);
-        theirs.push(milliseconds(|| plain.cycle()));
-        resetter.await_standbys(&[site.name]);
-        // What nobody has reached would stand by again at once.
-        resetter.visit(&arena.url(site.name), site.path);
-        resetter.reset(&[site.name]);
-        // The standby is gone, and no other is there yet.
-        let next = resetter.reset(&[site.name]).1.remove(0);
-        if next.way != "swap" {
-            others.push(next);
-        }
-    }
+    let theirs: Vec<f64> = (0..rounds).map(|_| milliseconds(|| plain.cycle())).collect();
     // It must not be in the way of what is measured alone.
     drop(plain);
     let (mut calls, mut commands) = (Vec::new(), Vec::new());
@@ -112,18 +111,34 @@ fn compare(arena: &Arena, resetter: &Resetter, site: &Site, swaps: usize, rounds
             }
         }
     }
-    let took: Vec<f64> = others.iter().map(|done| done.took).collect();
-    let ways: BTreeSet<&str> = others.iter().map(|done| done.way.as_str()).collect();
-    let (docker, swap, other) = (quantile(&theirs, 0.5), quantile(&calls, 0.5), quantile(&took, 0.5));
+    let (docker, swap) = (quantile(&theirs, 0.5), quantile(&calls, 0.5));
     println!(
-        "{:16} {docker:>11.0} {swap:>9.1} {:>7.1} {:>7.1} {:>7.0}x {other:>9.0} {:>6.1}x  {}: {}",
+        "{:16} {docker:>11.0} {swap:>9.1} {:>7.1} {:>7.1} {:>7.0}x",
         site.name,
         quantile(&calls, 0.99),
         quantile(&commands, 0.5),
-        docker / swap,
-        docker / other,
+        docker / swap
+    );
+    docker
+}
+
+/// Resets that find no standby, after a visit each.
+fn rewind(arena: &Arena, resetter: &Resetter, site: &Site, theirs: f64, rounds: usize) {
+    let mut all: Vec<Done> = Vec::new();
+    // The first one's clones are not made beforehand.
+    for _ in 0..=rounds {
+        resetter.visit(&arena.url(site.name), site.path);
+        all.push(resetter.reset(&[site.name]).1.remove(0));
+    }
+    let all = &all[1..];
+    let ours = quantile(&all.iter().map(|done| done.took).collect::<Vec<_>>(), 0.5);
+    let ways: BTreeSet<&str> = all.iter().map(|done| done.way.as_str()).collect();
+    println!(
+        "{:16} {theirs:>11.0} {ours:>7.0} {:>6.1}x  {}: {}",
+        site.name,
+        theirs / ours,
         ways.into_iter().collect::<Vec<_>>().join(", "),
-        stages(&others)
+        stages(all)
     );
 }
 

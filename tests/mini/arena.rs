@@ -37,17 +37,22 @@ impl Arena {
     /// The same by an environment file that the test has changed.
     pub fn up_edited(sites: &[&str], edit: impl FnOnce(String) -> String) -> Self {
         let arena = Self::down();
-        let file = arena.root.path().join("environments/mini.yaml");
-        let definition = std::fs::read_to_string(&file).expect("the definition");
-        std::fs::write(&file, edit(definition)).expect("the definition");
+        arena.edit(edit);
         arena.bring_up(sites)
     }
 
-    /// All sites, after something has been done with what is not up yet.
-    pub fn prepared(prepare: impl FnOnce(&Self)) -> Self {
+    /// All sites by an environment file that was changed, after something has been done with what is not up yet.
+    pub fn prepared(prepare: impl FnOnce(&Self), edit: impl FnOnce(String) -> String) -> Self {
         let arena = Self::down();
         prepare(&arena);
+        arena.edit(edit);
         arena.bring_up(&[])
+    }
+
+    fn edit(&self, edit: impl FnOnce(String) -> String) {
+        let file = self.root.path().join("environments/mini.yaml");
+        let definition = std::fs::read_to_string(&file).expect("the definition");
+        std::fs::write(&file, edit(definition)).expect("the definition");
     }
 
     /// The named sites, by a daemon whose environment has these variables.

@@ -18,8 +18,8 @@ mod page;
 mod script;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -50,23 +50,28 @@ pub struct Browser {
 #[derive(Clone)]
 struct Running {
     cdp: Cdp,
-    /// The page that the next one who asks gets.
-    spare: Arc<std::sync::Mutex<Option<Page>>>,
+    /// The page that the next one who asks gets. Locked while it is being prepared: to wait for it is quicker than to make
+    /// another beside it.
+    spare: Arc<Mutex<Option<Page>>>,
     _process: Arc<Process>,
 }
 
 impl Running {
-    fn take_spare(&self) -> Option<Page> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()
+    async fn take_spare(&self) -> Option<Page> {
+        self.spare.lock().await.take()
     }
 
-    /// Prepares a page for the next one who asks, after this one has its answer.
+    /// Prepares a page for the next one who asks, after this one has its answer, unless there is one or will be.
     fn prepare_spare(&self, client: reqwest::Client) {
-        let running = self.clone();
+        let cdp = self.cdp.clone();
+        let Ok(mut spare) = self.spare.clone().try_lock_owned() else { return };
+        if spare.is_some() {
+            return;
+        }
         tokio::spawn(async move {
-            if let Ok(page) = Page::prepare(&running.cdp, &client).await {
-                *running.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(page);
-            }
+            // A browser that cannot do it in time is found out by whoever asks next.
+            let prepared = tokio::time::timeout(STOP_PATIENCE, Page::prepare(&cdp, &client)).await;
+            *spare = prepared.ok().and_then(Result::ok);
         });
     }
 }
@@ -107,7 +112,7 @@ impl Browser {
                 Ok(running) => running?,
                 Err(_) => return Err(LocateError::Unavailable("the browser does not start in time".to_owned())),
             };
-            let spare = running.take_spare();
+            let spare = tokio::time::timeout_at(deadline, running.take_spare()).await.ok().flatten();
             let was_spare = spare.is_some();
             let seen = async {
                 let page = match spare {
