@@ -10,7 +10,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::core::{ADOPTION_PATIENCE, Core};
-use super::standbys::{Ended, Finished, GIVEN_UP, Standby, WORN, clear_away};
+use super::making::clear_away;
+use super::standbys::{Ended, Finished, GIVEN_UP, Standby, WORN};
 use super::trouble::Failure;
 use crate::daemon::proof::{Candidate, Proof};
 use crate::daemon::shared::Shared;

@@ -10,8 +10,9 @@ use tokio::sync::watch as channel;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::making::blueprint;
 use super::spare::Spare;
-use super::standbys::{StandbyReport, Standbys, blueprint};
+use super::standbys::{StandbyReport, Standbys};
 use super::trouble::{self, Failure};
 use super::watch::Watch;
 use super::{AskError, Outcome, Report, reset};

@@ -7,6 +7,7 @@ mod adoption;
 mod core;
 mod driver;
 mod looks;
+mod making;
 mod reset;
 mod round;
 mod spare;

@@ -1,7 +1,7 @@
-//! The standbys of an instance: what has been made ahead of time, and what goes on with it in the background.
+//! The standbys of an instance: what has been made ahead of time.
 //!
-//! `domain::pool` says what to do, this does it. The driver alone changes what is noted here; the work itself is tasks that
-//! end with their owner, and whatever they had made by then bears the instance's labels and goes with the next removal.
+//! `domain::pool` says what to do, this does it. The driver alone changes what is noted here; the work itself (`making.rs`) is
+//! tasks that end with their owner, and whatever they had made by then bears the instance's labels and goes with the next removal.
 //! No client reaches a standby, so nothing here touches the route.
 
 use std::collections::BTreeMap;
@@ -16,21 +16,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::core::Core;
 use super::looks::{Look, Looks};
-use crate::daemon::baseline::{snapshot, steps};
-use crate::daemon::proof::{Candidate, Proof};
-use crate::daemon::shared::Shared;
+use super::making;
+use crate::daemon::baseline::snapshot;
+use crate::daemon::proof::Proof;
 use crate::daemon::store::{StoredSnapshot, StoredStandby};
 use crate::digest::Taken;
-use crate::domain::instance::InstanceId;
 use crate::domain::pool::{self, Budget, Lack, Member, PoolAction, Standing, Wanted};
 use crate::domain::site::{ResetSpec, Site};
 use crate::domain::standby_schedule::count_at;
-use crate::engine::CpuWeight;
-use crate::engine::labels::{self, Ownership};
 use crate::fault::{self, Point};
-use crate::launch::{self, Blueprint, Incarnation, Remains, RemoveError, Which};
+use crate::launch::{self, Incarnation};
 use crate::probes::describe;
-use crate::reset::{self, ResetContext, Rewind, Stages};
+use crate::reset::Stages;
 
 /// How often the pool is looked at when nothing happens: traffic is no event here.
 const TEND_EVERY: Duration = Duration::from_secs(2);
@@ -336,7 +333,8 @@ impl Core {
         // Shown before its first container exists: reconciliation leaves alone what is shown.
         self.show_standbys();
         let stop = self.standbys.stop.clone();
-        let work = make(self.shared.clone(), self.id.clone(), self.site.clone(), snapshot.clone(), generation, stop);
+        let work =
+            making::make(self.shared.clone(), self.id.clone(), self.site.clone(), snapshot.clone(), generation, stop);
         self.standbys.work.spawn(self.shared.tasks.track_future(async move {
             Finished {
                 made: generation,
@@ -359,7 +357,7 @@ impl Core {
         standby.is_resuming = untouched.is_some();
         let stop = self.standbys.stop.clone();
         let (shared, id, site) = (self.shared.clone(), self.id.clone(), self.site.clone());
-        let work = renew(shared, id, site, snapshot.clone(), incarnation, untouched, stop);
+        let work = making::renew(shared, id, site, snapshot.clone(), incarnation, untouched, stop);
         self.standbys.work.spawn(self.shared.tasks.track_future(async move { Finished { made, result: work.await } }));
     }
 
@@ -374,7 +372,7 @@ impl Core {
         standby.snapshot.clear();
         let (shared, id) = (self.shared.clone(), self.id.clone());
         self.standbys.work.spawn(self.shared.tasks.track_future(async move {
-            let removed = remove(&shared, &id, made).await;
+            let removed = making::remove(&shared, &id, made).await;
             Finished { made, result: removed.map(|()| Ended::Removed).map_err(|error| describe(&error)) }
         }));
     }
@@ -474,149 +472,6 @@ impl Core {
             report.standbys = shown;
             is_new
         });
-    }
-}
-
-/// Boots a standby and warms it up; what a failed attempt made is removed.
-async fn make(
-    shared: Arc<Shared>,
-    id: InstanceId,
-    site: Arc<Site>,
-    snapshot: StoredSnapshot,
-    generation: u64,
-    stop: CancellationToken,
-) -> Result<(Incarnation, Option<Proof>), String> {
-    let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
-    let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
-    let context = ResetContext {
-        engine: shared.engine.as_ref(),
-        storage: shared.storage.as_ref(),
-        prober: &shared.prober,
-        blueprint: blueprint(&shared, &id, &site, &snapshot, generation, CpuWeight::Background),
-        keep: &[],
-        stages: &Stages::default(),
-        stage: &|_| {},
-        waiting: &|_| {},
-    };
-    let made = async {
-        let incarnation = reset::make(&context).await.map_err(|error| describe(&error))?;
-        warm(&shared, &site, &incarnation).await?;
-        let candidate =
-            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        let proof = Proof::begin_or_learn(&candidate).await.map_err(|error| describe(&error))?;
-        fault::reach(Point::StandbyProven).await;
-        Ok((incarnation, proof))
-    };
-    match made.await {
-        Ok(made) => Ok(made),
-        Err(reason) => {
-            clear_away(&shared, &id, generation).await;
-            Err(reason)
-        }
-    }
-}
-
-/// Brings containers that have served back to the snapshot in place, unless nothing has reached them and they are proven to be
-/// as it still; removes them if that fails.
-async fn renew(
-    shared: Arc<Shared>,
-    id: InstanceId,
-    site: Arc<Site>,
-    snapshot: StoredSnapshot,
-    incarnation: Incarnation,
-    untouched: Option<Taken>,
-    stop: CancellationToken,
-) -> Result<Ended, String> {
-    let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
-    let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
-    let made = incarnation.made;
-    let renewed = async {
-        for handle in incarnation.containers.values() {
-            shared.engine.weigh(handle, CpuWeight::Background).await.map_err(|error| describe(&error))?;
-        }
-        let candidate =
-            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        if let Some(taken) = untouched
-            && let Ok(proof) = Proof::resume(&candidate, taken).await
-        {
-            return Ok((Some(proof), 0));
-        }
-        let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), site.rewinds()) else {
-            return Err("its stores are not in the state root".to_owned());
-        };
-        let rewind = Rewind {
-            engine: shared.engine.as_ref(),
-            prober: &shared.prober,
-            id: &id,
-            site: &site,
-            writers,
-            source,
-            stages: &Stages::default(),
-            stage: &|_| {},
-            waiting: &|_| {},
-        };
-        rewind
-            .run(&incarnation, std::future::ready(None), std::future::ready(()))
-            .await
-            .map_err(|error| describe(&error))?;
-        warm(&shared, &site, &incarnation).await?;
-        let proof = Proof::begin(&candidate).await.map_err(|error| describe(&error))?;
-        Ok((proof, 1))
-    };
-    match renewed.await {
-        Ok((proof, rewinds)) => Ok(Ended::ready(incarnation, proof, rewinds)),
-        Err(reason) => {
-            clear_away(&shared, &id, made).await;
-            Err(reason)
-        }
-    }
-}
-
-/// Fills the caches of a standby as those of the baseline were filled.
-async fn warm(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result<(), String> {
-    for step in &site.baseline.warm {
-        steps::http(&shared.prober, incarnation, step).await?;
-    }
-    Ok(())
-}
-
-/// Removes what a failed attempt has left.
-pub(super) async fn clear_away(shared: &Shared, id: &InstanceId, made: u64) {
-    if let Err(error) = remove(shared, id, made).await {
-        tracing::warn!(instance.id = %id, error = describe(&error), "leftovers of a standby remain");
-    }
-}
-
-/// Removes the containers that were made for a generation, and their network and volumes.
-async fn remove(shared: &Shared, id: &InstanceId, made: u64) -> Result<(), RemoveError> {
-    let remains = Remains {
-        installation: &shared.installation,
-        instance: id,
-        role: labels::ROLE_INSTANCE,
-        which: Which::Only(made),
-    };
-    shared.remove(remains).await
-}
-
-/// What a generation of an instance is made from.
-pub(super) fn blueprint<'a>(
-    shared: &'a Shared,
-    id: &'a InstanceId,
-    site: &'a Site,
-    from: &StoredSnapshot,
-    generation: u64,
-    weight: CpuWeight,
-) -> Blueprint<'a> {
-    Blueprint {
-        id,
-        site,
-        ownership: Ownership::of(&shared.installation, id, generation, labels::ROLE_INSTANCE, &from.id),
-        images: snapshot::images(from),
-        volumes: snapshot::saved_volumes(shared, from),
-        state: snapshot::state(shared, from),
-        clock: site.clock.as_ref().and_then(|clock| clock.setting(Some(from.created_at), Timestamp::now())),
-        block: shared.block,
-        weight,
     }
 }
 

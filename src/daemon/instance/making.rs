@@ -1,0 +1,164 @@
+//! What goes on with a standby in the background: made, brought back, removed. Tasks, none of which touches the pool.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use super::standbys::{Ended, GIVEN_UP};
+use crate::daemon::baseline::{snapshot, steps};
+use crate::daemon::proof::{Candidate, Proof};
+use crate::daemon::shared::Shared;
+use crate::daemon::store::StoredSnapshot;
+use crate::digest::Taken;
+use crate::domain::instance::InstanceId;
+use crate::domain::site::Site;
+use crate::engine::CpuWeight;
+use crate::engine::labels::{self, Ownership};
+use crate::fault::{self, Point};
+use crate::launch::{Blueprint, Incarnation, Remains, RemoveError, Which};
+use crate::probes::describe;
+use crate::reset::{self, ResetContext, Rewind, Stages};
+
+/// Boots a standby and warms it up; what a failed attempt made is removed.
+pub(super) async fn make(
+    shared: Arc<Shared>,
+    id: InstanceId,
+    site: Arc<Site>,
+    snapshot: StoredSnapshot,
+    generation: u64,
+    stop: CancellationToken,
+) -> Result<(Incarnation, Option<Proof>), String> {
+    let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
+    let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
+    let context = ResetContext {
+        engine: shared.engine.as_ref(),
+        storage: shared.storage.as_ref(),
+        prober: &shared.prober,
+        blueprint: blueprint(&shared, &id, &site, &snapshot, generation, CpuWeight::Background),
+        keep: &[],
+        stages: &Stages::default(),
+        stage: &|_| {},
+        waiting: &|_| {},
+    };
+    let made = async {
+        let incarnation = reset::make(&context).await.map_err(|error| describe(&error))?;
+        warm(&shared, &site, &incarnation).await?;
+        let candidate =
+            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+        let proof = Proof::begin_or_learn(&candidate).await.map_err(|error| describe(&error))?;
+        fault::reach(Point::StandbyProven).await;
+        Ok((incarnation, proof))
+    };
+    match made.await {
+        Ok(made) => Ok(made),
+        Err(reason) => {
+            clear_away(&shared, &id, generation).await;
+            Err(reason)
+        }
+    }
+}
+
+/// Brings containers that have served back to the snapshot in place, unless nothing has reached them and they are proven to be
+/// as it still; removes them if that fails.
+pub(super) async fn renew(
+    shared: Arc<Shared>,
+    id: InstanceId,
+    site: Arc<Site>,
+    snapshot: StoredSnapshot,
+    incarnation: Incarnation,
+    untouched: Option<Taken>,
+    stop: CancellationToken,
+) -> Result<Ended, String> {
+    let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
+    let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
+    let made = incarnation.made;
+    let renewed = async {
+        for handle in incarnation.containers.values() {
+            shared.engine.weigh(handle, CpuWeight::Background).await.map_err(|error| describe(&error))?;
+        }
+        let candidate =
+            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+        if let Some(taken) = untouched
+            && let Ok(proof) = Proof::resume(&candidate, taken).await
+        {
+            return Ok((Some(proof), 0));
+        }
+        let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), site.rewinds()) else {
+            return Err("its stores are not in the state root".to_owned());
+        };
+        let rewind = Rewind {
+            engine: shared.engine.as_ref(),
+            prober: &shared.prober,
+            id: &id,
+            site: &site,
+            writers,
+            source,
+            stages: &Stages::default(),
+            stage: &|_| {},
+            waiting: &|_| {},
+        };
+        rewind
+            .run(&incarnation, std::future::ready(None), std::future::ready(()))
+            .await
+            .map_err(|error| describe(&error))?;
+        warm(&shared, &site, &incarnation).await?;
+        let proof = Proof::begin(&candidate).await.map_err(|error| describe(&error))?;
+        Ok((proof, 1))
+    };
+    match renewed.await {
+        Ok((proof, rewinds)) => Ok(Ended::ready(incarnation, proof, rewinds)),
+        Err(reason) => {
+            clear_away(&shared, &id, made).await;
+            Err(reason)
+        }
+    }
+}
+
+/// Fills the caches of a standby as those of the baseline were filled.
+async fn warm(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result<(), String> {
+    for step in &site.baseline.warm {
+        steps::http(&shared.prober, incarnation, step).await?;
+    }
+    Ok(())
+}
+
+/// Removes what a failed attempt has left.
+pub(super) async fn clear_away(shared: &Shared, id: &InstanceId, made: u64) {
+    if let Err(error) = remove(shared, id, made).await {
+        tracing::warn!(instance.id = %id, error = describe(&error), "leftovers of a standby remain");
+    }
+}
+
+/// Removes the containers that were made for a generation, and their network and volumes.
+pub(super) async fn remove(shared: &Shared, id: &InstanceId, made: u64) -> Result<(), RemoveError> {
+    let remains = Remains {
+        installation: &shared.installation,
+        instance: id,
+        role: labels::ROLE_INSTANCE,
+        which: Which::Only(made),
+    };
+    shared.remove(remains).await
+}
+
+/// What a generation of an instance is made from.
+pub(super) fn blueprint<'a>(
+    shared: &'a Shared,
+    id: &'a InstanceId,
+    site: &'a Site,
+    from: &StoredSnapshot,
+    generation: u64,
+    weight: CpuWeight,
+) -> Blueprint<'a> {
+    Blueprint {
+        id,
+        site,
+        ownership: Ownership::of(&shared.installation, id, generation, labels::ROLE_INSTANCE, &from.id),
+        images: snapshot::images(from),
+        volumes: snapshot::saved_volumes(shared, from),
+        state: snapshot::state(shared, from),
+        clock: site.clock.as_ref().and_then(|clock| clock.setting(Some(from.created_at), Timestamp::now())),
+        block: shared.block,
+        weight,
+    }
+}
