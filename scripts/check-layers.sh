@@ -32,6 +32,7 @@ forbid evaluation '\b(tokio|async |reqwest|sqlx|bollard)\b|SystemTime|Instant::n
 forbid judge 'crate::(evaluation|accounts|doctor|digest|definition|engine|storage|images|launch|locators|probes|reset|daemon|cli|wire)' 'a judge knows the evaluators'\'' questions, the domain and connections'
 forbid outbound.rs 'crate::' 'connections know nobody'
 forbid jq.rs 'crate::' 'filters are read for whoever has them'
+forbid har.rs 'crate::' 'recordings are read by whoever has them'
 forbid fault.rs 'crate::' 'points are reached by everybody and know nobody'
 forbid accounts 'crate::(export|doctor|digest|definition|engine|storage|images|launch|locators|reset|daemon|cli|wire)' 'accounts know domain and probes'
 forbid digest 'crate::(export|doctor|definition|images|accounts|locators|reset|daemon|cli|wire)' 'digest knows domain, engine, launch and probes'

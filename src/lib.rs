@@ -15,6 +15,7 @@ pub mod evaluation;
 pub mod evaluators;
 pub mod export;
 pub mod fault;
+mod har;
 pub mod images;
 mod jq;
 pub mod judge;

@@ -13,6 +13,7 @@ use super::json::to_value;
 use super::{Found, LocateError, SIZE_MAX, Scene, json_query};
 use crate::accounts::Place;
 use crate::domain::locator::{JsonQuery, TraceLocator, TracePart, Value};
+use crate::har::{Coverage, Own};
 
 #[derive(Deserialize)]
 struct Har {
@@ -24,20 +25,6 @@ struct Log {
     entries: Vec<Entry>,
     #[serde(default, rename = "_arenad")]
     own: Option<Own>,
-}
-
-/// What the gateway says of a recording of its own.
-#[derive(Deserialize)]
-struct Own {
-    sites: Vec<Coverage>,
-}
-
-#[derive(Deserialize)]
-struct Coverage {
-    site: String,
-    records: String,
-    #[serde(default)]
-    lacks: Option<String>,
 }
 
 #[derive(Deserialize)]

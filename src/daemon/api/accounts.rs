@@ -54,6 +54,7 @@ pub(super) async fn log_in(
         return Err(AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() }.into());
     };
     let place = Place { host, port: site.public.port, entry: (address, site.entry.port).into() };
+    handle.note_look(report.generation);
     let begun = Instant::now();
     let client = api.shared.prober.http();
     let kept = kept(&api, &handle, &report, &place, &name, login).await?;

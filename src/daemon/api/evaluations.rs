@@ -15,6 +15,7 @@ use super::error::ApiError;
 use super::har;
 use crate::daemon::answers::Witness;
 use crate::daemon::evaluate::{self, EvaluatingError};
+use crate::daemon::traffic::SiteTraffic;
 use crate::evaluation::{Benchmark, CaseError, Evidence, TaskFiles, Traffic, of_environment};
 use crate::evaluators::verdict::Profile;
 use crate::probes::describe;
@@ -44,8 +45,12 @@ pub(super) async fn evaluate(
     };
     let traffic = match (request.traffic, request.benchmark) {
         // Nobody gave the browser's own recording: then it is the gateway's, if it has one.
-        (None, Benchmark::WebArenaVerified) if handles.iter().any(|handle| handle.recording().is_some()) => {
-            Some(Traffic::of(har::text(&handles).await?.into_bytes()))
+        (None, Benchmark::WebArenaVerified) => {
+            let sites: Vec<SiteTraffic> = handles.iter().map(SiteTraffic::of).collect();
+            match sites.iter().any(|site| site.generation().is_some()) {
+                true => Some(Traffic::of(har::text(sites).await?.into_bytes())),
+                false => None,
+            }
         }
         (given, _) => given,
     };

@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use super::Api;
 use super::error::ApiError;
-use crate::daemon::instance::InstanceHandle;
 use crate::daemon::traffic::{self, SiteTraffic};
 
 #[derive(Deserialize)]
@@ -28,13 +27,12 @@ pub(super) async fn har(
 ) -> Result<Response, ApiError> {
     let names = which.sites.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
     let handles = api.environments.choose(&environment, &names.collect::<Vec<_>>())?;
-    let text = text(&handles).await?;
+    let text = text(handles.iter().map(SiteTraffic::of).collect()).await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
 /// The HAR of sites.
-pub(super) async fn text(handles: &[InstanceHandle]) -> Result<String, ApiError> {
-    let sites: Vec<SiteTraffic> = handles.iter().map(SiteTraffic::of).collect();
+pub(super) async fn text(sites: Vec<SiteTraffic>) -> Result<String, ApiError> {
     let work = tokio::task::spawn_blocking(move || traffic::har(&sites, |_| true).to_string());
     work.await.map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", format!("read: {error}")))
 }

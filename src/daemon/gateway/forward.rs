@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONNECTION};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::{Body, Incoming};
 use tokio::time::Instant;
 
@@ -21,6 +21,7 @@ use super::local::{InFlight, LocalRoute};
 use super::phase::{RouteState, Target};
 use super::pool::{ConnectError, Reuse, TargetConnection};
 use super::refusal::Refusal;
+use super::writes::is_safe;
 
 /// How often it is looked whether the client of a held request is still there.
 const HELD_TICK: Duration = Duration::from_millis(250);
@@ -74,7 +75,7 @@ pub(super) async fn answer(
         visit: Some(InFlight::begin(Rc::clone(&route))),
         wants_html: memchr::memmem::find(accept, b"text/html").is_some(),
         is_upgrade: headers::is_upgrade(&request),
-        is_safe: matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS),
+        is_safe: is_safe(request.method()),
         may_write: route.shared.writes.may_write(&request) || headers::is_upgrade(&request),
         track: None,
         client,

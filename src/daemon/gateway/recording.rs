@@ -8,6 +8,8 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
 
+use super::writes::is_safe;
+
 /// What an exchange takes besides its texts, in bytes.
 const OVERHEAD: usize = 512;
 
@@ -29,7 +31,7 @@ impl Record {
     pub fn includes(self, method: &Method) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Writes => !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS),
+            Self::Writes => !is_safe(method),
             Self::All => true,
         }
     }

@@ -15,8 +15,7 @@ pub struct WriteRules {
 impl WriteRules {
     /// Whether a request may write: every method but GET, HEAD and OPTIONS does, unless its path is known to be read.
     pub(super) fn may_write<B>(&self, request: &Request<B>) -> bool {
-        let is_safe = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-        !is_safe && !self.is_read(request.uri().path())
+        !is_safe(request.method()) && !self.is_read(request.uri().path())
     }
 
     fn is_read(&self, path: &str) -> bool {
@@ -24,6 +23,11 @@ impl WriteRules {
         let is_plain = !path.contains("..") && !path.contains("//") && !path.contains(['%', '\\', ';']);
         is_plain && self.reads.is_match(path)
     }
+}
+
+/// Whether a request of the method only reads, by what HTTP says of it.
+pub(super) fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
 #[cfg(test)]

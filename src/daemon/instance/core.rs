@@ -64,7 +64,7 @@ pub(super) struct Core {
     pub(super) proven: Option<Taken>,
     /// Whether the operation that goes on has let traffic in: what is asked for from then on is not covered by it.
     pub(super) is_open: Arc<AtomicBool>,
-    /// The generation that a locator looked at last.
+    /// The latest generation that was visited past the gateway, by a locator or a log-in of ours.
     pub(super) looked_at: Arc<AtomicU64>,
     /// How often the serving containers have been brought back since they were made.
     pub(super) renewals: u32,

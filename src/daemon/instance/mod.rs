@@ -187,9 +187,10 @@ impl InstanceHandle {
         self.report.borrow().clone()
     }
 
-    /// Takes note that a generation is about to be looked at, past the gateway: it is not as untouched as one that nobody asked.
+    /// Takes note that a generation is about to be visited past the gateway, by a locator or a log-in of ours: it is not as untouched as one that nobody asked.
     pub fn note_look(&self, generation: u64) {
-        self.looked_at.store(generation, Ordering::SeqCst);
+        // One that comes late does not hide a later one.
+        self.looked_at.fetch_max(generation, Ordering::SeqCst);
     }
 
     /// What passed through its public port since its generation began; `None` where nothing is recorded, or nothing serves yet.

@@ -104,9 +104,17 @@ impl Core {
         self.shared.store.end_reset(operation, end).await?;
         if result.is_ok() {
             self.note_reset(duration_ms, tier, reason);
-            self.spare = self.snapshot.as_ref().and_then(|snapshot| Spare::begin(&self.shared, &self.site, snapshot));
+            self.prepare_spare();
         }
         result.map(drop)
+    }
+
+    /// Has clones made for the next rewind, unless there are some.
+    fn prepare_spare(&mut self) {
+        let Some(snapshot) = &self.snapshot else { return };
+        if self.spare.as_ref().is_none_or(|spare| !spare.is_of(&snapshot.id)) {
+            self.spare = Spare::begin(&self.shared, &self.site, snapshot);
+        }
     }
 
     /// Brings the instance back to its snapshot, unless it is proven to be as that is.

@@ -37,10 +37,15 @@ impl Spare {
         Some(Self { snapshot: of.id.clone(), making })
     }
 
+    /// Whether they are of that snapshot.
+    pub(super) fn is_of(&self, snapshot: &str) -> bool {
+        self.snapshot == snapshot
+    }
+
     /// The clones, if they are of that snapshot; those that are still being made are waited for.
     pub(super) async fn take(self, snapshot: &str) -> Option<Vec<Fresh>> {
-        let made = self.making.await.ok().flatten();
-        made.filter(|_| self.snapshot == snapshot)
+        let is_of = self.is_of(snapshot);
+        self.making.await.ok().flatten().filter(|_| is_of)
     }
 
     /// Gives them up. Those that are still being made are waited for, or they would keep the state root busy.

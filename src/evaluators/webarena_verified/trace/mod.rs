@@ -10,6 +10,7 @@ use serde_json::Value;
 pub use event::Event;
 
 use super::trouble::Trouble;
+use crate::har::{Coverage, Own};
 
 /// The requests of an episode, in order.
 #[derive(Debug, Clone, Default)]
@@ -20,17 +21,6 @@ pub struct Trace {
     malformed: Option<String>,
     /// What a recording of arenad's own says that it has of each site.
     coverage: Vec<Coverage>,
-}
-
-/// What was recorded of a site.
-#[derive(Debug, Clone, Deserialize)]
-struct Coverage {
-    site: String,
-    #[serde(default)]
-    variable: Option<String>,
-    records: String,
-    #[serde(default)]
-    lacks: Option<String>,
 }
 
 /// Why recorded traffic cannot be read.
@@ -72,11 +62,6 @@ struct Log<E> {
     entries: Vec<E>,
     #[serde(default, rename = "_arenad")]
     own: Option<Own>,
-}
-
-#[derive(Deserialize)]
-struct Own {
-    sites: Vec<Coverage>,
 }
 
 impl Trace {
