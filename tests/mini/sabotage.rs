@@ -63,19 +63,18 @@ fn a_standby_that_is_changed_in_any_store_does_not_serve() {
     }
 }
 
-/// Runs a command in the container of a standby. One that is late to answer, on a busy machine, is given up, and then another is
-/// made.
+/// Runs a command in the container of a standby. One that is late to answer, or in which a look has found the change before the
+/// command has ended, is given up and removed under it; then another is made.
 fn change_standby(arena: &Arena, command: &[&str]) {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let standby = standby(arena);
         let output = Command::new("docker").args(["exec", &standby]).args(command).output().expect("docker runs");
-        let said = String::from_utf8_lossy(&output.stderr);
-        let is_gone = said.contains("is not running") || said.contains("No such container");
-        if output.status.success() || !is_gone || Instant::now() >= deadline {
-            assert!(output.status.success(), "{command:?}: {said}");
+        if output.status.success() {
             return;
         }
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(Instant::now() < deadline, "{command:?}: {}: {said}", output.status);
     }
 }
 
