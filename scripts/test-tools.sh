@@ -5,7 +5,7 @@
 # iproute2, procps network namespaces and processes of engines that tests start for themselves
 # xfsprogs         file systems with reflinks
 # nginx-light, wrk what the benchmark compares the gateway with
-# chromium         the browser that looks at the sites
+# chromium         the browser that uses the sites, and its headless shell, by which arenad looks at them
 # bubblewrap       keeps it from noticing the host's networks, which tests make and remove all the time
 # python3          runs the tests of the Python client
 # docker-compose   checks that the Compose files mean to it what they mean to arenad
@@ -28,6 +28,7 @@ need wrk wrk
 need docker-compose docker-compose
 need mkfs.xfs xfsprogs
 need chromium chromium
+need chromium-headless-shell chromium-headless-shell
 need bwrap bubblewrap
 need python3 python3
 

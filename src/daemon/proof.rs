@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::SetOnce;
+
 use super::baseline::snapshot;
 use super::shared::Shared;
 use super::store::{StoreError, StoredSnapshot};
@@ -84,10 +86,20 @@ impl Candidate<'_> {
 
     /// Compares everything with the snapshot. `None`: there is nothing to compare.
     pub async fn prove(&self, lines: &Lines) -> Result<Option<Taken>, ProofError> {
+        self.prove_rising(lines, None).await
+    }
+
+    /// The same for one whose servers are yet to be started: what lies in files is compared before. What that has shown is to be
+    /// taken up by [`Self::prove_since`].
+    pub async fn prove_rising(
+        &self,
+        lines: &Lines,
+        started: Option<&SetOnce<()>>,
+    ) -> Result<Option<Taken>, ProofError> {
         if !self.can_be_proven() {
             return Ok(None);
         }
-        self.compare(Known::default(), lines).await.map(Some)
+        self.compare(Known::default(), lines, started).await.map(Some)
     }
 
     /// The same for one that no client has reached and that was made from the snapshot anew: if the snapshot's digest has
@@ -109,11 +121,11 @@ impl Candidate<'_> {
         if digest::moved(&self.subject(&folders, lines), last).await?.is_empty() {
             return Ok(None);
         }
-        self.compare(Known { baseline: None, last: Some(last) }, lines).await.map(Some)
+        self.compare(Known { baseline: None, last: Some(last) }, lines, None).await.map(Some)
     }
 
     /// Takes up what was proven while the site was still becoming ready: what has moved since is compared again, and everything
-    /// if it could not be proven then, for servers may have been about to start.
+    /// if it could not be proven then.
     pub async fn prove_since(
         &self,
         early: Result<Option<Taken>, ProofError>,
@@ -134,11 +146,18 @@ impl Candidate<'_> {
         Ok((taken, comparison))
     }
 
-    async fn compare(&self, known: Known<'_>, lines: &Lines) -> Result<Taken, ProofError> {
+    async fn compare(
+        &self,
+        known: Known<'_>,
+        lines: &Lines,
+        started: Option<&SetOnce<()>>,
+    ) -> Result<Taken, ProofError> {
         let reference = self.needed_reference().await?;
         // Sizes and times of files can be set by whoever writes them, so every file is read; only what this daemon has looked
         // at itself since the servers were started is taken for granted.
-        let taken = self.take(Known { baseline: None, ..known }, lines).await?;
+        let folders = self.shared.state_folders(self.id, self.site, self.incarnation);
+        let subject = Subject { started, ..self.subject(&folders, lines) };
+        let taken = digest::take(&subject, Known { baseline: None, ..known }).await?;
         let comparison = digest::compare(&reference, &taken.digest);
         if comparison.is_equal() { Ok(taken) } else { Err(ProofError::Differs(comparison)) }
     }
@@ -150,7 +169,7 @@ impl Candidate<'_> {
 
     fn subject<'s>(&'s self, folders: &'s BTreeMap<(ServiceName, String), PathBuf>, lines: &'s Lines) -> Subject<'s> {
         let (engine, site, incarnation) = (self.shared.engine.as_ref(), self.site, self.incarnation);
-        Subject { engine, site, incarnation, folders, lines }
+        Subject { engine, site, incarnation, folders, lines, started: None }
     }
 
     async fn needed_reference(&self) -> Result<Arc<Digest>, ProofError> {
@@ -202,7 +221,7 @@ impl Proof {
     /// Compares again as much as is asked for. After an error the standby must not serve.
     pub async fn again(&mut self, candidate: &Candidate<'_>, extent: Extent) -> Result<(), ProofError> {
         match extent {
-            Extent::Everything => self.taken = candidate.compare(Known::default(), &self.lines).await?,
+            Extent::Everything => self.taken = candidate.compare(Known::default(), &self.lines, None).await?,
             Extent::Moved => drop(self.renew(candidate).await?),
             Extent::Nothing => {}
         }

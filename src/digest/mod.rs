@@ -34,6 +34,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use tokio::sync::SetOnce;
 
 use crate::domain::ids::ServiceName;
 use crate::domain::site::Site;
@@ -157,6 +158,17 @@ pub struct Subject<'a> {
     pub folders: &'a BTreeMap<(ServiceName, String), PathBuf>,
     /// The lines to its servers.
     pub lines: &'a Lines,
+    /// Set when its servers take questions; files are read before. None: they do.
+    pub started: Option<&'a SetOnce<()>>,
+}
+
+impl Subject<'_> {
+    /// Waits until the servers take questions.
+    async fn servers(&self) {
+        if let Some(started) = self.started {
+            started.wait().await;
+        }
+    }
 }
 
 /// What need not be computed again. By default everything is.
@@ -239,6 +251,9 @@ struct Look {
 }
 
 async fn take_store(subject: &Subject<'_>, store: &Store, known: Known<'_>) -> Result<(Look, Cost), DigestError> {
+    if matches!(store.kind, StoreKind::Postgres { .. } | StoreKind::Mysql { .. } | StoreKind::Redis { .. }) {
+        subject.servers().await;
+    }
     let begun = Instant::now();
     let last =
         known.last.and_then(|last| Some((last, last.digest.stores.get(&store.name)?, last.marks.get(&store.name)?)));

@@ -2,6 +2,7 @@
 //! time is an argument, and every decision is a function that a unit test can call.
 
 pub mod archive;
+pub mod browser;
 pub mod clock;
 pub mod health;
 pub mod helper;

@@ -5,6 +5,8 @@
 //! nothing else, so it is only as good as the declaration: the digest of every store is compared afterwards, and recreate,
 //! which brings back everything, is what is done when anything here fails.
 
+use tokio::sync::SetOnce;
+
 use crate::domain::instance::InstanceId;
 use crate::domain::site::Site;
 use crate::domain::store::Writers;
@@ -44,13 +46,15 @@ impl Rewind<'_> {
     pub const NAME: &'static str = "rewind";
 
     /// Brings running containers back to the snapshot, by clones of its trees: those that `spare` yields, or new ones. What
-    /// `beside` does goes on while they become ready. No client may reach them meanwhile. After an error nobody knows what
-    /// state they are in, and they must not serve again.
+    /// `beside` does goes on from when these are in place, while the writers start and the site becomes ready; `started` is
+    /// set in between. No client may reach them meanwhile. After an error nobody knows what state they are in, and they must
+    /// not serve again.
     pub async fn run<T>(
         &self,
         incarnation: &Incarnation,
         spare: impl Future<Output = Option<Vec<Fresh>>>,
         beside: impl Future<Output = T>,
+        started: &SetOnce<()>,
     ) -> Result<T, ResetError> {
         let Self { prober, id, site, source, stages, .. } = self;
         (self.stage)("stopping what writes");
@@ -68,11 +72,13 @@ impl Rewind<'_> {
         (self.stage)("putting the snapshot's state back");
         let exchange = launch::exchange(source, site, id, incarnation.made, fresh);
         stages.time("exchange", exchange).await.map_err(ResetError::State)?;
-        (self.stage)("starting what writes");
-        stages.time("start", self.each(&self.writers.start, incarnation)).await?;
-        fault::reach(Point::RewindStarted).await;
-        (self.stage)("waiting for the site");
-        let ready = async {
+        let rise = async {
+            (self.stage)("starting what writes");
+            stages.time("start", self.each(&self.writers.start, incarnation)).await?;
+            // Set once, here; whoever else did it is as right.
+            let _ = started.set(());
+            fault::reach(Point::RewindStarted).await;
+            (self.stage)("waiting for the site");
             match stages.time("ready", prober.wait_ready(site, incarnation, self.waiting)).await {
                 Ok(()) => {
                     fault::reach(Point::RewindProbed).await;
@@ -81,7 +87,8 @@ impl Rewind<'_> {
                 Err(cause) => Err(ResetError::NotReady { cause, log: prober.log_tail(incarnation, 15).await }),
             }
         };
-        let ((), done) = tokio::try_join!(ready, async { Ok(beside.await) })?;
+        let beside = async { Ok(stages.time("compare", beside).await) };
+        let ((), done) = tokio::try_join!(rise, beside)?;
         Ok(done)
     }
 

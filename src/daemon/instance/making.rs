@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
 use super::standbys::{Ended, GIVEN_UP};
@@ -99,7 +100,7 @@ pub(super) async fn renew(
             waiting: &|_| {},
         };
         rewind
-            .run(&incarnation, std::future::ready(None), std::future::ready(()))
+            .run(&incarnation, std::future::ready(None), std::future::ready(()), &SetOnce::new())
             .await
             .map_err(|error| describe(&error))?;
         warm(&shared, &site, &incarnation).await?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::net::TcpStream;
+use tokio::sync::SetOnce;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -445,11 +446,15 @@ impl Core {
         let spare = async { spare?.take(&snapshot.id).await };
         let candidate =
             Candidate { shared: &shared, id: &self.id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+        let started = SetOnce::new();
         self.proven = match extent {
-            Extent::Nothing => rewind.run(&incarnation, spare, std::future::ready(None)).await?,
+            Extent::Nothing => rewind.run(&incarnation, spare, std::future::ready(None), &started).await?,
             Extent::Everything | Extent::Moved => {
                 let lines = Lines::kept();
-                let early = rewind.run(&incarnation, spare, candidate.prove(&lines)).await?;
+                let early = {
+                    let proof = candidate.prove_rising(&lines, Some(&started));
+                    rewind.run(&incarnation, spare, proof, &started).await?
+                };
                 let proven = stages.time("verify", candidate.prove_since(early, &lines)).await;
                 lines.close().await;
                 proven?

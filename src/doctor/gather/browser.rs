@@ -11,15 +11,13 @@ use tokio::process::Command;
 
 use super::{output, program};
 use crate::doctor::facts::Browser;
-
-/// What Chromium is called by those who package it.
-const NAMES: [&str; 5] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
+use crate::domain::browser::PROGRAMS;
 
 /// A browser that has not shown an empty page by then will not show a site's.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) async fn look() -> Browser {
-    let Some(path) = NAMES.iter().find_map(|name| program(name)) else { return Browser::Missing };
+    let Some(path) = PROGRAMS.iter().find_map(|name| program(name)) else { return Browser::Missing };
     let version =
         output(&path, &["--version"]).await.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned());
     let version = version.as_deref().and_then(|text| text.lines().next()).unwrap_or("Chromium").trim().to_owned();

@@ -128,14 +128,14 @@ fn browser(browser: &Browser) -> Finding {
         Browser::Works { path, version } => {
             finding("browser", Level::Ok, format!("{version} starts headless ({})", path.display()))
         }
-        Browser::Missing => {
-            finding("browser", Level::Warning, "there is no Chromium on PATH").so(so).cure("`apt-get install chromium`")
-        }
+        Browser::Missing => finding("browser", Level::Warning, "there is no Chromium on PATH")
+            .so(so)
+            .cure("`apt-get install chromium-headless-shell`, or chromium"),
         Browser::Fails { path, reason } => {
             finding("browser", Level::Warning, format!("{} does not start headless: {reason}", path.display()))
                 .so(so)
                 .cure(format!(
-                    "see what `{} --headless --dump-dom about:blank` says; `apt-get install --reinstall chromium`",
+                    "see what `{} --headless --dump-dom about:blank` says; `apt-get install --reinstall` its package",
                     path.display()
                 ))
         }

@@ -11,9 +11,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use super::container::{self, Missing};
-
-/// What Chromium is called by those who package it.
-const NAMES: [&str; 5] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
+use crate::domain::browser::PROGRAMS;
 
 /// The variable that names another: a program, `ws://…`, or the word for the one in a container.
 const VARIABLE: &str = "ARENAD_CHROMIUM";
@@ -75,7 +73,7 @@ pub(super) async fn start(folder: &Path) -> Result<Process, String> {
     let program = match named.filter(|named| named != CONTAINER) {
         Some(named) => Some(PathBuf::from(named)),
         None if is_container_wanted => None,
-        None => NAMES.iter().find_map(|name| found(name)),
+        None => PROGRAMS.iter().find_map(|name| found(name)),
     };
     let shown = program.as_ref().map_or_else(|| "the browser's container".to_owned(), |it| it.display().to_string());
     let doing = |error: std::io::Error| format!("start {shown}: {error}");
@@ -108,8 +106,8 @@ pub(super) async fn start(folder: &Path) -> Result<Process, String> {
 /// The command that runs the browser in a container.
 async fn contained(folder: &Path) -> Result<Command, String> {
     let mut command = container::command(&ARGUMENTS, folder).await.map_err(|missing| {
-        let none = format!("find a browser: none of {} is there", NAMES.join(", "));
-        let cure = format!("install chromium, or name one in {VARIABLE}");
+        let none = format!("find a browser: none of {} is there", PROGRAMS.join(", "));
+        let cure = format!("install chromium-headless-shell or chromium, or name one in {VARIABLE}");
         match missing {
             Missing::Image => format!("{none}, nor its image; {cure}, or build the image with `make browser`"),
             Missing::Client => format!("{none}; {cure}"),

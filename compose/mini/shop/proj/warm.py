@@ -8,8 +8,9 @@ from django.template.loader import get_template
 from django.urls import reverse
 
 # What the shop loads when it is first needed, and which it always is.
-MODULES = """MySQLdb.cursors django.db.backends.mysql.compiler search_engine oscar.apps.search.search_indexes whoosh.codec.whoosh3
-whoosh.collectors sorl.thumbnail.base sorl.thumbnail.kvstores.cached_db_kvstore django.contrib.messages.storage.fallback
+MODULES = """MySQLdb.connections MySQLdb.cursors django.db.backends.mysql.compiler search_engine haystack.routers
+oscar.apps.search.search_indexes whoosh.codec.whoosh3 whoosh.collectors freezegun dateutil.parser encodings.latin_1
+sorl.thumbnail.base sorl.thumbnail.kvstores.cached_db_kvstore django.contrib.messages.storage.fallback
 django.conf.locale.en.formats""".split()
 
 PAGES = """home.html sign_in.html oscar/base.html oscar/layout.html oscar/layout_2_col.html oscar/catalogue/browse.html

@@ -58,6 +58,10 @@ def worker(session):
     """The worker answers; while it does a task another of its processes does."""
     # A connection of its own: a rewind restarts the queue, and what is kept of the old one is found broken only in use.
     with conn.connection_for_write() as connection:
+        # Nobody hears a question that was asked before the worker listened, and waiting for its answer takes a second at least.
+        queue, deadline = connection.default_channel.client, time.monotonic() + 2
+        while not queue.pubsub_numpat() and time.monotonic() < deadline:
+            time.sleep(0.005)
         if not conn.control.broadcast("ping", reply=True, limit=1, timeout=2, connection=connection):
             raise RuntimeError("the worker does not answer")
     return True
