@@ -70,6 +70,8 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else { continue };
+                // Slower without, but as right.
+                let _ = stream.set_nodelay(true);
                 let state = state.clone();
                 connections.spawn(async move {
                     let service = service_fn(|request| pass(state.clone(), request));

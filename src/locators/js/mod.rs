@@ -50,28 +50,38 @@ pub struct Browser {
 #[derive(Clone)]
 struct Running {
     cdp: Cdp,
-    /// The page that the next one who asks gets. Locked while it is being prepared: to wait for it is quicker than to make
-    /// another beside it.
-    spare: Arc<Mutex<Option<Page>>>,
+    /// The pages that those get who ask next. Locked while they are being prepared: to wait for one is quicker than to make
+    /// another beside it. Two, so that the next is there while that of the last is made again.
+    spares: [Arc<Mutex<Option<Page>>>; 2],
     _process: Arc<Process>,
 }
 
 impl Running {
+    /// A page that has been prepared, the first that is there.
     async fn take_spare(&self) -> Option<Page> {
-        self.spare.lock().await.take()
+        let ready = self.spares.iter().find_map(|spare| spare.try_lock().ok()?.take());
+        if ready.is_some() {
+            return ready;
+        }
+        for spare in &self.spares {
+            if let Some(page) = spare.lock().await.take() {
+                return Some(page);
+            }
+        }
+        None
     }
 
-    /// Prepares a page for the next one who asks, after this one has its answer, unless there is one or will be.
-    fn prepare_spare(&self, client: reqwest::Client) {
+    /// Prepares the pages that are missing, after this one has its answer.
+    fn prepare_spares(&self, client: reqwest::Client) {
+        let missing = self.spares.iter().filter_map(|spare| spare.clone().try_lock_owned().ok());
+        let missing: Vec<_> = missing.filter(|spare| spare.is_none()).collect();
         let cdp = self.cdp.clone();
-        let Ok(mut spare) = self.spare.clone().try_lock_owned() else { return };
-        if spare.is_some() {
-            return;
-        }
         tokio::spawn(async move {
-            // A browser that cannot do it in time is found out by whoever asks next.
-            let prepared = tokio::time::timeout(STOP_PATIENCE, Page::prepare(&cdp, &client)).await;
-            *spare = prepared.ok().and_then(Result::ok);
+            for mut spare in missing {
+                // A browser that cannot do it in time is found out by whoever asks next.
+                let prepared = tokio::time::timeout(STOP_PATIENCE, Page::prepare(&cdp, &client)).await;
+                *spare = prepared.ok().and_then(Result::ok);
+            }
         });
     }
 }
@@ -124,7 +134,7 @@ impl Browser {
             let seen = tokio::time::timeout_at(deadline + STOP_PATIENCE, seen).await.unwrap_or(Err(PageFault::Stuck));
             self.end_when_idle();
             if !running.cdp.is_gone() {
-                running.prepare_spare(self.http.clone());
+                running.prepare_spares(self.http.clone());
             }
             match seen {
                 Ok(seen) => {
@@ -161,7 +171,7 @@ impl Browser {
         let process = launch::start(&self.folder).await.map_err(LocateError::Unavailable)?;
         let cdp = Cdp::connect(process.address()).await;
         let cdp = cdp.map_err(|error| LocateError::Unavailable(format!("connect to the browser: {error}")))?;
-        let fresh = Running { cdp, spare: Arc::default(), _process: Arc::new(process) };
+        let fresh = Running { cdp, spares: Default::default(), _process: Arc::new(process) };
         *running = Some(fresh.clone());
         Ok(fresh)
     }

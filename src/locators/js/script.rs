@@ -61,28 +61,16 @@ async fn once(
     expression: &str,
     limit: Duration,
 ) -> Result<Result<Evaluated, LocateError>, CdpError> {
-    // In a list the value stays in the page, however large it is. The line break ends a comment at the expression's end.
+    // In a list, so that a promise is not awaited before its errors are told from ours. The line break ends a comment at the
+    // expression's end.
     let wrapped = json!({
-        "expression": format!("[{expression}\n]"),
+        "expression": format!("({INTO_JSON}).call([{expression}\n], {SIZE_MAX})"),
         "timeout": u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
         "userGesture": true,
-    });
-    let list = cdp.call(session, "Runtime.evaluate", wrapped).await?;
-    if let Some(thrown) = thrown(&list) {
-        return Ok(Err(thrown));
-    }
-    let Some(object) = list["result"]["objectId"].as_str() else {
-        return Ok(Err(LocateError::Failed("the expression has no value".to_owned())));
-    };
-    let call = json!({
-        "objectId": object,
-        "functionDeclaration": INTO_JSON,
-        "arguments": [{ "value": SIZE_MAX }],
         "returnByValue": true,
         "awaitPromise": true,
     });
-    let answer = cdp.call(session, "Runtime.callFunctionOn", call).await?;
-    // The list goes with the page, or on the agent's own page with the connection that asked.
+    let answer = cdp.call(session, "Runtime.evaluate", wrapped).await?;
     if let Some(thrown) = thrown(&answer) {
         return Ok(Err(thrown));
     }

@@ -11,7 +11,14 @@ Product, Category = get_model("catalogue", "Product"), get_model("catalogue", "C
 def home(request):
     """Departments, the best sellers and the newest products."""
     products = Product.objects.browsable().base_queryset()
-    departments = [(top, top.get_children().browsable()) for top in Category.get_root_nodes().browsable()]
+    departments = []
+    for category in Category.objects.browsable().filter(depth__lte=2).order_by("path"):
+        if category.depth == 1:
+            departments.append((category, []))
+        else:
+            # Its address is put together from those above it, each of which would be looked up.
+            category._cached_parent_obj, below = departments[-1]
+            below.append(category)
     # The primary key breaks ties, so that two instances always show the same page.
     best = products.filter(Q(stats__num_purchases__gt=0)).order_by("-stats__num_purchases", "pk")[:8]
     newest = products.order_by("-date_created", "pk")[:4]

@@ -1,4 +1,5 @@
 import os
+import signal
 import time
 
 bind = "0.0.0.0:80"
@@ -19,5 +20,7 @@ access_log_format = '%({x-forwarded-for}i)s "%(r)s" %(s)s %(b)s %(M)sms'
 
 def post_fork(server, worker):
     # While what lies in /data is exchanged, new workers wait: those that remember the old are dead by then.
+    # Until then they are no workers yet, and end at once when they are told to.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     while os.path.exists("/run/forge/hold"):
         time.sleep(0.005)
