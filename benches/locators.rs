@@ -7,6 +7,7 @@
 #[path = "../tests/mini/arena.rs"]
 mod arena;
 
+use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -89,9 +90,19 @@ fn footprint(arena: &Arena) -> (usize, f64) {
     // The last page's processes end a moment after its answer.
     std::thread::sleep(Duration::from_secs(3));
     let state = arena.state_dir().display().to_string();
-    let processes = procfs::process::all_processes().expect("processes").flatten();
-    let ours =
-        processes.filter(|process| process.cmdline().is_ok_and(|words| words.iter().any(|word| word.contains(&state))));
+    let processes: Vec<_> = procfs::process::all_processes().expect("processes").flatten().collect();
+    let parents: HashMap<i32, i32> =
+        processes.iter().filter_map(|process| Some((process.pid, process.stat().ok()?.ppid))).collect();
+    let named = processes
+        .iter()
+        .filter(|process| process.cmdline().is_ok_and(|words| words.iter().any(|word| word.contains(&state))));
+    let named: HashSet<i32> = named.map(|process| process.pid).collect();
+    // A browser's processes do not all bear its folder's name, but they have all come from one that does.
+    let descends = |pid: i32| {
+        std::iter::successors(Some(pid), |pid| parents.get(pid).copied().filter(|&parent| parent > 1))
+            .any(|pid| named.contains(&pid))
+    };
+    let ours = processes.iter().filter(|process| descends(process.pid));
     let sizes: Vec<u64> = ours
         .filter_map(|process| {
             let memory = process.smaps_rollup().ok()?;

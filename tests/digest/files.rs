@@ -7,7 +7,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use arenad::digest::{DigestError, Known};
+use arenad::digest::{self, DigestError, Known, Subject};
+use tokio::sync::SetOnce;
 
 use crate::subject::{Stores, differences};
 
@@ -195,4 +196,23 @@ async fn a_store_whose_folder_is_not_here_is_said_to_be_so() {
     let stores = Stores::declared("{ files: { kind: directory, path: /elsewhere } }");
     let error = stores.take().await.expect_err("not here").to_string();
     assert_eq!(error, "find the store files: its folder /elsewhere in web is not on this host");
+}
+
+#[tokio::test]
+async fn servers_that_are_about_to_start_are_not_asked_before() {
+    let stores = Stores::declared(
+        "{ files: { kind: directory, path: /data }, rows: { kind: postgres, path: /data/rows, database: main } }\n    \
+         databases: { main: { engine: postgres, port: 5432, user: u, password: p, database: d } }",
+    );
+    let started = SetOnce::new();
+    stores
+        .with(async |subject| {
+            let subject = Subject { started: Some(&started), ..subject };
+            let mut taking = std::pin::pin!(digest::take(&subject, Known::default()));
+            let early = tokio::time::timeout(Duration::from_millis(50), &mut taking).await;
+            assert!(early.is_err(), "nobody said that it had started");
+            started.set(()).expect("set once");
+            assert!(matches!(taking.await, Err(DigestError::Sql { .. })), "there is no server");
+        })
+        .await;
 }

@@ -62,6 +62,7 @@ impl Instance {
             incarnation: &self.incarnation,
             folders: &self.folders,
             lines: &self.lines,
+            started: None,
         }
     }
 

@@ -73,7 +73,8 @@ impl Stores {
         self.with(async |subject| digest::moved(&subject, last).await).await.expect("marks")
     }
 
-    async fn with<T>(&self, work: impl AsyncFnOnce(Subject<'_>) -> T) -> T {
+    /// Does something with what the digest is taken of.
+    pub async fn with<T>(&self, work: impl AsyncFnOnce(Subject<'_>) -> T) -> T {
         // Nothing here asks the engine.
         let engine = DockerEngine::new("unix:///nowhere");
         let incarnation = Incarnation {
@@ -89,6 +90,7 @@ impl Stores {
             incarnation: &incarnation,
             folders: &self.folders,
             lines: &Lines::passing(),
+            started: None,
         };
         work(subject).await
     }
