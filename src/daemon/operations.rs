@@ -13,6 +13,10 @@ use crate::domain::instance::InstanceId;
 /// How long an operation is remembered; longer than any client waits.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
+/// How many are remembered: where resets follow each other without a pause, an hour's would be a hundred megabytes. What has not
+/// ended is not forgotten.
+const MOST: usize = 1000;
+
 /// One operation.
 #[derive(Clone)]
 pub struct Entry {
@@ -39,6 +43,11 @@ impl Operations {
         let entry = Entry { kind, instance, ticket, begun: Instant::now() };
         self.with(|entries| {
             entries.retain(|_, entry| entry.begun.elapsed() < REMEMBERED);
+            if entries.len() >= MOST {
+                let ended = entries.iter().filter(|(_, entry)| entry.ticket.has_ended());
+                let oldest = ended.min_by_key(|(_, entry)| entry.begun).map(|(id, _)| id.clone());
+                oldest.map(|id| entries.remove(&id));
+            }
             entries.insert(entry.ticket.operation.clone(), entry.clone());
         });
         entry
@@ -47,5 +56,29 @@ impl Operations {
     /// Finds one again.
     pub fn get(&self, id: &str) -> Option<Entry> {
         self.with(|entries| entries.get(id).cloned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::instance::Outcome;
+    use crate::domain::ids::{EnvironmentName, SiteName};
+
+    #[tokio::test]
+    async fn the_oldest_that_have_ended_make_room() {
+        let operations = Operations::default();
+        let environment = EnvironmentName::parse("mini").expect("valid");
+        let instance = InstanceId::serving(&environment, &SiteName::parse("shopping").expect("valid"));
+        let (running, end) = Ticket::for_tests("running");
+        operations.remember("snapshot", instance.clone(), running);
+        for number in 0..MOST + 5 {
+            let (ticket, end) = Ticket::for_tests(&number.to_string());
+            end.send_replace(Some(Outcome::Superseded));
+            operations.remember("reset", instance.clone(), ticket);
+        }
+        assert!(operations.get("running").is_some(), "it goes on");
+        assert!(operations.get("5").is_none() && operations.get("6").is_some(), "the oldest went");
+        drop(end);
     }
 }

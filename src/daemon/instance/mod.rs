@@ -99,6 +99,18 @@ impl Ticket {
             Err(_) => Outcome::Superseded,
         }
     }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        self.done.borrow().is_some() || self.done.has_changed().is_err()
+    }
+
+    /// One with its other end.
+    #[cfg(test)]
+    pub(crate) fn for_tests(operation: &str) -> (Self, channel::Sender<Option<Outcome>>) {
+        let (end, done) = channel::channel(None);
+        (Self { operation: operation.to_owned(), joined: false, done }, end)
+    }
 }
 
 /// Why a request was not taken.
