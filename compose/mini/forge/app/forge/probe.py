@@ -60,7 +60,9 @@ def worker(session):
     with conn.connection_for_write() as connection:
         # Nobody hears a question that was asked before the worker listened, and waiting for its answer takes a second at least.
         queue, deadline = connection.default_channel.client, time.monotonic() + 2
-        while not queue.pubsub_numpat() and time.monotonic() < deadline:
+        while not queue.pubsub_numpat():
+            if time.monotonic() > deadline:
+                raise RuntimeError("the worker does not listen")
             time.sleep(0.005)
         if not conn.control.broadcast("ping", reply=True, limit=1, timeout=2, connection=connection):
             raise RuntimeError("the worker does not answer")
