@@ -22,7 +22,7 @@ const WARM_UP: usize = 5;
 /// How many expressions in a row are watched for what they leave.
 const IN_A_ROW: usize = 200;
 
-/// Site, locator, limit of the median in milliseconds. The shop's first page has no limit: it loads sixteen other things, which
+/// Site, locator, limit of the median in milliseconds. The shop's first page has no limit: it loads seventeen other things, which
 /// takes a browser alone nearly as long as the limit.
 const LOOKS: [(&str, &str, f64); 8] = [
     ("shopping", "sql: SELECT count(*) FROM order_order", 10.0),

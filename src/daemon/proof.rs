@@ -108,7 +108,7 @@ impl Candidate<'_> {
         if !self.can_be_proven() || self.reference().await?.is_some() {
             return self.prove(lines).await;
         }
-        let taken = self.take(Known::default(), lines).await?;
+        let taken = self.take(Known::default(), lines, None).await?;
         let shared = self.shared;
         shared.store.save_digest(&self.snapshot.id, &taken.digest).await?;
         shared.references.learn(&self.snapshot.id, &Arc::new(taken.digest.clone()));
@@ -141,7 +141,7 @@ impl Candidate<'_> {
     /// Computes the digest, and where it differs from the snapshot's.
     pub async fn look(&self) -> Result<(Taken, Comparison), ProofError> {
         let reference = self.needed_reference().await?;
-        let taken = self.take(Known::default(), &Lines::passing()).await?;
+        let taken = self.take(Known::default(), &Lines::passing(), None).await?;
         let comparison = digest::compare(&reference, &taken.digest);
         Ok((taken, comparison))
     }
@@ -155,16 +155,15 @@ impl Candidate<'_> {
         let reference = self.needed_reference().await?;
         // Sizes and times of files can be set by whoever writes them, so every file is read; only what this daemon has looked
         // at itself since the servers were started is taken for granted.
-        let folders = self.shared.state_folders(self.id, self.site, self.incarnation);
-        let subject = Subject { started, ..self.subject(&folders, lines) };
-        let taken = digest::take(&subject, Known { baseline: None, ..known }).await?;
+        let taken = self.take(Known { baseline: None, ..known }, lines, started).await?;
         let comparison = digest::compare(&reference, &taken.digest);
         if comparison.is_equal() { Ok(taken) } else { Err(ProofError::Differs(comparison)) }
     }
 
-    async fn take(&self, known: Known<'_>, lines: &Lines) -> Result<Taken, DigestError> {
+    async fn take(&self, known: Known<'_>, lines: &Lines, started: Option<&SetOnce<()>>) -> Result<Taken, DigestError> {
         let folders = self.shared.state_folders(self.id, self.site, self.incarnation);
-        digest::take(&self.subject(&folders, lines), known).await
+        let subject = Subject { started, ..self.subject(&folders, lines) };
+        digest::take(&subject, known).await
     }
 
     fn subject<'s>(&'s self, folders: &'s BTreeMap<(ServiceName, String), PathBuf>, lines: &'s Lines) -> Subject<'s> {

@@ -52,7 +52,7 @@ pub(super) async fn evaluate(
 
 /// Whether the browser says that the page that a value was to come from is no longer there.
 fn is_navigation(message: &str) -> bool {
-    ["context", "navigated", "Could not find object"].iter().any(|part| message.contains(part))
+    ["context", "navigated"].iter().any(|part| message.contains(part))
 }
 
 async fn once(
@@ -61,8 +61,7 @@ async fn once(
     expression: &str,
     limit: Duration,
 ) -> Result<Result<Evaluated, LocateError>, CdpError> {
-    // In a list, so that a promise is not awaited before its errors are told from ours. The line break ends a comment at the
-    // expression's end.
+    // In a list, which reaches the function as it is, whatever the value. The line break ends a comment at the expression's end.
     let wrapped = json!({
         "expression": format!("({INTO_JSON}).call([{expression}\n], {SIZE_MAX})"),
         "timeout": u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
