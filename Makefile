@@ -3,13 +3,14 @@
 CARGO ?= cargo
 ARENAD = target/release/arenad
 
-.PHONY: up down test check bench build schemas browser prepare help
+.PHONY: simulation up down test test-differential check bench build schemas browser prepare help
 
 help: ## Say what there is
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 prepare:
 	@scripts/toolchain.sh
+	@scripts/host-tools.sh
 	@scripts/engine.sh
 	@scripts/base-image.sh
 
@@ -38,6 +39,13 @@ schemas: ## Write the JSON Schemas of the definition files anew
 test: prepare check ## Run every test, real engine included
 	@scripts/test-tools.sh
 	scripts/test.sh
+
+test-differential: ## Compare the evaluators with the benchmarks' own code, from PyPI
+	@scripts/toolchain.sh
+	scripts/differential.sh
+
+simulation: ## Look for schedules that break a promise: SCHEDULES=1000 of them, new ones each time
+	ARENAD_SIM_BASE=random ARENAD_SIM_SCHEDULES=$${SCHEDULES:-1000} $(CARGO) test --locked --profile simulation --test simulation
 
 browser: prepare ## Build the browser's image, for hosts without Chromium
 	scripts/browser-image.sh

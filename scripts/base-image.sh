@@ -10,6 +10,9 @@
 # Environment: BASE_IMAGE, BASE_IMAGE_TRIXIE; PULL_TIMEOUT, seconds that a pull may take (default 60).
 set -eu
 
+# shellcheck source=scripts/lib/packages.sh
+. "$(dirname -- "$0")/lib/packages.sh"
+
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 dotenv=$root/compose/.env
 
@@ -67,10 +70,9 @@ prepare_mmdebstrap() { # suite
     command -v mmdebstrap >/dev/null 2>&1 || missing=mmdebstrap
     [ -e "/usr/share/keyrings/debian-archive-$1-stable.gpg" ] || missing="$missing debian-archive-keyring"
     [ -n "$missing" ] || return 0
-    command -v apt-get >/dev/null 2>&1 || fail "$missing: missing or too old, and this is no Debian; install by hand"
-    say "installing from Debian: $missing"
+    can_install || fail "$missing: missing or too old, and this is no Debian; install by hand"
     # shellcheck disable=SC2086 # one or two words
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null || fail "apt-get could not install: $missing"
+    install_packages "base image" $missing || exit 1
 }
 
 build() { # suite, image

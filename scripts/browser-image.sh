@@ -4,7 +4,7 @@
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-name=arenad-browser:1
+name=arenad-browser:2
 if [ -f "$root/compose/.env" ]; then
     BASE_IMAGE=${BASE_IMAGE:-$(sed -n 's/^BASE_IMAGE=//p' "$root/compose/.env")}
 fi

@@ -30,15 +30,18 @@ forbid evaluators '\b(tokio|async |reqwest|sqlx|bollard)\b|SystemTime|Instant::n
 forbid evaluation '\b(tokio|async |reqwest|sqlx|bollard)\b|SystemTime|Instant::now|Timestamp::now|crate::(export|judge|outbound|doctor|digest|definition|engine|storage|images|launch|probes|accounts|locators|reset|daemon|cli|wire)' \
     'evaluation knows domain and evaluators; it reads files and asks nobody'
 forbid judge 'crate::(evaluation|accounts|doctor|digest|definition|engine|storage|images|launch|locators|probes|reset|daemon|cli|wire)' 'a judge knows the evaluators'\'' questions, the domain and connections'
+forbid folders.rs 'crate::' 'folders are made for whoever needs them'
 forbid outbound.rs 'crate::' 'connections know nobody'
+forbid json_path.rs 'crate::' 'paths are read for whoever has them'
 forbid jq.rs 'crate::' 'filters are read for whoever has them'
 forbid har.rs 'crate::' 'recordings are read by whoever has them'
+forbid confined 'crate::(domain|export|doctor|digest|definition|engine|storage|images|launch|probes|accounts|locators|reset|daemon|cli|wire)' 'a confined process is told by others what it is for'
 forbid fault.rs 'crate::' 'points are reached by everybody and know nobody'
 forbid accounts 'crate::(export|doctor|digest|definition|engine|storage|images|launch|locators|reset|daemon|cli|wire)' 'accounts know domain and probes'
 forbid digest 'crate::(export|doctor|definition|images|accounts|locators|reset|daemon|cli|wire)' 'digest knows domain, engine, launch and probes'
 forbid locators 'crate::(export|digest|doctor|definition|storage|images|evaluators|reset|daemon|cli|wire)' 'locators know domain, engine, launch, probes and accounts; they judge nothing'
 forbid reset 'crate::(export|doctor|definition|images|accounts|locators|daemon|cli|wire)' 'reset knows domain, engine, storage, launch, probes and digest'
-forbid doctor 'crate::(export|digest|definition|images|launch|accounts|locators|reset|daemon|cli|wire)' 'the doctor knows domain, engine, how storage tries a folder and how probes describe errors'
+forbid doctor 'crate::(export|digest|definition|images|launch|accounts|reset|daemon|cli|wire)' 'the doctor knows domain, engine, how storage tries a folder, how locators start a browser and how probes describe errors'
 forbid doctor/judge '\b(tokio|async |procfs|rustix)\b|SystemTime|Instant::now|Timestamp::now|std::(fs|env|net::Tcp|process)|doctor::gather' \
     'judge decides on facts; it looks at nothing'
 forbid daemon 'crate::cli' 'the daemon does not know the command line'
@@ -52,12 +55,8 @@ for file in $(grep -rlE '\baxum::' --include='*.rs' . | grep -vE '^./daemon/(api
     echo "$file: only daemon/api and daemon/server.rs name axum"
     bad=1
 done
-for file in $(grep -rlE '\bsqlx::' --include='*.rs' . | grep -vE '^./(daemon/store/|probes/sql.rs$|digest/sqlite.rs$|locators/sql/)' || true); do
-    echo "$file: only daemon/store, probes/sql.rs, digest/sqlite.rs and locators/sql/ name sqlx"
-    bad=1
-done
-for file in $(grep -rlE '\bchromiumoxide::' --include='*.rs' . | grep -v '^./locators/js/' || true); do
-    echo "$file: only locators/js names chromiumoxide"
+for file in $(grep -rlE '\bsqlx::' --include='*.rs' . | grep -vE '^./(daemon/store/|probes/sql_worker.rs$|digest/sqlite.rs$|locators/sql/)' || true); do
+    echo "$file: only daemon/store, probes/sql_worker.rs, digest/sqlite.rs and locators/sql/ name sqlx"
     bad=1
 done
 exit "$bad"

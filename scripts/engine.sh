@@ -6,6 +6,9 @@
 # Environment: ENGINE_TIMEOUT, seconds to wait for the engine (default 60).
 set -eu
 
+# shellcheck source=scripts/lib/packages.sh
+. "$(dirname -- "$0")/lib/packages.sh"
+
 socket=/var/run/docker.sock
 log=/var/log/dockerd.log
 timeout=${ENGINE_TIMEOUT:-60}
@@ -27,7 +30,8 @@ answers() {
 # Whether the process that a pid file names lives and is the one meant. One that was killed and not yet reaped does not
 # live, and neither does an engine that someone runs beside the machine's count.
 lives() { # file, process name
-    pid=$(tr -cd 0-9 <"$1" 2>/dev/null) || return 1
+    [ -r "$1" ] || return 1
+    pid=$(cat "$1" 2>/dev/null | tr -cd 0-9)
     [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null || true)" = "$2" ] || return 1
     state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$pid/status" 2>/dev/null || true)
     [ -n "$state" ] && [ "$state" != Z ] && [ "$state" != X ]
@@ -61,11 +65,11 @@ answers && exit 0
 
 if ! command -v dockerd >/dev/null 2>&1; then
     command -v apt-get >/dev/null 2>&1 || fail "dockerd is missing and this is no Debian: install Docker by hand, then try again"
-    say "installing docker.io, iptables and ca-certificates from Debian"
-    export DEBIAN_FRONTEND=noninteractive
+    set -- docker.io iptables ca-certificates
+    # Since Debian 13 the client is a package of its own.
+    ! has_package docker-cli || set -- "$@" docker-cli
     # A policy that forbids starting services makes the package's own start harmless where no init runs.
-    apt-get update -qq || say "apt-get update failed; trying with the lists that are there"
-    apt-get install -y -qq --no-install-recommends docker.io iptables ca-certificates >/dev/null || fail "apt-get could not install docker.io"
+    install_packages engine "$@" || exit 1
     answers && exit 0
 fi
 

@@ -5,11 +5,15 @@
 # iproute2, procps network namespaces and processes of engines that tests start for themselves
 # xfsprogs         file systems with reflinks
 # nginx-light, wrk what the benchmark compares the gateway with
+# mmdebstrap       the bare Debian in which the scripts are tried
 # chromium         the browser that uses the sites, and its headless shell, by which arenad looks at them
 # bubblewrap       keeps it from noticing the host's networks, which tests make and remove all the time
 # python3          runs the tests of the Python client
 # docker-compose   checks that the Compose files mean to it what they mean to arenad
 set -eu
+
+# shellcheck source=scripts/lib/packages.sh
+. "$(dirname -- "$0")/lib/packages.sh"
 
 say() { echo "test-tools: $*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -27,6 +31,7 @@ need nginx nginx-light
 need wrk wrk
 need docker-compose docker-compose
 need mkfs.xfs xfsprogs
+need mmdebstrap mmdebstrap
 need chromium chromium
 need chromium-headless-shell chromium-headless-shell
 need bwrap bubblewrap
@@ -39,10 +44,7 @@ fi
 [ -n "$missing" ] || exit 0
 
 [ "$(id -u)" = 0 ] || fail "missing:$missing; install them as root: apt-get install$missing"
-command -v apt-get >/dev/null 2>&1 || fail "missing:$missing; this is no Debian, install them by hand"
-say "installing$missing from Debian"
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq || say "apt-get update failed; trying with the lists that are there"
+can_install || fail "missing:$missing; this is no Debian, install them by hand"
 # The tests start nginx themselves; the service that the package would start holds port 80.
 if [ ! -e /usr/sbin/policy-rc.d ]; then
     printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
@@ -50,4 +52,4 @@ if [ ! -e /usr/sbin/policy-rc.d ]; then
     trap 'rm -f /usr/sbin/policy-rc.d' EXIT
 fi
 # shellcheck disable=SC2086 # a list of words
-apt-get install -y -qq --no-install-recommends $missing >/dev/null || fail "apt-get could not install$missing"
+install_packages "test tools" $missing || exit 1

@@ -2,7 +2,7 @@
 //! each of them and miss none.
 //!
 //! Steered by the environment variable `ARENAD_FAULTS`, the path of a folder: whoever comes to a point whose name is that of
-//! a file there writes `NAME.reached` beside it and waits until the file is gone. Builds without debug assertions, which are
+//! a file there writes `NAME.reached` beside it and waits until the file is gone; if the file says `panic`, it panics, once. Builds without debug assertions, which are
 //! those that people use, know nothing of it.
 
 use std::fmt;
@@ -42,8 +42,6 @@ points! {
     SwapSwitched = "swap-switched",
     /// No client reaches the instance.
     ResetHeld = "reset-held",
-    /// The store says that it is being reset.
-    ResetRecorded = "reset-recorded",
     /// A rewind has its generation.
     RewindRecorded = "rewind-recorded",
     /// Nothing writes any more, and the clones are made.
@@ -104,8 +102,11 @@ pub async fn reach(point: Point) {
     static FOLDER: LazyLock<Option<PathBuf>> = LazyLock::new(|| std::env::var_os("ARENAD_FAULTS").map(PathBuf::from));
     let Some(folder) = &*FOLDER else { return };
     let waits = folder.join(point.name());
-    if !waits.exists() {
-        return;
+    let Ok(wanted) = std::fs::read_to_string(&waits) else { return };
+    if wanted.trim() == "panic" {
+        // Once: what comes afterwards is what the test is about.
+        let _ = std::fs::remove_file(&waits);
+        panic!("a test wants a panic at {point}");
     }
     if let Err(error) = std::fs::write(folder.join(format!("{point}.reached")), "") {
         tracing::warn!(%point, %error, "nobody hears that a point was reached");

@@ -6,6 +6,9 @@ use jaq_core::{Compiler, data};
 /// A filter that can be run on JSON.
 pub(crate) type Filter = jaq_core::Filter<data::JustLut<jaq_json::Val>>;
 
+/// The longest filter that is read at all, in bytes.
+const LENGTH_MAX: usize = 64 << 10;
+
 /// The longest filter that [`check`] reads, in bytes, and the stack that it gets: the parser descends into brackets, and definitions
 /// come from clients.
 const CHECKED_MAX: usize = 2000;
@@ -15,6 +18,7 @@ const STACK: usize = 64 << 20;
 ///
 /// Errors: what is wrong with it, and where.
 pub(crate) fn compile(filter: &str) -> Result<Filter, String> {
+    check_length(filter)?;
     let arena = Arena::default();
     let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
     let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
@@ -35,6 +39,7 @@ pub(crate) fn compile(filter: &str) -> Result<Filter, String> {
 ///
 /// Errors: as [`compile`].
 pub(crate) fn check(filter: &str) -> Result<(), String> {
+    check_length(filter)?;
     if filter.len() > CHECKED_MAX {
         return Ok(());
     }
@@ -46,6 +51,13 @@ pub(crate) fn check(filter: &str) -> Result<(), String> {
             Ok(Err(_)) | Err(_) => Ok(()),
         }
     })
+}
+
+fn check_length(filter: &str) -> Result<(), String> {
+    match filter.len() > LENGTH_MAX {
+        true => Err(format!("it has {} bytes, and at most {LENGTH_MAX} are read", filter.len())),
+        false => Ok(()),
+    }
 }
 
 fn near(rest: Option<&str>) -> String {
@@ -66,6 +78,7 @@ mod tests {
         assert!(check(".a | nonsense").is_err_and(|reason| reason.contains("nonsense")));
         assert!(check(&"(".repeat(CHECKED_MAX)).is_err(), "and the stack suffices");
         assert!(check(&"-".repeat(CHECKED_MAX)).is_err());
-        assert_eq!(check(&"[".repeat(1 << 20)), Ok(()));
+        assert_eq!(check(&"[".repeat(LENGTH_MAX)), Ok(()), "it is read where it is run, in a process of its own");
+        assert!(check(&"[".repeat(LENGTH_MAX + 1)).is_err_and(|reason| reason.contains("at most")));
     }
 }

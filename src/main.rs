@@ -1,12 +1,38 @@
 //! arenad's program: arguments in, exit code out.
 
+use std::ffi::OsStr;
 use std::process::ExitCode;
+use std::time::Duration;
+
+use arenad::accounts::form;
+use arenad::locators::http::select;
+use arenad::locators::sql::worker;
+use arenad::probes::sql_worker;
+
+/// How long blocking work may go on after everything else has ended.
+const LAST_WORK: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
+    // Before anything else: a confined process has one thread, and gives up its rights first.
+    let work = match std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {
+        Some(sql_worker::COMMAND) => Some(sql_worker::serve as fn() -> std::io::Result<()>),
+        Some(worker::COMMAND) => Some(worker::serve as _),
+        Some(select::COMMAND) => Some(select::serve as _),
+        Some(form::COMMAND) => Some(form::serve as _),
+        _ => None,
+    };
+    if let Some(work) = work {
+        return work().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     // Two threads carry the API and the drivers with ease; the gateway has threads of its own.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     match runtime {
-        Ok(runtime) => ExitCode::from(runtime.block_on(arenad::cli::run())),
+        Ok(runtime) => {
+            let code = runtime.block_on(arenad::cli::run());
+            // Blocking work that nobody waits for any more ends with the process.
+            runtime.shutdown_timeout(LAST_WORK);
+            ExitCode::from(code)
+        }
         Err(error) => {
             eprintln!("error: start the async runtime\ncaused by: {error}");
             ExitCode::FAILURE

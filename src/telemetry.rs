@@ -8,6 +8,7 @@ pub fn start(json: bool) {
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     // The log's disk may be full. What cannot be written there cannot be complained about there either: to try is a panic.
     let builder = builder.log_internal_errors(false);
+    crate::supervised::log_panics();
     // A second start, as tests may do, keeps the first.
     let _ = if json { builder.json().try_init() } else { builder.with_ansi(false).try_init() };
 }

@@ -27,7 +27,7 @@ pub use self::evaluations::{Evaluation, EvaluationRequest};
 pub use self::health::{Health, HealthProbes, Round, SiteHealth};
 pub use self::images::{ImageArchive, ImageItem, Images};
 pub use self::locators::{Evidence, LocateRequest, Located};
-pub use self::resets::{Difference, Reset, ResetRequest, Stage, Verification, VerifiedStore};
+pub use self::resets::{Compared, Difference, LeftOut, Reset, ResetRequest, Stage, Verification, VerifiedStore};
 pub use self::snapshots::{
     Exported, ImportBegun, ImportRequest, SIZE_HEADER, Snapshot, SnapshotDifferences, Snapshots, TakeRequest,
 };
@@ -107,6 +107,20 @@ pub struct Event {
 pub struct Events {
     /// Oldest first.
     pub events: Vec<Event>,
+}
+
+/// The name of the last event of a stream that cannot go on without a gap.
+pub const GONE: &str = "arenad.gone";
+
+/// What a stream of events ends with when the next ones are not there to be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventsGone {
+    /// The last event that was sent; a stream with `after` of this number goes on, as soon as it can.
+    pub after: i64,
+    /// The next event that is kept; none if they could not be read.
+    pub next: Option<i64>,
+    /// Why, as a sentence.
+    pub message: String,
 }
 
 /// `GET /v1/version`, and `arenad version --json`.

@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arenad::accounts::{LoginFailure, Place, Session, log_in};
+use arenad::dial::Dialer;
 use arenad::domain::ids::ServiceName;
 use arenad::domain::login::{FormLogin, Login, LoginRecipe, Template, TokenLogin};
 use arenad::domain::probe::HttpProbe;
 use arenad::domain::site::{Account, Secret};
+use arenad::site_client::SiteClient;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -123,7 +125,8 @@ async fn try_at(entry: SocketAddr, recipe: LoginRecipe) -> Result<Session, Login
 }
 
 async fn try_as(entry: SocketAddr, recipe: LoginRecipe, password: &str) -> Result<Session, LoginFailure> {
-    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy().build().unwrap();
+    arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
+    let client = SiteClient::new(Dialer::tcp());
     let proof = HttpProbe {
         service: ServiceName::parse("shop").unwrap(),
         port: 80,

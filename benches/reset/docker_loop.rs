@@ -23,8 +23,8 @@ impl<'a> DockerLoop<'a> {
         Self { name: format!("arenad-bench-{}", std::process::id()), image, site }
     }
 
-    /// `docker rm -f`, `docker run`, until it is ready.
-    pub fn cycle(&self) {
+    /// `docker rm -f`, `docker run`, until it is ready. Returns where it answers.
+    pub fn cycle(&self) -> SocketAddr {
         let Self { name, image, site } = self;
         docker(&["rm", "-f", name]);
         docker(&["run", "-d", "--name", name, "--cap-drop", "ALL", "--memory", "512m", "--pids-limit", "100", image]);
@@ -36,6 +36,7 @@ impl<'a> DockerLoop<'a> {
             assert!(Instant::now() < deadline, "{image} never became ready");
             std::thread::sleep(LOOK);
         }
+        socket
     }
 }
 

@@ -2,7 +2,7 @@
 //! the same run; and what the daemon costs while nothing happens.
 //!
 //! `cargo bench --bench reset`, or `make bench`. The state root is on an XFS of its own where the host lets one be made.
-//! ARENAD_BENCH_RESETS: swaps of each site (50). ARENAD_BENCH_ROUNDS: rounds of the docker loop and of rewinds (5).
+//! ARENAD_BENCH_RESETS: swaps of each site (200). ARENAD_BENCH_ROUNDS: rounds of the docker loop and of rewinds (5).
 //! ARENAD_BENCH_SECONDS: how long resets are kept up (180).
 
 #[path = "../../tests/mini/arena.rs"]
@@ -13,6 +13,7 @@ mod resetter;
 mod sustained;
 
 use std::collections::BTreeSet;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use arena::Arena;
@@ -40,7 +41,7 @@ const SITES: [Site; 6] = [
 ];
 
 fn main() {
-    let swaps = setting("ARENAD_BENCH_RESETS", 50);
+    let swaps = setting("ARENAD_BENCH_RESETS", 200);
     let rounds = setting("ARENAD_BENCH_ROUNDS", 5);
     let seconds = setting("ARENAD_BENCH_SECONDS", 180);
     let arena = Arena::prepared(own_disk, |definition| definition);
@@ -84,7 +85,7 @@ fn end(arena: Arena) {
     let stores = arena.state_dir().join("stores");
     drop(arena);
     // Where an XFS was made, it is still mounted.
-    let _ = std::process::Command::new("umount").arg("-q").arg(&stores).status();
+    let _ = std::process::Command::new("umount").arg("-q").arg(&stores).stderr(Stdio::null()).status();
     let _ = std::fs::remove_dir_all(stores.ancestors().nth(2).expect("the state directory's folder"));
 }
 
@@ -95,7 +96,7 @@ fn swap(arena: &Arena, resetter: &Resetter, site: &Site, swaps: usize, rounds: u
     resetter.reset(&[site.name]);
     resetter.await_standbys(&[site.name]);
     let plain = DockerLoop::of(&image, site);
-    let theirs: Vec<f64> = (0..rounds).map(|_| milliseconds(|| plain.cycle())).collect();
+    let theirs: Vec<f64> = (0..rounds).map(|_| milliseconds(|| _ = plain.cycle())).collect();
     // It must not be in the way of what is measured alone.
     drop(plain);
     let (mut calls, mut commands) = (Vec::new(), Vec::new());

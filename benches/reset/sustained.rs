@@ -1,8 +1,11 @@
 //! Resets one after the other for as long as somebody keeps asking, beside the plain loop; and whether anything grows meanwhile.
-//! Once with nobody at the site in between, and once with a visitor each time, after whom it must be brought back.
+//! There are two runs: one without visitors, and one in which a visitor reads and writes before each reset. The plain loop's shop gets
+//! the same visitor.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+use procfs::{CurrentSI, KernelStats};
 
 use crate::arena::Arena;
 use crate::cost::Held;
@@ -17,13 +20,18 @@ const BEFORE: usize = 10;
 pub fn compare(arena: &Arena, resetter: &Resetter, site: &Site, time: Duration) {
     let image = resetter.image(arena, site.name);
     let plain = DockerLoop::of(&image, site);
-    let begun = Instant::now();
-    let mut cycles = 0;
-    while begun.elapsed() < time / 3 {
-        plain.cycle();
-        cycles += 1;
-    }
-    let theirs = per_minute(cycles, begun.elapsed());
+    let theirs = [false, true].map(|visits| {
+        let (begun, busy) = (Instant::now(), busy_seconds());
+        let mut cycles = 0;
+        while begun.elapsed() < time / 3 {
+            let address = plain.cycle();
+            if visits {
+                resetter.shop(&format!("http://{address}"));
+            }
+            cycles += 1;
+        }
+        (per_minute(cycles, begun.elapsed()), (busy_seconds() - busy) / cycles as f64)
+    });
     drop(plain);
 
     for _ in 0..BEFORE {
@@ -31,35 +39,46 @@ pub fn compare(arena: &Arena, resetter: &Resetter, site: &Site, time: Duration) 
     }
     resetter.await_standbys(&[site.name]);
     println!(
-        "\nsustained resets of {} for {} s each; the docker loop: {theirs:.1} a minute",
+        "\nsustained resets of {} for {} s each; processor seconds are the machine's, visitor included",
         site.name,
         time.as_secs()
     );
-    for (what, visits) in [("nobody in between", false), ("a visitor in between", true)] {
+    for ((what, visits), (theirs, their_seconds)) in
+        [("nobody in between", false), ("a visitor in between", true)].into_iter().zip(theirs)
+    {
         let before = Held::by(arena);
         let mut ways: BTreeMap<String, usize> = BTreeMap::new();
         let mut took = Vec::new();
-        let begun = Instant::now();
+        let (begun, busy) = (Instant::now(), busy_seconds());
         while begun.elapsed() < time {
             if visits {
-                resetter.visit(&arena.url(site.name), "/");
+                resetter.shop(&arena.url(site.name));
             }
             let (call, mut done) = resetter.reset(&[site.name]);
             took.push(call);
             *ways.entry(done.remove(0).way).or_default() += 1;
         }
         let ours = per_minute(took.len(), begun.elapsed());
+        let our_seconds = (busy_seconds() - busy) / took.len() as f64;
         resetter.await_standbys(&[site.name]);
         let after = Held::by(arena);
         println!(
-            "{what:22} {ours:>6.0} a minute, {:.1}x (p50 {:.0} ms; {ways:?})",
+            "{what:22} {ours:>6.0} a minute, {:.1}x the docker loop's {theirs:.1} (p50 {:.0} ms; {ways:?})",
             ours / theirs,
             quantile(&took, 0.5)
         );
+        println!("{:22} processor seconds for each: {our_seconds:.2}; the docker loop: {their_seconds:.2}", "");
         println!("{:22} held before and after: {before} / {after}", "");
     }
 }
 
 fn per_minute(count: usize, time: Duration) -> f64 {
     count as f64 * 60.0 / time.as_secs_f64()
+}
+
+/// How long the machine's processors have been busy since it was started, in seconds.
+fn busy_seconds() -> f64 {
+    let total = KernelStats::current().expect("the kernel's statistics").total;
+    let busy = total.user + total.nice + total.system + total.irq.unwrap_or(0) + total.softirq.unwrap_or(0);
+    busy as f64 / procfs::ticks_per_second() as f64
 }

@@ -1,11 +1,16 @@
 //! Forms of a page: found, and filled in as a browser would.
 
-use scraper::{ElementRef, Html, Selector};
+use std::io;
+use std::time::Duration;
 
-use crate::domain::login::FormLogin;
+use scraper::{ElementRef, Html, Selector};
+use serde::{Deserialize, Serialize};
+
+use crate::confined::Worker;
+use crate::domain::login::{FormLogin, Template};
 
 /// A form as its page has it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Form {
     /// Where it is sent to, as the page says; empty: to the page itself.
     pub action: String,
@@ -13,6 +18,44 @@ pub(super) struct Form {
     pub is_get: bool,
     /// What is sent, in the order of the page.
     pub fields: Vec<(String, String)>,
+}
+
+/// The hidden command that makes this program the process that reads a page with a form.
+pub const COMMAND: &str = "confined-form";
+
+/// How long a page may take to be read.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is to be found, and filled in.
+#[derive(Debug, Serialize, Deserialize)]
+struct Question {
+    page: String,
+    form: Option<String>,
+    names: Vec<String>,
+    fields: Vec<(String, String)>,
+}
+
+/// Reads a page in a confined process: see [`fill`].
+pub(super) async fn fill_confined(
+    page: String,
+    recipe: &FormLogin,
+    fields: Vec<(String, String)>,
+) -> Result<Form, String> {
+    let names = recipe.fields.iter().map(|(name, _)| name.clone()).collect();
+    let question = Question { page, form: recipe.form.clone(), names, fields };
+    let filled: Result<Result<Form, String>, _> = Worker::job(COMMAND, &question, PATIENCE).await;
+    filled.map_err(|error| format!("the page cannot be read: {error}"))?
+}
+
+/// Reads one page; the hidden command's whole life.
+pub fn serve() -> io::Result<()> {
+    crate::confined::serve(async |inside| {
+        let mut parent = inside.alone()?;
+        let Some(Question { page, form, names, fields }) = parent.question().await? else { return Ok(()) };
+        let fields_of_recipe = names.into_iter().map(|name| (name, Template::new(""))).collect();
+        let recipe = FormLogin { page: String::new(), form, fields: fields_of_recipe, action: None };
+        parent.answer(&fill(&page, &recipe, &fields)).await
+    })
 }
 
 /// Finds the form that a recipe means and fills its fields in.
@@ -159,7 +202,6 @@ fn chosen(list: ElementRef<'_>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::login::Template;
 
     fn recipe(form: Option<&str>, fields: &[&str]) -> FormLogin {
         FormLogin {

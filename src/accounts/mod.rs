@@ -9,7 +9,7 @@
 //! are those of the public URL. Nothing leaves the site. Called by the daemon's API; stores nothing. No failure says a
 //! password, a token, a cookie, or what a page shows.
 
-mod form;
+pub mod form;
 mod recipes;
 mod visitor;
 
@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use self::visitor::Visitor;
 use crate::domain::login::{Login, LoginRecipe};
 use crate::domain::site::{Account, Secret};
+use crate::site_client::SiteClient;
 
 /// Where a site is visited.
 #[derive(Debug, Clone)]
@@ -76,12 +77,7 @@ pub struct LoginFailure {
 /// Proves that a session is good: the site answers the proof of the account's log-in with it.
 ///
 /// Errors and cancellation: as of [`log_in`].
-pub async fn prove(
-    client: &reqwest::Client,
-    place: &Place,
-    login: &Login,
-    session: &Session,
-) -> Result<(), LoginFailure> {
+pub async fn prove(client: &SiteClient, place: &Place, login: &Login, session: &Session) -> Result<(), LoginFailure> {
     let mut visitor = Visitor::new(client, place, Instant::now() + login.timeout)?;
     visitor.resume(session).map_err(|reason| LoginFailure { step: "take the session up".to_owned(), reason })?;
     recipes::prove(&mut visitor, &login.proof).await
@@ -89,11 +85,9 @@ pub async fn prove(
 
 /// Signs in and proves it.
 ///
-/// `client` must follow no redirects and keep no cookies of its own: [`crate::probes::Prober::http`] is one.
-///
 /// Errors: the step that failed. Cancellation: safe; the site may have a session that nobody uses.
 pub async fn log_in(
-    client: &reqwest::Client,
+    client: &SiteClient,
     place: &Place,
     account: &Account,
     login: &Login,

@@ -42,7 +42,7 @@ pub(super) async fn form(visitor: &mut Visitor<'_>, recipe: &FormLogin, account:
     let finding = format!("fill in the form on {}", page_url.path());
     let fields: Vec<(String, String)> =
         recipe.fields.iter().map(|(name, text)| (name.clone(), fill(text, account, None))).collect();
-    let form = form::fill(&page.body, recipe, &fields).map_err(at(finding.as_str()))?;
+    let form = form::fill_confined(page.body, recipe, fields).await.map_err(at(finding.as_str()))?;
     let action = recipe.action.as_deref().unwrap_or(&form.action);
     let mut target = visitor.url(Some(&page_url), action).map_err(at(finding))?;
     let sending = format!("send the form to {}", target.path());

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::{Cookie, LoginFailure, Place, Session};
 use crate::domain::site::Secret;
 use crate::probes::{Answer, read};
+use crate::site_client::{SiteClient, SiteError};
 
 /// How many redirects are followed in a row; browsers give up at twenty.
 const REDIRECTS_MAX: usize = 10;
@@ -40,7 +41,7 @@ impl Request {
 
 /// Someone who visits a site.
 pub(super) struct Visitor<'a> {
-    client: &'a reqwest::Client,
+    client: &'a SiteClient,
     place: &'a Place,
     origin: Url,
     deadline: Instant,
@@ -49,7 +50,7 @@ pub(super) struct Visitor<'a> {
 }
 
 impl<'a> Visitor<'a> {
-    pub(super) fn new(client: &'a reqwest::Client, place: &'a Place, deadline: Instant) -> Result<Self, LoginFailure> {
+    pub(super) fn new(client: &'a SiteClient, place: &'a Place, deadline: Instant) -> Result<Self, LoginFailure> {
         let text = format!("http://{}:{}/", place.host, place.port);
         let origin = text.parse().map_err(|error| LoginFailure {
             step: "understand the public address".to_owned(),
@@ -121,22 +122,17 @@ impl<'a> Visitor<'a> {
         if let Some(cookies) = self.cookie_header(url) {
             headers.insert(header::COOKIE, value(&cookies)?);
         }
-        let mut sent = self
-            .client
-            .request(request.method.clone(), format!("http://{}{}{query}", self.place.entry, url.path()))
-            .headers(headers);
-        if let Some(body) = &request.body {
-            sent = sent.body(body.clone());
-        }
+        let path = format!("{}{query}", url.path());
+        let sent = self.client.send(self.place.entry, request.method.clone(), &path, headers, request.body.clone());
         let work = async {
-            let answer = sent.send().await?;
+            let answer = sent.await?;
             let set: Vec<RawCookie<'static>> = answer
-                .headers()
+                .headers
                 .get_all(header::SET_COOKIE)
                 .iter()
                 .filter_map(|value| RawCookie::parse(value.to_str().ok()?.to_owned()).ok())
                 .collect();
-            Ok::<_, reqwest::Error>((set, read(answer).await?))
+            Ok::<_, SiteError>((set, read(answer).await?))
         };
         let (set, answer) = match tokio::time::timeout_at(self.deadline, work).await {
             Ok(Ok(answer)) => answer,

@@ -12,7 +12,7 @@ use super::args::{CheckArgs, CheckBeginArgs, CheckCommand, Global, TaskChoice};
 use super::client::Client;
 use super::failure::Failure;
 use super::tasks::choice::{Chosen, rendered};
-use super::{exit_code, find, output, report};
+use super::{exit_code, output, report};
 use crate::definition::tasks;
 use crate::evaluators::native::{self, Episode, Sight};
 use crate::locators::json;
@@ -33,7 +33,7 @@ pub async fn run(global: &Global, args: &CheckArgs) -> Result<u8, Failure> {
 async fn check(global: &Global, args: &CheckArgs) -> Result<u8, Failure> {
     let meant = Meant::of(args.task.as_deref().unwrap_or_default(), &args.choice)?;
     let client = Client::new(global)?;
-    let environment = meant.environment(&client).await?;
+    let address = meant.address();
     let request = CheckRequest {
         task: meant.task,
         file: meant.file,
@@ -43,8 +43,7 @@ async fn check(global: &Global, args: &CheckArgs) -> Result<u8, Failure> {
         cdp: args.cdp.clone(),
         evidence: args.evidence.is_some(),
     };
-    let mut checked: Checked =
-        client.send(Method::POST, &format!("/v1/environments/{environment}/checks"), &request).await?;
+    let mut checked: Checked = client.send(Method::POST, &address, &request).await?;
     if let (Some(file), Some(evidence)) = (&args.evidence, checked.evidence.take()) {
         let text = serde_json::to_string(&evidence).context("write what was seen as JSON")?;
         std::fs::write(file, text + "\n").with_context(|| format!("write {}", file.display()))?;
@@ -96,9 +95,8 @@ fn print(global: &Global, checked: &Checked) -> Result<u8, Failure> {
 async fn begin(global: &Global, args: &CheckBeginArgs) -> Result<u8, Failure> {
     let meant = Meant::of(&args.task, &args.choice)?;
     let client = Client::new(global)?;
-    let environment = meant.environment(&client).await?;
+    let path = format!("{}/begin", meant.address());
     let request = BeginRequest { task: meant.task, file: meant.file, reset: args.reset };
-    let path = format!("/v1/environments/{environment}/checks/begin");
     let begun: Begun = client.send(Method::POST, &path, &request).await?;
     match &args.out {
         None => output::print_json(&begun)?,
@@ -164,20 +162,12 @@ impl Meant {
         }
     }
 
-    /// The environment that is meant: the one that is named, or the only one that is up.
-    async fn environment(&self, client: &Client) -> Result<String, Failure> {
-        if let Some(named) = &self.environment {
-            return Ok(named.clone());
-        }
-        let status = client.status().await?;
-        let up = find::sites(&status, None, &[])?;
-        match up.as_slice() {
-            [(only, _)] => Ok(only.clone()),
-            several => {
-                let names: Vec<&str> = several.iter().map(|(name, _)| name.as_str()).collect();
-                let failure = Failure::usage(format!("{} are up", names.join(" and ")));
-                Err(failure.hint("say which with --environment"))
-            }
+    /// The address below which the daemon has its checks: those of the environment that is named, or those of the one that
+    /// the daemon finds by the task, or by what has begun.
+    fn address(&self) -> String {
+        match &self.environment {
+            Some(named) => format!("/v1/environments/{named}/checks"),
+            None => "/v1/checks".to_owned(),
         }
     }
 }

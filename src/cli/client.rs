@@ -1,7 +1,8 @@
 //! The API's client: over the socket or TCP, starting a daemon where one is wanted and none answers.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -12,12 +13,21 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::args::{EngineArgs, Global};
-use super::exit_code;
 use super::failure::{Failure, from_problem};
+use super::reach::{self, Place, Silence};
+use super::{engine, exit_code};
 use crate::wire::{self, Problem};
 
+/// How long a daemon that comes up, or ends, may leave it open which of both.
+const SETTLES_WITHIN: Duration = Duration::from_secs(10);
 /// How long a daemon may take to come up: it reconciles before it answers.
 const START_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a daemon may take to say that it is there.
+const LOOK_LIMIT: Duration = Duration::from_secs(5);
+
+/// How much of an answer that is no arenad's is shown.
+const FOREIGN_MAX: usize = 200;
 
 /// The pause between two looks for a daemon that is coming up or going away.
 const LOOK_PAUSE: Duration = Duration::from_millis(25);
@@ -42,8 +52,7 @@ pub struct Client {
     base: String,
     token: Option<String>,
     state_dir: PathBuf,
-    /// Whether the daemon is another machine's or was named: then none is started.
-    is_given: bool,
+    place: Place,
 }
 
 impl Client {
@@ -51,24 +60,33 @@ impl Client {
     pub fn new(global: &Global) -> Result<Self, Failure> {
         let state_dir = state_dir(global)?;
         let builder = reqwest::Client::builder().no_proxy();
-        let given = global.host.as_deref();
-        let (builder, base) = match given {
-            Some(url) if url.starts_with("http://") => (builder, url.trim_end_matches('/').to_owned()),
+        let place = match global.host.as_deref() {
+            Some(url) if url.starts_with("http://") => Place::Http(url.trim_end_matches('/').to_owned()),
             Some(url) => {
                 let Some(path) = url.strip_prefix("unix://") else {
                     return Err(Failure::usage(format!("`{url}` is neither unix:///path nor http://host:port")));
                 };
-                (builder.unix_socket(PathBuf::from(path)), "http://arenad".to_owned())
+                Place::Socket(PathBuf::from(path))
             }
-            None => (builder.unix_socket(state_dir.join("arenad.sock")), "http://arenad".to_owned()),
+            None => Place::Local { state_dir: state_dir.clone() },
+        };
+        let (builder, base) = match (&place, place.socket()) {
+            (Place::Http(url), _) => (builder, url.clone()),
+            (_, Some(socket)) => (builder.unix_socket(socket), "http://arenad".to_owned()),
+            (_, None) => (builder, "http://arenad".to_owned()),
         };
         let http = builder.build().context("prepare the HTTP client")?;
-        Ok(Self { http, base, token: global.token.clone(), state_dir, is_given: given.is_some() })
+        Ok(Self { http, base, token: global.token.clone(), state_dir, place })
     }
 
     /// Where this client's daemon keeps its files, if it is on this machine.
     pub fn state_dir(&self) -> &PathBuf {
         &self.state_dir
+    }
+
+    /// Whether the daemon is this machine's, found by its state directory. Only such a one is started and stopped.
+    pub fn is_local(&self) -> bool {
+        matches!(self.place, Place::Local { .. })
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -79,16 +97,38 @@ impl Client {
         }
     }
 
-    /// Whether a daemon answers.
-    pub async fn is_running(&self) -> bool {
-        let asked = self.request(Method::GET, "/v1/version").timeout(Duration::from_secs(5)).send().await;
-        asked.is_ok_and(|answer| answer.status().is_success())
+    /// Whether a daemon answers; `false` where it is certain that none runs. Anything else, such as a socket that this user
+    /// may not open or an address at which something else answers, is a failure.
+    pub async fn is_running(&self) -> Result<bool, Failure> {
+        let deadline = Instant::now() + SETTLES_WITHIN;
+        loop {
+            match self.look().await {
+                Ok(()) => return Ok(true),
+                Err(Silence::NobodyListens { .. }) if self.is_local() => return Ok(false),
+                // One that comes up or is on its way out: which of both is soon decided.
+                Err(Silence::NotListening { .. }) if Instant::now() < deadline => tokio::time::sleep(LOOK_PAUSE).await,
+                Err(silence) => return Err(self.place.failure(&silence)),
+            }
+        }
+    }
+
+    /// Asks for the version, which every arenad tells without effect.
+    async fn look(&self) -> Result<(), Silence> {
+        let asked = self.request(Method::GET, "/v1/version").timeout(LOOK_LIMIT).send().await;
+        let answer = asked.map_err(|error| self.place.silence(&error, LOOK_LIMIT))?;
+        let status = answer.status();
+        let text = answer.text().await.map_err(|error| self.place.silence(&error, LOOK_LIMIT))?;
+        // One that wants a token is an arenad too; the command's own request gets to hear that.
+        let is_arenad = match status.is_success() {
+            true => serde_json::from_str::<wire::Version>(&text).is_ok(),
+            false => serde_json::from_str::<Problem>(&text).is_ok(),
+        };
+        if is_arenad { Ok(()) } else { Err(foreign(status, &text)) }
     }
 
     /// Sends a request and reads the answer as JSON.
     pub async fn json<T: DeserializeOwned>(&self, method: Method, path: &str) -> Result<T, Failure> {
-        let answer = self.answer(self.request(method, path)).await?;
-        Ok(answer.json().await.context("understand the daemon's answer")?)
+        self.read(self.answer(self.request(method, path)).await?).await
     }
 
     /// Sends a request with a JSON body and reads the answer as JSON.
@@ -98,8 +138,7 @@ impl Client {
         path: &str,
         body: &B,
     ) -> Result<T, Failure> {
-        let answer = self.answer(self.request(method, path).json(body)).await?;
-        Ok(answer.json().await.context("understand the daemon's answer")?)
+        self.read(self.answer(self.request(method, path).json(body)).await?).await
     }
 
     /// Sends a request whose answer has no body that matters.
@@ -118,7 +157,7 @@ impl Client {
     }
 
     async fn answer(&self, request: RequestBuilder) -> Result<Response, Failure> {
-        let answer = request.send().await.map_err(|error| self.unreachable(error))?;
+        let answer = request.send().await.map_err(|error| self.unanswered(&error))?;
         if answer.status().is_success() {
             return Ok(answer);
         }
@@ -126,18 +165,25 @@ impl Client {
         let text = answer.text().await.unwrap_or_default();
         match serde_json::from_str::<Problem>(&text) {
             Ok(problem) => Err(from_problem(problem)),
-            Err(_) => Err(Failure::new(exit_code::FAILED, anyhow::anyhow!("the daemon answered {status}: {text}"))),
+            Err(_) => Err(self.place.failure(&foreign(status, &text))),
         }
     }
 
-    fn unreachable(&self, error: reqwest::Error) -> Failure {
-        let place = if self.is_given { self.base.clone() } else { self.state_dir.display().to_string() };
-        let error = anyhow::Error::new(error.without_url());
-        if self.is_given {
-            return Failure::new(exit_code::FAILED, error.context(format!("reach the daemon at {place}")));
+    async fn read<T: DeserializeOwned>(&self, answer: Response) -> Result<T, Failure> {
+        let status = answer.status();
+        let text = answer.text().await.map_err(|error| self.unanswered(&error))?;
+        match serde_json::from_str(&text) {
+            Ok(value) => Ok(value),
+            Err(_) if serde_json::from_str::<serde::de::IgnoredAny>(&text).is_err() => {
+                Err(self.place.failure(&foreign(status, &text)))
+            }
+            Err(error) => Err(anyhow::Error::from(error).context("understand the daemon's answer").into()),
         }
-        Failure::new(exit_code::FAILED, anyhow::anyhow!("no daemon runs on {place}"))
-            .hint("`arenad up` starts one; `arenad serve` runs one in the foreground")
+    }
+
+    /// Only a look has a limit of its own; the operating system's ends the wait for a connection.
+    fn unanswered(&self, error: &reqwest::Error) -> Failure {
+        self.place.failure(&self.place.silence(error, START_PATIENCE))
     }
 
     /// The status, as `GET /v1/status` has it.
@@ -145,34 +191,30 @@ impl Client {
         self.json(Method::GET, "/v1/status").await
     }
 
-    /// Makes sure that a daemon answers: starts one in the background if none does.
-    pub async fn ensure_daemon(&self, engine: &EngineArgs) -> Result<(), Failure> {
-        if self.is_running().await {
-            return Ok(());
+    /// Makes sure that a daemon answers: starts one in the background if none runs. An engine that cannot be used is found
+    /// out before, so that no daemon is left behind that can do nothing. Says whether this call started the daemon.
+    pub async fn ensure_daemon(&self, engine: &EngineArgs) -> Result<bool, Failure> {
+        if !self.is_local() {
+            return self.is_running().await.map(|_| false);
         }
-        if self.is_given {
-            let failure = Failure::new(exit_code::FAILED, anyhow::anyhow!("no daemon answers at {}", self.base));
-            return Err(failure.hint("start it there with `arenad serve`, or unset ARENAD_HOST"));
-        }
-        std::fs::create_dir_all(&self.state_dir)
-            .with_context(|| format!("make the state directory {}", self.state_dir.display()))?;
-        let log_path = self.state_dir.join("arenad.log");
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(&log_path)
-            .with_context(|| format!("open the daemon's log {}", log_path.display()))?;
-        let deadline = Instant::now() + START_PATIENCE;
         let mut daemon: Option<Child> = None;
-        while !self.is_running().await {
-            let ended = match &mut daemon {
-                Some(daemon) => daemon.try_wait().context("look after the daemon")?,
-                // A daemon that another `arenad up` started at this moment will answer; one on its way out will let go.
-                None if self.is_locked() => None,
-                None => {
-                    daemon = Some(self.spawn_daemon(engine, &log)?);
+        let log_path = self.state_dir.join("arenad.log");
+        let deadline = Instant::now() + START_PATIENCE;
+        loop {
+            let silence = match self.look().await {
+                Ok(()) => return Ok(daemon.is_some()),
+                Err(silence) => silence,
+            };
+            let ended = match (&mut daemon, &silence) {
+                (Some(daemon), _) => daemon.try_wait().context("look after the daemon")?,
+                (None, Silence::NobodyListens { .. }) => {
+                    engine::insist(&engine.engine).await?;
+                    daemon = Some(self.spawn_daemon(engine, &log_path)?);
                     None
                 }
+                // One that another `arenad up` started at this moment will answer; one on its way out will let go.
+                (None, Silence::NotListening { .. } | Silence::TimedOut(_) | Silence::BrokeOff(_)) => None,
+                (None, silence) => return Err(self.place.failure(silence)),
             };
             let failed = match ended {
                 Some(status) if status.code() == Some(i32::from(exit_code::BUSY)) => {
@@ -192,11 +234,18 @@ impl Client {
             }
             tokio::time::sleep(LOOK_PAUSE).await;
         }
-        Ok(())
     }
 
     /// Starts a daemon in the background. It ends with [`exit_code::BUSY`] where another holds the lock.
-    fn spawn_daemon(&self, engine: &EngineArgs, log: &File) -> anyhow::Result<Child> {
+    fn spawn_daemon(&self, engine: &EngineArgs, log_path: &Path) -> anyhow::Result<Child> {
+        crate::folders::make_private(&self.state_dir)
+            .with_context(|| format!("make the state directory {}", self.state_dir.display()))?;
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(log_path)
+            .with_context(|| format!("open the daemon's log {}", log_path.display()))?;
         let program = std::env::current_exe().context("find arenad's own program")?;
         std::process::Command::new(program)
             .args(["serve", "--background", "--engine", &engine.engine])
@@ -207,14 +256,14 @@ impl Client {
             .current_dir("/")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log.try_clone().context("use the daemon's log")?)
+            .stderr(log)
             .spawn()
             .context("start the daemon")
     }
 
     /// Stops a daemon that was started for one question, unless it has something to look after.
     pub async fn leave(&self, was_running: bool) -> Result<(), Failure> {
-        if was_running {
+        if was_running || !self.is_local() {
             return Ok(());
         }
         let status = self.status().await?;
@@ -238,11 +287,15 @@ impl Client {
 
     /// Whether a daemon holds the state directory, answering or not.
     pub fn is_locked(&self) -> bool {
-        let Ok(file) = File::open(self.state_dir.join("lock")) else {
-            return false;
-        };
-        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared).is_err()
+        reach::holder(&self.state_dir).is_some()
     }
+}
+
+/// An answer that no arenad gives.
+fn foreign(status: reqwest::StatusCode, text: &str) -> Silence {
+    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(FOREIGN_MAX).collect();
+    let text = if text.is_empty() { String::new() } else { format!(": {text}") };
+    Silence::Foreign(format!("it answered {status}{text}"))
 }
 
 fn log_tail(path: &std::path::Path) -> String {

@@ -12,7 +12,7 @@ use crate::wire::{Df, DfFile};
 /// Shows what takes room on disk.
 pub async fn run(global: &Global, args: &DfArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
-    let was_running = client.is_running().await;
+    let was_running = client.is_running().await?;
     client.ensure_daemon(&args.engine).await?;
     let asked: Result<Df, Failure> = client.json(Method::GET, "/v1/df").await;
     client.leave(was_running).await?;

@@ -6,7 +6,7 @@ use super::args::{DoctorArgs, Global};
 use super::client::{self, Client};
 use super::failure::Failure;
 use super::output::{self, is_colored};
-use super::{definition, exit_code};
+use super::{definition, exit_code, reach};
 use crate::doctor::facts::Daemon;
 use crate::doctor::{Finding, Level, gather, judge};
 use crate::engine::docker::DockerEngine;
@@ -48,10 +48,16 @@ pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, Failure> {
 /// The daemon, and which sites of the environment it has up.
 async fn daemon(global: &Global, environment: Option<&str>) -> Result<(Daemon, BTreeSet<String>), Failure> {
     let client = Client::new(global)?;
-    if !client.is_running().await {
-        let pid = std::fs::read_to_string(client.state_dir().join("lock")).ok().and_then(|pid| pid.trim().parse().ok());
-        let daemon = if client.is_locked() { Daemon::Silent { pid } } else { Daemon::None };
-        return Ok((daemon, BTreeSet::new()));
+    match client.is_running().await {
+        Ok(true) => {}
+        Ok(false) => return Ok((Daemon::None, BTreeSet::new())),
+        Err(failure) => {
+            let daemon = match reach::holder(client.state_dir()).filter(|_| client.is_local()) {
+                Some(pid) => Daemon::Silent { pid: pid.parse().ok() },
+                None => Daemon::Hidden { why: failure.error.to_string() },
+            };
+            return Ok((daemon, BTreeSet::new()));
+        }
     }
     let status = client.status().await?;
     let known = status.environments.iter().filter(|known| Some(known.name.as_str()) == environment);

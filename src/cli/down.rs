@@ -2,25 +2,24 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
+use jiff::Timestamp;
 use reqwest::Method;
 
 use super::args::{DownArgs, Global};
 use super::client::Client;
 use super::failure::Failure;
-use super::{exit_code, output};
+use super::{engine, exit_code, find, output, say};
 use crate::storage::disk;
-use crate::wire::{DownRequest, Status};
+use crate::wire::{DownRequest, Site, Snapshots, Status};
 
-/// Takes sites down. A daemon that `arenad up` started ends with its last environment.
+/// Takes sites down. A daemon that `arenad up` started ends with its last environment, and also where its engine cannot be
+/// reached: what the engine still holds is removed later.
 pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
-    let was_running = client.is_running().await;
+    let was_running = client.is_running().await?;
     if !was_running && !client.state_dir().join("arenad.db").exists() {
-        say(global, "nothing is up");
-        if global.json {
-            output::print_json(&serde_json::json!({ "environments": [], "purged": false }))?;
-        }
-        return Ok(exit_code::OK);
+        say(global.json, "nothing is up");
+        return done(global, &[], false);
     }
     if args.purge && !args.yes && !confirmed(&client)? {
         return Err(Failure::usage("not confirmed").hint("--yes confirms"));
@@ -28,68 +27,162 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
     // Containers may be there although no daemon runs: one is started to remove them.
     client.ensure_daemon(&args.engine).await?;
     let status = client.status().await?;
-    let chosen = choose(&status, args)?;
-    let mut taken = Vec::new();
-    for (environment, sites) in chosen {
-        taken.push(environment.clone());
-        say(global, &format!("taking {environment} down"));
-        let request = DownRequest { sites, purge: args.purge };
+    let chosen = match choose(&status, args) {
+        Ok(chosen) => chosen,
+        Err(failure) => {
+            client.leave(was_running).await?;
+            return Err(failure);
+        }
+    };
+    let mut failed = None;
+    for Chosen { environment, sites } in &chosen {
+        let known =
+            status.environments.iter().filter(|known| known.name == *environment).flat_map(|known| &known.sites);
+        let all: Vec<&str> = known.map(|site| site.name.as_str()).collect();
+        say(global.json, &announced(environment, &all, sites));
+        let request = DownRequest { sites: sites.clone(), purge: args.purge };
         let path = format!("/v1/environments/{environment}/down");
         let work = client.run(Method::POST, &path, &request);
-        tokio::select! {
-            done = work => done?,
+        let done = tokio::select! {
+            done = work => done,
             _ = tokio::signal::ctrl_c() => {
                 return Err(Failure::interrupted().hint("the work goes on in the background: `arenad status` shows it"));
             }
-        }
+        };
+        // The others go down all the same; the first failure is the one that is told.
+        failed = failed.or(done.err());
     }
-    let status = client.status().await?;
-    if status.environments.is_empty() {
-        if args.purge {
-            client.run(Method::POST, "/v1/purge", &serde_json::json!({})).await?;
-        }
-        if status.daemon.background {
+    let after = client.status().await?;
+    let is_last =
+        after.environments.iter().flat_map(|environment| &environment.sites).all(|site| is_meant(&chosen, site));
+    if is_last && failed.is_none() && args.purge {
+        failed = client.run(Method::POST, "/v1/purge", &serde_json::json!({})).await.err();
+    }
+    if let Some(failure) = failed {
+        return match engine_trouble(&client, &after).await {
+            Some(trouble) if is_last => give_up(global, args, &client, &after, failure, trouble).await,
+            _ => Err(failure),
+        };
+    }
+    if after.environments.is_empty() {
+        if after.daemon.background {
             client.stop_daemon().await?;
-            if args.purge {
+            // The files of a daemon that was named by its address are not in this process's state directory.
+            if args.purge && client.is_local() {
                 remove_files(&client)?;
             }
         }
-        say(global, "nothing is up any more");
+        say(global.json, "nothing is up any more");
     }
+    done(global, &chosen, args.purge)
+}
+
+fn done(global: &Global, chosen: &[Chosen], purged: bool) -> Result<u8, Failure> {
     if global.json {
-        output::print_json(&serde_json::json!({ "environments": taken, "purged": args.purge }))?;
+        let names: Vec<&str> = chosen.iter().map(|chosen| chosen.environment.as_str()).collect();
+        output::print_json(&serde_json::json!({ "environments": names, "purged": purged }))?;
     }
     Ok(exit_code::OK)
 }
 
-fn say(global: &Global, text: &str) {
-    if !global.json {
-        eprintln!("{text}");
+/// An environment that goes down, or some of its sites.
+struct Chosen {
+    environment: String,
+    /// All, if none is named.
+    sites: Vec<String>,
+}
+
+fn choose(status: &Status, args: &DownArgs) -> Result<Vec<Chosen>, Failure> {
+    if args.sites.is_empty() && args.environment.is_none() {
+        let all = status.environments.iter();
+        return Ok(all.map(|known| Chosen { environment: known.name.clone(), sites: Vec::new() }).collect());
+    }
+    let found = find::sites(status, args.environment.as_deref(), &args.sites)?;
+    Ok(found.into_iter().map(|(environment, sites)| Chosen { environment, sites }).collect())
+}
+
+fn is_meant(chosen: &[Chosen], site: &Site) -> bool {
+    let of_it = chosen.iter().filter(|chosen| chosen.environment == site.environment);
+    of_it.into_iter().any(|chosen| chosen.sites.is_empty() || chosen.sites.contains(&site.name))
+}
+
+/// The sites to take down, and the sites of the environment that stay up. Without a name, all of them go down.
+fn announced(environment: &str, all: &[&str], named: &[String]) -> String {
+    let rest: Vec<&str> = all.iter().copied().filter(|site| !named.iter().any(|name| name == site)).collect();
+    match (named, rest.as_slice()) {
+        ([], all) => format!("taking down {environment}: {}", all.join(", ")),
+        (named, []) => format!("taking down {environment}: {}", named.join(", ")),
+        (named, rest) => {
+            let stay = if rest.len() == 1 { "stays" } else { "stay" };
+            format!("taking down {} of {environment}; {} {stay} up", named.join(", "), rest.join(", "))
+        }
     }
 }
 
-/// The sites to take down, by environment.
-fn choose(status: &Status, args: &DownArgs) -> Result<Vec<(String, Vec<String>)>, Failure> {
-    let mut chosen = Vec::new();
-    let mut missing = args.sites.clone();
-    for environment in &status.environments {
-        if args.environment.as_ref().is_some_and(|wanted| *wanted != environment.name) {
-            continue;
-        }
-        let has = |site: &&String| environment.sites.iter().any(|known| known.name == **site);
-        let sites: Vec<String> = args.sites.iter().filter(has).cloned().collect();
-        missing.retain(|site| !has(&site));
-        if args.sites.is_empty() || !sites.is_empty() {
-            chosen.push((environment.name.clone(), sites));
-        }
+/// Why the engine cannot be reached, and what to do about it, if that is why sites could not be taken down. The daemon looks
+/// every few seconds, so that this process may know more, or less: the daemon may have other rights.
+async fn engine_trouble(client: &Client, status: &Status) -> Option<String> {
+    if !client.is_local() {
+        return None;
     }
-    match (missing.as_slice(), &args.environment) {
-        ([], Some(environment)) if chosen.is_empty() => {
-            Err(Failure::usage(format!("environment `{environment}` is not up")))
-        }
-        ([], _) => Ok(chosen),
-        (missing, _) => Err(Failure::usage(format!("not up: {}", missing.join(", ")))),
+    let said = engine::lost(status).map(|lost| lost.message.clone());
+    match engine::insist(&status.daemon.engine).await {
+        Err(Failure { error, hint: Some(hint), .. }) => Some(format!("{error}; {hint}")),
+        Err(failure) => Some(failure.error.to_string()),
+        Ok(()) => said,
     }
+}
+
+/// Ends a daemon whose engine cannot be reached, and says what is left for later. The files stay: without them nobody would
+/// know whose the containers are.
+async fn give_up(
+    global: &Global,
+    args: &DownArgs,
+    client: &Client,
+    status: &Status,
+    failure: Failure,
+    trouble: String,
+) -> Result<u8, Failure> {
+    let sites = status.environments.iter().flat_map(|environment| &environment.sites);
+    let may_have_made = !was_never_reached(status) || sites.clone().any(|site| site.generation > 0);
+    let mut left: Vec<String> = Vec::new();
+    if may_have_made {
+        let sites: Vec<String> = sites.map(|site| format!("{}/{}", site.environment, site.name)).collect();
+        left.push(match sites.is_empty() {
+            true => "containers, networks and volumes that are left over".to_owned(),
+            false => format!("containers, networks and volumes of {}", sites.join(", ")),
+        });
+    }
+    if args.purge {
+        let known: Snapshots = client.json(Method::GET, "/v1/snapshots").await?;
+        let ids: Vec<&str> = known.snapshots.iter().map(|snapshot| snapshot.id.as_str()).collect();
+        left.extend((!ids.is_empty()).then(|| format!("the snapshots {}", ids.join(", "))));
+        left.push("images that were built here".to_owned());
+    }
+    let daemon = match status.daemon.background {
+        true => {
+            client.stop_daemon().await?;
+            "the daemon has ended"
+        }
+        false => "the daemon in the foreground goes on",
+    };
+    if left.is_empty() {
+        say(global.json, &format!("{daemon}; nothing had been created, because the engine never answered: {trouble}"));
+        return done(global, &[], false);
+    }
+    let again = if args.purge { "arenad down --purge" } else { "arenad down" };
+    let message =
+        format!("{daemon}, but the engine cannot be reached, so these could not be removed: {}", left.join("; "));
+    let failure = Failure::new(exit_code::FAILED, failure.error.context(message));
+    let kept = client.state_dir().display();
+    Err(failure.hint(format!("{trouble}; then `{again}` removes them. Their records are kept in {kept}")))
+}
+
+/// Whether the engine has not answered since the daemon was started.
+fn was_never_reached(status: &Status) -> bool {
+    let time = |text: &str| text.parse::<Timestamp>().ok();
+    let since = engine::lost(status).and_then(|lost| time(&lost.last_transition_time));
+    since.zip(time(&status.daemon.started_at)).is_some_and(|(since, started)| since <= started)
 }
 
 fn confirmed(client: &Client) -> Result<bool, Failure> {
@@ -133,4 +226,17 @@ fn remove_files(client: &Client) -> Result<(), Failure> {
     // Not empty means that something of someone else's is in there.
     let _ = std::fs::remove_dir(folder);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_said_what_goes_down_and_what_stays() {
+        assert_eq!(announced("mini", &["a", "b"], &[]), "taking down mini: a, b");
+        assert_eq!(announced("mini", &["a", "b"], &["b".to_owned(), "a".to_owned()]), "taking down mini: b, a");
+        assert_eq!(announced("mini", &["a", "b"], &["b".to_owned()]), "taking down b of mini; a stays up");
+        assert_eq!(announced("mini", &["a", "b", "c"], &["b".to_owned()]), "taking down b of mini; a, c stay up");
+    }
 }

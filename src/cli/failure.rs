@@ -79,6 +79,7 @@ pub fn from_problem(problem: Problem) -> Failure {
         | "bad_name"
         | "unknown_site"
         | "unknown_environment"
+        | "which_environment"
         | "unknown_account"
         | "bad_locator"
         | "bad_task"

@@ -1,7 +1,11 @@
-//! Which environment a site belongs to, among those that are up.
+//! Which site or environment a name means, among those that are up. Every command that takes such a name asks here: one
+//! that several environments have is refused, and the error says how to name each.
 
 use super::failure::Failure;
-use crate::wire::{Site, Status};
+use crate::wire::{Environment, Site, Status};
+
+/// How alike two words must be for one to be suggested for the other (Jaro-Winkler, from 0 to 1).
+const ALIKE: f64 = 0.8;
 
 /// The named sites by environment; without names, all of the environments.
 pub fn sites(
@@ -10,18 +14,17 @@ pub fn sites(
     names: &[String],
 ) -> Result<Vec<(String, Vec<String>)>, Failure> {
     if names.is_empty() {
-        let all = status.environments.iter().filter(|known| environment.is_none_or(|wanted| wanted == known.name));
-        let chosen: Vec<(String, Vec<String>)> = all.map(|known| (known.name.clone(), Vec::new())).collect();
-        return match (chosen.is_empty(), environment) {
-            (false, _) => Ok(chosen),
-            (true, Some(name)) => Err(Failure::usage(format!("environment `{name}` is not up"))),
-            (true, None) => Err(Failure::usage("nothing is up").hint("`arenad up` brings sites up")),
+        return match environment {
+            Some(name) => Ok(vec![(named(status, name)?.name.clone(), Vec::new())]),
+            None if status.environments.is_empty() => Err(nothing_is_up()),
+            None => Ok(status.environments.iter().map(|known| (known.name.clone(), Vec::new())).collect()),
         };
     }
     let mut chosen: Vec<(String, Vec<String>)> = Vec::new();
     for name in names {
         let site = site(status, environment, name)?;
         match chosen.iter_mut().find(|(known, _)| *known == site.environment) {
+            Some((_, sites)) if sites.contains(&site.name) => {}
             Some((_, sites)) => sites.push(site.name.clone()),
             None => chosen.push((site.environment.clone(), vec![site.name.clone()])),
         }
@@ -32,28 +35,144 @@ pub fn sites(
 /// The site of that name that is up.
 pub fn site<'a>(status: &'a Status, environment: Option<&str>, name: &str) -> Result<&'a Site, Failure> {
     let all = || status.environments.iter().flat_map(|known| &known.sites);
-    let found: Vec<&Site> =
-        all().filter(|site| site.name == name && environment.is_none_or(|wanted| wanted == site.environment)).collect();
+    let found: Vec<&Site> = match environment {
+        Some(environment) => named(status, environment)?.sites.iter().filter(|site| site.name == name).collect(),
+        None => all().filter(|site| site.name == name).collect(),
+    };
     match found.as_slice() {
         [site] => Ok(site),
-        [] => {
-            let known: Vec<&str> = all().map(|site| site.name.as_str()).collect();
-            let close = known
-                .iter()
-                .copied()
-                .filter(|known| strsim::jaro_winkler(known, name) > 0.8)
-                .min_by(|a, b| strsim::jaro_winkler(b, name).total_cmp(&strsim::jaro_winkler(a, name)));
-            let failure = Failure::usage(format!("site `{name}` is not up"));
-            Err(match close {
-                Some(close) => failure.hint(format!("did you mean `{close}`?")),
-                None if known.is_empty() => failure.hint("`arenad up` brings sites up"),
-                None => failure.hint(format!("up are {}", known.join(", "))),
-            })
-        }
+        [] => Err(unknown_site(status, environment, name)),
         several => {
-            let environments: Vec<&str> = several.iter().map(|site| site.environment.as_str()).collect();
-            Err(Failure::usage(format!("`{name}` is a site of {}", environments.join(" and ")))
-                .hint("say which with --environment"))
+            let candidates: Vec<&str> = several.iter().map(|site| site.environment.as_str()).collect();
+            Err(ambiguous(&format!("`{name}` is a site of {}", candidates.join(" and ")), &candidates))
         }
+    }
+}
+
+/// The environment of that name, or the only one that is up.
+pub fn environment<'a>(status: &'a Status, name: Option<&str>) -> Result<&'a Environment, Failure> {
+    match (name, status.environments.as_slice()) {
+        (Some(name), _) => named(status, name),
+        (None, [only]) => Ok(only),
+        (None, []) => Err(nothing_is_up()),
+        (None, several) => {
+            let candidates: Vec<&str> = several.iter().map(|known| known.name.as_str()).collect();
+            Err(ambiguous(&format!("several environments are up: {}", candidates.join(", ")), &candidates))
+        }
+    }
+}
+
+/// Several environments have what is meant.
+pub fn ambiguous(message: &str, candidates: &[&str]) -> Failure {
+    let options: Vec<String> = candidates.iter().map(|name| format!("--environment {name}")).collect();
+    Failure::usage(message).hint(format!("name one with {}", options.join(" or ")))
+}
+
+fn nothing_is_up() -> Failure {
+    Failure::usage("nothing is up").hint("`arenad up` brings sites up")
+}
+
+fn named<'a>(status: &'a Status, name: &str) -> Result<&'a Environment, Failure> {
+    if let Some(found) = status.environments.iter().find(|known| known.name == name) {
+        return Ok(found);
+    }
+    let known: Vec<&str> = status.environments.iter().map(|known| known.name.as_str()).collect();
+    let failure = Failure::usage(format!("environment `{name}` is not up"));
+    Err(match (close(&known, name), known.is_empty()) {
+        (Some(close), _) => failure.hint(format!("did you mean `{close}`?")),
+        (None, true) => failure.hint("`arenad up` brings sites up"),
+        (None, false) => failure.hint(format!("up are {}", known.join(", "))),
+    })
+}
+
+fn unknown_site(status: &Status, environment: Option<&str>, name: &str) -> Failure {
+    let is_meant = |known: &&Environment| environment.is_none_or(|wanted| wanted == known.name);
+    let sites = status.environments.iter().filter(is_meant).flat_map(|known| &known.sites);
+    let known: Vec<&str> = sites.map(|site| site.name.as_str()).collect();
+    let failure = match environment {
+        Some(environment) => Failure::usage(format!("site `{name}` is not up in {environment}")),
+        None => Failure::usage(format!("site `{name}` is not up")),
+    };
+    match close(&known, name) {
+        _ if status.environments.iter().any(|environment| environment.name == name) => {
+            failure.hint(format!("`{name}` is an environment: `--environment {name}` means all of its sites"))
+        }
+        Some(close) => failure.hint(format!("did you mean `{close}`?")),
+        None if known.is_empty() => failure.hint("`arenad up` brings sites up"),
+        None => failure.hint(format!("up are {}", known.join(", "))),
+    }
+}
+
+fn close<'a>(known: &[&'a str], name: &str) -> Option<&'a str> {
+    let likeness = |known: &str| strsim::jaro_winkler(known, name);
+    let alike = known.iter().copied().filter(|known| likeness(known) > ALIKE);
+    alike.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn status() -> Status {
+        let site = |environment: &str, name: &str| {
+            json!({
+                "environment": environment, "name": name, "title": name, "url": "http://localhost:1",
+                "instance": format!("{environment}/{name}/1"), "state": "ready", "since": "", "stage": null,
+                "waiting_for": null, "reason": null, "hint": null, "generation": 1, "snapshot": null,
+                "last_passed": null, "containers": [], "has_stores": false, "conditions": [], "last_reset": null,
+                "standbys": { "wanted": 0, "members": [] },
+            })
+        };
+        let environment = |name: &str, sites: &[&str]| {
+            let sites: Vec<_> = sites.iter().map(|other| site(name, other)).collect();
+            json!({ "name": name, "description": "", "host": "localhost", "sites": sites })
+        };
+        let status = json!({
+            "daemon": {
+                "version": "0", "pid": 1, "installation": "i", "state_dir": "/s", "background": true, "started_at": "",
+                "engine": "unix:///e",
+            },
+            "conditions": [],
+            "environments": [environment("mini", &["shopping", "homepage"]), environment("tracker", &["homepage"])],
+        });
+        serde_json::from_value(status).expect("a status")
+    }
+
+    fn said(failure: Failure) -> String {
+        assert_eq!(failure.code, crate::cli::exit_code::USAGE);
+        format!("{} | {}", failure.error, failure.hint.unwrap_or_default())
+    }
+
+    #[test]
+    fn a_name_of_two_environments_is_refused_and_each_can_be_named() {
+        let status = status();
+        let names = ["homepage".to_owned()];
+        let refused = said(sites(&status, None, &names).expect_err("ambiguous"));
+        assert_eq!(
+            refused,
+            "`homepage` is a site of mini and tracker | name one with --environment mini or --environment tracker"
+        );
+        let chosen = sites(&status, Some("tracker"), &names).expect("one");
+        assert_eq!(chosen, [("tracker".to_owned(), names.to_vec())]);
+        assert_eq!(site(&status, None, "shopping").expect("one").environment, "mini");
+        assert!(said(environment(&status, None).expect_err("two")).contains("mini, tracker"));
+    }
+
+    #[test]
+    fn what_is_not_up_is_named_for_what_it_is() {
+        let status = status();
+        let of = |environment: Option<&str>, name: &str| said(site(&status, environment, name).expect_err("unknown"));
+        assert_eq!(of(Some("minni"), "shopping"), "environment `minni` is not up | did you mean `mini`?");
+        assert_eq!(of(None, "shoping"), "site `shoping` is not up | did you mean `shopping`?");
+        assert_eq!(of(Some("tracker"), "wiki"), "site `wiki` is not up in tracker | up are homepage");
+        assert!(of(None, "mini").contains("`--environment mini` means all of its sites"));
+    }
+
+    #[test]
+    fn a_site_that_is_named_twice_is_meant_once() {
+        let names = ["shopping".to_owned(), "shopping".to_owned()];
+        assert_eq!(sites(&status(), None, &names).expect("one")[0].1, ["shopping"]);
     }
 }

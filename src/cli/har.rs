@@ -15,11 +15,13 @@ use super::{exit_code, find};
 pub async fn run(global: &Global, args: &HarArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let status = client.status().await?;
-    let chosen = find::sites(&status, args.environment.as_deref(), &args.sites)?;
+    let chosen = match args.sites.is_empty() {
+        true => vec![(find::environment(&status, args.environment.as_deref())?.name.clone(), Vec::new())],
+        false => find::sites(&status, args.environment.as_deref(), &args.sites)?,
+    };
     let [(environment, sites)] = chosen.as_slice() else {
         let names: Vec<&str> = chosen.iter().map(|(name, _)| name.as_str()).collect();
-        return Err(Failure::usage(format!("the sites are of {}", names.join(" and ")))
-            .hint("say which environment is meant with --environment"));
+        return Err(find::ambiguous(&format!("the sites are of {}", names.join(" and ")), &names));
     };
     let har = fetch(&client, environment, sites).await?;
     let known = har["log"]["_arenad"]["sites"].as_array().cloned().unwrap_or_default();

@@ -86,10 +86,10 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 async fn check(client: &Client, global: &Global, args: &LoginArgs, status: &Status) -> Result<u8, Failure> {
     let sites: Vec<&Site> = match &args.site {
         Some(name) => vec![find::site(status, args.environment.as_deref(), name)?],
-        None => {
-            let is_meant = |name: &str| args.environment.as_deref().is_none_or(|wanted| wanted == name);
-            status.environments.iter().filter(|known| is_meant(&known.name)).flat_map(|known| &known.sites).collect()
-        }
+        None => match args.environment.as_deref() {
+            Some(environment) => find::environment(status, Some(environment))?.sites.iter().collect(),
+            None => status.environments.iter().flat_map(|known| &known.sites).collect(),
+        },
     };
     let mut table = output::table(&["SITE", "ACCOUNT", "USERNAME", "LOG-IN", "OUTCOME", "TOOK"]);
     let mut rows = Vec::new();

@@ -10,7 +10,14 @@ use super::args::{EventsArgs, Global, LogsArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find};
-use crate::wire::{Event, Events};
+use crate::domain::lines::Lines;
+use crate::wire::{Event, Events, EventsGone, GONE};
+
+/// How much of a line is shown with `--json`, in bytes: more than the daemon sends of one.
+const LINE_MAX: usize = 1 << 20;
+
+/// How long one event of a stream may be, in bytes: more than the daemon keeps of one.
+const EVENT_MAX: usize = 4 << 20;
 
 /// Shows the logs of a site's containers. `--json` prints one object per line.
 pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
@@ -30,18 +37,20 @@ pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
     }
     let path = format!("/v1/environments/{}/sites/{}/logs?{query}", site.environment, site.name);
     let mut chunks = client.stream(&path).await?.bytes_stream();
-    let mut rest = Vec::new();
+    let mut lines = Lines::new(LINE_MAX);
     while let Some(chunk) = until_interrupted(chunks.next()).await.flatten() {
         let chunk = chunk?;
         let mut out = std::io::stdout().lock();
         if global.json {
-            rest.extend_from_slice(&chunk);
-            while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = rest.drain(..=end).collect();
-                let text = String::from_utf8_lossy(&line);
-                let shown = serde_json::json!({ "site": site.name, "line": text.trim_end_matches('\n') });
-                writeln!(out, "{shown}")?;
-            }
+            let mut written = Ok(());
+            lines.push(&chunk, |line| {
+                let text = String::from_utf8_lossy(line.bytes);
+                let shown = serde_json::json!({ "site": site.name, "line": text });
+                if written.is_ok() {
+                    written = writeln!(out, "{shown}");
+                }
+            });
+            written?;
         } else {
             out.write_all(&chunk)?;
         }
@@ -61,25 +70,40 @@ async fn until_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
 /// Shows what happened. `--json` prints one object per line, so that following can be piped.
 pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
+    let mut query = format!("limit={}", args.limit);
+    if let Some(after) = args.after {
+        query.push_str(&format!("&after={after}"));
+    }
+    if let Some(since) = args.since {
+        let since = Timestamp::now().as_second() - i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+        query.push_str(&format!("&since={since}"));
+    }
     if !args.follow {
-        let path = format!("/v1/events?limit={}", args.limit);
-        let found: Events = client.json(Method::GET, &path).await?;
+        let found: Events = client.json(Method::GET, &format!("/v1/events?{query}")).await?;
         for event in &found.events {
             print_event(global, event)?;
         }
         return Ok(exit_code::OK);
     }
-    let path = format!("/v1/events?limit={}&follow=true", args.limit);
-    let mut chunks = client.stream(&path).await?.bytes_stream();
-    let mut text = String::new();
+    let mut chunks = client.stream(&format!("/v1/events?{query}&follow=true")).await?.bytes_stream();
+    let mut text = Vec::new();
     while let Some(chunk) = until_interrupted(chunks.next()).await.flatten() {
-        text.push_str(&String::from_utf8_lossy(&chunk?));
+        text.extend_from_slice(&chunk?);
         // Server-sent events end with an empty line; comments that keep the connection alive have no data.
-        while let Some(end) = text.find("\n\n") {
-            let message: String = text.drain(..end + 2).collect();
-            for data in message.lines().filter_map(|line| line.strip_prefix("data:")) {
+        while let Some(end) = text.windows(2).position(|two| two == b"\n\n") {
+            let message: Vec<u8> = text.drain(..end + 2).collect();
+            let message = String::from_utf8_lossy(&message);
+            let mut data = message.lines().filter_map(|line| line.strip_prefix("data:"));
+            if message.lines().any(|line| line == format!("event: {GONE}") || line == format!("event:{GONE}")) {
+                let said: EventsGone = serde_json::from_str(data.next().unwrap_or_default().trim_start())?;
+                return Err(anyhow::anyhow!("{}", said.message).into());
+            }
+            for data in data {
                 print_event(global, &serde_json::from_str(data.trim_start())?)?;
             }
+        }
+        if text.len() > EVENT_MAX {
+            return Err(anyhow::anyhow!("the daemon sent an event of more than {} MiB", EVENT_MAX >> 20).into());
         }
     }
     Ok(exit_code::OK)

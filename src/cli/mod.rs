@@ -9,6 +9,7 @@ mod df;
 mod doctor;
 mod down;
 mod dry_run;
+mod engine;
 mod env;
 mod eval;
 pub mod exit_code;
@@ -24,6 +25,7 @@ mod open;
 mod output;
 mod progress;
 mod prune;
+mod reach;
 pub mod report;
 mod reset;
 mod serve;
@@ -106,6 +108,13 @@ fn version(json: bool) -> Result<u8, Failure> {
         println!("arenad {} (API {})", version.version, version.api);
     }
     Ok(exit_code::OK)
+}
+
+/// Says something that is no result, unless a program listens.
+fn say(is_silent: bool, text: &str) {
+    if !is_silent {
+        eprintln!("{text}");
+    }
 }
 
 /// `arenad logs | head` ends when head has seen enough; that is no failure.

@@ -13,7 +13,7 @@ use crate::wire::{PruneRequest, Pruned};
 /// Shows what nothing needs; removes it once that is confirmed.
 pub async fn run(global: &Global, args: &PruneArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
-    let was_running = client.is_running().await;
+    let was_running = client.is_running().await?;
     client.ensure_daemon(&args.engine).await?;
     let pruned = prune(&client, global, args).await;
     client.leave(was_running).await?;

@@ -52,6 +52,10 @@ pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, Failure> {
             if let Some(reason) = operation.reset.as_ref().and_then(|reset| reset.reason.as_ref()) {
                 println!("\n{} was reset by no faster way: {reason}", operation.site);
             }
+            let compared = operation.reset.as_ref().and_then(|reset| reset.compared.as_ref()?.told());
+            if let Some(compared) = compared {
+                println!("\n{}: {compared}", operation.site);
+            }
         }
     }
     Ok(exit_code::OK)

@@ -1,5 +1,6 @@
 //! `arenad serve`
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -15,6 +16,7 @@ use crate::engine::docker::DockerEngine;
 /// Runs the daemon until it is told to stop: by a signal or by `arenad down`.
 pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
     crate::telemetry::start(global.json);
+    crate::folders::keep_private();
     if args.background {
         // A session of its own: the terminal that `arenad up` was typed on may close.
         if let Err(error) = rustix::process::setsid() {
@@ -29,6 +31,16 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
         }
         (None, _) => None,
     };
+    if let Some((address, _)) = &tcp
+        && is_readable_on_the_way(address.ip())
+        && !args.behind_tls_proxy
+    {
+        tracing::warn!(
+            %address,
+            "the API on {address} has no TLS: whoever is on the way can read the token and use it; listen on 127.0.0.1 behind a \
+             proxy or a tunnel, or say --behind-tls-proxy if one is there"
+        );
+    }
     let settings = Settings {
         state_dir: client::state_dir(global)?,
         engine: Arc::new(DockerEngine::new(&args.engine.engine)),
@@ -56,5 +68,26 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
         () = daemon.stop() => Ok(exit_code::OK),
         _ = interrupt.recv() => Ok(exit_code::INTERRUPTED),
         _ = terminate.recv() => Ok(exit_code::INTERRUPTED),
+    }
+}
+
+/// Whether what is sent to an address leaves this host.
+fn is_readable_on_the_way(address: IpAddr) -> bool {
+    !address.to_canonical().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_addresses_stay_on_the_host() {
+        let leaves = |address: &str| is_readable_on_the_way(address.parse().expect("an address"));
+        assert!(
+            ["0.0.0.0", "::", "10.0.0.7", "192.0.2.1", "::ffff:10.0.0.7", "fe80::1"]
+                .iter()
+                .all(|address| leaves(address))
+        );
+        assert!(!["127.0.0.1", "127.8.0.1", "::1", "::ffff:127.0.0.1"].iter().any(|address| leaves(address)));
     }
 }

@@ -6,7 +6,7 @@ use super::args::{DiffArgs, Global, RmArgs, SnapshotCommand, TakeArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, output, progress, transfer};
-use crate::wire::{Accepted, SnapshotDifferences, Snapshots, TakeRequest};
+use crate::wire::{Accepted, Snapshot, SnapshotDifferences, Snapshots, TakeRequest};
 
 /// Lists, takes, compares, carries or removes snapshots.
 pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, Failure> {
@@ -37,11 +37,18 @@ async fn list(client: &Client, global: &Global) -> Result<u8, Failure> {
             snapshot.name.as_deref().unwrap_or("-"),
             &output::bytes(snapshot.size_bytes),
             &output::age(&snapshot.created_at),
-            &snapshot.used_by.join(", "),
+            &used_by(snapshot),
         ]);
     }
     output::print_table(&table);
     Ok(exit_code::OK)
+}
+
+/// Who uses a snapshot; of one that nobody can use, why.
+fn used_by(snapshot: &Snapshot) -> String {
+    let other = snapshot.other_engine.as_ref().map(|endpoint| format!("(its images are on the engine at {endpoint})"));
+    let missing = snapshot.missing_since.as_ref().map(|_| "(its images are missing)".to_owned());
+    snapshot.used_by.iter().cloned().chain(other.or(missing)).collect::<Vec<_>>().join(", ")
 }
 
 async fn take(client: &Client, global: &Global, args: &TakeArgs) -> Result<u8, Failure> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::StorageChoice;
 use super::failure::Failure;
-use super::output;
+use super::{output, say};
 use crate::probes::describe;
 use crate::storage::disk::{self, Standing};
 use crate::storage::trial;
@@ -131,12 +131,6 @@ fn is_wanted(place: &Place, state_dir: &Path, size: u64) -> std::io::Result<bool
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "" | "y" | "Y" | "yes"))
-}
-
-fn say(is_silent: bool, text: &str) {
-    if !is_silent {
-        eprintln!("{text}");
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::client::Client;
 use super::exit_code;
 use super::failure::Failure;
 use super::output::{self, age, first_line};
-use crate::wire::{Standbys, Status};
+use crate::wire::{Compared, Standbys, Status};
 
 /// Says what is up, how it is, and what to do about it. Exits with 3 unless everything is ready.
 pub async fn run(global: &Global, args: &StatusArgs) -> Result<u8, Failure> {
@@ -29,7 +29,7 @@ pub async fn run(global: &Global, args: &StatusArgs) -> Result<u8, Failure> {
 }
 
 async fn once(client: &Client, global: &Global, clear: bool) -> Result<u8, Failure> {
-    if !client.is_running().await {
+    if !client.is_running().await? {
         if global.json {
             output::print_json(&serde_json::json!({"daemon": null, "conditions": [], "environments": []}))?;
         } else {
@@ -113,6 +113,14 @@ fn print_human(status: &Status) {
                         site.name
                     );
                 }
+            }
+        }
+        if let Some(reset) = site.last_reset.as_ref().filter(|reset| reset.outcome.as_deref() == Some("done")) {
+            if let Some(reason) = &reset.reason {
+                println!("\n{} was last reset by {}: {reason}", site.name, reset.strategy);
+            }
+            if let Some(compared) = reset.compared.as_ref().and_then(Compared::told) {
+                println!("\n{}: the last reset {compared}", site.name);
             }
         }
         if let Some(lack) = &site.standbys.lack {

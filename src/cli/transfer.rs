@@ -31,7 +31,7 @@ const PIECES_AHEAD: usize = 16;
 /// Writes a snapshot into a file. Until it is whole the file is called `FILE.part`.
 pub async fn export(global: &Global, args: &ExportArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
-    let was_running = client.is_running().await;
+    let was_running = client.is_running().await?;
     client.ensure_daemon(&args.engine).await?;
     let written = receive(&client, global, args).await;
     client.leave(was_running).await?;
@@ -138,7 +138,7 @@ pub async fn import(global: &Global, args: &ImportArgs) -> Result<u8, Failure> {
     let name = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let manifest = scan(&name, global.json, &args.file).await?;
     let client = Client::new(global)?;
-    let was_running = client.is_running().await;
+    let was_running = client.is_running().await?;
     client.ensure_daemon(&args.engine).await?;
     let imported = send(&client, global.json, &name, args, manifest).await;
     client.leave(was_running).await?;

@@ -3,10 +3,10 @@
 use anyhow::Context;
 use reqwest::Method;
 
-use super::args::{Global, UpArgs};
+use super::args::{Global, StorageChoice, UpArgs};
 use super::client::Client;
 use super::failure::Failure;
-use super::{definition, output, progress, state_root};
+use super::{definition, engine, output, progress, state_root};
 use crate::wire::Accepted;
 
 /// Brings sites up, starting the daemon first where none runs.
@@ -26,13 +26,27 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
     }
     let client = Client::new(global)?;
     let has_stores = environment.sites.iter().any(|site| !site.stores.is_empty());
-    if has_stores && global.host.is_none() && !client.is_running().await {
-        state_root::provide(client.state_dir(), args.storage, global.json).await?;
+    let mut was_running = client.is_running().await?;
+    if was_running && engine::renew_daemon(&client, global.json).await? {
+        was_running = false;
     }
-    client.ensure_daemon(&args.engine).await?;
+    if !was_running {
+        engine::insist(&args.engine.engine).await?;
+        if has_stores {
+            state_root::provide(client.state_dir(), args.storage, global.json).await?;
+        }
+    }
+    let is_own = client.ensure_daemon(&args.engine).await?;
     let path = format!("/v1/environments/{}", environment.name);
-    let accepted: Accepted =
-        client.send(Method::PUT, &path, &definition::up_request(&found, sites, args.force)).await?;
+    let sent = client.send(Method::PUT, &path, &definition::up_request(&found, sites, args.force)).await;
+    let accepted: Accepted = match sent {
+        Ok(accepted) => accepted,
+        Err(failure) => {
+            // What was refused is the news; a daemon that was started for it and has nothing to look after goes again.
+            let _ = client.leave(!is_own).await;
+            return Err(failure);
+        }
+    };
     for warning in &accepted.warnings {
         eprintln!("warning: {}", output::advice(warning));
     }
@@ -67,6 +81,10 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
         println!(
             "\n`arenad status` shows how they are, `arenad reset SITE` brings one back, `arenad down` ends it all."
         );
+    }
+    if has_stores && args.storage != StorageChoice::Plain && !global.json {
+        // Last, where it is read: hundreds of lines may have gone by since the daemon was started.
+        client.status().await?.daemon.notes.iter().for_each(|note| eprintln!("\nnote: {note}"));
     }
     Ok(super::exit_code::OK)
 }

@@ -18,11 +18,10 @@ use super::store::{StoreError, StoredEnvironment};
 use super::stranded::{AllStranded, Stranded};
 use crate::definition::{self, Diagnostics, SourceFile, Sources};
 use crate::doctor::judge::capacity;
-use crate::doctor::{Finding, Level, gather, ports};
+use crate::doctor::{Finding, Level, gather};
 use crate::domain::ids::{EnvironmentName, SiteName};
 use crate::domain::instance::{InstanceId, InstanceState, Trouble};
-use crate::domain::reconcile::Suspects;
-use crate::domain::request_queue::Request;
+use crate::domain::request_queue::{Purpose, Request, Want};
 use crate::domain::site::{Environment, Recorded, Site};
 use crate::engine::{EngineEvent, Image, labels};
 use crate::launch::{Remains, RemoveError, Which};
@@ -119,13 +118,20 @@ struct Running {
     instances: BTreeMap<SiteName, InstanceHandle>,
 }
 
+impl Running {
+    /// The handles of its sites, in the definition's order.
+    fn handles(&self) -> Vec<InstanceHandle> {
+        self.definition.sites.iter().filter_map(|site| self.instances.get(&site.name).cloned()).collect()
+    }
+}
+
 /// The environments of the daemon.
 pub struct Environments {
     shared: Arc<Shared>,
     running: RwLock<BTreeMap<String, Running>>,
     stranded: AllStranded,
     change: tokio::sync::Mutex<()>,
-    suspects: tokio::sync::Mutex<Suspects>,
+    reconciled: tokio::sync::Mutex<reconcile::Memory>,
 }
 
 impl Environments {
@@ -136,7 +142,7 @@ impl Environments {
             running: RwLock::default(),
             stranded: AllStranded::default(),
             change: tokio::sync::Mutex::default(),
-            suspects: tokio::sync::Mutex::default(),
+            reconciled: tokio::sync::Mutex::default(),
         }
     }
 
@@ -152,11 +158,7 @@ impl Environments {
     /// Each environment with the handles of its sites, in the definition's order.
     pub fn list(&self) -> Vec<(Environment, Vec<InstanceHandle>)> {
         self.read(|running| {
-            let handles = |environment: &Running| {
-                let sites = environment.definition.sites.iter();
-                sites.filter_map(|site| environment.instances.get(&site.name).cloned()).collect()
-            };
-            running.values().map(|environment| (environment.definition.clone(), handles(environment))).collect()
+            running.values().map(|environment| (environment.definition.clone(), environment.handles())).collect()
         })
     }
 
@@ -177,24 +179,24 @@ impl Environments {
 
     /// The handles of the named sites of an environment; all if none is named.
     pub fn choose(&self, name: &str, sites: &[String]) -> Result<Vec<InstanceHandle>, EnvironmentError> {
-        let listed = self.list();
-        let Some((environment, handles)) = listed.iter().find(|(environment, _)| environment.name.as_str() == name)
-        else {
+        let found = self.read(|running| running.get(name).map(Running::handles));
+        let Some(handles) = found else {
             if let Some(stranded) = self.stranded.get(name) {
                 return Err(EnvironmentError::Stranded { name: name.to_owned(), trouble: stranded.trouble });
             }
-            let known = listed.iter().map(|(environment, _)| environment.name.to_string()).collect();
+            let known =
+                self.read(|running| running.values().map(|running| running.definition.name.to_string()).collect());
             return Err(EnvironmentError::UnknownEnvironment { name: name.to_owned(), known });
         };
         if sites.is_empty() {
-            return Ok(handles.clone());
+            return Ok(handles);
         }
         sites
             .iter()
             .map(|site| {
                 handles.iter().find(|handle| handle.site.name.as_str() == site).cloned().ok_or_else(|| {
                     EnvironmentError::UnknownSite {
-                        environment: environment.name.to_string(),
+                        environment: name.to_owned(),
                         name: site.clone(),
                         known: handles.iter().map(|handle| handle.site.name.to_string()).collect(),
                     }
@@ -212,10 +214,13 @@ impl Environments {
     /// What the drivers are working with.
     fn hands(&self) -> Hands {
         let mut hands = Hands::default();
-        for handle in self.list().into_iter().flat_map(|(_, handles)| handles) {
+        for handle in self.read(|running| running.values().flat_map(Running::handles).collect::<Vec<_>>()) {
             let (id, report) = (handle.id.to_string(), handle.report());
             let works = matches!(report.state.name(), "preparing" | "starting" | "resetting" | "stopping");
             hands.standbys.insert(id.clone(), report.standbys.members.iter().map(|(made, _)| *made).collect());
+            if let Some(incarnation) = &report.incarnation {
+                hands.serving.insert(id.clone(), incarnation.made);
+            }
             if works || report.stage.is_some() {
                 hands.busy.insert(id);
             }
@@ -226,11 +231,8 @@ impl Environments {
     /// Removes what is left over in the engine: at a daemon's start at once, later after a grace period.
     pub async fn reconcile(&self, at_start: bool) {
         let _turn = self.change.lock().await;
-        let mut suspects = self.suspects.lock().await;
-        let suspects = (!at_start).then_some(&mut *suspects);
-        if let Err(error) = reconcile::pass(&self.shared, || self.hands(), suspects).await {
-            tracing::warn!(error = describe(&error), "reconciliation did not come to its end");
-        }
+        let mut memory = self.reconciled.lock().await;
+        reconcile::pass(&self.shared, || self.hands(), &mut memory, at_start).await;
     }
 
     /// Brings the named sites up, all if none is named; returns when the work has begun. What does not fit on the host is
@@ -251,7 +253,7 @@ impl Environments {
         } else if !problems.is_empty() {
             return Err(EnvironmentError::DoesNotFit(problems));
         }
-        Ok(Begun { operations: self.up_in_turn(stored, sites).await?, warnings })
+        Ok(Begun { operations: self.up_in_turn(stored, sites, Purpose::Client).await?, warnings })
     }
 
     /// What speaks against starting those of the sites that are not up.
@@ -272,68 +274,124 @@ impl Environments {
         // An engine that does not answer is the drivers' to report.
         let Ok(version) = engine.version().await else { return Vec::new() };
         let needs = gather::needs(Some(engine), definition, &new).await;
-        let resources = gather::resources(&version.root, self.shared.state_dir.path(), definition);
+        let resources = self.shared.machine.resources(&version.root, self.shared.state_dir.path(), definition);
         let findings = capacity::judge(&needs, &resources);
         findings.into_iter().filter(|finding| finding.level >= Level::Warning).collect()
     }
 
-    /// The same, by whoever holds the lock.
+    /// The same, by whoever holds the lock. Nothing that runs is touched before the ports of all chosen sites are open, except
+    /// those that only free up when a changed site is taken down.
     async fn up_in_turn(
         &self,
         mut stored: StoredEnvironment,
         sites: &[String],
+        purpose: Purpose,
     ) -> Result<Vec<(InstanceHandle, Ticket)>, EnvironmentError> {
         let definition = parse(&stored).map_err(EnvironmentError::Definition)?;
         // What the file says counts, whatever address the request was sent to.
         stored.name = definition.name.to_string();
         let chosen = choose_sites(&definition, sites)?;
-        self.retire_changed(&definition, &chosen).await?;
-        let present = self.read(|running| {
-            running.get(definition.name.as_str()).map(|running| running.instances.clone()).unwrap_or_default()
-        });
-        let new: Vec<&Site> = chosen.iter().copied().filter(|site| !present.contains_key(&site.name)).collect();
-        let mut routes = self.open_ports(&definition, &new).await?;
-        self.shared.store.save_environment(&stored).await?;
-        for site in &chosen {
-            self.shared.store.want_instance(&InstanceId::serving(&definition.name, &site.name), true).await?;
-        }
-        let mut instances = present;
-        for site in new {
-            let id = InstanceId::serving(&definition.name, &site.name);
-            let row = self.shared.store.instance(&id).await?;
-            if let Some(route) = routes.remove(&site.name) {
-                let handle = instance::spawn(&self.shared, id, Arc::new(site.clone()), route, row);
-                instances.insert(site.name.clone(), handle);
+        let changed = self.changed(&definition, &chosen);
+        let held: BTreeSet<SocketAddr> = self.addresses(definition.name.as_str());
+        let is_new = |site: &Site| {
+            let is_present = self.read(|running| {
+                running.get(definition.name.as_str()).is_some_and(|found| found.instances.contains_key(&site.name))
+            });
+            !is_present || changed.contains_key(&site.name)
+        };
+        let new: Vec<&Site> = chosen.iter().copied().filter(|site| is_new(site)).collect();
+        let address = |site: &Site| SocketAddr::new(definition.listen, site.public.port);
+        let (later, now): (Vec<&Site>, _) = new.iter().copied().partition(|site| held.contains(&address(site)));
+        let mut routes = self.open_ports(&definition, &now).await?;
+        let begun = async {
+            self.retire(definition.name.as_str(), changed).await?;
+            routes.extend(self.open_ports(&definition, &later).await?);
+            self.install(&stored, &definition, &chosen, &new, &mut routes).await
+        };
+        let handles = match begun.await {
+            Ok(handles) => handles,
+            Err(error) => {
+                for route in routes.into_values() {
+                    route.close().await;
+                }
+                return Err(error);
             }
-        }
-        let handles: Vec<InstanceHandle> =
-            chosen.iter().filter_map(|site| instances.get(&site.name).cloned()).collect();
-        self.stranded.forget(definition.name.as_str());
-        self.write(|running| running.insert(definition.name.to_string(), Running { definition, instances }));
+        };
         let mut begun = Vec::new();
         for handle in handles {
-            let ticket = handle.ask(Request::Up).await?;
+            let ticket = handle.ask_for(Request { want: Want::Up, purpose }).await?;
             begun.push((handle, ticket));
         }
         Ok(begun)
     }
 
-    /// Takes down the sites whose definition is another now; they come up again by the new one.
-    async fn retire_changed(&self, definition: &Environment, chosen: &[&Site]) -> Result<(), EnvironmentError> {
-        let present = self.read(|running| {
+    /// Makes drivers for the new sites, and returns the handles of the chosen ones.
+    async fn install(
+        &self,
+        stored: &StoredEnvironment,
+        definition: &Environment,
+        chosen: &[&Site],
+        new: &[&Site],
+        routes: &mut BTreeMap<SiteName, Route>,
+    ) -> Result<Vec<InstanceHandle>, EnvironmentError> {
+        let id = |site: &Site| InstanceId::serving(&definition.name, &site.name);
+        let wanted: Vec<InstanceId> = chosen.iter().map(|site| id(site)).collect();
+        self.shared.store.save_environment(stored, &wanted).await?;
+        let mut rows = BTreeMap::new();
+        for site in new {
+            rows.insert(site.name.clone(), self.shared.store.instance(&id(site)).await?);
+        }
+        // Nothing fails from here on, so every route has a driver.
+        let mut instances = self.read(|running| {
             running.get(definition.name.as_str()).map(|running| running.instances.clone()).unwrap_or_default()
         });
-        let is_changed = |handle: &InstanceHandle| {
+        for site in new {
+            if let Some(route) = routes.remove(&site.name) {
+                let row = rows.remove(&site.name).flatten();
+                let handle = instance::spawn(&self.shared, id(site), Arc::new((*site).clone()), route, row);
+                instances.insert(site.name.clone(), handle);
+            }
+        }
+        let handles = chosen.iter().filter_map(|site| instances.get(&site.name).cloned()).collect();
+        self.stranded.forget(definition.name.as_str());
+        let running = Running { definition: definition.clone(), instances };
+        self.write(|environments| environments.insert(definition.name.to_string(), running));
+        Ok(handles)
+    }
+
+    /// The sites that are present and whose definition is another now, or gone.
+    fn changed(&self, definition: &Environment, chosen: &[&Site]) -> BTreeMap<SiteName, InstanceHandle> {
+        let mut present = self.read(|running| {
+            running.get(definition.name.as_str()).map(|running| running.instances.clone()).unwrap_or_default()
+        });
+        present.retain(|_, handle| {
             let now = chosen.iter().find(|site| site.name == handle.site.name);
             let is_gone = !definition.sites.iter().any(|site| site.name == handle.site.name);
             is_gone || now.is_some_and(|site| **site != *handle.site)
-        };
-        for (name, handle) in present.into_iter().filter(|(_, handle)| is_changed(handle)) {
-            let ticket = handle.ask(Request::Down).await?;
-            if let Outcome::Failed(trouble) = ticket.wait().await {
+        });
+        present
+    }
+
+    /// The public addresses that the sites of an environment hold.
+    fn addresses(&self, environment: &str) -> BTreeSet<SocketAddr> {
+        self.read(|running| {
+            let Some(Running { definition, instances }) = running.get(environment) else { return BTreeSet::new() };
+            instances.values().map(|handle| SocketAddr::new(definition.listen, handle.site.public.port)).collect()
+        })
+    }
+
+    /// Takes sites down whose definition is another now; they come up again by the new one.
+    async fn retire(
+        &self,
+        environment: &str,
+        changed: BTreeMap<SiteName, InstanceHandle>,
+    ) -> Result<(), EnvironmentError> {
+        for (name, handle) in changed {
+            let ticket = handle.ask(Want::Down).await?;
+            if let Some(trouble) = not_done(ticket.wait().await) {
                 return Err(EnvironmentError::NotDown(vec![(name.to_string(), trouble)]));
             }
-            self.dismiss(definition.name.as_str(), &name, handle).await;
+            self.dismiss(environment, &name, handle).await;
         }
         Ok(())
     }
@@ -365,7 +423,7 @@ impl Environments {
                 Err(error) => {
                     let owner = match error {
                         OpenError::PortTaken { .. } => {
-                            ports::owner(Some(self.shared.engine.as_ref()), address).await.to_string()
+                            self.shared.machine.port_owner(self.shared.engine.as_ref(), address).await
                         }
                         error => describe(&error),
                     };
@@ -392,16 +450,16 @@ impl Environments {
         let handles = self.choose(name, sites)?;
         let mut tickets = Vec::new();
         for handle in handles {
-            self.shared.store.want_instance(&handle.id, false).await?;
-            let ticket = handle.ask(Request::Down).await?;
+            self.shared.store.unwant_instance(&handle.id).await?;
+            let ticket = handle.ask(Want::Down).await?;
             tickets.push((handle, ticket));
         }
         let mut troubled = Vec::new();
         let mut gone = Vec::new();
         for (handle, ticket) in tickets {
-            match ticket.wait().await {
-                Outcome::Failed(trouble) => troubled.push((handle.site.name.to_string(), trouble)),
-                Outcome::Done { .. } | Outcome::Superseded => {
+            match not_done(ticket.wait().await) {
+                Some(trouble) => troubled.push((handle.site.name.to_string(), trouble)),
+                None => {
                     gone.push(handle.site.clone());
                     let site = handle.site.name.clone();
                     self.dismiss(name, &site, handle).await;
@@ -503,7 +561,7 @@ impl Environments {
             let names = (EnvironmentName::parse(&stranded.name), SiteName::parse(&row.site));
             let (Ok(environment), Ok(site)) = names else { continue };
             let id = InstanceId::serving(&environment, &site);
-            self.shared.store.want_instance(&id, false).await?;
+            self.shared.store.unwant_instance(&id).await?;
             for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
                 let remains =
                     Remains { installation: &self.shared.installation, instance: &id, role, which: Which::All };
@@ -537,14 +595,40 @@ impl Environments {
             }
             let mut rows = self.shared.store.instances(&stored.name).await?;
             rows.retain(|row| row.desired_up);
-            let wanted: Vec<String> = rows.iter().map(|row| row.site.clone()).collect();
-            if wanted.is_empty() {
+            if rows.is_empty() {
                 self.shared.store.forget_environment(&stored.name).await?;
                 continue;
             }
             let name = stored.name.clone();
             let definition = parse(&stored).ok();
-            if let Err(error) = self.up_in_turn(stored, &wanted).await {
+            // What is on this engine is taken up, wherever the rest is.
+            let (mut wanted, mut elsewhere, mut other) = (Vec::new(), Vec::new(), None);
+            for row in &rows {
+                match self.shared.store.other_engine_of(&row.id).await? {
+                    None => wanted.push(row.site.clone()),
+                    Some(engine) => {
+                        elsewhere.push(row.site.as_str());
+                        other = Some(engine);
+                    }
+                }
+            }
+            if let Some(other) = other {
+                if wanted.is_empty() {
+                    let stranded = Stranded::on_other_engine(&name, definition, rows, &other.endpoint);
+                    let message = format!("environment {name} was not taken up: {}", stranded.trouble.reason);
+                    if self.stranded.keep(stranded) {
+                        self.shared.events.note("environment.elsewhere", None, &message).await;
+                    }
+                    continue;
+                }
+                let message = format!(
+                    "{} of environment {name} was not taken up: on another engine, which was at {}",
+                    elsewhere.join(", "),
+                    other.endpoint
+                );
+                self.shared.events.note("environment.elsewhere", None, &message).await;
+            }
+            if let Err(error) = self.up_in_turn(stored, &wanted, Purpose::Restore).await {
                 let stranded = Stranded::new(&name, definition, rows, &error);
                 let message = format!("environment {name} could not be taken up again: {}", describe(&error));
                 if self.stranded.keep(stranded) {
@@ -566,6 +650,17 @@ impl Environments {
                 handle.tell(event.clone());
             }
         });
+    }
+}
+
+/// Why a site is not down, if it is not: nothing but a `down` that came to its end says that it is.
+fn not_done(outcome: Outcome) -> Option<Trouble> {
+    let hint = "`arenad down` again takes down what is left".to_owned();
+    match outcome {
+        Outcome::Done { .. } => None,
+        Outcome::Failed(trouble) => Some(trouble),
+        Outcome::Superseded => Some(Trouble { reason: "something else was asked for".to_owned(), hint }),
+        Outcome::Stopped => Some(Trouble { reason: "the daemon ended before it was done".to_owned(), hint }),
     }
 }
 

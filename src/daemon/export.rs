@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::shared::Shared;
 use super::store::{StoreError, StoredSnapshot};
 use crate::engine::EngineError;
-use crate::export::{Baseline, Manifest, PartKind, Service, Writer, content_id};
+use crate::export::{Baseline, DIGEST_BYTES_MAX, Manifest, PartKind, RawJson, Service, Writer, content_id};
 use crate::launch;
 use crate::probes::describe;
 use crate::storage::{StorageError, Tree};
@@ -116,7 +116,14 @@ pub async fn prepare(shared: &Arc<Shared>, stored: &StoredSnapshot) -> Result<Ex
     if !id_covers_stores && derive(None) != stored.id {
         return Err(ExportError::Changed { id: id(), found: derive(fingerprint.as_deref()) });
     }
-    let digest = shared.store.digest(&stored.id).await?;
+    let digest = match shared.store.digest(&stored.id).await? {
+        Some(digest) => {
+            Some(RawJson::of(&digest).map_err(|error| ExportError::Write { id: id(), cause: error.into() })?)
+        }
+        None => None,
+    };
+    // It is taken anew where the snapshot is first started.
+    let digest = digest.filter(|digest| digest.text().len() <= DIGEST_BYTES_MAX);
     let manifest = Manifest {
         id: id(),
         environment: stored.environment.clone(),
@@ -126,7 +133,7 @@ pub async fn prepare(shared: &Arc<Shared>, stored: &StoredSnapshot) -> Result<Ex
         volumes: stored.volumes.clone(),
         fingerprint,
         id_covers_stores,
-        digest: digest.and_then(|digest| serde_json::to_value(digest).ok()),
+        digest,
         sessions: shared.store.packed_sessions(&stored.id).await?,
         size_bytes: stored.size_bytes,
         created_at: stored.created_at.to_string(),

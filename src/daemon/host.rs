@@ -7,9 +7,11 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::doctor::judge::capacity::LEAST_FREE_BYTES;
+use crate::doctor;
+use crate::doctor::judge::capacity::{LEAST_FREE_BYTES, LEAST_FREE_FILES};
 use crate::engine::Engine;
 use crate::probes::describe;
+use crate::storage::trial::{self, Room};
 use crate::wire::Condition;
 
 /// How often the engine is asked.
@@ -40,10 +42,9 @@ pub async fn look(engine: &dyn Engine, folders: &[PathBuf], before: Option<&Host
     let engine = match engine.ping().await {
         Ok(()) => condition("EngineReachable", before.map(|b| &b.engine), "True", "Answers", String::new()),
         Err(error) => {
-            let message = format!(
-                "{}; start Docker (`systemctl start docker`, or `scripts/engine.sh` where there is no systemd)",
-                describe(&error)
-            );
+            let found = doctor::away(engine.endpoint(), &error).and_then(|finding| finding.cure);
+            let cure = found.unwrap_or_else(|| "see whether Docker is well: its log says more".to_owned());
+            let message = format!("{}; {cure}", describe(&error));
             condition("EngineReachable", before.map(|b| &b.engine), "False", "Unreachable", message)
         }
     };
@@ -60,9 +61,16 @@ pub async fn look(engine: &dyn Engine, folders: &[PathBuf], before: Option<&Host
 /// Says how little is free below a folder, if it is too little. A folder that cannot be looked at says nothing: the
 /// engine may be on another machine.
 fn shortage(folder: &Path) -> Option<String> {
-    let found = rustix::fs::statvfs(folder).ok()?;
-    let free = found.f_bavail.saturating_mul(found.f_frsize);
-    (free < LEAST_FREE_BYTES).then(|| format!("only {} MiB are free below {}", free >> 20, folder.display()))
+    shortage_of(trial::room(folder).ok()?, folder)
+}
+
+fn shortage_of(room: Room, folder: &Path) -> Option<String> {
+    if room.free_bytes < LEAST_FREE_BYTES {
+        return Some(format!("only {} MiB are free below {}", room.free_bytes >> 20, folder.display()));
+    }
+    // A file system may have room for bytes and none for files.
+    let files = room.free_files.filter(|files| *files < LEAST_FREE_FILES)?;
+    Some(format!("only {files} more files can be made below {}", folder.display()))
 }
 
 /// Looks again and again until cancelled.
@@ -76,6 +84,7 @@ pub async fn watch(
     timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         tokio::select! {
+            biased;
             () = cancel.cancelled() => return,
             _ = timer.tick() => {}
         }
@@ -85,5 +94,21 @@ pub async fn watch(
             tracing::warn!(status = now.engine.status, "{}: {}", now.engine.reason, now.engine.message);
         }
         report.send_replace(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_few_bytes_and_too_few_files_are_told() {
+        let told = |free_bytes, free_files| {
+            shortage_of(Room { free_bytes, total_bytes: 1 << 40, free_files }, Path::new("/x"))
+        };
+        assert_eq!(told(LEAST_FREE_BYTES, Some(LEAST_FREE_FILES)), None);
+        assert_eq!(told(1 << 40, None), None, "a file system without a number of files");
+        assert_eq!(told(5 << 20, Some(1)).as_deref(), Some("only 5 MiB are free below /x"));
+        assert_eq!(told(1 << 40, Some(17)).as_deref(), Some("only 17 more files can be made below /x"));
     }
 }

@@ -6,7 +6,7 @@
 //! What has arrived as a whole is not sent again: the begun import is kept, and its parts with it, until it is finished or
 //! nobody has gone on with it for a day. The row comes last, so nothing starts from what is not whole.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -109,7 +109,7 @@ pub async fn begin(shared: &Shared, manifest: Manifest, name: Option<String>) ->
     let id = &manifest.id;
     let known = shared.store.snapshots().await?;
     if let Some(stored) = known.iter().find(|stored| stored.id == *id)
-        && shared.store.import(id).await?.is_none()
+        && !shared.store.has_import(id).await?
         && snapshot::is_whole(shared, stored).await?
         && missing(shared, &manifest).await?.is_empty()
     {
@@ -361,7 +361,7 @@ pub async fn finish(shared: &Shared, id: &str) -> Result<StoredSnapshot, ImportE
     };
     shared.store.save_snapshot(&snapshot).await?;
     // One that is not understood is taken anew at the first start.
-    if let Some(digest) = manifest.digest.and_then(|digest| serde_json::from_value(digest).ok()) {
+    if let Some(digest) = manifest.digest.and_then(|digest| serde_json::from_str(digest.text()).ok()) {
         shared.store.save_digest(id, &digest).await?;
     }
     shared.store.unpack_sessions(id, &manifest.sessions).await?;
@@ -386,29 +386,36 @@ pub struct Awaited {
     pub volumes: BTreeSet<String>,
 }
 
-/// Gives up the imports that nobody goes on with, and says what the others have brought.
-pub async fn tend(shared: &Shared) -> Result<Awaited, BaselineError> {
+/// Says what the imports that have begun have brought.
+pub async fn awaited(shared: &Shared) -> Result<Awaited, StoreError> {
     let mut awaited = Awaited::default();
     for import in shared.store.imports().await? {
-        let age = Duration::try_from(Timestamp::now().duration_since(import.touched_at)).unwrap_or_default();
-        let manifest = import.manifest;
-        let images: BTreeSet<String> = manifest.services.into_values().map(|service| service.image).collect();
-        if age > PATIENCE {
-            give_up(shared, &manifest.id, &images).await?;
-            continue;
-        }
-        awaited.snapshots.insert(manifest.id);
-        awaited.images.extend(images);
-        awaited.volumes.extend(manifest.volumes.into_values().flat_map(BTreeMap::into_values));
+        awaited.snapshots.insert(import.snapshot);
+        awaited.images.extend(import.images);
+        awaited.volumes.extend(import.volumes);
     }
     Ok(awaited)
+}
+
+/// Gives up the imports that nobody goes on with. Returns those that could not be given up, by snapshot; they are tried again.
+pub async fn tend(shared: &Shared) -> Result<Vec<(String, BaselineError)>, StoreError> {
+    let mut failures = Vec::new();
+    for import in shared.store.imports().await? {
+        let age = Duration::try_from(Timestamp::now().duration_since(import.touched_at)).unwrap_or_default();
+        if age <= PATIENCE {
+            continue;
+        }
+        if let Err(error) = give_up(shared, &import.snapshot, &import.images).await {
+            failures.push((import.snapshot, error));
+        }
+    }
+    Ok(failures)
 }
 
 /// Gives up all imports.
 pub async fn give_up_all(shared: &Shared) -> Result<(), BaselineError> {
     for import in shared.store.imports().await? {
-        let images = import.manifest.services.into_values().map(|service| service.image).collect();
-        give_up(shared, &import.manifest.id, &images).await?;
+        give_up(shared, &import.snapshot, &import.images).await?;
     }
     Ok(())
 }

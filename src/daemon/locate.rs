@@ -60,7 +60,9 @@ pub async fn locate(
         traffic: traffic.as_deref(),
     };
     handle.note_look(report.generation);
-    let found = shared.locators.locate(&scene, locator).await;
+    let found = report.visits.run_until_cancelled(shared.locators.locate(&scene, locator)).await;
+    // A visit that goes on after the switch could reach the next generation through the same containers.
+    let Some(found) = found else { return Err(LocatingError::Reset(handle.site.name.to_string())) };
     if handle.report().generation != report.generation {
         return Err(LocatingError::Reset(handle.site.name.to_string()));
     }

@@ -12,6 +12,7 @@ pub mod answers;
 pub mod api;
 pub mod baseline;
 pub mod checks;
+mod closed;
 pub mod environments;
 pub mod evaluate;
 pub mod events;
@@ -22,6 +23,7 @@ pub mod host;
 pub mod imports;
 pub mod instance;
 pub mod locate;
+pub mod machine;
 pub mod operations;
 pub mod proof;
 pub mod reconcile;
@@ -32,13 +34,13 @@ pub mod store;
 pub mod stranded;
 pub mod tasks;
 pub mod traffic;
+mod trash;
 pub mod turns;
 
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,21 +57,28 @@ use self::environments::Environments;
 use self::events::EventLog;
 use self::gateway::{Gateway, GatewaySettings};
 use self::health_log::HealthLog;
+use self::machine::{Machine, ThisMachine};
 use self::operations::Operations;
 use self::server::ListenError;
 use self::shared::{Shared, StateDir};
 use self::store::{Store, StoreError};
 use self::turns::Turns;
+use crate::dial::Dialer;
 use crate::domain::site::Secret;
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
+use crate::engine::settled::Settled;
 use crate::evaluators::question::{Answer, Question};
 use crate::locators::Locators;
 use crate::probes::{Prober, describe};
 use crate::storage::{StateRoot, Storage, disk, trial};
+use crate::wall_clock::WallClock;
 
 /// How long the drivers and the API's requests get to come to their end.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long answers on their way to clients get to come to their end.
+const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 
 /// What a daemon is started with.
 pub struct Settings {
@@ -127,6 +136,78 @@ pub enum StartError {
     Listen(#[from] ListenError),
 }
 
+/// What a daemon is put together from: everything that reaches out of the process, so that each can be another's.
+pub struct Parts {
+    /// Runs containers.
+    pub engine: Arc<dyn Engine>,
+    /// The way to the containers.
+    pub dialer: Dialer,
+    /// Tells the time of day.
+    pub clock: WallClock,
+    /// What the daemon runs on.
+    pub machine: Arc<dyn Machine>,
+    /// Remembers.
+    pub store: Store,
+    /// Where the state of sites' stores is kept.
+    pub storage: Option<Storage>,
+    /// Why there is no such place, or what works less well than it could.
+    pub storage_note: Option<String>,
+    /// Owns the public ports.
+    pub gateway: Gateway,
+    /// Bounds what goes on at once.
+    pub turns: Turns,
+    /// Memory that standbys leave to everything else, in bytes.
+    pub memory_reserve: u64,
+    /// Where instance networks take their addresses from.
+    pub block: Subnet,
+    /// Where files are kept.
+    pub state_dir: StateDir,
+}
+
+impl Parts {
+    /// Puts them together, before anything is taken up.
+    pub async fn assemble(self) -> Result<Arc<Shared>, StartError> {
+        let installation = self.store.installation().await?;
+        let interrupted = self.store.note_interrupted_resets().await?;
+        if interrupted > 0 {
+            tracing::warn!(interrupted, "resets were cut off by the last daemon's end");
+        }
+        let engine: Arc<dyn Engine> = Arc::new(Settled::new(self.engine));
+        let prober = Prober::new(engine.clone(), self.dialer);
+        Ok(Arc::new(Shared {
+            locators: Locators::new(engine.clone(), prober.http().clone(), self.state_dir.locators())
+                .map_err(StartError::Http)?,
+            prober,
+            clock: self.clock,
+            machine: self.machine,
+            storage: self.storage,
+            storage_note: self.storage_note,
+            gateway: self.gateway,
+            events: EventLog::new(self.store.clone()),
+            health: HealthLog::new(self.store.clone()),
+            images: Default::default(),
+            references: Default::default(),
+            turns: self.turns,
+            memory_reserve: self.memory_reserve,
+            shutdown: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            engine,
+            block: self.block,
+            store: self.store,
+            installation,
+            state_dir: self.state_dir,
+        }))
+    }
+}
+
+/// Takes up what the last daemon left, and starts the periodic duties.
+pub async fn take_up(shared: &Arc<Shared>, environments: &Arc<Environments>) -> Result<(), StoreError> {
+    environments.reconcile(true).await;
+    environments.restore().await?;
+    tasks::spawn(shared, environments);
+    Ok(())
+}
+
 /// A running daemon.
 pub struct Daemon {
     shared: Arc<Shared>,
@@ -140,35 +221,26 @@ impl Daemon {
     /// Starts everything, in the order in which each part needs the ones before.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
         let state_dir = StateDir::new(settings.state_dir);
-        let lock = lock(&state_dir)?;
-        let store = Store::open(&state_dir.database()).await?;
-        let installation = store.installation().await?;
-        let interrupted = store.mark_interrupted_resets().await?;
-        if interrupted > 0 {
-            tracing::warn!(interrupted, "resets were cut off by the last daemon's end");
-        }
+        let lock = lock(&state_dir, settings.socket_group)?;
+        closed::close_content(&state_dir);
+        let clock = WallClock::system();
+        let store = Store::open(&state_dir.database(), clock.clone()).await?;
         let (storage, storage_note) = open_state_root(&state_dir);
-        let prober = Prober::new(settings.engine.clone()).map_err(StartError::Http)?;
-        let shared = Arc::new(Shared {
+        let parts = Parts {
+            engine: settings.engine,
+            dialer: Dialer::tcp(),
+            clock,
+            machine: Arc::new(ThisMachine),
+            store,
             storage,
             storage_note,
-            locators: Locators::new(settings.engine.clone(), prober.http().clone(), state_dir.locators()),
-            prober,
-            gateway: Gateway::start(GatewaySettings::default()).map_err(StartError::Gateway)?,
-            events: EventLog::new(store.clone()),
-            health: HealthLog::new(store.clone()),
-            images: Default::default(),
-            references: Default::default(),
+            gateway: Gateway::start(gateway_settings()).map_err(StartError::Gateway)?,
             turns: Turns::new(settings.parallel, settings.standby_boots),
             memory_reserve: settings.memory_reserve,
-            shutdown: CancellationToken::new(),
-            tasks: TaskTracker::new(),
-            engine: settings.engine,
             block: settings.block,
-            store,
-            installation,
             state_dir,
-        });
+        };
+        let shared = parts.assemble().await?;
         let environments = Arc::new(Environments::new(shared.clone()));
         // The folder of the engine's data is known once it has answered; until then only our own is watched.
         let engine_root = shared.engine.version().await.ok().map(|version| version.root);
@@ -184,9 +256,9 @@ impl Daemon {
             started_at: Timestamp::now(),
             stop: stop.clone(),
         });
-        environments.reconcile(true).await;
-        environments.restore().await?;
-        tasks::spawn(&shared, &environments, host, folders);
+        take_up(&shared, &environments).await?;
+        let cancel = shared.shutdown.clone();
+        shared.tasks.spawn(host::watch(shared.engine.clone(), folders, host, cancel));
         let socket = server::listen_unix(&shared.state_dir.socket(), settings.socket_group)?;
         server::serve(&shared.tasks, socket, api::router(api.clone()), stop.clone());
         if let Some((address, token)) = settings.tcp {
@@ -222,9 +294,10 @@ impl Daemon {
         self.stop.cancelled().await;
     }
 
-    /// Stops everything: no new requests, then the drivers, which give their ports back, then the store.
+    /// Stops everything: no new requests, then the gateway, which lets answers end, then the drivers, then the store.
     pub async fn stop(self) {
         self.stop.cancel();
+        self.shared.gateway.shutdown(DRAIN_LIMIT).await;
         self.shared.shutdown.cancel();
         self.shared.tasks.close();
         if tokio::time::timeout(STOP_PATIENCE, self.shared.tasks.wait()).await.is_err() {
@@ -274,9 +347,9 @@ fn detach(state_dir: &Path) {
 }
 
 /// Makes the state directory, closed to others, and takes its lock.
-fn lock(state_dir: &StateDir) -> Result<File, StartError> {
+fn lock(state_dir: &StateDir, group: Option<u32>) -> Result<File, StartError> {
     let failed = |cause| StartError::StateDir { path: state_dir.path().to_owned(), cause };
-    DirBuilder::new().recursive(true).mode(0o700).create(state_dir.path()).map_err(failed)?;
+    closed::claim(state_dir, group).map_err(failed)?;
     let path = state_dir.lock();
     let file = File::options().create(true).truncate(false).read(true).write(true).open(&path).map_err(failed)?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -285,4 +358,11 @@ fn lock(state_dir: &StateDir) -> Result<File, StartError> {
     }
     std::fs::write(&path, format!("{}\n", std::process::id())).map_err(failed)?;
     Ok(file)
+}
+
+/// What the gateway may take of the files that the process may have open.
+fn gateway_settings() -> GatewaySettings {
+    let usual = GatewaySettings::default();
+    let connections_per_route = machine::connections_per_site(machine::raise_file_limit(), usual.connections_per_route);
+    GatewaySettings { connections_per_route, ..usual }
 }

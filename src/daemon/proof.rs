@@ -77,11 +77,11 @@ pub struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// Whether there is anything to compare: declared stores, all of which arenad can look into. Where there is a state root,
+    /// Whether there is anything to compare: declared stores of which something counts. Where there is a state root,
     /// a snapshot that was taken without one has nothing in it.
     pub fn can_be_proven(&self) -> bool {
         let is_there = self.shared.storage.is_none() || snapshot::state(self.shared, self.snapshot).is_some();
-        !self.site.stores.is_empty() && is_there
+        self.site.can_be_compared() && is_there
     }
 
     /// Compares everything with the snapshot. `None`: there is nothing to compare.
@@ -110,9 +110,11 @@ impl Candidate<'_> {
         }
         let taken = self.take(Known::default(), lines, None).await?;
         let shared = self.shared;
-        shared.store.save_digest(&self.snapshot.id, &taken.digest).await?;
-        shared.references.learn(&self.snapshot.id, &Arc::new(taken.digest.clone()));
-        Ok(Some(taken))
+        let reference = shared.store.save_digest(&self.snapshot.id, &taken.digest).await?;
+        // Another that was made from the snapshot may have been first.
+        let comparison = digest::compare(&reference, &taken.digest);
+        shared.references.learn(&self.snapshot.id, &Arc::new(reference));
+        if comparison.is_equal() { Ok(Some(taken)) } else { Err(ProofError::Differs(comparison)) }
     }
 
     /// Proves again what was proven before, looking only at what has moved since. `None`: nothing has.

@@ -1,18 +1,31 @@
-//! Reconciliation: the engine's things against the store's rows. The pass that runs at start is the pass that runs every
-//! minute, so recovery is exercised all the time.
+//! Reconciliation: what the engine and the state directory hold, against the store's rows and the drivers. The pass that
+//! runs at start is the pass that runs every minute, so recovery is exercised all the time.
+//!
+//! A pass goes on after an error: what cannot be looked at is not judged, what cannot be removed is tried again in the next
+//! pass, and each cause is told once. No row is ever removed: a snapshot without images is news, not a leftover.
+
+mod found;
+mod places;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::baseline::{BaselineError, snapshot};
-use super::imports::{self, Awaited};
+use super::imports;
 use super::shared::Shared;
 use super::store::StoreError;
-use crate::domain::reconcile::{Known, Labelled, Suspects};
-use crate::engine::{EngineError, labels};
+use crate::domain::reconcile::{Claims, Judgement, Kind, Suspects, Thing, plan};
+use crate::engine::EngineError;
 use crate::probes::describe;
-use crate::storage::{StorageError, Tree};
+use crate::storage::StorageError;
 
-/// Why a pass could not look at everything.
+/// How long a thing must have been left over until it goes: longer than two passes that follow each other by chance, shorter
+/// than the time between two by the schedule.
+const GRACE: Duration = Duration::from_secs(45);
+
+/// Why something could not be looked at, or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReconcileError {
     /// The engine could not be asked.
@@ -24,9 +37,12 @@ pub enum ReconcileError {
     /// The state root refused something.
     #[error(transparent)]
     State(#[from] StorageError),
-    /// A snapshot could not be removed.
+    /// An import could not be looked after.
     #[error(transparent)]
-    Snapshot(#[from] BaselineError),
+    Import(#[from] BaselineError),
+    /// A file of the state directory could not be removed.
+    #[error("remove the file")]
+    File(#[from] std::io::Error),
 }
 
 /// What this daemon has in hand, of which the rows say nothing.
@@ -36,168 +52,158 @@ pub struct Hands {
     pub busy: BTreeSet<String>,
     /// The generations of each instance's standbys.
     pub standbys: BTreeMap<String, BTreeSet<u64>>,
+    /// The generation that serves of each instance, whatever is wanted of it: nothing that clients reach is left over.
+    pub serving: BTreeMap<String, u64>,
 }
 
-fn labelled(name: &str, labels: &BTreeMap<String, String>) -> Option<Labelled> {
-    let role = labels.get(labels::ROLE)?;
-    // A container that someone runs by hand from one of our snapshots inherits the image's labels, whose role is
-    // `snapshot`: it is theirs.
-    if role != labels::ROLE_INSTANCE && role != labels::ROLE_BUILDER {
-        return None;
-    }
-    Some(Labelled {
-        name: name.to_owned(),
-        instance: labels.get(labels::INSTANCE)?.clone(),
-        generation: labels.get(labels::GENERATION)?.parse().ok()?,
-        is_builder: role == labels::ROLE_BUILDER,
-    })
+/// What is remembered from one pass to the next.
+#[derive(Debug)]
+pub struct Memory {
+    began: Instant,
+    suspects: Suspects,
+    /// What has failed and been told, until it succeeds.
+    failing: BTreeSet<String>,
 }
 
-/// Removes what is left over; returns how many things went. `hands` says what this daemon is working with. Without
-/// `suspects` there is no grace: right at a daemon's start, when its lock proves that nobody is at work.
-pub async fn pass(
-    shared: &Shared,
-    hands: impl Fn() -> Hands + Send,
-    mut suspects: Option<&mut Suspects>,
-) -> Result<usize, ReconcileError> {
-    let engine = shared.engine.as_ref();
-    let ours = &shared.installation;
-    // Listed before the rows are read: a generation has its row before its first container, so that whatever is made in
-    // between is on neither list, and what was being made is that of an operation that is busy or has ended.
-    let containers = engine.containers(labels::INSTALLATION, ours).await?;
-    let networks = engine.networks(labels::INSTALLATION, ours).await?;
-    let volumes = engine.volumes(labels::INSTALLATION, ours).await?;
-    let known = known(shared, hands()).await?;
-    let awaited = imports::tend(shared).await?;
-    let is_left_over = |name: &str, labels| labelled(name, labels).is_some_and(|thing| known.is_orphan(&thing));
-    let mut is_due = |name: &str| suspects.as_mut().is_none_or(|suspects| suspects.note(name));
-    let mut removed = Vec::new();
-    for container in containers.iter().filter(|found| is_left_over(&found.name, &found.labels)) {
-        let name = format!("container {}", container.name);
-        if is_due(&name) {
-            engine.remove(&container.handle).await?;
-            removed.push(name);
+impl Default for Memory {
+    fn default() -> Self {
+        Self { began: Instant::now(), suspects: Suspects::default(), failing: BTreeSet::new() }
+    }
+}
+
+/// What a pass has come to.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    removed: Vec<String>,
+    /// What failed, and why.
+    failures: Vec<(String, ReconcileError)>,
+}
+
+impl Findings {
+    /// The value; or none, and its error is noted.
+    fn take<T>(&mut self, doing: &str, result: Result<T, impl Into<ReconcileError>>) -> Option<T> {
+        result.map_err(|error| self.failures.push((doing.to_owned(), error.into()))).ok()
+    }
+}
+
+/// Removes what is left over, and tells what has changed. `hands` says what this daemon is working with. At a daemon's start
+/// there is no grace: its lock proves that nobody is at work.
+pub async fn pass(shared: &Shared, hands: impl Fn() -> Hands + Send, memory: &mut Memory, is_at_start: bool) {
+    let mut findings = Findings::default();
+    let found = found::list(shared, &mut findings).await;
+    if found.answers {
+        places::note(shared, &found, &mut findings).await;
+    }
+    let given_up = findings.take("reading the imports", imports::tend(shared).await);
+    for (snapshot, error) in given_up.into_iter().flatten() {
+        findings.failures.push((format!("giving up the import of {snapshot}"), error.into()));
+    }
+    if let Some(claims) = findings.take("reading what is wanted", claims(shared, &hands).await) {
+        let grace = if is_at_start { Duration::ZERO } else { GRACE };
+        for thing in plan(&found.things, &claims, &mut memory.suspects, memory.began.elapsed(), grace) {
+            remove(shared, &hands, thing, &mut findings).await;
         }
     }
-    for network in networks.iter().filter(|found| is_left_over(&found.name, &found.labels)) {
-        let name = format!("network {}", network.name);
-        if is_due(&name) {
-            engine.remove_network(&network.name).await?;
-            removed.push(name);
+    tell(shared, memory, findings).await;
+}
+
+/// Removes one thing, unless it has come to be wanted while others were removed.
+async fn remove(shared: &Shared, hands: &(impl Fn() -> Hands + Send), thing: &Thing, findings: &mut Findings) {
+    let name = thing.describe();
+    // Files and images of snapshots are known by what is in them: what was left over may have been taken anew.
+    if matches!(thing.kind, Kind::Tree | Kind::Image | Kind::Archive) {
+        match claims(shared, hands).await {
+            Ok(claims) if claims.judge(thing) == Judgement::LeftOver => {}
+            Ok(_) => return,
+            Err(error) => return findings.failures.push((name, error)),
         }
     }
-    for volume in volumes.iter().filter(|found| is_left_over(&found.name, &found.labels)) {
-        let name = format!("volume {}", volume.name);
-        if is_due(&name) {
-            engine.remove_volume(&volume.name).await?;
-            removed.push(name);
+    let removed: Result<(), ReconcileError> = match thing.kind {
+        Kind::Container => {
+            shared.engine.remove(&crate::engine::EngineHandle(thing.id.clone())).await.map_err(Into::into)
         }
-    }
-    if let Some(storage) = &shared.storage {
-        let snapshots = shared.store.snapshots().await?;
-        for tree in storage.trees().await? {
-            let is_left_over = match &tree {
-                Tree::Instance { instance, generation, .. } => known.is_orphan(&Labelled {
-                    name: String::new(),
-                    instance: instance.to_string(),
-                    generation: *generation,
-                    is_builder: false,
-                }),
-                // One that is being taken has no row yet.
-                Tree::Snapshot { snapshot, .. } => {
-                    known.busy.is_empty()
-                        && !awaited.snapshots.contains(snapshot)
-                        && !snapshots.iter().any(|stored| stored.id == *snapshot)
-                }
-            };
-            let name = format!("state {tree}");
-            if is_left_over && is_due(&name) {
-                storage.discard(&tree).await?;
-                removed.push(name);
+        Kind::Network => shared.engine.remove_network(&thing.id).await.map_err(Into::into),
+        Kind::Volume => shared.engine.remove_volume(&thing.id).await.map_err(Into::into),
+        Kind::Image => match snapshot::release(shared, &thing.id).await {
+            // Someone runs a container from it, or built on it. It stays until they are done.
+            Err(error @ EngineError::Conflict { .. }) => {
+                tracing::debug!(error = describe(&error), "an image that no snapshot names is in use");
+                return;
             }
-        }
+            released => released.map_err(Into::into),
+        },
+        Kind::Tree => found::discard(shared, &thing.id).await,
+        Kind::Archive => match std::fs::remove_file(shared.state_dir.volumes().join(&thing.id)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+            removed => removed.map_err(Into::into),
+        },
+    };
+    if findings.take(&name, removed).is_some() {
+        findings.removed.push(name);
     }
-    if let Some(suspects) = suspects {
-        suspects.end_pass();
-    }
-    if known.busy.is_empty() {
-        removed.extend(images(shared, &awaited).await?);
-        removed.extend(archives(shared, &awaited).await?);
-    }
-    if !removed.is_empty() {
-        let message = format!("removed what was left over: {}", removed.join(", "));
-        shared.events.note("reconcile.removed", None, &message).await;
-    }
-    Ok(removed.len())
 }
 
-async fn known(shared: &Shared, hands: Hands) -> Result<Known, StoreError> {
-    let mut known = Known { busy: hands.busy, generations: hands.standbys };
+/// What the store and the drivers claim. The drivers are asked before the rows are read and again afterwards: what serves
+/// becomes a standby, and a standby serves, between two looks.
+async fn claims(shared: &Shared, hands: &(impl Fn() -> Hands + Send)) -> Result<Claims, ReconcileError> {
+    let before = hands();
+    let mut claims = Claims::default();
     for environment in shared.store.environments().await? {
         for instance in shared.store.instances(&environment.name).await? {
             if instance.desired_up {
                 // Ready when the last daemon ended: this one takes them up.
-                let standbys = shared.store.standbys(&instance.id).await?.into_iter().map(|standby| standby.made);
-                known.generations.entry(instance.id.clone()).or_default().extend(standbys);
-                known.generations.entry(instance.id).or_default().extend(instance.serving.map(|serving| serving.made));
+                for standby in shared.store.standbys(&instance.id).await? {
+                    claims.claim(&instance.id, standby.made);
+                }
+                if let Some(serving) = instance.serving {
+                    claims.claim(&instance.id, serving.made);
+                }
             }
         }
     }
-    Ok(known)
-}
-
-/// Removes committed images that no snapshot names: a crash came between commit and row.
-async fn images(shared: &Shared, awaited: &Awaited) -> Result<Vec<String>, ReconcileError> {
-    let images = shared.engine.images(labels::INSTALLATION, Some(&shared.installation)).await?;
-    let mut snapshots = shared.store.snapshots().await?;
-    let mut removed = Vec::new();
-    let is_listed = |id: &String| images.iter().any(|image| image.id == *id);
-    for stored in snapshots.clone() {
-        // Someone has removed its images, and nothing is running from it: a name for nothing.
-        let is_broken = !stored.images.values().all(is_listed) && !snapshot::is_whole(shared, &stored).await?;
-        if is_broken && shared.store.snapshot_users(&stored.id).await?.is_empty() {
-            snapshot::remove(shared, &stored).await?;
-            removed.push(format!("snapshot {}, whose images are gone", stored.id));
-            snapshots.retain(|kept| kept.id != stored.id);
+    claims.elsewhere = shared.store.generations_elsewhere().await?;
+    let awaited = imports::awaited(shared).await?;
+    claims.awaits_archives = !awaited.snapshots.is_empty();
+    claims.snapshots = awaited.snapshots;
+    claims.images = awaited.images;
+    claims.archives = awaited.volumes;
+    for stored in shared.store.snapshots().await? {
+        claims.snapshots.insert(stored.id);
+        claims.images.extend(stored.images.into_values());
+        claims.archives.extend(stored.volumes.into_values().flat_map(BTreeMap::into_values));
+    }
+    for hands in [before, hands()] {
+        claims.busy.extend(hands.busy);
+        for (instance, made) in &hands.serving {
+            claims.claim(instance, *made);
+        }
+        for (instance, standbys) in hands.standbys {
+            claims.generations.entry(instance).or_default().extend(standbys);
         }
     }
-    for image in images {
-        let is_snapshot = image.labels.get(labels::ROLE).is_some_and(|role| role == labels::ROLE_SNAPSHOT);
-        let is_named = awaited.images.contains(&image.id)
-            || snapshots.iter().any(|snapshot| snapshot.images.values().any(|id| *id == image.id));
-        if !is_snapshot || is_named {
+    Ok(claims)
+}
+
+/// Tells what was removed, and each failure once: again only after it has succeeded in between.
+async fn tell(shared: &Shared, memory: &mut Memory, findings: Findings) {
+    if !findings.removed.is_empty() {
+        let message = format!("removed what was left over: {}", findings.removed.join(", "));
+        shared.events.note("reconcile.removed", None, &message).await;
+    }
+    let mut failing = BTreeSet::new();
+    for (what, error) in findings.failures {
+        if failing.contains(&what) {
             continue;
         }
-        match snapshot::release(shared, &image.id).await {
-            Ok(()) => removed.push(format!("image {}", image.tags.first().unwrap_or(&image.id))),
-            // Someone runs a container from it, or built on it. It stays until they are done.
-            Err(error @ EngineError::Conflict { .. }) => {
-                tracing::debug!(error = describe(&error), "an image that no snapshot names is in use");
-            }
-            Err(error) => return Err(error.into()),
+        if !memory.failing.contains(&what) {
+            let message =
+                format!("reconciliation failed at {what}: {}; it is tried again every minute", describe(&error));
+            shared.events.note("reconcile.failed", None, &message).await;
         }
+        failing.insert(what);
     }
-    Ok(removed)
-}
-
-/// Removes the archives of volumes that no snapshot names: those of a snapshot that was never finished, or is gone.
-async fn archives(shared: &Shared, awaited: &Awaited) -> Result<Vec<String>, ReconcileError> {
-    let snapshots = shared.store.snapshots().await?;
-    let named: BTreeSet<&String> =
-        snapshots.iter().flat_map(|snapshot| snapshot.volumes.values().flat_map(|paths| paths.values())).collect();
-    let mut removed = Vec::new();
-    // No folder: no snapshot has ever had a volume.
-    let Ok(mut folder) = tokio::fs::read_dir(shared.state_dir.volumes()).await else {
-        return Ok(removed);
-    };
-    while let Ok(Some(entry)) = folder.next_entry().await {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        // One that is still being written is nobody's yet.
-        let is_awaited =
-            awaited.volumes.contains(&name) || (!awaited.snapshots.is_empty() && name.ends_with(".partial"));
-        if !is_awaited && !named.contains(&name) && tokio::fs::remove_file(entry.path()).await.is_ok() {
-            removed.push(format!("archive {name}"));
-        }
-    }
-    Ok(removed)
+    // What is still left over and was not tried this time has not succeeded.
+    let Memory { failing: before, suspects, .. } = memory;
+    before.retain(|what| suspects.has(what));
+    before.append(&mut failing);
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -11,6 +12,7 @@ use super::baseline::images::Images;
 use super::events::EventLog;
 use super::gateway::Gateway;
 use super::health_log::HealthLog;
+use super::machine::Machine;
 use super::proof::References;
 use super::store::Store;
 use super::turns::Turns;
@@ -23,6 +25,7 @@ use crate::launch::{self, Incarnation, Remains, RemoveError};
 use crate::locators::Locators;
 use crate::probes::Prober;
 use crate::storage::Storage;
+use crate::wall_clock::WallClock;
 
 /// The folder that an installation keeps its files in.
 #[derive(Debug, Clone)]
@@ -79,6 +82,10 @@ impl StateDir {
 pub struct Shared {
     /// Runs containers.
     pub engine: Arc<dyn Engine>,
+    /// Tells the time of day.
+    pub clock: WallClock,
+    /// What it runs on.
+    pub machine: Arc<dyn Machine>,
     /// Remembers.
     pub store: Store,
     /// Tells what happens.
@@ -119,6 +126,19 @@ impl Shared {
     /// Removes what the engine and the state root hold of an instance.
     pub async fn remove(&self, remains: Remains<'_>) -> Result<(), RemoveError> {
         launch::remove(self.engine.as_ref(), self.storage.as_ref(), remains).await
+    }
+
+    /// Waits until no cancelled call to the engine or the state root can still make anything; for so long at most.
+    pub async fn settle(&self, patience: Duration) {
+        let settled = async {
+            self.engine.settle().await;
+            if let Some(storage) = &self.storage {
+                storage.settle().await;
+            }
+        };
+        if tokio::time::timeout(patience, settled).await.is_err() {
+            tracing::warn!("calls to the engine are still under way; reconciliation removes what they leave");
+        }
     }
 
     /// The folders of this host that are mounted into an instance, by service and path in the container. None, where its

@@ -54,6 +54,29 @@ impl Stranded {
     }
 }
 
+impl Stranded {
+    /// One whose containers are on an engine that is not in use.
+    pub fn on_other_engine(
+        name: &str,
+        definition: Option<Environment>,
+        instances: Vec<StoredInstance>,
+        endpoint: &str,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            definition,
+            instances,
+            trouble: Trouble {
+                reason: format!("its containers are on another engine, which was at {endpoint}"),
+                hint: format!(
+                    "start arenad with `--engine {endpoint}`, or `arenad up {name}` to have it on this engine"
+                ),
+            },
+            since: Timestamp::now(),
+        }
+    }
+}
+
 /// The stranded environments, by name.
 #[derive(Debug, Default)]
 pub struct AllStranded(Mutex<BTreeMap<String, Stranded>>);

@@ -1,6 +1,5 @@
 //! The daemon's periodic duties: named here, done elsewhere.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,48 +7,53 @@ use std::time::Duration;
 use cron::Cron;
 use futures_util::StreamExt;
 use jiff::Timestamp;
-use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::environments::Environments;
-use super::host::{self, HostReport};
 use super::shared::Shared;
+use super::store::Retention;
+use super::trash;
+use crate::domain::flow::Calm;
 use crate::engine::labels;
 use crate::probes::describe;
-use crate::storage::Storage;
+use crate::storage::disk::{self, Standing};
+use crate::supervised::supervised;
 
 /// When left-over things are looked for.
 const RECONCILE: &str = "* * * * *";
 
+/// When the store's WAL is moved into its database.
+const CHECKPOINT: &str = "* * * * *";
+
+/// When the state root's own disk gives the room of what was removed back to the disk beneath.
+const TRIM: &str = "*/15 * * * *";
+
 /// When old events and resets are forgotten.
 const FORGET: &str = "17 * * * *";
 
-/// How often the state root's trash is emptied: each reset leaves the state of the past there.
-const EMPTY_TRASH_EVERY: Duration = Duration::from_secs(5);
-
-/// How many events are kept: weeks of ordinary use.
-const EVENTS_KEPT: u32 = 100_000;
-
-/// How many resets are kept.
-const RESETS_KEPT: u32 = 100_000;
+/// What is kept of events and resets: weeks of ordinary use.
+const HISTORY: Retention = Retention { most: 100_000, least: 10_000, age: Duration::from_secs(90 * DAY) };
 
 /// How many health rounds of each instance and kind are kept: nearly an hour of shallow ones, days of deep ones.
 const ROUNDS_KEPT: u32 = 1_000;
+
+/// How long those of instances that are gone are kept.
+const ROUNDS_AGE: Duration = Duration::from_secs(30 * DAY);
+
+const DAY: u64 = 24 * 3600;
+
+/// How often what a container repeats is passed on to its driver.
+const EVENT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The pause before the engine's events are listened to again.
 const RELISTEN: Duration = Duration::from_secs(1);
 
 /// Starts the duties; they end with the daemon.
-pub fn spawn(
-    shared: &Arc<Shared>,
-    environments: &Arc<Environments>,
-    report: watch::Sender<HostReport>,
-    folders: Vec<PathBuf>,
-) {
-    let cancel = shared.shutdown.clone();
-    shared.tasks.spawn(host::watch(shared.engine.clone(), folders, report, cancel));
-    shared.tasks.spawn(listen(shared.clone(), environments.clone()));
+pub fn spawn(shared: &Arc<Shared>, environments: &Arc<Environments>) {
+    let (heard, told) = (shared.clone(), environments.clone());
+    shared.tasks.spawn(async move { while supervised(listen(heard.clone(), told.clone())).await.is_err() {} });
     if let Some(storage) = shared.storage.clone() {
-        shared.tasks.spawn(empty_trash(shared.clone(), storage));
+        shared.tasks.spawn(trash::empty(shared.clone(), storage));
     }
     let reconciled = environments.clone();
     shared.tasks.spawn(on_schedule(shared.clone(), RECONCILE, move || {
@@ -61,14 +65,35 @@ pub fn spawn(
             }
         }
     }));
+    let keeping = shared.clone();
+    shared.tasks.spawn(on_schedule(shared.clone(), CHECKPOINT, move || {
+        let store = keeping.store.clone();
+        async move {
+            if let Err(error) = store.checkpoint().await {
+                tracing::warn!(error = describe(&error), "the store's WAL could not be moved");
+            }
+        }
+    }));
+    let state_dir = shared.state_dir.path().to_owned();
+    if matches!(disk::standing(&state_dir), Ok(Standing::Mounted(_))) {
+        shared.tasks.spawn(on_schedule(shared.clone(), TRIM, move || {
+            let state_dir = state_dir.clone();
+            async move {
+                let trimmed = tokio::task::spawn_blocking(move || disk::trim(&state_dir)).await;
+                if let Ok(Err(error)) = trimmed {
+                    tracing::warn!(error = describe(&error), "the state root keeps the room of what was removed");
+                }
+            }
+        }));
+    }
     let forgetful = shared.clone();
     shared.tasks.spawn(on_schedule(shared.clone(), FORGET, move || {
         let store = forgetful.store.clone();
         async move {
             let forgotten = async {
-                store.prune_events(EVENTS_KEPT).await?;
-                store.prune_resets(RESETS_KEPT).await?;
-                store.prune_rounds(ROUNDS_KEPT).await
+                store.prune_events(HISTORY).await?;
+                store.prune_resets(HISTORY).await?;
+                store.prune_rounds(ROUNDS_KEPT, ROUNDS_AGE).await
             };
             if let Err(error) = forgotten.await {
                 tracing::warn!(error = describe(&error), "old rows could not be forgotten");
@@ -85,34 +110,23 @@ where
 {
     let schedule = Cron::from_str(schedule).expect("the schedules above are valid");
     loop {
-        let pause = pause_until_next(&schedule);
+        let pause = pause_until_next(&schedule, shared.clock.now());
         tokio::select! {
+            biased;
             () = shared.shutdown.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
         }
         tokio::select! {
+            biased;
             () = shared.shutdown.cancelled() => return,
-            () = duty() => {}
-        }
-    }
-}
-
-/// Removes what the state root has in its trash, again and again.
-async fn empty_trash(shared: Arc<Shared>, storage: Storage) {
-    loop {
-        if let Err(error) = storage.empty_trash().await {
-            tracing::warn!(error = describe(&error), "the state root's trash could not be emptied");
-        }
-        tokio::select! {
-            () = shared.shutdown.cancelled() => return,
-            () = tokio::time::sleep(EMPTY_TRASH_EVERY) => {}
+            // The next time may go better; the log has what went wrong.
+            _ = supervised(duty()) => {}
         }
     }
 }
 
 /// The time from now to the schedule's next, in UTC. A schedule without a next time is looked at again in an hour.
-fn pause_until_next(schedule: &Cron) -> Duration {
-    let now = Timestamp::now();
+fn pause_until_next(schedule: &Cron, now: Timestamp) -> Duration {
     let zoned = now.to_zoned(jiff::tz::TimeZone::UTC);
     match schedule.find_next_occurrence(&zoned, false) {
         Ok(next) => Duration::try_from(next.timestamp().duration_since(now)).unwrap_or_default(),
@@ -120,23 +134,44 @@ fn pause_until_next(schedule: &Cron) -> Duration {
     }
 }
 
-/// Passes the engine's events on; listens again when the stream breaks off.
+/// Passes the engine's events on; listens again when the stream breaks off. A container that starts and ends without a pause
+/// is told of as often as a driver can look at it, not as often as it does so.
 async fn listen(shared: Arc<Shared>, environments: Arc<Environments>) {
+    let began = Instant::now();
+    let mut calm = Calm::new(EVENT_PAUSE);
     loop {
         let mut events = shared.engine.events(labels::INSTALLATION, &shared.installation);
         loop {
+            let due = calm.due().map(|due| began + due);
             let event = tokio::select! {
+                biased;
                 () = shared.shutdown.cancelled() => return,
+                () = until(due) => {
+                    calm.pass(began.elapsed()).iter().for_each(|event| environments.tell(event));
+                    continue;
+                }
                 event = events.next() => event,
             };
             match event {
-                Some(Ok(event)) => environments.tell(&event),
+                Some(Ok(event)) => {
+                    if let Some(event) = calm.take(event.handle.clone(), event, began.elapsed()) {
+                        environments.tell(&event);
+                    }
+                }
                 Some(Err(_)) | None => break,
             }
         }
         tokio::select! {
+            biased;
             () = shared.shutdown.cancelled() => return,
             () = tokio::time::sleep(RELISTEN) => {}
         }
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }

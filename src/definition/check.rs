@@ -3,8 +3,8 @@
 //! It understands the part of JSON Schema that [`super::schema`] produces. Two keywords are arenad's own use: `title`
 //! says in words what is accepted, and `x-refused-keys` says why a key that Compose knows is refused.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use regex::Regex;
 use serde_json::{Map, Value as Json};
@@ -29,12 +29,7 @@ pub(crate) fn check(schema: &Json, root: &Node, source: &SourceFile, problems: &
 
 /// The same for a part of a document, which messages call by this name.
 pub(crate) fn check_part(schema: &Json, root: &Node, name: &str, source: &SourceFile, problems: &Problems) -> Json {
-    let checker = Checker {
-        definitions: schema.get("$defs").unwrap_or(&Json::Null),
-        source,
-        problems,
-        patterns: RefCell::default(),
-    };
+    let checker = Checker { definitions: schema.get("$defs").unwrap_or(&Json::Null), source, problems };
     let place = Place { name: name.to_owned(), span: root.span };
     checker.walk(root, schema, &place).unwrap_or_default()
 }
@@ -43,7 +38,6 @@ struct Checker<'a> {
     definitions: &'a Json,
     source: &'a SourceFile,
     problems: &'a Problems,
-    patterns: RefCell<HashMap<String, Option<Regex>>>,
 }
 
 /// What a value is called in messages, and where to point when the value itself shows nothing.
@@ -291,10 +285,18 @@ impl<'a> Checker<'a> {
         closest(key, absent)
     }
 
+    /// Whether a text is as a pattern of the schemas wants it.
     fn matches(&self, pattern: &str, text: &str) -> bool {
-        let mut patterns = self.patterns.borrow_mut();
-        let compiled = patterns.entry(pattern.to_owned()).or_insert_with(|| Regex::new(pattern).ok());
-        compiled.as_ref().is_none_or(|regex| regex.is_match(text))
+        // The schemas' own patterns and no others, each compiled once: that takes longer than all the rest of a check.
+        static PATTERNS: LazyLock<Mutex<HashMap<String, Option<Regex>>>> = LazyLock::new(Mutex::default);
+        let compiled = {
+            let mut patterns = PATTERNS.lock().unwrap_or_else(PoisonError::into_inner);
+            match patterns.get(pattern) {
+                Some(compiled) => compiled.clone(),
+                None => patterns.entry(pattern.to_owned()).or_insert_with(|| Regex::new(pattern).ok()).clone(),
+            }
+        };
+        compiled.is_none_or(|regex| regex.is_match(text))
     }
 }
 

@@ -9,6 +9,7 @@ use super::scope::Scope;
 use super::values::period_text;
 use crate::domain::archive::{Archive, DataSource, ImageSource, Placement};
 use crate::domain::clock::{Clock, ClockMode, ClockStart};
+use crate::domain::coverage::{Scratch, ScratchPlace};
 use crate::domain::health::HealthProbes;
 use crate::domain::helper::Helper;
 use crate::domain::hex::hex;
@@ -239,6 +240,9 @@ fn site(site: &Site) -> Json {
         let steps = |steps: &[ExecStep]| steps.iter().map(exec_step).collect::<Vec<_>>();
         found["writers"] = json!({ "stop": steps(&writers.stop), "start": steps(&writers.start) });
     }
+    if !site.scratch.is_empty() {
+        found["scratch"] = site.scratch.iter().map(scratch).collect();
+    }
     if let Some(known) = &site.clock {
         found["clock"] = clock(known);
     }
@@ -252,6 +256,14 @@ fn site(site: &Site) -> Json {
         found["egress"] = names(&site.egress);
     }
     found
+}
+
+fn scratch(scratch: &Scratch) -> Json {
+    let (path, rewind) = match &scratch.place {
+        ScratchPlace::Differs(pattern) => (pattern, None),
+        ScratchPlace::Emptied(folder) => (folder, Some("empty")),
+    };
+    filled(json!({ "service": scratch.service.as_str(), "path": path, "rewind": rewind, "reason": scratch.reason }))
 }
 
 fn names(services: &[ServiceName]) -> Json {

@@ -12,7 +12,7 @@ use rustix::fs::Timespec;
 
 use super::content::{Content, FileEntry, FileKind};
 use super::rules::FileRules;
-use super::tree::{ENTRIES_MAX, shown};
+use super::tree::{ENTRIES_MAX, Place, shown};
 use super::{DigestError, Look, Subject, sqlite};
 use crate::domain::store::Store;
 use crate::engine::EngineHandle;
@@ -39,7 +39,7 @@ pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<
     let to = copy.path().to_owned();
     let read = read_stream(archive, move |archive| copy_database(archive, &name, &to)).await;
     read.and_then(|copied| copied).map_err(|cause| failed(store, cause))?;
-    let look = sqlite::look(store, copy.path().to_owned(), None).await?;
+    let look = sqlite::look(store, Place { root: copy.path().to_owned(), below: PathBuf::new() }, None).await?;
     // The copy does not move, whatever the site does.
     Ok(Look { mark: None, ..look })
 }

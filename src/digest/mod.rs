@@ -31,9 +31,12 @@ mod tree;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use rustix::io::Errno;
 use tokio::sync::SetOnce;
 
 use crate::domain::ids::ServiceName;
@@ -46,6 +49,8 @@ use crate::probes::SqlFailure;
 pub use content::{Content, Digest, FileEntry, FileKind, Rows};
 pub use difference::{Comparison, DIFFERENCES_MAX, Difference, ItemKind, compare};
 pub use lines::Lines;
+
+use tree::Place;
 
 /// Why a digest could not be computed.
 #[derive(Debug, thiserror::Error)]
@@ -310,7 +315,7 @@ async fn content(subject: &Subject<'_>, store: &Store, baseline: Option<&Content
 }
 
 /// The folder of this host that holds the store.
-fn folder(subject: &Subject<'_>, store: &Store) -> Result<PathBuf, DigestError> {
+fn folder(subject: &Subject<'_>, store: &Store) -> Result<Place, DigestError> {
     let inside = store.folder();
     let mounted =
         subject.folders.iter().find(|((service, path), _)| *service == store.service && is_within(inside, path));
@@ -318,18 +323,40 @@ fn folder(subject: &Subject<'_>, store: &Store) -> Result<PathBuf, DigestError> 
         || DigestError::NoFolder { store: store.name.clone(), path: inside.to_owned(), service: store.service.clone() };
     let ((_, path), folder) = mounted.ok_or_else(missing)?;
     let below = inside.strip_prefix(path.as_str()).unwrap_or_default().trim_start_matches('/');
-    Ok(if below.is_empty() { folder.clone() } else { folder.join(below) })
+    Ok(Place { root: folder.clone(), below: below.into() })
 }
 
 /// Work on files, away from the threads that serve.
 async fn blocking<T: Send + 'static>(
     store: &Store,
-    work: impl FnOnce() -> Result<T, DigestError> + Send + 'static,
+    work: impl FnOnce(&Stop) -> Result<T, DigestError> + Send + 'static,
 ) -> Result<T, DigestError> {
+    let stop = Stop::default();
+    // Dropped with this future: nobody waits any more.
+    let _given_up = SetOnDrop(stop.clone());
     let gone = |error: tokio::task::JoinError| DigestError::File {
         store: store.name.clone(),
         path: String::new(),
         cause: std::io::Error::other(error),
     };
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(gone(error)))
+    crate::inline::blocking(move || work(&stop)).await.unwrap_or_else(|error| Err(gone(error)))
+}
+
+/// Whether anybody still waits for work that blocks a thread: a site's files may be as large as they please.
+#[derive(Debug, Clone, Default)]
+struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Ends the work if nobody waits any more; asked after each piece of bounded size.
+    fn check(&self) -> Result<(), Errno> {
+        if self.0.load(Ordering::Relaxed) { Err(Errno::CANCELED) } else { Ok(()) }
+    }
+}
+
+struct SetOnDrop(Stop);
+
+impl Drop for SetOnDrop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
 }

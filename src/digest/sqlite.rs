@@ -3,12 +3,13 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use futures_util::TryStreamExt;
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, TypeInfo, ValueRef};
@@ -17,8 +18,8 @@ use tempfile::TempDir;
 use super::content::{Content, Rows};
 use super::rules::Rules;
 use super::stat_mark::{Seen, StatMark};
-use super::tree::open_file;
-use super::{DigestError, Look, blocking};
+use super::tree::{PIECE, Place, open_file};
+use super::{DigestError, Look, Stop, blocking};
 use crate::domain::store::Store;
 
 /// What follows the database's name in those of the files that hold rows. The third companion, `-shm`, is an index of the
@@ -28,17 +29,20 @@ pub(super) const PARTS: [&str; 3] = ["", "-wal", "-journal"];
 /// How often the files are copied anew when they change meanwhile.
 const ATTEMPTS: usize = 3;
 
+/// The most that is copied of a file, in bytes, zeros not counted.
+const COPY_MAX: u64 = 4 << 30;
+
 /// The mark of a database's files.
-pub(super) async fn mark(store: &Store, folder: PathBuf) -> Result<Option<String>, DigestError> {
+pub(super) async fn mark(store: &Store, folder: Place) -> Result<Option<String>, DigestError> {
     let files = Files::of(store, folder);
-    blocking(store, move || Ok(files.seen(&files.open()?)?.mark())).await
+    blocking(store, move |_| Ok(files.seen(&files.open()?)?.mark())).await
 }
 
 /// The rows of a database.
-pub(super) async fn look(store: &Store, folder: PathBuf, baseline: Option<&Content>) -> Result<Look, DigestError> {
+pub(super) async fn look(store: &Store, folder: Place, baseline: Option<&Content>) -> Result<Look, DigestError> {
     let files = Files::of(store, folder);
     let name = files.name.clone();
-    let copied = blocking(store, move || files.copy()).await?;
+    let copied = blocking(store, move |stop| files.copy(stop)).await?;
     let same = baseline.filter(|baseline| baseline.bytes.as_ref() == Some(&copied.bytes));
     let content = match same {
         Some(baseline) => baseline.clone(),
@@ -58,7 +62,7 @@ pub(super) async fn look(store: &Store, folder: PathBuf, baseline: Option<&Conte
 /// Where the files are.
 struct Files {
     store: String,
-    folder: PathBuf,
+    folder: Place,
     name: String,
 }
 
@@ -71,14 +75,13 @@ struct Copied {
 }
 
 impl Files {
-    fn of(store: &Store, folder: PathBuf) -> Self {
+    fn of(store: &Store, folder: Place) -> Self {
         let name = store.path.rsplit('/').next().unwrap_or_default().to_owned();
         Self { store: store.name.clone(), folder, name }
     }
 
     fn open(&self) -> Result<OwnedFd, DigestError> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        rustix::fs::open(&self.folder, flags, Mode::empty()).map_err(|cause| self.failed("", cause.into()))
+        self.folder.open().map_err(|cause| self.failed("", cause.into()))
     }
 
     fn seen(&self, folder: &OwnedFd) -> Result<Seen, DigestError> {
@@ -94,7 +97,7 @@ impl Files {
         Ok(mark.finish())
     }
 
-    fn copy(&self) -> Result<Copied, DigestError> {
+    fn copy(&self, stop: &Stop) -> Result<Copied, DigestError> {
         let from = self.open()?;
         let mut attempt = 1;
         loop {
@@ -105,7 +108,7 @@ impl Files {
                 let name = format!("{}{part}", self.name);
                 match open_file(from.as_fd(), OsStr::new(&name)) {
                     Ok(file) => {
-                        let length = copy_file(file, &folder.path().join(&name), &mut hash);
+                        let length = copy_file(file, &folder.path().join(&name), &mut hash, stop);
                         hash.update(&length.map_err(|cause| self.failed(part, cause))?.to_le_bytes());
                     }
                     Err(Errno::NOENT) if !part.is_empty() => drop(hash.update(&u64::MAX.to_le_bytes())),
@@ -126,20 +129,29 @@ impl Files {
     }
 }
 
-/// Copies as much as the file has now; one that grows without end is not followed.
-fn copy_file(from: File, to: &Path, hash: &mut blake3::Hasher) -> io::Result<u64> {
+/// Copies as much as the file has now; one that grows without end is not followed. What is nothing but zeros takes no room in
+/// the copy: a site can make a file that is larger than the host's disk.
+fn copy_file(from: File, to: &Path, hash: &mut blake3::Hasher, stop: &Stop) -> io::Result<u64> {
     let length = from.metadata()?.len();
     let mut from = from.take(length);
-    let mut to = File::create_new(to)?;
-    let mut buffer = vec![0; 1 << 18];
-    let mut copied = 0;
+    let to = File::create_new(to)?;
+    let mut piece = [0; PIECE];
+    let (mut copied, mut written) = (0, 0);
     loop {
-        let read = from.read(&mut buffer)?;
+        stop.check()?;
+        let read = from.read(&mut piece)?;
         if read == 0 {
+            to.set_len(copied)?;
             return Ok(copied);
         }
-        hash.update(&buffer[..read]);
-        to.write_all(&buffer[..read])?;
+        hash.update(&piece[..read]);
+        if piece[..read].iter().any(|byte| *byte != 0) {
+            written += read as u64;
+            if written > COPY_MAX {
+                return Err(io::Error::other(format!("it holds more than {} GiB", COPY_MAX >> 30)));
+            }
+            to.write_all_at(&piece[..read], copied)?;
+        }
         copied += read as u64;
     }
 }

@@ -11,13 +11,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::content::{Content, FileEntry, FileKind};
 use super::rules::FileRules;
 use super::stat_mark::{Seen, StatMark, modified};
-use super::{DigestError, Look, blocking};
+use super::{DigestError, Look, Stop, blocking};
+use crate::beneath;
 use crate::domain::site::Site;
 use crate::domain::store::Store;
 
@@ -27,24 +28,45 @@ pub(super) const ENTRIES_MAX: usize = 2_000_000;
 /// How often a folder is read anew when it changes while it is read.
 const ATTEMPTS: usize = 3;
 
+/// How much of a file is read before it is asked whether anybody still waits, in bytes.
+pub(super) const PIECE: usize = 1 << 16;
+
 /// The most paths that are remembered from one look to the next: some ten megabytes of memory.
 const PATHS_MAX: usize = 200_000;
 
 /// The paths of everything that was found in a folder and counts, in the order in which it was.
 pub(super) type Paths = Arc<[PathBuf]>;
 
+/// Where a store's folder lies: below a folder of ours, through whatever the site has put in between.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    /// The tree.
+    pub(super) root: PathBuf,
+    /// The path below it; empty: the tree itself.
+    pub(super) below: PathBuf,
+}
+
+impl Place {
+    /// Opens the folder. No link leads out of the tree, nor anywhere else in it.
+    pub(super) fn open(&self) -> Result<OwnedFd, Errno> {
+        let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(&self.root, folder, Mode::empty())?;
+        if self.below.as_os_str().is_empty() { Ok(root) } else { beneath::open_folder(&root, &self.below) }
+    }
+}
+
 /// The mark of a folder and all below it. Where the paths are known, no folder need be opened and read, which is most of the
 /// work: what comes or goes changes the time of the folder that it is in.
 pub(super) async fn mark(
     site: &Site,
     store: &Store,
-    folder: PathBuf,
+    folder: Place,
     known: Option<Paths>,
 ) -> Result<Option<String>, DigestError> {
     let walk = Walk::new(site, store, folder);
-    blocking(store, move || match known {
+    blocking(store, move |stop| match known {
         Some(paths) => walk.mark_of(&paths),
-        None => Ok(walk.seen()?.mark()),
+        None => Ok(walk.seen(stop)?.mark()),
     })
     .await
 }
@@ -53,16 +75,16 @@ pub(super) async fn mark(
 pub(super) async fn look(
     site: &Site,
     store: &Store,
-    folder: PathBuf,
+    folder: Place,
     baseline: Option<&Content>,
 ) -> Result<Look, DigestError> {
     let walk = Walk::new(site, store, folder);
     let baseline = baseline.cloned().unwrap_or_default();
-    blocking(store, move || {
+    blocking(store, move |stop| {
         let mut attempt = 1;
         loop {
-            let (content, paths, before) = walk.content(&baseline)?;
-            let after = walk.seen()?;
+            let (content, paths, before) = walk.content(&baseline, stop)?;
+            let after = walk.seen(stop)?;
             if after.is_like(&before) || attempt == ATTEMPTS {
                 let paths = (paths.len() <= PATHS_MAX).then(|| paths.into());
                 return Ok(Look { content, mark: after.mark_since(before), paths });
@@ -76,7 +98,7 @@ pub(super) async fn look(
 /// What a walk needs to know.
 struct Walk {
     store: String,
-    folder: PathBuf,
+    folder: Place,
     rules: FileRules,
 }
 
@@ -92,13 +114,13 @@ struct Found<'a> {
 }
 
 impl Walk {
-    fn new(site: &Site, store: &Store, folder: PathBuf) -> Self {
+    fn new(site: &Site, store: &Store, folder: Place) -> Self {
         Self { store: store.name.clone(), folder, rules: FileRules::of(site, store) }
     }
 
-    fn seen(&self) -> Result<Seen, DigestError> {
+    fn seen(&self, stop: &Stop) -> Result<Seen, DigestError> {
         let mut mark = StatMark::default();
-        self.each(&mut |found| {
+        self.each(stop, &mut |found| {
             mark.add(found.path.as_os_str().as_bytes(), found.stat);
             Ok(())
         })?;
@@ -120,14 +142,14 @@ impl Walk {
     }
 
     /// Reads everything; with it come the paths, and what was seen of each file before it was read.
-    fn content(&self, baseline: &Content) -> Result<(Content, Vec<PathBuf>, Seen), DigestError> {
+    fn content(&self, baseline: &Content, stop: &Stop) -> Result<(Content, Vec<PathBuf>, Seen), DigestError> {
         let mut content = Content::default();
         let (mut paths, mut mark) = (Vec::new(), StatMark::default());
-        self.each(&mut |found| {
+        self.each(stop, &mut |found| {
             paths.push(found.path.to_owned());
             mark.add(found.path.as_os_str().as_bytes(), found.stat);
             let name = shown(found.path);
-            match entry(found, baseline.files.get(&name)) {
+            match entry(found, baseline.files.get(&name), stop) {
                 Ok(entry) => drop(content.files.insert(name, entry)),
                 // It went, or became something else, while it was looked at: the mark tells.
                 Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ISDIR) => {}
@@ -139,12 +161,15 @@ impl Walk {
     }
 
     fn open(&self) -> Result<OwnedFd, DigestError> {
-        let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        rustix::fs::open(&self.folder, folder, Mode::empty()).map_err(|cause| self.failed(Path::new("."), cause))
+        self.folder.open().map_err(|cause| self.failed(Path::new("."), cause))
     }
 
     /// Visits the folder and everything below it that counts, in the same order every time.
-    fn each(&self, visit: &mut dyn FnMut(&Found<'_>) -> Result<(), DigestError>) -> Result<(), DigestError> {
+    fn each(
+        &self,
+        stop: &Stop,
+        visit: &mut dyn FnMut(&Found<'_>) -> Result<(), DigestError>,
+    ) -> Result<(), DigestError> {
         let here = Path::new(".");
         let root = self.open()?;
         let stat = rustix::fs::fstat(&root).map_err(|cause| self.failed(here, cause))?;
@@ -152,7 +177,7 @@ impl Walk {
         let mut waiting = vec![PathBuf::new()];
         let mut count = 0;
         while let Some(path) = waiting.pop() {
-            let opened = match open_beneath(&root, &path) {
+            let opened = match beneath::open_folder(&root, &path) {
                 Ok(opened) => opened,
                 Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => continue,
                 Err(cause) => return Err(self.failed(&path, cause)),
@@ -164,6 +189,7 @@ impl Walk {
                 }
                 let name = OsStr::from_bytes(&name);
                 let path = path.join(name);
+                stop.check().map_err(|cause| self.failed(&path, cause))?;
                 if self.rules.leave_out(&path) {
                     continue;
                 }
@@ -186,20 +212,6 @@ impl Walk {
     }
 }
 
-/// A folder below another, reached without any link. A path too long for the system is an error like any other.
-fn open_beneath(root: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    loop {
-        // The kernel asks to try again where a name was moved meanwhile.
-        match rustix::fs::openat2(root, path, flags, Mode::empty(), resolve) {
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            outcome => return outcome,
-        }
-    }
-}
-
 /// The names in a folder, sorted.
 fn names(folder: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
     let mut found = Vec::new();
@@ -213,7 +225,7 @@ fn names(folder: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(found)
 }
 
-fn entry(found: &Found<'_>, baseline: Option<&FileEntry>) -> Result<FileEntry, Errno> {
+fn entry(found: &Found<'_>, baseline: Option<&FileEntry>, stop: &Stop) -> Result<FileEntry, Errno> {
     let stat = found.stat;
     let mut entry = FileEntry {
         kind: FileKind::File,
@@ -230,7 +242,7 @@ fn entry(found: &Found<'_>, baseline: Option<&FileEntry>) -> Result<FileEntry, E
             let known = baseline.filter(|known| known.kind == FileKind::File && known.size == entry.size);
             entry.content = match known.filter(|known| known.modified == entry.modified) {
                 Some(known) => known.content.clone(),
-                None => content(found, entry.size)?,
+                None => content(found, entry.size, stop)?,
             };
         }
         FileType::Symlink => {
@@ -251,10 +263,19 @@ fn entry(found: &Found<'_>, baseline: Option<&FileEntry>) -> Result<FileEntry, E
     Ok(entry)
 }
 
-fn content(found: &Found<'_>, size: u64) -> Result<String, Errno> {
+fn content(found: &Found<'_>, size: u64, stop: &Stop) -> Result<String, Errno> {
     let mut hash = blake3::Hasher::new();
-    let file = open_file(found.parent, found.name)?;
-    hash.update_reader(file.take(size)).map_err(|error| errno(&error))?;
+    let mut file = open_file(found.parent, found.name)?.take(size);
+    let mut piece = [0; PIECE];
+    loop {
+        stop.check()?;
+        match file.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => drop(hash.update(&piece[..read])),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(errno(&error)),
+        }
+    }
     Ok(hash.finalize().to_hex().to_string())
 }
 
@@ -280,4 +301,26 @@ pub(super) fn shown(path: &Path) -> String {
         chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_in_the_place_of_a_nested_stores_folder_leads_nowhere() {
+        let host = tempfile::tempdir().expect("a folder");
+        std::fs::write(host.path().join("secret"), "").expect("a file");
+        let tree = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(tree.path().join("files")).expect("a folder");
+        let place = Place { root: tree.path().to_owned(), below: "files".into() };
+        assert!(place.open().is_ok());
+        std::fs::remove_dir(tree.path().join("files")).expect("removed");
+        std::os::unix::fs::symlink(host.path(), tree.path().join("files")).expect("a link");
+        assert_eq!(place.open().err(), Some(Errno::LOOP));
+        // Nor does one on the way to it.
+        std::fs::create_dir(host.path().join("deep")).expect("a folder");
+        let place = Place { root: tree.path().to_owned(), below: "files/deep".into() };
+        assert_eq!(place.open().err(), Some(Errno::LOOP));
+    }
 }

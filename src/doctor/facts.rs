@@ -98,6 +98,11 @@ pub enum Daemon {
         /// The engine that it uses.
         engine: String,
     },
+    /// It could not be asked: its state directory is another user's, or something else answers at its address.
+    Hidden {
+        /// What is in the way.
+        why: String,
+    },
     /// One holds the lock, but does not answer.
     Silent {
         /// Its process, as its lock says.
@@ -238,6 +243,8 @@ pub struct Environment {
     pub bases: BTreeMap<String, bool>,
     /// Whether a base image can be made from Debian packages: mmdebstrap is there or can be installed.
     pub can_make_base: bool,
+    /// The sites that declare writers and are never rewound all the same, with the reason.
+    pub never_rewound: Vec<(String, String)>,
 }
 
 /// A public port.

@@ -11,3 +11,11 @@ pub mod judge;
 pub mod ports;
 
 pub use finding::{Area, Finding, Level};
+
+use crate::engine::EngineError;
+
+/// Why nothing answers at the engine's address, and what to do about it; none for an error of another kind.
+pub fn away(endpoint: &str, error: &EngineError) -> Option<Finding> {
+    let EngineError::Unreachable { .. } = error else { return None };
+    Some(judge::away(endpoint, &gather::absence(endpoint, error)))
+}

@@ -4,10 +4,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::coverage::{Scratch, ScratchPlace};
 use super::ids::ServiceName;
 
 /// How far a running clock may be from what it should show when it is looked at: a busy host takes its time.
 const TOLERANCE: Duration = Duration::from_secs(120);
+
+/// The memory that libfaketime shares between processes, under names with their numbers.
+///
+/// Source: `ft_shm_create` of libfaketime 0.9.10.
+const SHARED_MEMORY: [&str; 2] = ["/dev/shm/faketime_shm_*", "/dev/shm/sem.faketime_sem_*"];
 
 /// The clock of a site's containers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +63,17 @@ impl Clock {
             ClockStart::At(start) => start,
         };
         Some(ClockSetting { shows: start.as_second(), made: now.as_second(), mode: self.mode })
+    }
+
+    /// What libfaketime itself leaves outside of the stores, and a rewind leaves as it is.
+    pub fn scratch(&self) -> impl Iterator<Item = Scratch> {
+        self.services.iter().flat_map(|service| {
+            SHARED_MEMORY.iter().map(|pattern| Scratch {
+                service: service.clone(),
+                place: ScratchPlace::Differs((*pattern).to_owned()),
+                reason: "libfaketime shares the time between processes".to_owned(),
+            })
+        })
     }
 }
 

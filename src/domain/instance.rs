@@ -1,16 +1,9 @@
 //! The life of an instance as a value.
 //!
-//! ```text
-//!            UpRequested          BaselineReady          ProbesPassed
-//!   Down ───────────────► Preparing ─────────► Starting ─────────────► Ready ◄──┐
-//!    ▲                        │                   │                    │  │     │ Recovered, Swapped
-//!    │ Removed                │ StepFailed        │ StepFailed         │  └► Unhealthy (ProbesFailed)
-//!  Stopping ◄── DownRequested │                   │    ResetRequested  │          │
-//!    (from every state)       └──────► Failed ◄───┴───── Resetting ◄───┴──────────┘
-//!                                        └── UpRequested, ResetRequested lead out again
-//! ```
+#![doc = include_str!("instance_states.md")]
 //!
-//! `after` is total: every pair of state and event either moves or is refused with its reason.
+//! `after` is total: every pair of state and event either moves or is refused with its reason. The diagram is
+//! generated from `after` by this module's test, which prints it where the file is another.
 
 use std::fmt;
 
@@ -182,43 +175,154 @@ mod tests {
         [S::Down, S::Preparing, S::Starting, S::Ready, S::Resetting, S::Stopping].into_iter().chain(troubled).collect()
     }
 
-    #[test]
-    fn the_way_up_and_down() {
+    fn events() -> Vec<(&'static str, InstanceEvent)> {
         use InstanceEvent as E;
-        let mut state = InstanceState::Down;
-        for (event, name) in [
-            (E::UpRequested, "preparing"),
-            (E::BaselineReady, "starting"),
-            (E::ProbesPassed, "ready"),
-            (E::ProbesFailed(trouble()), "unhealthy"),
-            (E::Recovered, "ready"),
-            (E::ResetRequested, "resetting"),
-            (E::StepFailed(trouble()), "failed"),
-            (E::ResetRequested, "resetting"),
-            (E::ProbesPassed, "ready"),
-            (E::DownRequested, "stopping"),
-            (E::Removed, "down"),
-        ] {
-            state = state.after(event).expect("a move of the diagram");
-            assert_eq!(state.name(), name);
-        }
+        vec![
+            ("UpRequested", E::UpRequested),
+            ("BaselineReady", E::BaselineReady),
+            ("ProbesPassed", E::ProbesPassed),
+            ("ResetRequested", E::ResetRequested),
+            ("Swapped", E::Swapped),
+            ("DownRequested", E::DownRequested),
+            ("Removed", E::Removed),
+            ("StepFailed", E::StepFailed(trouble())),
+            ("ProbesFailed", E::ProbesFailed(trouble())),
+            ("Recovered", E::Recovered),
+        ]
     }
 
+    /// State, event, the state that follows; `-` where the event is refused.
+    const TABLE: &str = "
+        down       UpRequested     preparing
+        down       BaselineReady   -
+        down       ProbesPassed    -
+        down       ResetRequested  -
+        down       Swapped         -
+        down       DownRequested   stopping
+        down       Removed         -
+        down       StepFailed      -
+        down       ProbesFailed    -
+        down       Recovered       -
+        preparing  UpRequested     -
+        preparing  BaselineReady   starting
+        preparing  ProbesPassed    -
+        preparing  ResetRequested  -
+        preparing  Swapped         -
+        preparing  DownRequested   stopping
+        preparing  Removed         -
+        preparing  StepFailed      failed
+        preparing  ProbesFailed    -
+        preparing  Recovered       -
+        starting   UpRequested     -
+        starting   BaselineReady   -
+        starting   ProbesPassed    ready
+        starting   ResetRequested  -
+        starting   Swapped         -
+        starting   DownRequested   stopping
+        starting   Removed         -
+        starting   StepFailed      failed
+        starting   ProbesFailed    -
+        starting   Recovered       -
+        ready      UpRequested     -
+        ready      BaselineReady   -
+        ready      ProbesPassed    -
+        ready      ResetRequested  resetting
+        ready      Swapped         ready
+        ready      DownRequested   stopping
+        ready      Removed         -
+        ready      StepFailed      -
+        ready      ProbesFailed    unhealthy
+        ready      Recovered       ready
+        unhealthy  UpRequested     -
+        unhealthy  BaselineReady   -
+        unhealthy  ProbesPassed    -
+        unhealthy  ResetRequested  resetting
+        unhealthy  Swapped         ready
+        unhealthy  DownRequested   stopping
+        unhealthy  Removed         -
+        unhealthy  StepFailed      -
+        unhealthy  ProbesFailed    unhealthy
+        unhealthy  Recovered       ready
+        resetting  UpRequested     -
+        resetting  BaselineReady   -
+        resetting  ProbesPassed    ready
+        resetting  ResetRequested  -
+        resetting  Swapped         -
+        resetting  DownRequested   stopping
+        resetting  Removed         -
+        resetting  StepFailed      failed
+        resetting  ProbesFailed    -
+        resetting  Recovered       -
+        stopping   UpRequested     -
+        stopping   BaselineReady   -
+        stopping   ProbesPassed    -
+        stopping   ResetRequested  -
+        stopping   Swapped         -
+        stopping   DownRequested   stopping
+        stopping   Removed         down
+        stopping   StepFailed      failed
+        stopping   ProbesFailed    -
+        stopping   Recovered       -
+        failed     UpRequested     preparing
+        failed     BaselineReady   -
+        failed     ProbesPassed    -
+        failed     ResetRequested  resetting
+        failed     Swapped         -
+        failed     DownRequested   stopping
+        failed     Removed         -
+        failed     StepFailed      -
+        failed     ProbesFailed    -
+        failed     Recovered       -
+    ";
+
     #[test]
-    fn down_is_possible_from_everywhere_and_ready_only_through_probes() {
+    fn every_pair_of_state_and_event_moves_as_the_table_says() {
+        let table: Vec<Vec<&str>> = TABLE.lines().map(|line| line.split_whitespace().collect()).collect();
+        let lines: Vec<&[&str]> = table.iter().map(Vec::as_slice).filter(|line| !line.is_empty()).collect();
+        let mut seen = 0;
         for state in states() {
-            assert_eq!(state.after(InstanceEvent::DownRequested), Ok(InstanceState::Stopping), "{}", state.name());
-            let passed = state.after(InstanceEvent::ProbesPassed);
-            let may = matches!(state, InstanceState::Starting | InstanceState::Resetting);
-            assert_eq!(passed.is_ok(), may, "{}", state.name());
+            for (name, event) in events() {
+                let line = lines.iter().find(|line| line[0] == state.name() && line[1] == name);
+                let expected = line.unwrap_or_else(|| panic!("no line for {} and {name}", state.name()))[2];
+                let moved = state.after(event.clone());
+                match &moved {
+                    Ok(next) => assert_eq!(next.name(), expected, "{} after {name}", state.name()),
+                    Err(refused) => {
+                        assert_eq!(expected, "-", "{} after {name}", state.name());
+                        assert_eq!((refused.state, &refused.event), (state.name(), &event));
+                    }
+                }
+                seen += 1;
+            }
         }
+        assert_eq!((seen, lines.len()), (80, 80), "one line for each pair");
+    }
+
+    /// The module's diagram and table, from `after` alone.
+    fn drawn() -> String {
+        let mut drawn = "```text\n".to_owned();
+        for state in states() {
+            let mut moves: Vec<(&str, Vec<&str>)> = Vec::new();
+            for (name, event) in events() {
+                let Ok(next) = state.after(event) else { continue };
+                match moves.iter_mut().find(|(to, _)| *to == next.name()) {
+                    Some((_, names)) => names.push(name),
+                    None => moves.push((next.name(), vec![name])),
+                }
+            }
+            for (index, (to, names)) in moves.iter().enumerate() {
+                let from = if index == 0 { state.name() } else { "" };
+                drawn.push_str(&format!("{from:<10} ──► {to:<10} {}\n", names.join(", ")));
+            }
+        }
+        drawn.push_str("```\n");
+        drawn
     }
 
     #[test]
-    fn what_is_down_is_neither_reset_nor_probed() {
-        for event in [InstanceEvent::ResetRequested, InstanceEvent::Recovered, InstanceEvent::ProbesFailed(trouble())] {
-            assert!(InstanceState::Down.after(event).is_err());
-        }
+    fn the_diagram_is_the_one_that_after_draws() {
+        let drawn = drawn();
+        assert!(include_str!("instance_states.md") == drawn, "src/domain/instance_states.md has to be:\n{drawn}");
     }
 
     #[test]

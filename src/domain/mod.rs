@@ -4,11 +4,14 @@
 pub mod archive;
 pub mod browser;
 pub mod clock;
+pub mod coverage;
+pub mod flow;
 pub mod health;
 pub mod helper;
 pub mod hex;
 pub mod ids;
 pub mod instance;
+pub mod lines;
 pub mod locator;
 pub mod login;
 pub mod pool;

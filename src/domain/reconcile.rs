@@ -1,106 +1,409 @@
-//! What to remove so that the engine holds no more than what the store knows. Pure; the same at start and every minute.
+//! Decides what is left over: what the engine and the state directory hold of this installation, against what the store
+//! and the drivers claim. Pure; the same at start and every minute.
 //!
-//! Only things that bear this installation's id are ever looked at. A thing of a running operation is left alone, for its
-//! row may be newer than the listing; what is left over for good is still there a minute later.
+//! ```text
+//!   things (listed first) ──► Claims::judge ──► claimed:   stays, and is no suspect any more
+//!   claims (read afterwards)                ──► unclear:   stays; an operation may be making it
+//!                                           ──► left over: suspect ── for the whole grace ──► removed
+//! ```
+//! Rows are not in this vocabulary: reconciliation removes no snapshot, no environment and no instance from the store.
+//!
+//! Order of reading: things, then the drivers, then rows, then the drivers again. A thing that is listed and then claimed by
+//! nobody was not being made when the drivers were first asked, and nothing that is made later has its name.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-/// What a thing in the engine says of itself by its labels.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Labelled {
-    /// The engine's name for it.
-    pub name: String,
-    /// The instance.
-    pub instance: String,
-    /// The generation.
-    pub generation: u64,
-    /// Whether a baseline is being made in it.
-    pub is_builder: bool,
+/// Where a thing is kept. In the order in which things are removed: networks and volumes go after the containers that hold
+/// them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A container.
+    Container,
+    /// A network.
+    Network,
+    /// A volume of the engine.
+    Volume,
+    /// A tree of the state root.
+    Tree,
+    /// An image that was committed as a part of a snapshot.
+    Image,
+    /// An archive of a volume, in the state directory.
+    Archive,
 }
 
-/// What the store knows.
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Container => "container",
+            Self::Network => "network",
+            Self::Volume => "volume",
+            Self::Tree => "state",
+            Self::Image => "image",
+            Self::Archive => "archive",
+        }
+    }
+}
+
+/// What a thing belongs to, by its labels or its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// A generation of an instance, by the number that it was made with.
+    Generation {
+        /// The instance.
+        instance: String,
+        /// The generation.
+        made: u64,
+    },
+    /// The making of an instance's baseline.
+    Builder {
+        /// The instance.
+        instance: String,
+    },
+    /// A snapshot, by its id.
+    Snapshot(String),
+    /// Snapshots, which name the thing.
+    SnapshotsThatNameIt,
+}
+
+/// A thing that bears this installation's id, or lies in its state directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thing {
+    /// Where it is.
+    pub kind: Kind,
+    /// What it is known by there.
+    pub id: String,
+    /// What people know it by.
+    pub name: String,
+    /// What it belongs to.
+    pub owner: Owner,
+}
+
+impl Thing {
+    /// Names it for people, and apart from all other things.
+    pub fn describe(&self) -> String {
+        format!("{} {}", self.kind.word(), self.name)
+    }
+}
+
+/// What the store and the drivers claim.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
-    /// Of each instance that is wanted up: the generation that serves, and those of its standbys.
+pub struct Claims {
+    /// Of each instance, the generations that are wanted by rows, or that a driver of this daemon shows: serving or standing by.
     pub generations: BTreeMap<String, BTreeSet<u64>>,
     /// The instances that an operation is working on.
     pub busy: BTreeSet<String>,
+    /// Of each instance, the generations whose containers are on engines that are not in use.
+    pub elsewhere: BTreeMap<String, BTreeSet<u64>>,
+    /// The snapshots that have rows, and those that are arriving.
+    pub snapshots: BTreeSet<String>,
+    /// The images that those name.
+    pub images: BTreeSet<String>,
+    /// The archives that those name.
+    pub archives: BTreeSet<String>,
+    /// Whether archives are arriving that have no name yet.
+    pub awaits_archives: bool,
 }
 
-impl Known {
-    /// Whether a thing is left over.
-    pub fn is_orphan(&self, thing: &Labelled) -> bool {
-        if self.busy.contains(&thing.instance) {
-            return false;
+/// What the claims say of a thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judgement {
+    /// Something wants it.
+    Claimed,
+    /// An operation may be making it.
+    Unclear,
+    /// Nothing knows it.
+    LeftOver,
+}
+
+impl Claims {
+    /// Adds a generation that is wanted or shown.
+    pub fn claim(&mut self, instance: &str, made: u64) {
+        self.generations.entry(instance.to_owned()).or_default().insert(made);
+    }
+
+    /// Says what a thing is.
+    pub fn judge(&self, thing: &Thing) -> Judgement {
+        let has = |generations: &BTreeMap<String, BTreeSet<u64>>, instance: &str, made: u64| {
+            generations.get(instance).is_some_and(|known| known.contains(&made))
+        };
+        let is_claimed = match &thing.owner {
+            Owner::Generation { instance, made } => {
+                has(&self.generations, instance, *made)
+                    // Its containers are not here, but its trees are.
+                    || (thing.kind == Kind::Tree && has(&self.elsewhere, instance, *made))
+            }
+            Owner::Builder { .. } => false,
+            Owner::Snapshot(id) => self.snapshots.contains(id),
+            Owner::SnapshotsThatNameIt => match thing.kind {
+                Kind::Image => self.images.contains(&thing.id),
+                Kind::Archive => self.archives.contains(&thing.id),
+                Kind::Container | Kind::Network | Kind::Volume | Kind::Tree => true,
+            },
+        };
+        let is_unclear = match &thing.owner {
+            Owner::Generation { instance, .. } | Owner::Builder { instance } => self.busy.contains(instance),
+            // A snapshot that is being taken has no row yet.
+            Owner::Snapshot(_) => !self.busy.is_empty(),
+            Owner::SnapshotsThatNameIt => {
+                !self.busy.is_empty() || (self.awaits_archives && thing.kind == Kind::Archive)
+            }
+        };
+        match (is_claimed, is_unclear) {
+            (true, _) => Judgement::Claimed,
+            (false, true) => Judgement::Unclear,
+            (false, false) => Judgement::LeftOver,
         }
-        let known = self.generations.get(&thing.instance);
-        thing.is_builder || known.is_none_or(|known| !known.contains(&thing.generation))
     }
 }
 
-/// The grace period of left-over things: one goes when two passes in a row find it so.
+/// The things that were found left over, with the moment of the first time.
 #[derive(Debug, Default)]
-pub struct Suspects {
-    before: BTreeSet<String>,
-    now: BTreeSet<String>,
-}
+pub struct Suspects(BTreeMap<String, Duration>);
 
 impl Suspects {
-    /// Notes that this pass finds a thing left over; says whether the last one did too.
-    pub fn note(&mut self, name: &str) -> bool {
-        self.now.insert(name.to_owned());
-        self.before.contains(name)
+    /// Whether a thing was left over when the last pass looked, by what [`Thing::describe`] says.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
     }
+}
 
-    /// Ends a pass: what it found is what the next one compares with.
-    pub fn end_pass(&mut self) {
-        self.before = std::mem::take(&mut self.now);
+/// Chooses what is removed now: what is left over, and has been for the whole `grace`, in the order of removal. `now` is
+/// a moment on a clock that only goes forward.
+pub fn plan<'a>(
+    things: &'a [Thing],
+    claims: &Claims,
+    suspects: &mut Suspects,
+    now: Duration,
+    grace: Duration,
+) -> Vec<&'a Thing> {
+    let mut still = BTreeMap::new();
+    let mut due = Vec::new();
+    for thing in things {
+        let name = thing.describe();
+        let since = suspects.0.get(&name).copied();
+        match claims.judge(thing) {
+            Judgement::Claimed => {}
+            // It may be claimed in a moment, or be as left over as before.
+            Judgement::Unclear => still.extend(since.map(|since| (name, since))),
+            Judgement::LeftOver => {
+                let since = since.unwrap_or(now);
+                if now.saturating_sub(since) >= grace {
+                    due.push(thing);
+                }
+                still.insert(name, since);
+            }
+        }
     }
+    suspects.0 = still;
+    due.sort_by_key(|thing| thing.kind);
+    due
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    #[test]
-    fn a_thing_goes_when_two_passes_in_a_row_find_it() {
-        let mut suspects = Suspects::default();
-        assert!(!suspects.note("container a"));
-        suspects.end_pass();
-        assert!(suspects.note("container a"));
-        assert!(!suspects.note("network b"));
-        suspects.end_pass();
-        suspects.end_pass();
-        assert!(!suspects.note("network b"), "a pass in between did not find it");
+    const GRACE: Duration = Duration::from_secs(45);
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn thing(kind: Kind, name: &str, owner: Owner) -> Thing {
+        Thing { kind, id: name.to_owned(), name: name.to_owned(), owner }
     }
 
-    fn thing(instance: &str, generation: u64, is_builder: bool) -> Labelled {
-        Labelled { name: "x".into(), instance: instance.into(), generation, is_builder }
+    fn of(kind: Kind, instance: &str, made: u64) -> Thing {
+        let owner = Owner::Generation { instance: instance.into(), made };
+        thing(kind, &format!("{instance}-g{made}"), owner)
     }
 
-    fn known() -> Known {
-        Known {
+    fn builder(instance: &str) -> Thing {
+        let owner = Owner::Builder { instance: instance.into() };
+        thing(Kind::Container, &format!("{instance}-builder"), owner)
+    }
+
+    fn image(name: &str) -> Thing {
+        thing(Kind::Image, name, Owner::SnapshotsThatNameIt)
+    }
+
+    fn archive(name: &str) -> Thing {
+        thing(Kind::Archive, name, Owner::SnapshotsThatNameIt)
+    }
+
+    fn snapshot_tree(id: &str) -> Thing {
+        thing(Kind::Tree, &format!("{id}/db"), Owner::Snapshot(id.into()))
+    }
+
+    fn claims() -> Claims {
+        Claims {
             generations: BTreeMap::from([("mini/a/1".into(), [3, 5].into()), ("mini/b/1".into(), [1].into())]),
             busy: ["mini/b/1".into()].into(),
+            elsewhere: BTreeMap::from([("mini/a/1".into(), [2].into())]),
+            snapshots: ["kept".into()].into(),
+            images: ["sha256:kept".into()].into(),
+            archives: ["kept.tar".into()].into(),
+            awaits_archives: false,
         }
     }
 
     #[test]
     fn what_serves_and_what_stands_by_stays() {
-        assert!(!known().is_orphan(&thing("mini/a/1", 3, false)));
-        assert!(!known().is_orphan(&thing("mini/a/1", 5, false)));
-        assert!(known().is_orphan(&thing("mini/a/1", 4, false)));
-        assert!(known().is_orphan(&thing("mini/gone/1", 1, false)));
+        let judge = |instance, made| claims().judge(&of(Kind::Container, instance, made));
+        assert_eq!(judge("mini/a/1", 3), Judgement::Claimed);
+        assert_eq!(judge("mini/a/1", 5), Judgement::Claimed);
+        assert_eq!(judge("mini/a/1", 4), Judgement::LeftOver);
+        assert_eq!(judge("mini/gone/1", 1), Judgement::LeftOver);
+        assert_eq!(judge("mini/b/1", 7), Judgement::Unclear, "a busy instance is left alone");
     }
 
     #[test]
     fn a_builder_that_nobody_works_in_is_left_over() {
-        assert!(known().is_orphan(&thing("mini/a/1", 0, true)));
-        assert!(!known().is_orphan(&thing("mini/b/1", 0, true)));
+        assert_eq!(claims().judge(&builder("mini/a/1")), Judgement::LeftOver);
+        assert_eq!(claims().judge(&builder("mini/b/1")), Judgement::Unclear);
     }
 
     #[test]
-    fn a_busy_instance_is_left_alone() {
-        assert!(!known().is_orphan(&thing("mini/b/1", 7, false)));
+    fn trees_of_a_generation_on_another_engine_stay_and_its_containers_here_do_not() {
+        assert_eq!(claims().judge(&of(Kind::Tree, "mini/a/1", 2)), Judgement::Claimed);
+        assert_eq!(claims().judge(&of(Kind::Container, "mini/a/1", 2)), Judgement::LeftOver);
+    }
+
+    #[test]
+    fn what_snapshots_name_stays_and_nothing_of_them_goes_while_one_may_be_taken() {
+        let idle = Claims { busy: BTreeSet::new(), ..claims() };
+        for (thing, idle_says, busy_says) in [
+            (image("sha256:kept"), Judgement::Claimed, Judgement::Claimed),
+            (image("sha256:other"), Judgement::LeftOver, Judgement::Unclear),
+            (archive("kept.tar"), Judgement::Claimed, Judgement::Claimed),
+            (archive("other.tar"), Judgement::LeftOver, Judgement::Unclear),
+            (snapshot_tree("kept"), Judgement::Claimed, Judgement::Claimed),
+            (snapshot_tree("other"), Judgement::LeftOver, Judgement::Unclear),
+        ] {
+            assert_eq!(idle.judge(&thing), idle_says, "{thing:?}");
+            assert_eq!(claims().judge(&thing), busy_says, "{thing:?}");
+        }
+        let arriving = Claims { awaits_archives: true, ..idle };
+        assert_eq!(arriving.judge(&archive("x.partial")), Judgement::Unclear);
+        assert_eq!(arriving.judge(&image("sha256:other")), Judgement::LeftOver);
+    }
+
+    #[test]
+    fn a_thing_goes_when_it_has_been_left_over_for_the_grace() {
+        let mut suspects = Suspects::default();
+        let things =
+            [of(Kind::Network, "mini/gone/1", 1), of(Kind::Container, "mini/gone/1", 1), image("sha256:other")];
+        let idle = Claims { busy: BTreeSet::new(), ..claims() };
+        let pass = |suspects: &mut Suspects, claims: &Claims, now| {
+            plan(&things, claims, suspects, now, GRACE).into_iter().map(Thing::describe).collect::<Vec<_>>()
+        };
+        assert!(pass(&mut suspects, &idle, MINUTE).is_empty());
+        assert!(pass(&mut suspects, &idle, MINUTE + GRACE / 2).is_empty(), "two passes soon after each other");
+        // While an operation works somewhere, images are not judged; what is gone on with is not forgotten.
+        let later = pass(&mut suspects, &claims(), MINUTE * 2);
+        assert_eq!(later, ["container mini/gone/1-g1", "network mini/gone/1-g1"]);
+        let names = ["container mini/gone/1-g1", "network mini/gone/1-g1", "image sha256:other"];
+        assert_eq!(pass(&mut suspects, &idle, MINUTE * 3), names);
+        assert_eq!(pass(&mut suspects, &idle, MINUTE * 4), names, "what could not be removed is tried again");
+    }
+
+    #[test]
+    fn a_thing_that_was_claimed_in_between_begins_anew() {
+        let mut suspects = Suspects::default();
+        let things = [image("sha256:other")];
+        let idle = Claims { busy: BTreeSet::new(), ..claims() };
+        let taken = Claims { images: ["sha256:other".into()].into(), ..idle.clone() };
+        assert!(plan(&things, &idle, &mut suspects, MINUTE, GRACE).is_empty());
+        assert!(plan(&things, &taken, &mut suspects, MINUTE * 2, GRACE).is_empty());
+        assert!(plan(&things, &idle, &mut suspects, MINUTE * 3, GRACE).is_empty());
+        assert_eq!(plan(&things, &idle, &mut suspects, MINUTE * 4, GRACE).len(), 1);
+    }
+
+    #[test]
+    fn at_a_start_there_is_no_grace() {
+        let things = [of(Kind::Container, "mini/gone/1", 1)];
+        let due = plan(&things, &claims(), &mut Suspects::default(), MINUTE, Duration::ZERO);
+        assert_eq!(due.len(), 1);
+    }
+
+    fn instances() -> impl Strategy<Value = String> {
+        (0..4_u8).prop_map(|number| format!("mini/{number}/1"))
+    }
+
+    fn things() -> impl Strategy<Value = Thing> {
+        let kinds = prop::sample::select(vec![Kind::Container, Kind::Network, Kind::Volume, Kind::Tree]);
+        let names = (0..6_u8).prop_map(|number| number.to_string());
+        prop_oneof![
+            (kinds, instances(), 0..5_u64).prop_map(|(kind, instance, made)| of(kind, &instance, made)),
+            instances().prop_map(|instance| builder(&instance)),
+            names.clone().prop_map(|name| image(&name)),
+            names.clone().prop_map(|name| archive(&name)),
+            names.prop_map(|name| snapshot_tree(&name)),
+        ]
+    }
+
+    fn any_claims() -> impl Strategy<Value = Claims> {
+        let generations =
+            || prop::collection::btree_map(instances(), prop::collection::btree_set(0..5_u64, 0..4), 0..4);
+        let names = || prop::collection::btree_set((0..6_u8).prop_map(|number| number.to_string()), 0..5);
+        let busy = prop_oneof![Just(BTreeSet::new()), prop::collection::btree_set(instances(), 0..3)];
+        (generations(), busy, generations(), names(), names(), names(), any::<bool>()).prop_map(
+            |(generations, busy, elsewhere, snapshots, images, archives, awaits_archives)| Claims {
+                generations,
+                busy,
+                elsewhere,
+                snapshots,
+                images,
+                archives,
+                awaits_archives,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_is_claimed_in_the_making_or_young_is_ever_removed(
+            passes in prop::collection::vec((prop::collection::vec(things(), 0..12), any_claims(), 0..90_u64), 1..8)
+        ) {
+            let mut suspects = Suspects::default();
+            let mut now = Duration::ZERO;
+            // By name, since when each thing has been found and claimed by nobody.
+            let mut unclaimed: BTreeMap<String, Duration> = BTreeMap::new();
+            for (mut things, claims, pause) in passes {
+                things.sort_by_key(Thing::describe);
+                things.dedup();
+                now += Duration::from_secs(pause);
+                let found: BTreeSet<String> = things.iter().map(Thing::describe).collect();
+                unclaimed.retain(|name, _| found.contains(name));
+                for thing in &things {
+                    match claims.judge(thing) {
+                        Judgement::Claimed => drop(unclaimed.remove(&thing.describe())),
+                        Judgement::Unclear => {}
+                        Judgement::LeftOver => drop(unclaimed.entry(thing.describe()).or_insert(now)),
+                    }
+                }
+                let due = plan(&things, &claims, &mut suspects, now, GRACE);
+                prop_assert!(due.is_sorted_by_key(|thing| thing.kind));
+                for thing in due {
+                    let is_wanted = match &thing.owner {
+                        Owner::Generation { instance, made } => {
+                            claims.busy.contains(instance)
+                                || claims.generations.get(instance).is_some_and(|known| known.contains(made))
+                                || thing.kind == Kind::Tree
+                                    && claims.elsewhere.get(instance).is_some_and(|known| known.contains(made))
+                        }
+                        Owner::Builder { instance } => claims.busy.contains(instance),
+                        Owner::Snapshot(id) => claims.snapshots.contains(id) || !claims.busy.is_empty(),
+                        Owner::SnapshotsThatNameIt => {
+                            let named = if thing.kind == Kind::Image { &claims.images } else { &claims.archives };
+                            named.contains(&thing.id) || !claims.busy.is_empty()
+                        }
+                    };
+                    prop_assert!(!is_wanted, "{thing:?} of {claims:?}");
+                    let since = unclaimed.get(&thing.describe()).copied();
+                    prop_assert!(since.is_some_and(|since| now - since >= GRACE), "{thing:?} is young");
+                }
+            }
+        }
     }
 }

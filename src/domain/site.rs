@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::archive::{DataSource, ImageSource};
 use super::clock::{Clock, ClockMode};
+use super::coverage::Scratch;
 use super::health::HealthSpec;
 use super::helper::Helper;
 use super::ids::{EnvironmentName, ServiceName, SiteName};
@@ -79,6 +80,8 @@ pub struct Site {
     pub stores: Vec<Store>,
     /// What stops and starts whatever writes to the stores; `None`: they cannot be restored in a running instance.
     pub writers: Option<Writers>,
+    /// What may differ after a rewind outside of the stores, in file order.
+    pub scratch: Vec<Scratch>,
     /// What the names that tasks call mean here.
     pub helpers: Vec<Helper>,
     /// When the site counts as ready.

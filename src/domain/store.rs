@@ -133,6 +133,16 @@ impl Store {
         }
     }
 
+    /// The declaration that leaves nothing of the store's content to compare, if there is one. What remains, such as the shape
+    /// of tables, says nothing of what was written.
+    pub fn left_out_whole(&self) -> Option<&Volatile> {
+        self.volatile.iter().find(|volatile| match &volatile.part {
+            VolatilePart::File(pattern) => pattern.split('/').all(|part| matches!(part, "*" | "**")),
+            VolatilePart::Table(pattern) | VolatilePart::Key(pattern) => pattern.chars().all(|letter| letter == '*'),
+            VolatilePart::Column { .. } | VolatilePart::Sequence(_) => false,
+        })
+    }
+
     /// The folder that holds all of the store.
     pub fn folder(&self) -> &str {
         match self.kind {
@@ -189,6 +199,24 @@ mod tests {
     fn a_path_lies_in_a_folder_and_not_in_one_whose_name_it_continues() {
         assert!(is_within("/data", "/data") && is_within("/data/a/b", "/data"));
         assert!(!is_within("/database", "/data") && !is_within("/", "/data"));
+    }
+
+    #[test]
+    fn a_pattern_for_everything_leaves_nothing_to_compare() {
+        let store = |kind: StoreKind, part: VolatilePart| Store {
+            name: "s".into(),
+            service: ServiceName::parse("web").expect("valid"),
+            path: "/data".into(),
+            kind,
+            volatile: vec![Volatile { part, reason: "a test".into() }],
+            timeout: Duration::from_secs(1),
+        };
+        let file = |pattern: &str| store(StoreKind::Directory, VolatilePart::File(pattern.into()));
+        assert!(["**", "*", "**/*"].iter().all(|pattern| file(pattern).left_out_whole().is_some()));
+        assert!(["logs/**", "*.log", "**/x"].iter().all(|pattern| file(pattern).left_out_whole().is_none()));
+        let databases = StoreKind::Postgres { databases: vec!["db".into()] };
+        assert!(store(databases.clone(), VolatilePart::Table("*".into())).left_out_whole().is_some());
+        assert!(store(databases, VolatilePart::Table("cache_*".into())).left_out_whole().is_none());
     }
 
     #[test]

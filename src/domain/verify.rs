@@ -2,6 +2,9 @@
 
 use std::num::NonZeroU32;
 
+use super::site::Site;
+use super::store::VolatilePart;
+
 /// What is compared at a reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
@@ -21,6 +24,77 @@ impl Extent {
             Self::Moved => "moved",
             Self::Nothing => "nothing",
         }
+    }
+}
+
+/// What was compared with the snapshot at a reset, and what of the declared stores was not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// How much of the compared stores.
+    pub extent: Extent,
+    /// How many stores the definition declares.
+    pub declared: usize,
+    /// The names of the stores that were compared, in the definition's order.
+    pub stores: Vec<String>,
+    /// What was left out, in the definition's order.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A store, or a part of one, that was not compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The store.
+    pub store: String,
+    /// The part, such as `file logs/**`; none: all of it.
+    pub part: Option<String>,
+    /// Why, in the definition's words.
+    pub reason: String,
+}
+
+impl Verified {
+    /// What comparing a site to this extent covers. Where no store has anything that is compared, the extent is nothing.
+    pub fn of(site: &Site, extent: Extent) -> Self {
+        let declared = site.stores.len();
+        if extent == Extent::Nothing || !site.can_be_compared() {
+            return Self { extent: Extent::Nothing, declared, stores: Vec::new(), left_out: Vec::new() };
+        }
+        let (mut stores, mut left_out) = (Vec::new(), Vec::new());
+        for store in &site.stores {
+            let name = store.name.clone();
+            if let Some(all) = store.left_out_whole() {
+                left_out.push(LeftOut { store: name, part: None, reason: all.reason.clone() });
+                continue;
+            }
+            left_out.extend(store.volatile.iter().map(|volatile| LeftOut {
+                store: name.clone(),
+                part: Some(told(&volatile.part)),
+                reason: volatile.reason.clone(),
+            }));
+            stores.push(name);
+        }
+        Self { extent, declared, stores, left_out }
+    }
+
+    /// Whether something of every declared store was compared.
+    pub fn covers_all(&self) -> bool {
+        self.stores.len() == self.declared
+    }
+}
+
+impl Site {
+    /// Whether anything of its stores is compared at all.
+    pub fn can_be_compared(&self) -> bool {
+        self.stores.iter().any(|store| store.left_out_whole().is_none())
+    }
+}
+
+fn told(part: &VolatilePart) -> String {
+    match part {
+        VolatilePart::Table(table) => format!("table {table}"),
+        VolatilePart::Column { table, column } => format!("column {table}.{column}"),
+        VolatilePart::Sequence(sequence) => format!("sequence {sequence}"),
+        VolatilePart::File(pattern) => format!("file {pattern}"),
+        VolatilePart::Key(pattern) => format!("key {pattern}"),
     }
 }
 

@@ -7,7 +7,9 @@
 //! costs nothing, and tests can put a failing engine in its place without the daemon knowing of it.
 
 pub mod docker;
+pub mod fake;
 pub mod labels;
+pub mod settled;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -136,6 +138,8 @@ pub struct EngineVersion {
 /// What the engine says of itself and of the host that it runs on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineDetails {
+    /// What tells it from every other engine, such as the `ID` of Docker's `GET /info`; empty where it does not say.
+    pub id: String,
     /// What it is.
     pub version: EngineVersion,
     /// The host's system, such as `Debian GNU/Linux 12 (bookworm)`.
@@ -212,6 +216,9 @@ pub struct ContainerSpec<'a> {
     pub environment: BTreeMap<String, String>,
     /// How much it gets of the processors.
     pub weight: CpuWeight,
+    /// Whether declared stores lie in its writable layer, so that it has one even where the Compose file asks for a
+    /// read-only root: while the baseline is made, and where there is no state root.
+    pub keeps_stores_in_layer: bool,
 }
 
 /// How much a container gets of processors that others want too.
@@ -268,6 +275,26 @@ pub struct ContainerStatus {
     pub pid: Option<u32>,
     /// The mounted volumes: path and engine name.
     pub volumes: BTreeMap<String, String>,
+}
+
+/// Something in a container's writable layer that is not as in its image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayerChange {
+    /// The path in the container.
+    pub path: String,
+    /// What happened to it.
+    pub kind: LayerChangeKind,
+}
+
+/// What happened to a path of a container's writable layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LayerChangeKind {
+    /// It is not in the image.
+    Added,
+    /// Its content or attributes are others.
+    Modified,
+    /// It is gone.
+    Removed,
 }
 
 /// A container found by its labels.
@@ -331,12 +358,16 @@ pub struct LogRange {
     pub timestamps: bool,
 }
 
+/// The actions of [`EngineEvent`]: those that change whether a container runs. Commands run in containers (`exec_create`, …)
+/// are none of them: probes run some every few seconds.
+pub const EVENT_ACTIONS: [&str; 8] = ["die", "oom", "pause", "unpause", "destroy", "kill", "stop", "start"];
+
 /// Something that happened to a container of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineEvent {
     /// The container.
     pub handle: EngineHandle,
-    /// `die`, `oom`, `pause`, `unpause`, `start`, `destroy`, …
+    /// One of [`EVENT_ACTIONS`].
     pub action: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
@@ -366,6 +397,8 @@ pub struct ImageBuild<'a> {
 pub trait Engine: Send + Sync + 'static {
     /// Where the engine is, for messages.
     fn endpoint(&self) -> &str;
+    /// Waits for creating calls whose callers have gone away. Those of an engine that knows of none are over.
+    async fn settle(&self) {}
     /// Asks whether the engine answers.
     async fn ping(&self) -> Result<(), EngineError>;
     /// Asks what the engine is; an API that is too old is an error.
@@ -419,17 +452,18 @@ pub trait Engine: Send + Sync + 'static {
     async fn subnets(&self) -> Result<Vec<Subnet>, EngineError>;
     /// The networks that bear the label with this value.
     async fn networks(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError>;
-    /// Removes a network.
+    /// Removes a network, or all of that name. `Refused` while a running container is in it.
     async fn remove_network(&self, name: &str) -> Result<(), EngineError>;
 
-    /// Makes an empty volume.
+    /// Makes an empty volume. One of that name that is there already stays as it is, labels included.
     async fn create_volume(&self, name: &str, labels: &BTreeMap<String, String>) -> Result<(), EngineError>;
     /// The volumes that bear the label with this value.
     async fn volumes(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError>;
-    /// Removes a volume.
+    /// Removes a volume. `Conflict` while a container mounts it, running or not.
     async fn remove_volume(&self, name: &str) -> Result<(), EngineError>;
 
-    /// Creates a container. `Conflict` if the name is taken.
+    /// Creates a container. `Conflict` if the name is taken, also by one that is still being made and that no list has yet:
+    /// a caller that went away leaves such a one behind.
     async fn create(&self, spec: &ContainerSpec<'_>) -> Result<EngineHandle, EngineError>;
     /// Starts a created or stopped container.
     async fn start(&self, handle: &EngineHandle) -> Result<(), EngineError>;
@@ -443,6 +477,18 @@ pub trait Engine: Send + Sync + 'static {
     async fn weigh(&self, handle: &EngineHandle, weight: CpuWeight) -> Result<(), EngineError>;
     /// Kills and removes a container.
     async fn remove(&self, handle: &EngineHandle) -> Result<(), EngineError>;
+    /// What a container's writable layer has that its image has not, its mounts left out. Slow: the engine may walk every
+    /// file of the image. An engine that cannot tell refuses.
+    async fn changes(&self, handle: &EngineHandle) -> Result<Vec<LayerChange>, EngineError> {
+        let message = "this engine does not say what has changed".to_owned();
+        Err(EngineError::Refused { doing: format!("list the changes of {}", handle.0), status: 501, message })
+    }
+    /// The files that a running container has written outside of its mounts, by path, with what tells their content, where
+    /// the engine knows them itself; `None` where its processes are the host's, and `/proc` tells.
+    async fn written(&self, handle: &EngineHandle) -> Result<Option<BTreeMap<String, String>>, EngineError> {
+        let _ = handle;
+        Ok(None)
+    }
     /// Says what a container is doing.
     async fn inspect(&self, handle: &EngineHandle) -> Result<ContainerStatus, EngineError>;
     /// The containers, running or not, that bear the label with this value.
@@ -468,6 +514,6 @@ pub trait Engine: Send + Sync + 'static {
         path: &str,
         archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
     ) -> Result<(), EngineError>;
-    /// What happens to containers that bear the label with this value, from now on.
+    /// What happens to containers that bear the label with this value, from now on: only what [`EVENT_ACTIONS`] names.
     fn events(&self, label: &str, value: &str) -> EngineStream<EngineEvent>;
 }

@@ -23,7 +23,7 @@ mod traffic;
 pub use benchmark::Benchmark;
 pub use case::{Case, CaseError};
 pub use evidence::{Evaluated, Evidence, LookedAt};
-pub use placeholders::{Urls, of_environment, placeholder};
+pub use placeholders::{Urls, of_environment, placeholder, speaks_of};
 pub use summary::{Summary, Tally};
 pub use tasks::{TaskFiles, TaskFilesError};
 pub use traffic::Traffic;

@@ -51,7 +51,8 @@ pub struct Check {
     pub found: Option<Value>,
     /// Whether it fits.
     pub verdict: Verdict,
-    /// Why it is not passed, where that is more than what was expected and found.
+    /// Why it is not passed, where that is more than what was expected and found; of a passed check of the strict profile,
+    /// why it passed although the published rule refuses the answer.
     pub reason: Option<String>,
     /// How long it took to look, in milliseconds; nothing where nobody looked or measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

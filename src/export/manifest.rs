@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{PIECE_BYTES, content_id};
 use crate::domain::ids::{EnvironmentName, ServiceName, SiteName};
@@ -12,8 +12,37 @@ use crate::domain::ids::{EnvironmentName, ServiceName, SiteName};
 /// The version of the form that is written, and the only one that is read.
 pub const VERSION: u32 = 1;
 
+/// The longest manifest that is written and taken, in bytes. The hashes of 500 GiB take 4 MiB of it, the digest most of the rest.
+pub const MANIFEST_BYTES_MAX: u64 = 32 << 20;
+
+/// The longest digest that is written, in bytes: it names every file of a site.
+pub const DIGEST_BYTES_MAX: usize = 24 << 20;
+
 /// The largest part that is taken, in bytes: more than any site is known to have.
 const PART_BYTES_MAX: u64 = 4 << 40;
+
+/// JSON that is only understood where it is used: as a text it takes no more memory than it is long.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RawJson(Box<RawValue>);
+
+impl RawJson {
+    /// The JSON of a value.
+    pub fn of(value: &impl Serialize) -> serde_json::Result<Self> {
+        serde_json::value::to_raw_value(value).map(Self)
+    }
+
+    /// Its text.
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
 
 /// What the snapshot is, and what its file holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,9 +67,9 @@ pub struct Manifest {
     /// Whether the id covers the trees, because they hold what no image does.
     pub id_covers_stores: bool,
     /// The digest of its stores, if one has been taken.
-    pub digest: Option<Value>,
+    pub digest: Option<RawJson>,
     /// Who was signed in: account, place and session.
-    pub sessions: Vec<(String, String, Value)>,
+    pub sessions: Vec<(String, String, RawJson)>,
     /// What it adds to the images that it was made from, in bytes.
     pub size_bytes: u64,
     /// When it was taken.

@@ -21,7 +21,9 @@ mod scan;
 mod writer;
 
 pub use identity::content_id;
-pub use manifest::{Baseline, Manifest, ManifestError, Part, PartKind, Service, VERSION};
+pub use manifest::{
+    Baseline, DIGEST_BYTES_MAX, MANIFEST_BYTES_MAX, Manifest, ManifestError, Part, PartKind, RawJson, Service, VERSION,
+};
 pub use reader::{Next, PartReader, ReadError, Reader};
 pub use scan::scan;
 pub use writer::Writer;

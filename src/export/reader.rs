@@ -5,13 +5,11 @@ use std::io::{self, BufReader, ErrorKind, Read};
 use serde::Deserialize;
 use tar::{EntryType, Header};
 
-use super::manifest::{Manifest, ManifestError, Part, PartKind, VERSION};
+use super::manifest::{MANIFEST_BYTES_MAX, Manifest, ManifestError, Part, PartKind, VERSION};
 use super::{FORMAT, MANIFEST, NAME, PIECE_BYTES};
 
 /// The longest first member that is read.
 const FORMAT_BYTES_MAX: u64 = 4 << 10;
-/// The longest manifest that is read: digests name every file of a site.
-const MANIFEST_BYTES_MAX: u64 = 256 << 20;
 /// The most memory that a decompressor may be told to take, as a power of two: what a writer needs, and some more.
 const WINDOW_LOG_MAX: u32 = 27;
 
@@ -127,7 +125,9 @@ impl<R: Read> Reader<R> {
 
     fn manifest(&mut self, size: u64) -> Result<Manifest, ReadError> {
         if size > MANIFEST_BYTES_MAX {
-            return Err(ReadError::Damaged(format!("its manifest has {size} bytes")));
+            return Err(ReadError::Damaged(format!(
+                "its manifest has {size} bytes; at most {MANIFEST_BYTES_MAX} are read"
+            )));
         }
         let text = self.content(size)?;
         let manifest: Manifest =

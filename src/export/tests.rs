@@ -186,3 +186,44 @@ fn what_follows_the_end_is_refused() {
     let more = [whole.as_slice(), &zstd::encode_all(b"more".as_slice(), 1).expect("compresses")].concat();
     assert!(matches!(read(&more), Err(ReadError::Damaged(_))));
 }
+
+/// A digest that makes a manifest of more than that length.
+fn long_digest(length: u64) -> Option<RawJson> {
+    Some(RawJson::of(&"0".repeat(length as usize)).expect("JSON"))
+}
+
+#[test]
+fn a_manifest_that_is_too_long_is_neither_written_nor_read() {
+    let long = Manifest { digest: long_digest(MANIFEST_BYTES_MAX), ..manifest() };
+    let mut writer = Writer::new(Vec::new()).expect("begins");
+    writer.begin(&PartKind::Images).expect("begins a part");
+    let error = writer.finish(long.clone()).expect_err("it is too long");
+    assert!(error.to_string().contains("at most"), "{error}");
+    // Someone else may write one: it compresses to a few kilobytes.
+    let mut header = tar::Header::new_ustar();
+    let text = serde_json::to_vec(&long).expect("JSON");
+    header.set_entry_type(tar::EntryType::Regular);
+    header.set_path(MANIFEST).expect("a name");
+    header.set_mode(0o600);
+    header.set_size(text.len() as u64);
+    header.set_cksum();
+    let mut content = zstd::decode_all(written(&[], manifest()).as_slice()).expect("it is compressed");
+    let ours = content.windows(MANIFEST.len()).rposition(|found| found == MANIFEST.as_bytes()).expect("a manifest");
+    content.truncate(ours);
+    content.extend_from_slice(header.as_bytes());
+    content.extend_from_slice(&text);
+    content.resize(content.len().next_multiple_of(512) + 1024, 0);
+    let file = zstd::encode_all(content.as_slice(), 19).expect("compresses");
+    assert!(file.len() < 20_000, "{}", file.len());
+    let error = read(&file).expect_err("it is too long");
+    assert!(error.to_string().contains("its manifest has"), "{error}");
+}
+
+#[test]
+fn what_is_understood_later_travels_as_it_is() {
+    let digest = RawJson::of(&serde_json::json!({ "stores": { "web": [1, 2.5, null] } })).expect("JSON");
+    let sessions = vec![("admin".to_owned(), "/".to_owned(), RawJson::of(&["cookie"]).expect("JSON"))];
+    let sent = Manifest { digest: Some(digest), sessions, ..manifest() };
+    let (_, found) = read(&written(&parts(b"images"), sent.clone())).expect("it is whole");
+    assert_eq!((found.digest, found.sessions), (sent.digest, sent.sessions));
+}

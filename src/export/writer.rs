@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use tar::{EntryType, Header};
 
-use super::manifest::{Manifest, Part, PartKind, VERSION};
+use super::manifest::{MANIFEST_BYTES_MAX, Manifest, Part, PartKind, VERSION};
 use super::{FORMAT, MANIFEST, NAME, PIECE_BYTES};
 
 /// How much the file is compressed: the level that is as fast as disks are.
@@ -40,7 +40,12 @@ impl<W: Write> Writer<W> {
     pub fn finish(mut self, manifest: Manifest) -> io::Result<()> {
         self.end_part()?;
         let manifest = Manifest { parts: std::mem::take(&mut self.parts), ..manifest };
-        self.member(MANIFEST, &serde_json::to_vec(&manifest)?)?;
+        let manifest = serde_json::to_vec(&manifest)?;
+        if manifest.len() as u64 > MANIFEST_BYTES_MAX {
+            let (length, most) = (manifest.len(), MANIFEST_BYTES_MAX);
+            return Err(io::Error::other(format!("the manifest has {length} bytes, and at most {most} are read")));
+        }
+        self.member(MANIFEST, &manifest)?;
         self.to.write_all(&[0; 1024])?;
         self.to.finish()?.flush()
     }

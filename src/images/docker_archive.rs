@@ -4,11 +4,14 @@
 //! `blobs/sha256/<digest>`, and an `index.json` names manifests as well. The id of an image is the digest of its
 //! configuration, or, in engines that keep images in containerd, that of its manifest.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::member::{Member, MemberKind, Names};
 use super::scan::ScanError;
 use crate::domain::archive::full_reference;
 use crate::domain::hex::hex;
@@ -18,9 +21,6 @@ const TEXT_MAX: u64 = 4 << 20;
 
 /// How much JSON is kept in all, in bytes.
 const TEXTS_MAX: usize = 64 << 20;
-
-/// How many entries an archive of images may have; an image has at most 127 layers.
-const ENTRIES_MAX: usize = 100_000;
 
 /// The folder of the newer layout.
 const BLOBS: &str = "blobs/sha256/";
@@ -53,9 +53,9 @@ impl ArchivedImage {
 pub struct Walk {
     /// How large the entries are in all.
     pub expanded_bytes: u64,
-    count: usize,
+    is_begun: bool,
+    names: Names,
     files: HashMap<String, Seen>,
-    links: HashMap<String, String>,
     texts: HashMap<String, Vec<u8>>,
     texts_size: usize,
 }
@@ -71,7 +71,7 @@ pub struct EntryRecord {
     digest: Sha256,
     first: [u8; 2],
     size: u64,
-    link: Option<String>,
+    is_file: bool,
     text: Option<Vec<u8>>,
 }
 
@@ -89,12 +89,17 @@ impl EntryRecord {
     }
 }
 
+/// Other fields are refused: Go reads `repotags` as `RepoTags`.
 #[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
 struct ManifestItem {
     config: String,
     repo_tags: Option<Vec<String>>,
     layers: Vec<String>,
+    #[serde(rename = "Parent")]
+    _parent: Option<IgnoredAny>,
+    #[serde(rename = "LayerSources")]
+    _layer_sources: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -118,34 +123,100 @@ struct Manifest {
 #[derive(Deserialize)]
 struct Descriptor {
     digest: String,
+    #[serde(default)]
+    annotations: HashMap<String, String>,
+}
+
+/// The annotations from which engines that keep images in containerd take an image's name, or only its tag.
+const NAMING: [&str; 2] = ["io.containerd.image.name", "org.opencontainers.image.ref.name"];
+
+/// JSON that Go and Rust read as the same: Go does not tell capital from small letters in keys, and takes the last of several.
+struct Unambiguous;
+
+impl<'de> Deserialize<'de> for Unambiguous {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Unambiguous {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON without ambiguous keys")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
+        let mut keys = HashSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let is_new = keys.insert(key.to_ascii_lowercase());
+            if !is_new || !key.is_ascii() {
+                return Err(A::Error::custom(format!("the key `{}` is ambiguous", key.escape_debug())));
+            }
+            map.next_value::<Self>()?;
+        }
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self, A::Error> {
+        while list.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self, E> {
+        Ok(self)
+    }
 }
 
 impl Walk {
     /// Whether nothing has been seen yet.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        !self.is_begun
     }
 
-    /// An entry begins.
-    pub fn begin(&mut self, path: &str, size: u64, link: Option<String>) -> EntryRecord {
-        self.count += 1;
-        self.expanded_bytes += size.next_multiple_of(512) + 512;
-        let path = path.trim_start_matches("./").to_owned();
+    /// An entry of any archive passes.
+    pub fn pass(&mut self, size: u64) {
+        self.is_begun = true;
+        self.expanded_bytes =
+            self.expanded_bytes.saturating_add(size.div_ceil(512).saturating_add(1).saturating_mul(512));
+    }
+
+    /// An entry of an archive of images begins. Errors: where it makes the archive ambiguous.
+    pub fn begin(&mut self, member: Member, size: u64) -> Result<EntryRecord, ScanError> {
+        self.pass(size);
+        self.names.add(&member).map_err(ScanError::Damaged)?;
+        let Member { path, kind } = member;
         let is_small = size <= TEXT_MAX && self.texts_size.saturating_add(size as usize) <= TEXTS_MAX;
         let may_be_text = path.ends_with(".json") || path.starts_with(BLOBS);
         let text = (is_small && may_be_text).then(Vec::new);
-        EntryRecord { path, digest: Sha256::new(), first: [0; 2], size: 0, link, text }
+        let is_file = kind == MemberKind::File;
+        Ok(EntryRecord { path, digest: Sha256::new(), first: [0; 2], size: 0, is_file, text })
     }
 
     /// An entry has been read.
     pub fn end(&mut self, record: EntryRecord) {
-        let EntryRecord { path, digest, first, link, text, .. } = record;
-        // What has more entries holds no images, or images that are then said to lack a file.
-        if self.files.len() + self.links.len() >= ENTRIES_MAX {
-            return;
-        }
-        if let Some(link) = link {
-            self.links.insert(path, link);
+        let EntryRecord { path, digest, first, is_file, text, .. } = record;
+        if !is_file {
             return;
         }
         if let Some(text) = text.filter(|text| matches!(text.first(), Some(b'{' | b'['))) {
@@ -169,8 +240,38 @@ impl Walk {
             };
             return Err(ScanError::Other { wanted: "images", found: found.to_owned() });
         }
+        if let Some(link) = self.names.links().find(|link| !self.files.contains_key(self.names.follow(link))) {
+            return Err(ScanError::Damaged(format!("the link `{link}` leads to no file")));
+        }
+        self.json::<Unambiguous>("manifest.json")?;
         let items: Vec<ManifestItem> = self.json("manifest.json")?;
-        items.iter().map(|item| self.image(item)).collect()
+        let images: Vec<ArchivedImage> = items.iter().map(|item| self.image(item)).collect::<Result<_, _>>()?;
+        if self.files.contains_key("index.json") {
+            self.json::<Unambiguous>("index.json")?;
+            self.check_index_names(&self.json("index.json")?, &images)?;
+        }
+        Ok(images)
+    }
+
+    /// Insists that the index gives images no name that `manifest.json` does not give them.
+    fn check_index_names(&self, index: &Manifest, images: &[ArchivedImage]) -> Result<(), ScanError> {
+        let is_known = |name: &str| {
+            let plain = name.strip_prefix("docker.io/").map(|name| name.strip_prefix("library/").unwrap_or(name));
+            let tags = images.iter().flat_map(|image| &image.tags).map(|tag| full_reference(tag));
+            tags.into_iter().any(|tag| {
+                let is_its_tag = tag.rsplit_once(':').is_some_and(|(_, short)| short == name);
+                is_its_tag || tag == full_reference(name) || plain.is_some_and(|name| tag == full_reference(name))
+            })
+        };
+        let annotations = index.manifests.iter().flat_map(|manifest| &manifest.annotations);
+        let mut names = annotations.filter(|(key, _)| NAMING.contains(&key.as_str())).map(|(_, name)| name);
+        match names.find(|name| !is_known(name)) {
+            Some(name) => {
+                let name = name.escape_debug();
+                Err(ScanError::Damaged(format!("`index.json` names an image `{name}`, and `manifest.json` does not")))
+            }
+            None => Ok(()),
+        }
     }
 
     fn image(&self, item: &ManifestItem) -> Result<ArchivedImage, ScanError> {
@@ -213,17 +314,10 @@ impl Walk {
             || (depth > 0 && found.manifests.iter().any(|inner| self.leads_to(&inner.digest, config, depth - 1)))
     }
 
-    /// A file of the archive, through the links by which older engines save a layer only once.
+    /// A file of the archive, through links.
     fn seen(&self, path: &str) -> Result<&Seen, ScanError> {
-        let mut path = path.to_owned();
-        for _ in 0..8 {
-            match (self.files.get(&path), self.links.get(&path)) {
-                (Some(seen), _) => return Ok(seen),
-                (None, Some(link)) => path = beside(&path, link),
-                (None, None) => break,
-            }
-        }
-        Err(ScanError::Damaged(format!("`manifest.json` names `{path}`, which is not there")))
+        let missing = || ScanError::Damaged(format!("`manifest.json` names `{path}`, which is not there"));
+        self.files.get(self.names.follow(path)).ok_or_else(missing)
     }
 
     fn json<T: for<'de> Deserialize<'de>>(&self, path: &str) -> Result<T, ScanError> {
@@ -233,19 +327,211 @@ impl Walk {
     }
 }
 
-/// Where a link leads that stands at a path: relative to its folder if it says so, else to the archive's root.
-fn beside(path: &str, link: &str) -> String {
-    if !link.starts_with("..") {
-        return link.trim_start_matches("./").to_owned();
-    }
-    let mut parts: Vec<&str> = path.split('/').collect();
-    parts.pop();
-    for part in link.split('/') {
-        match part {
-            ".." => drop(parts.pop()),
-            "." | "" => {}
-            name => parts.push(name),
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tar::{Builder, EntryType, Header};
+
+    use super::super::scan::images;
+    use super::*;
+
+    /// An archive that is written by hand: names are not checked, and nothing is made canonical.
+    struct Archive(Builder<Vec<u8>>);
+
+    impl Archive {
+        /// An image without a name, but for its manifest.
+        fn of_an_image() -> Self {
+            let mut archive = Self(Builder::new(Vec::new()));
+            archive.file(&config_name(), config().as_bytes());
+            archive.entry("one/", EntryType::Directory, "", b"");
+            archive.file("one/layer.tar", LAYER);
+            archive
+        }
+
+        fn whole() -> Self {
+            let mut archive = Self::of_an_image();
+            archive.file("manifest.json", manifest(Value::Null).to_string().as_bytes());
+            archive
+        }
+
+        fn file(&mut self, name: &str, content: &[u8]) {
+            self.entry(name, EntryType::Regular, "", content);
+        }
+
+        fn entry(&mut self, name: &str, kind: EntryType, link: &str, content: &[u8]) {
+            let mut header = Header::new_gnu();
+            header.set_entry_type(kind);
+            header.set_mode(0o644);
+            header.set_size(content.len() as u64);
+            header.set_link_name_literal(link).expect("a link");
+            header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
+            header.set_cksum();
+            self.0.append(&header, content).expect("an entry");
+        }
+
+        fn read(self) -> Result<Vec<ArchivedImage>, ScanError> {
+            images(self.0.into_inner().expect("an archive").as_slice())
+        }
+
+        #[track_caller]
+        fn refused(self, attack: &str) {
+            let error = self.read().expect_err(attack);
+            assert!(matches!(error, ScanError::Damaged(_)), "{attack}: {error}");
         }
     }
-    parts.join("/")
+
+    const LAYER: &[u8] = b"layer";
+
+    fn config() -> String {
+        let layer = format!("sha256:{}", hex(&Sha256::digest(LAYER)));
+        json!({ "rootfs": { "type": "layers", "diff_ids": [layer] } }).to_string()
+    }
+
+    fn config_name() -> String {
+        format!("{}.json", hex(&Sha256::digest(config())))
+    }
+
+    fn manifest(tags: Value) -> Value {
+        json!([{ "Config": config_name(), "RepoTags": tags, "Layers": ["one/layer.tar"] }])
+    }
+
+    fn taken() -> String {
+        manifest(json!(["taken:latest"])).to_string()
+    }
+
+    #[test]
+    fn an_image_without_a_name_takes_none() {
+        let images = Archive::whole().read().expect("an image");
+        assert_eq!(images.len(), 1);
+        assert_eq!(images[0].tags, [""; 0]);
+    }
+
+    #[test]
+    fn a_second_manifest_is_refused_however_its_name_is_written() {
+        let names = [
+            "manifest.json",
+            "./manifest.json",
+            "/manifest.json",
+            ".//manifest.json",
+            "././manifest.json",
+            "a/../manifest.json",
+            "one/../manifest.json",
+            "one//../manifest.json",
+            "./one/.././manifest.json",
+            "..",
+            "manifest.json/",
+        ];
+        for name in names {
+            let mut archive = Archive::whole();
+            archive.file(name, taken().as_bytes());
+            archive.refused(name);
+            // The other way round: the first one is what would be overwritten.
+            let mut archive = Archive::of_an_image();
+            archive.file(name, taken().as_bytes());
+            archive.file("manifest.json", manifest(Value::Null).to_string().as_bytes());
+            archive.refused(name);
+        }
+    }
+
+    #[test]
+    fn a_manifest_by_way_of_links_is_refused() {
+        for (kind, link) in [
+            (EntryType::Symlink, "other.json"),
+            (EntryType::Symlink, "one/../other.json"),
+            (EntryType::Link, "other.json"),
+        ] {
+            let mut archive = Archive::of_an_image();
+            archive.file("other.json", taken().as_bytes());
+            archive.entry("manifest.json", kind, link, b"");
+            archive.refused(link);
+        }
+        // A link to a folder, by which the manifest is written.
+        for link in [".", "..", "one/..", "../x.tar"] {
+            let mut archive = Archive::whole();
+            archive.entry("way.tar", EntryType::Symlink, link, b"");
+            archive.file("way.tar/manifest.json", taken().as_bytes());
+            archive.refused(link);
+        }
+        for kind in [EntryType::Fifo, EntryType::Char, EntryType::GNUSparse, EntryType::Continuous] {
+            let mut archive = Archive::whole();
+            archive.entry("other", kind, "", b"");
+            archive.refused("neither a file nor a folder");
+        }
+    }
+
+    #[test]
+    fn entries_that_readers_find_at_different_places_are_refused() {
+        let mut archive = Archive::whole();
+        archive.entry("folder/", EntryType::Directory, "", &[0; 512]);
+        archive.refused("a folder with content");
+        for (records, attack) in [
+            (vec![("path", "manifest.json"), ("path", "other")], "a name twice"),
+            (vec![("GNU.sparse.name", "manifest.json")], "a sparse file's name"),
+        ] {
+            let mut archive = Archive::of_an_image();
+            let records = records.iter().map(|(key, value)| (*key, value.as_bytes()));
+            archive.0.append_pax_extensions(records).expect("an extended header");
+            archive.file("other", taken().as_bytes());
+            archive.file("manifest.json", manifest(Value::Null).to_string().as_bytes());
+            archive.refused(attack);
+        }
+    }
+
+    #[test]
+    fn keys_that_go_reads_as_others_are_refused() {
+        let with = |text: &str| {
+            let manifest = manifest(Value::Null).to_string();
+            manifest.replacen("\"Layers\"", &format!("{text},\"Layers\""), 1)
+        };
+        for text in [
+            r#""repotags":["taken:latest"]"#,
+            r#""RepoTags":["taken:latest"]"#,
+            r#""repoTag\u017f":["taken:latest"]"#,
+            r#""Other":1"#,
+        ] {
+            let mut archive = Archive::of_an_image();
+            archive.file("manifest.json", with(text).as_bytes());
+            archive.refused(text);
+        }
+        let mut archive = Archive::of_an_image();
+        archive
+            .file("manifest.json", with(r#""Parent":"sha256:00","LayerSources":{"sha256:00":{"size":1}}"#).as_bytes());
+        archive.read().expect("what `docker save` writes");
+    }
+
+    #[test]
+    fn an_index_gives_no_name_that_the_manifest_does_not_give() {
+        let with = |tags: Value, index: &str| {
+            let mut archive = Archive::of_an_image();
+            archive.file("manifest.json", manifest(tags).to_string().as_bytes());
+            archive.file("index.json", index.as_bytes());
+            archive
+        };
+        let named = |name: &str, short: &str| {
+            let annotations = json!({ NAMING[0]: name, NAMING[1]: short });
+            json!({ "manifests": [{ "digest": "sha256:00", "annotations": annotations }] }).to_string()
+        };
+        let tags = || json!(["shop:1"]);
+        with(tags(), &named("docker.io/library/shop:1", "1")).read().expect("what `docker save` writes");
+        with(Value::Null, &named("docker.io/library/shop:1", "1")).refused("a name");
+        with(tags(), &named("docker.io/library/taken:1", "1")).refused("another name");
+        with(tags(), &named("shop:1", "latest")).refused("another tag");
+        let twice =
+            r#"{"manifests":[],"Manifests":[{"digest":"sha256:00","annotations":{"io.containerd.image.name":"a:1"}}]}"#;
+        with(Value::Null, twice).refused("two lists");
+    }
+
+    #[test]
+    fn layers_may_be_linked_and_names_may_begin_with_the_folder() {
+        let mut archive = Archive(Builder::new(Vec::new()));
+        archive.entry("./", EntryType::Directory, "", b"");
+        archive.file(&format!("./{}", config_name()), config().as_bytes());
+        archive.file("./two/layer.tar", LAYER);
+        archive.entry("./one/layer.tar", EntryType::Symlink, "../two/layer.tar", b"");
+        archive.file("./manifest.json", manifest(Value::Null).to_string().as_bytes());
+        assert_eq!(archive.read().expect("an image").len(), 1);
+        let mut archive = Archive::whole();
+        archive.entry("three/layer.tar", EntryType::Symlink, "../four/layer.tar", b"");
+        archive.refused("a link to nothing");
+    }
 }

@@ -17,6 +17,7 @@ mod docker_archive;
 pub mod fetch;
 pub mod inventory;
 pub mod load;
+mod member;
 pub mod place;
 pub mod scan;
 pub mod shelf;

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -129,6 +129,11 @@ fn copy(from: &Path, to: &Path, watch: &Watch) -> io::Result<()> {
 
 /// Gives what has been read and compared its final name.
 pub fn settle(place: &Place) -> Result<(), ImagesError> {
+    if !place.is_on_shelf() {
+        // Whoever a container runs as reads it.
+        let opened = fs::set_permissions(place.part(), fs::Permissions::from_mode(0o644));
+        opened.map_err(file("open to everybody", &place.part()))?;
+    }
     fs::rename(place.part(), &place.file).map_err(file("rename", &place.part()))?;
     sync_folder(&place.file).map_err(file("write", &place.file))?;
     let _ = fs::remove_file(place.part_state());

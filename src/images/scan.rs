@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use super::compression;
 pub use super::docker_archive::ArchivedImage;
 use super::docker_archive::Walk;
+use super::member::Member;
 use super::watch::Watch;
 use super::zipped;
 use crate::domain::hex::hex;
@@ -197,8 +198,16 @@ fn walk_through(content: impl Read, kind: Kind) -> Result<Walk, Stop> {
         let path = entry.path().map_err(|error| Stop::Io(error, place.clone()))?.to_string_lossy().into_owned();
         place = format!("within `{path}`");
         let size = entry.size();
-        let link = entry.link_name().ok().flatten().map(|link| link.to_string_lossy().into_owned());
-        let mut record = walk.begin(&path, size, link);
+        let mut record = match kind {
+            Kind::Images => {
+                let member = Member::of(&mut entry).map_err(|what| Stop::Known(ScanError::Damaged(what)))?;
+                Some(walk.begin(member, size).map_err(Stop::Known)?)
+            }
+            Kind::Files | Kind::File => {
+                walk.pass(size);
+                None
+            }
+        };
         let mut seen = 0;
         loop {
             let read = entry.read(&mut buffer).map_err(|error| Stop::Io(error, place.clone()))?;
@@ -206,14 +215,16 @@ fn walk_through(content: impl Read, kind: Kind) -> Result<Walk, Stop> {
                 break;
             }
             seen += read as u64;
-            if kind == Kind::Images {
+            if let Some(record) = &mut record {
                 record.take(&buffer[..read]);
             }
         }
         if seen < size {
             return Err(Stop::Short(place));
         }
-        walk.end(record);
+        if let Some(record) = record {
+            walk.end(record);
+        }
         place = format!("after `{path}`");
     }
     // The decompressor's own checksum comes last.

@@ -11,7 +11,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::docker_archive::ArchivedImage;
 use super::{ImagesError, file};
 use crate::domain::archive::{Archive, DataSource, Placement};
+use crate::folders;
 
 /// The folder of archives.
 #[derive(Debug, Clone)]
@@ -158,11 +159,11 @@ impl Place {
 
     /// Takes the right to work on the archive, and makes the folders for it.
     pub fn take_turn(&self) -> Result<Turn, ImagesError> {
-        for (folder, mode) in [(self.lock.parent(), 0o700), (self.file.parent(), 0o755)] {
-            // The state directory may come into being here, and is closed to others like a daemon's.
+        // The state directory may come into being here; where data is used, containers read it.
+        let (records, content) = (self.lock.parent(), self.file.parent());
+        for (folder, make) in [(records, folders::make_private as fn(&Path) -> _), (content, folders::make_readable)] {
             let folder = folder.unwrap_or(Path::new("/"));
-            let made = fs::DirBuilder::new().recursive(true).mode(mode).create(folder);
-            made.map_err(file("make the folder", folder))?;
+            make(folder).map_err(file("make the folder", folder))?;
         }
         let lock = File::options().create(true).truncate(false).write(true).open(&self.lock);
         let lock = lock.map_err(file("open", &self.lock))?;

@@ -12,6 +12,7 @@ use tar::{Entry, EntryType};
 use super::watch::Watch;
 use super::{ImagesError, compression, file, zipped};
 use crate::domain::archive::Unpacking;
+use crate::folders;
 
 /// Unpacks all parts in one pass, each beside its place. Blocks for as long as that takes; ends early when cancelled.
 pub fn unpack(archive: &Path, parts: &[Unpacking], watch: &Watch) -> Result<(), ImagesError> {
@@ -21,7 +22,7 @@ pub fn unpack(archive: &Path, parts: &[Unpacking], watch: &Watch) -> Result<(), 
         let beside = beside(&part.to);
         match fs::remove_dir_all(&beside) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(file("remove", &beside)(error)),
-            _ => fs::create_dir_all(&beside).map_err(file("make the folder", &beside))?,
+            _ => folders::make_readable(&beside).map_err(file("make the folder", &beside))?,
         }
     }
     let is_zip = zipped::is_zip(archive).map_err(file("read", archive))?;
@@ -127,7 +128,7 @@ fn make_way(root: &Path, within: &Path) -> io::Result<PathBuf> {
         match fs::symlink_metadata(&above) {
             Ok(found) if found.is_dir() => {}
             Ok(_) => return Err(io::Error::other("its path leads through something that is no folder")),
-            Err(_) => fs::create_dir(&above)?,
+            Err(_) => folders::make_readable(&above)?,
         }
     }
     Ok(root.join(within))

@@ -3,14 +3,16 @@
 //! What a zip says of itself stands at its end and at each entry, and both may lie: entries are read no further than they
 //! say, all together are held against what their compression can do at best, and checksums are compared.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use zip::ZipArchive;
 use zip::read::ZipFile;
 use zip::result::ZipError;
+
+use crate::folders;
 
 /// How a zip with something in it begins.
 const MAGIC: [u8; 4] = *b"PK\x03\x04";
@@ -70,9 +72,10 @@ pub(super) fn entry<R: Read + Seek>(archive: &mut ZipArchive<R>, index: usize) -
 /// A zip knows no owners, so whatever it holds can be read by everybody.
 pub(super) fn write<R: Read>(entry: &mut ZipFile<'_, R>, target: &Path) -> io::Result<()> {
     if entry.is_dir() {
-        return match DirBuilder::new().mode(0o755).create(target) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_folder(target) => Ok(()),
-            made => made,
+        return match fs::symlink_metadata(target) {
+            Ok(found) if found.is_dir() => Ok(()),
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => folders::make_readable(target),
         };
     }
     if entry.is_symlink() {
@@ -84,10 +87,6 @@ pub(super) fn write<R: Read>(entry: &mut ZipFile<'_, R>, target: &Path) -> io::R
     let mut file = File::options().write(true).create_new(true).mode(0o644).open(target)?;
     copy(entry, &mut file)?;
     file.set_permissions(fs::Permissions::from_mode(0o644 | executable))
-}
-
-fn is_folder(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
 /// Copies as much as an entry says that it has; its checksum is compared at its end.

@@ -7,6 +7,7 @@
 mod clock;
 mod command;
 mod frozen;
+mod inside;
 mod network;
 mod state;
 mod volumes;
@@ -14,11 +15,13 @@ mod volumes;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::domain::clock::ClockSetting;
+use crate::domain::coverage::Traces;
 use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
 use crate::domain::site::{DependencyCondition, ServiceSpec, Site};
@@ -30,6 +33,7 @@ use crate::storage::{Storage, StorageError};
 pub use clock::check_clock;
 pub use command::{CommandError, run};
 pub use frozen::{FreezeError, freeze, thaw};
+pub use inside::{Inside, InsideError};
 pub use state::{StateMount, StateSource, exchange, fingerprint, fingerprint_of, fresh, save_state, state_mounts};
 pub use volumes::{SavedVolumes, save_volumes};
 
@@ -138,6 +142,9 @@ pub struct Incarnation {
     pub addresses: BTreeMap<ServiceName, IpAddr>,
     /// When the first container was started, in seconds since 1970 UTC; where log probes begin to read.
     pub started_at: i64,
+    /// What the containers held outside of their stores before the first client. None: nobody knows, because it was not
+    /// looked at or another daemon made them.
+    pub pristine: Option<Arc<Traces>>,
 }
 
 impl Incarnation {
@@ -183,13 +190,16 @@ impl Blueprint<'_> {
                 binds: state.get(&service.name).cloned().unwrap_or_default(),
                 environment: clock::variables(self.site, service, self.clock.as_ref()),
                 weight: self.weight,
+                keeps_stores_in_layer: self.state.is_none()
+                    && self.site.stores.iter().any(|store| store.service == service.name),
             };
             let handle = engine.create(&spec).await?;
             containers.insert(service.name.clone(), handle);
         }
         volumes::fill(engine, self, &containers).await?;
         let generation = self.ownership.generation;
-        Ok(Incarnation { generation, made: generation, containers, addresses: BTreeMap::new(), started_at: 0 })
+        let addresses = BTreeMap::new();
+        Ok(Incarnation { generation, made: generation, containers, addresses, started_at: 0, pristine: None })
     }
 }
 
@@ -402,8 +412,8 @@ pub async fn find_containers(
 ) -> Result<Option<Incarnation>, LaunchError> {
     let remains = Remains { installation, instance, role: labels::ROLE_INSTANCE, which: Which::Only(made) };
     let found = engine.containers(labels::INSTANCE, &remains.instance.to_string()).await?;
-    let mut incarnation =
-        Incarnation { generation: made, made, containers: BTreeMap::new(), addresses: BTreeMap::new(), started_at: 0 };
+    let (containers, addresses) = (BTreeMap::new(), BTreeMap::new());
+    let mut incarnation = Incarnation { generation: made, made, containers, addresses, started_at: 0, pristine: None };
     for container in found {
         let service = container.labels.get(labels::SERVICE).and_then(|name| ServiceName::parse(name).ok());
         if let (true, Some(service)) = (remains.covers(&container.labels), service) {

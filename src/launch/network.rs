@@ -62,8 +62,8 @@ async fn create(
     let mut attempt = 0;
     loop {
         let taken = engine.subnets().await?;
-        let subnet =
-            Subnet::first_free(block, prefix, &taken, rand::random()).ok_or(LaunchError::NoSubnet { block, prefix })?;
+        let subnet = Subnet::first_free(block, prefix, &taken, start(name, attempt))
+            .ok_or(LaunchError::NoSubnet { block, prefix })?;
         match engine.create_network(name, subnet, egress, labels).await {
             Ok(()) => return Ok(()),
             // Between the list and the creation someone may have taken the range.
@@ -73,6 +73,15 @@ async fn create(
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// Where in the block a range is looked for first. Scattered, so that installations that do not know of each other seldom
+/// choose the same one; by name, so that the same network gets the same range.
+fn start(name: &str, attempt: u32) -> u32 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    (name, attempt).hash(&mut hasher);
+    (hasher.finish() >> 32) as u32
 }
 
 fn prefix_for(services: usize) -> u8 {

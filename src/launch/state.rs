@@ -173,7 +173,7 @@ pub async fn fingerprint_of(storage: &Storage, trees: Vec<Tree>) -> Result<Optio
         return Ok(None);
     }
     folders.sort();
-    let hashed = tokio::task::spawn_blocking(move || hash(&folders)).await;
+    let hashed = crate::inline::blocking(move || hash(&folders)).await;
     match hashed {
         Ok(Ok(hash)) => Ok(Some(hash)),
         Ok(Err((path, cause))) => Err(StorageError::File { doing: "read", path, cause }),

@@ -97,8 +97,8 @@ impl Confined {
     pub(super) async fn run(&self, job: &Job, limit: Duration) -> Result<Value, LocateError> {
         let failed = |error: std::io::Error| LocateError::Unavailable(format!("start a confined process: {error}"));
         let job = serde_json::to_vec(job).map_err(|error| failed(error.into()))?;
-        let program = std::env::current_exe().map_err(failed)?;
-        let mut child = Command::new(program)
+        let mut child = Command::new(crate::confined::program())
+            .arg0("arenad")
             .arg(COMMAND)
             .arg(limit.as_secs().saturating_add(1).to_string())
             .env_clear()

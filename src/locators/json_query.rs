@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use jaq_core::{Ctx, Vars, data};
 use serde_json::Value as Json;
-use serde_json_path::JsonPath;
 
 use super::confined::{Confined, Job};
 use super::json::{parsed, to_value};
@@ -32,8 +31,8 @@ fn json(input: &str) -> Result<Json, LocateError> {
 
 /// The values at a path of JSON text.
 pub(super) fn json_path(path: &str, input: &str, all: bool) -> Result<Value, LocateError> {
-    let parsed =
-        JsonPath::parse(path).map_err(|error| LocateError::Unknown(format!("`{path}` is no JSONPath: {error}")))?;
+    let parsed = crate::json_path::parse(path)
+        .map_err(|reason| LocateError::Unknown(format!("`{}` is no JSONPath: {reason}", shown(path))))?;
     let input = json(input)?;
     let found = parsed.query(&input).all();
     match (found.as_slice(), all) {
@@ -44,6 +43,13 @@ pub(super) fn json_path(path: &str, input: &str, all: bool) -> Result<Value, Loc
     }
 }
 
+/// As much of a query as an error shows.
+fn shown(query: &str) -> String {
+    const SHOWN_MAX: usize = 200;
+    let shown: String = query.chars().take(SHOWN_MAX).collect();
+    if shown.len() < query.len() { format!("{shown}…") } else { shown }
+}
+
 fn several_values(kind: &str, count: usize) -> LocateError {
     LocateError::Failed(format!("there are {count} values or more; write `{kind}(all): …` for a list of them"))
 }
@@ -51,7 +57,7 @@ fn several_values(kind: &str, count: usize) -> LocateError {
 /// What a filter makes of JSON text.
 pub(super) fn jq(filter: &str, input: &str, all: bool) -> Result<Value, LocateError> {
     let compiled = crate::jq::compile(filter)
-        .map_err(|reason| LocateError::Unknown(format!("`{filter}` is no jq filter: {reason}")))?;
+        .map_err(|reason| LocateError::Unknown(format!("`{}` is no jq filter: {reason}", shown(filter))))?;
     let input = jaq_json::read::parse_single(input.as_bytes())
         .map_err(|error| LocateError::Failed(format!("the answer is not JSON: {error}")))?;
     let context = Ctx::<data::JustLut<jaq_json::Val>>::new(&compiled.lut, Vars::new([]));

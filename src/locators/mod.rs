@@ -17,14 +17,14 @@ pub mod confined;
 mod error;
 mod exec;
 mod file;
-mod http;
+pub mod http;
 pub mod js;
 pub mod json;
 mod json_query;
 mod mounted;
 mod scene;
 mod sessions;
-mod sql;
+pub mod sql;
 mod trace;
 
 use std::path::PathBuf;
@@ -38,6 +38,7 @@ use self::js::Browser;
 use self::sessions::Sessions;
 use crate::domain::locator::{Locator, LocatorKind, Value};
 use crate::engine::Engine;
+use crate::site_client::SiteClient;
 
 pub use error::LocateError;
 pub use scene::Scene;
@@ -88,23 +89,25 @@ struct Found {
 /// Runs locators.
 pub struct Locators {
     engine: Arc<dyn Engine>,
-    http: reqwest::Client,
+    http: SiteClient,
     sessions: Sessions,
     confined: Confined,
     browser: Browser,
 }
 
 impl Locators {
-    /// Prepares everything; nothing is started before it is needed. `http` follows no redirects and keeps no connections;
-    /// `folder` is where the browser and copies of databases are kept, emptied at each start.
-    pub fn new(engine: Arc<dyn Engine>, http: reqwest::Client, folder: PathBuf) -> Self {
-        Self {
+    /// Prepares everything; nothing is started before it is needed. `http` looks at sites, `folder` is
+    /// where the browser and copies of databases are kept, emptied at each start.
+    ///
+    /// Errors: the client that carries browsers' requests could not be made.
+    pub fn new(engine: Arc<dyn Engine>, http: SiteClient, folder: PathBuf) -> Result<Self, reqwest::Error> {
+        Ok(Self {
             engine,
             sessions: Sessions::default(),
             confined: Confined::new(folder.join("databases")),
-            browser: Browser::new(folder.join("browser"), http.clone()),
+            browser: Browser::new(folder.join("browser"), js::client()?),
             http,
-        }
+        })
     }
 
     /// Reads a value.

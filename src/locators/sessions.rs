@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::{LocateError, Scene};
 use crate::accounts::{self, Session};
+use crate::site_client::SiteClient;
 
 /// How long a session is used. Sites keep theirs for hours; an account that changed its password is noticed in time.
 const GOOD_FOR: Duration = Duration::from_secs(300);
@@ -25,7 +26,7 @@ impl Sessions {
     /// The account's session on the instance; `None` without an account.
     pub(super) async fn of(
         &self,
-        client: &reqwest::Client,
+        client: &SiteClient,
         scene: &Scene<'_>,
         account: Option<&str>,
     ) -> Result<Option<Arc<Session>>, LocateError> {

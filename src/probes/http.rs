@@ -1,12 +1,11 @@
 //! HTTP probes, and the plain exchange that configuration and warming use too.
 
-use std::time::Duration;
-
-use http::{HeaderName, HeaderValue, Method};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use crate::domain::ids::ServiceName;
 use crate::domain::probe::{HttpProbe, JsonExpectation};
 use crate::launch::Incarnation;
+use crate::site_client::{SiteAnswer, SiteClient, SiteError};
 
 /// The most that is read of an answer, in bytes.
 const BODY_MAX: usize = 4 << 20;
@@ -41,16 +40,6 @@ pub struct Answer {
     pub body_bytes: u64,
 }
 
-pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
-    reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
-        .pool_max_idle_per_host(0)
-        .no_proxy()
-        .connect_timeout(Duration::from_secs(5))
-        .user_agent(concat!("arenad/", env!("CARGO_PKG_VERSION")))
-        .build()
-}
-
 /// What the system said. The layers of an HTTP client around it only say that it was asked.
 pub fn innermost(error: &dyn std::error::Error) -> String {
     let mut error = error;
@@ -62,28 +51,26 @@ pub fn innermost(error: &dyn std::error::Error) -> String {
 
 /// Sends a request and reads the answer; whatever status comes is an answer.
 pub async fn exchange(
-    client: &reqwest::Client,
+    client: &SiteClient,
     incarnation: &Incarnation,
     request: &HttpExchange<'_>,
 ) -> Result<Answer, String> {
     let socket =
         incarnation.socket(request.service, request.port).ok_or_else(|| super::no_address(request.service.as_str()))?;
     let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| error.to_string())?;
-    let mut sent = client.request(method, format!("http://{socket}{}", request.path));
+    let mut headers = HeaderMap::new();
     for (name, value) in request.headers {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|error| error.to_string())?;
         let value = HeaderValue::from_str(value).map_err(|error| error.to_string())?;
-        sent = sent.header(name, value);
+        headers.append(name, value);
     }
-    if let Some(body) = request.body {
-        sent = sent.body(body.to_owned());
-    }
-    let answer = sent.send().await.map_err(|error| innermost(&error))?;
+    let answer = client.send(socket, method, request.path, headers, request.body.map(str::to_owned)).await;
+    let answer = answer.map_err(|error| innermost(&error))?;
     read(answer).await.map_err(|error| innermost(&error))
 }
 
 /// Reads an answer, as much of it as matters.
-pub async fn read(mut answer: reqwest::Response) -> Result<Answer, reqwest::Error> {
+pub async fn read(mut answer: SiteAnswer) -> Result<Answer, SiteError> {
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await? {
         let room = BODY_MAX.saturating_sub(body.len());
@@ -93,14 +80,14 @@ pub async fn read(mut answer: reqwest::Response) -> Result<Answer, reqwest::Erro
         }
     }
     Ok(Answer {
-        status: answer.status().as_u16(),
-        location: answer.headers().get(http::header::LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned),
+        status: answer.status.as_u16(),
+        location: answer.headers.get(http::header::LOCATION).and_then(|value| value.to_str().ok()).map(str::to_owned),
         body_bytes: body.len() as u64,
         body: String::from_utf8_lossy(&body).into_owned(),
     })
 }
 
-pub(super) async fn look(client: &reqwest::Client, probe: &HttpProbe, incarnation: &Incarnation) -> Result<(), String> {
+pub(super) async fn look(client: &SiteClient, probe: &HttpProbe, incarnation: &Incarnation) -> Result<(), String> {
     let request = HttpExchange {
         service: &probe.service,
         port: probe.port,

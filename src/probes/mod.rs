@@ -4,20 +4,23 @@
 
 mod client;
 mod http;
+mod log;
 mod sql;
+pub mod sql_worker;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
-use tokio::net::TcpStream;
+use jiff::Timestamp;
 use tokio::time::Instant;
 
+use crate::dial::Dialer;
 use crate::domain::ids::ServiceName;
 use crate::domain::probe::{Probe, ProbeKind};
 use crate::domain::site::Site;
-use crate::engine::{ContainerHealth, ContainerState, Engine, EngineError, EngineHandle, LogRange};
+use crate::engine::{ContainerHealth, ContainerState, Engine, EngineError, EngineHandle};
 use crate::launch::Incarnation;
+use crate::site_client::SiteClient;
 
 pub use self::client::account_words;
 pub use self::http::{Answer, HttpExchange, exchange, innermost, judge, read};
@@ -63,17 +66,18 @@ pub enum NotReady {
 #[derive(Clone)]
 pub struct Prober {
     engine: Arc<dyn Engine>,
-    http: reqwest::Client,
+    http: SiteClient,
+    logs: log::LogMemory,
 }
 
 impl Prober {
-    /// Prepares a prober; the HTTP client follows no redirect, keeps no connection and uses no proxy.
-    pub fn new(engine: Arc<dyn Engine>) -> Result<Self, reqwest::Error> {
-        Ok(Self { engine, http: http::client()? })
+    /// A prober that reaches containers by this way.
+    pub fn new(engine: Arc<dyn Engine>, dialer: Dialer) -> Self {
+        Self { engine, http: SiteClient::new(dialer), logs: log::LogMemory::default() }
     }
 
     /// The HTTP client that looks at sites as probes do.
-    pub fn http(&self) -> &reqwest::Client {
+    pub fn http(&self) -> &SiteClient {
         &self.http
     }
 
@@ -172,7 +176,7 @@ impl Prober {
             ProbeKind::Http(probe) => http::look(&self.http, probe, incarnation).await,
             ProbeKind::Tcp { service, port } => {
                 let socket = incarnation.socket(service, *port).ok_or_else(|| no_address(service.as_str()))?;
-                TcpStream::connect(socket).await.map(drop).map_err(|error| format!("connect to {socket}: {error}"))
+                self.http.dialer().dial(socket).await.map(drop).map_err(|error| format!("connect to {socket}: {error}"))
             }
             ProbeKind::Sql { database, query, equals } => {
                 let database = site.databases.get(database).ok_or("the database is not declared")?;
@@ -204,7 +208,8 @@ impl Prober {
             }
             ProbeKind::Log { service, pattern } => {
                 let handle = container(incarnation, service)?;
-                self.log_has(handle, incarnation.started_at, pattern).await
+                let now = Timestamp::now().as_second();
+                self.logs.has_line(self.engine.as_ref(), handle, incarnation.started_at, pattern, now).await
             }
             ProbeKind::DockerHealth { service } => {
                 let handle = container(incarnation, service)?;
@@ -219,37 +224,11 @@ impl Prober {
         }
     }
 
-    async fn log_has(&self, handle: &EngineHandle, since: i64, pattern: &str) -> Result<(), String> {
-        let pattern = regex::bytes::Regex::new(pattern).map_err(|error| error.to_string())?;
-        // The log's clock has whole seconds here; one second early is better than a missed line.
-        let range = LogRange { tail: None, since: Some(since - 1), follow: false, timestamps: false };
-        let mut log = self.engine.logs(handle, range);
-        let mut text = Vec::new();
-        while let Some(chunk) = log.next().await {
-            text.extend_from_slice(&chunk.map_err(|error| describe(&error))?.bytes);
-        }
-        if text.split(|byte| *byte == b'\n').any(|line| pattern.is_match(line)) {
-            Ok(())
-        } else {
-            Err(format!("no line of its log matches /{pattern}/ yet"))
-        }
-    }
-
     /// The last lines of every container's log, for messages about what went wrong.
     pub async fn log_tail(&self, incarnation: &Incarnation, lines: u32) -> String {
         let mut text = String::new();
         for (service, handle) in &incarnation.containers {
-            let range = LogRange { tail: Some(lines), since: None, follow: false, timestamps: false };
-            let mut bytes = Vec::new();
-            let mut log = self.engine.logs(handle, range);
-            let read = async {
-                while let Some(Ok(chunk)) = log.next().await {
-                    bytes.extend_from_slice(&chunk.bytes);
-                }
-            };
-            // The tail adorns an error; it must not hold it up.
-            let _ = tokio::time::timeout(Duration::from_secs(3), read).await;
-            for line in String::from_utf8_lossy(&bytes).lines() {
+            for line in log::tail(self.engine.as_ref(), handle, lines).await {
                 text.push_str(&format!("\n    {service} | {line}"));
             }
         }

@@ -1,21 +1,27 @@
-//! Statements on a site's declared databases, over TCP to the instance or through a client in the container.
+//! Statements on a site's declared databases, over TCP to the instance or through a client in the container. Over TCP, a
+//! confined process speaks to the server (see [`super::sql_worker`]): what a server says is parsed there.
 //!
 //! The definition's author wrote these statements for their own site; they are not an agent's. Reading state on behalf of
 //! checks, with read-only accounts and transactions, is the locators' work.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlSslMode};
-use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
-
 use super::client;
+use super::sql_worker::{Answer, COMMAND, Question, Server};
+use crate::confined::{Worker, WorkerError};
 use crate::domain::site::{Database, DatabaseAccess, DatabaseEngine};
 use crate::engine::{Engine, EngineHandle};
 use crate::launch::Incarnation;
 
 /// How long a server may take to answer on a connection that was kept, before another is made.
 const ANSWERS_WITHIN: Duration = Duration::from_millis(500);
+
+/// How long a server may take to sign somebody in.
+const OPENS_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long a server may take to say goodbye.
+const GOODBYE: Duration = Duration::from_millis(200);
 
 /// Why a statement failed.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +32,9 @@ pub enum SqlFailure {
     /// The server refused or could not be reached.
     #[error("{0}")]
     Server(String),
+    /// What speaks to the server could not be started, or ended at what the server sent.
+    #[error(transparent)]
+    Confined(#[from] WorkerError),
 }
 
 /// The longest that a program in the container may take for a statement. A probe has its own limit, which is shorter.
@@ -64,29 +73,39 @@ enum Way<'a> {
     Tcp(Link),
 }
 
-/// A connection to a server.
-enum Link {
-    Mysql(Box<MySqlConnection>),
-    Postgres(Box<PgConnection>),
-}
+/// A worker that is signed in at a server.
+struct Link(Box<Worker>);
 
 impl Link {
-    /// Whether the server still answers on it.
-    async fn is_alive(&mut self) -> bool {
-        let pinged = async {
-            match self {
-                Self::Mysql(connection) => connection.ping().await.is_ok(),
-                Self::Postgres(connection) => connection.ping().await.is_ok(),
-            }
+    async fn open(socket: SocketAddr, database: &Database, server: Server) -> Result<Self, SqlFailure> {
+        let mut link = Self(Box::new(Worker::connected(COMMAND, socket).await?));
+        let open = Question::Open {
+            server,
+            user: database.user.clone(),
+            password: database.password.expose().to_owned(),
+            database: database.database.clone(),
         };
-        tokio::time::timeout(ANSWERS_WITHIN, pinged).await.unwrap_or(false)
+        let opened = tokio::time::timeout(OPENS_WITHIN, link.ask(&open)).await;
+        opened.unwrap_or_else(|_| Err(SqlFailure::Server(format!("nobody is signed in within {OPENS_WITHIN:?}"))))?;
+        Ok(link)
     }
 
-    async fn close(self) {
-        match self {
-            Self::Mysql(connection) => close(*connection).await,
-            Self::Postgres(connection) => close(*connection).await,
+    async fn ask(&mut self, question: &Question) -> Result<Answer, SqlFailure> {
+        match self.0.ask(question).await? {
+            Answer::Failed(reason) => Err(SqlFailure::Server(reason)),
+            answer => Ok(answer),
         }
+    }
+
+    /// Whether the server still answers on it.
+    async fn is_alive(&mut self) -> bool {
+        let pinged = tokio::time::timeout(ANSWERS_WITHIN, self.ask(&Question::Ping)).await;
+        pinged.is_ok_and(|answer| answer.is_ok())
+    }
+
+    /// Says goodbye, so that the server's log is not full of aborted connections; a slow goodbye is not waited for.
+    async fn close(mut self) {
+        let _ = tokio::time::timeout(GOODBYE, self.ask(&Question::Close)).await;
     }
 }
 
@@ -115,36 +134,15 @@ impl<'a> Session<'a> {
             return Ok(Self { database, way: Way::Client { engine, container, program, limit } });
         }
         let socket = incarnation.socket(&database.service, database.port).ok_or_else(missing)?;
-        let host = socket.ip().to_string();
-        let link = match database.engine {
-            DatabaseEngine::Mysql => {
-                let options = MySqlConnectOptions::new()
-                    .host(&host)
-                    .port(socket.port())
-                    .username(&database.user)
-                    .password(database.password.expose())
-                    .database(&database.database)
-                    .ssl_mode(MySqlSslMode::Disabled)
-                    // A digest is a long statement, and its text is nothing for a log.
-                    .disable_statement_logging();
-                Link::Mysql(Box::new(options.connect().await.map_err(server)?))
-            }
-            DatabaseEngine::Postgres => {
-                let options = PgConnectOptions::new_without_pgpass()
-                    .host(&host)
-                    .port(socket.port())
-                    .username(&database.user)
-                    .password(database.password.expose())
-                    .database(&database.database)
-                    .ssl_mode(PgSslMode::Disable)
-                    .disable_statement_logging();
-                Link::Postgres(Box::new(options.connect().await.map_err(server)?))
-            }
+        let server = match database.engine {
+            DatabaseEngine::Mysql => Server::Mysql,
+            DatabaseEngine::Postgres => Server::Postgres,
             // No definition has probes or steps on one.
             DatabaseEngine::Sqlite => {
                 return Err(SqlFailure::Server("a SQLite file is asked by locators alone".to_owned()));
             }
         };
+        let link = Link::open(socket, database, server).await?;
         Ok(Self { database, way: Way::Tcp(link) })
     }
 
@@ -162,20 +160,14 @@ impl<'a> Session<'a> {
     }
 
     async fn first_value(&mut self, statement: &str) -> Result<FirstValue, SqlFailure> {
-        // The simple protocol returns every value as text, whatever its type. AssertSqlSafe: see the module's head.
-        let statement_only = sqlx::raw_sql(AssertSqlSafe(statement));
         match &mut self.way {
             Way::Client { engine, container, program, limit } => {
                 client::run_statement(*engine, container, self.database, program, statement, *limit).await
             }
-            Way::Tcp(Link::Mysql(connection)) => {
-                let row = statement_only.fetch_optional(&mut **connection).await.map_err(server)?;
-                Ok(row.map(|row| row.try_get_unchecked::<Option<String>, _>(0).unwrap_or_default()))
-            }
-            Way::Tcp(Link::Postgres(connection)) => {
-                let row = statement_only.fetch_optional(&mut **connection).await.map_err(server)?;
-                Ok(row.map(|row| row.try_get_unchecked::<Option<String>, _>(0).unwrap_or_default()))
-            }
+            Way::Tcp(link) => match link.ask(&Question::FirstValue { statement: statement.to_owned() }).await? {
+                Answer::First(value) => Ok(value),
+                other => Err(other.unexpected()),
+            },
         }
     }
 
@@ -184,19 +176,14 @@ impl<'a> Session<'a> {
     ///
     /// Errors: also when a client's answer is longer than what is read of it; scripts end it with a row that they know.
     pub async fn column(&mut self, script: &str) -> Result<Vec<String>, SqlFailure> {
-        let script_only = sqlx::raw_sql(AssertSqlSafe(script));
         match &mut self.way {
             Way::Client { engine, container, program, limit } => {
                 client::column(*engine, container, self.database, program, script, *limit).await
             }
-            Way::Tcp(Link::Mysql(connection)) => {
-                let rows = script_only.fetch_all(&mut **connection).await.map_err(server)?;
-                rows.iter().map(|row| row.try_get_unchecked(0)).collect::<Result<_, _>>().map_err(server)
-            }
-            Way::Tcp(Link::Postgres(connection)) => {
-                let rows = script_only.fetch_all(&mut **connection).await.map_err(server)?;
-                rows.iter().map(|row| row.try_get_unchecked(0)).collect::<Result<_, _>>().map_err(server)
-            }
+            Way::Tcp(link) => match link.ask(&Question::Column { script: script.to_owned() }).await? {
+                Answer::Column(values) => Ok(values),
+                other => Err(other.unexpected()),
+            },
         }
     }
 
@@ -207,15 +194,6 @@ impl<'a> Session<'a> {
             Way::Tcp(link) => link.close().await,
         }
     }
-}
-
-fn server(error: sqlx::Error) -> SqlFailure {
-    SqlFailure::Server(error.to_string())
-}
-
-/// Says goodbye, so that the server's log is not full of aborted connections; a slow goodbye is not waited for.
-async fn close<C: Connection>(connection: C) {
-    let _ = tokio::time::timeout(Duration::from_millis(200), connection.close()).await;
 }
 
 pub(super) fn shown(value: Option<&Option<String>>) -> String {

@@ -4,6 +4,7 @@
 //! is the instance driver's business. Called by the driver alone, one at a time per instance. *Recreate* is always
 //! correct and the reference that any faster way is checked against.
 
+mod covered;
 mod recreate;
 mod rewind;
 
@@ -12,12 +13,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::domain::coverage::{self, Gap};
 use crate::domain::site::ResetStrategyName;
 use crate::engine::Engine;
-use crate::launch::{Blueprint, CommandError, Incarnation, LaunchError, RemoveError};
+use crate::launch::{Blueprint, CommandError, Incarnation, InsideError, LaunchError, RemoveError};
 use crate::probes::{NotReady, ProbeFailure, Prober};
 use crate::storage::{Storage, StorageError};
 
+pub use covered::{check_covered, hindrance, note_pristine};
 pub use recreate::{Recreate, make};
 pub use rewind::Rewind;
 
@@ -54,6 +57,12 @@ pub enum ResetError {
     /// The old containers could not be removed.
     #[error("remove the containers of the old generation")]
     Remove(#[source] RemoveError),
+    /// The site has written to what a rewind does not bring back.
+    #[error("{}", coverage::told(.0))]
+    Uncovered(Vec<Gap>),
+    /// What the containers have written outside of the stores could not be looked at.
+    #[error("compare what lies outside of the stores")]
+    Inside(#[from] InsideError),
 }
 
 /// Where the time of a reset went. Stages may overlap.

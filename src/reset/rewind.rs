@@ -2,8 +2,9 @@
 //! under its mounts, and it is started again.
 //!
 //! What it takes does not depend on how much the stores hold. It brings back what the definition declares as stores and
-//! nothing else, so it is only as good as the declaration: the digest of every store is compared afterwards, and recreate,
-//! which brings back everything, is what is done when anything here fails.
+//! nothing else, so everything else that the containers can write to is held against what it was before the first client
+//! (`covered.rs`), and the digest of every store is compared afterwards. Recreate, which brings back everything, is what is
+//! done when anything here fails.
 
 use tokio::sync::SetOnce;
 
@@ -11,11 +12,11 @@ use crate::domain::instance::InstanceId;
 use crate::domain::site::Site;
 use crate::domain::store::Writers;
 use crate::fault::{self, Point};
-use crate::launch::{self, Incarnation, StateSource};
+use crate::launch::{self, Incarnation, Inside, StateSource};
 use crate::probes::ProbeFailure;
 use crate::storage::Fresh;
 
-use super::{ResetError, Stages};
+use super::{ResetError, Stages, covered};
 use crate::engine::Engine;
 use crate::probes::Prober;
 
@@ -65,9 +66,12 @@ impl Rewind<'_> {
                 None => launch::fresh(source, site).await,
             }
         };
-        let (stopped, fresh) = tokio::join!(stop, stages.time("clone", clones));
+        let look = Inside::of(self.engine, site, incarnation);
+        let (stopped, fresh, inside) = tokio::join!(stop, stages.time("clone", clones), look);
         stopped?;
+        let inside = inside?;
         let fresh = fresh.map_err(ResetError::State)?;
+        stages.time("at rest", covered::check_at_rest(incarnation, &inside)).await?;
         fault::reach(Point::RewindStopped).await;
         (self.stage)("putting the snapshot's state back");
         let exchange = launch::exchange(source, site, id, incarnation.made, fresh);
@@ -82,7 +86,7 @@ impl Rewind<'_> {
             match stages.time("ready", prober.wait_ready(site, incarnation, self.waiting)).await {
                 Ok(()) => {
                     fault::reach(Point::RewindProbed).await;
-                    Ok(())
+                    stages.time("outside", covered::check_same(self.engine, site, incarnation, &inside)).await
                 }
                 Err(cause) => Err(ResetError::NotReady { cause, log: prober.log_tail(incarnation, 15).await }),
             }

@@ -73,6 +73,9 @@ pub enum StorageError {
         /// The file, or the folder where it is not known which.
         path: PathBuf,
     },
+    /// A folder lies deeper than paths reach.
+    #[error("look through {0}: a folder in it is deeper than any path may be long")]
+    TooDeep(PathBuf),
     /// The disk that the trees are on could not be mounted.
     #[error(transparent)]
     Disk(#[from] DiskError),

@@ -18,18 +18,21 @@ pub struct Removed {
     pub folders: u64,
 }
 
-/// Removes everything in a folder. What is put in meanwhile may stay.
+/// Removes everything in a folder. What is put in meanwhile may stay. What cannot be removed does not keep the rest: the first
+/// error is returned when everything else is gone.
 pub(super) fn empty(trash: &Folder) -> Result<Removed, StorageError> {
     let mut removed = Removed::default();
     let mut waiting = trash.children()?;
+    let mut failed = None;
     while let Some(child) = waiting.pop() {
-        if child.is_folder {
-            remove_folder(trash, &child.name, &mut waiting, &mut removed)?;
-        } else if unlink(trash, &child.name, AtFlags::empty())? {
-            removed.files += 1;
-        }
+        let done = if child.is_folder {
+            remove_folder(trash, &child.name, &mut waiting, &mut removed)
+        } else {
+            unlink(trash, &child.name, AtFlags::empty()).map(|was_there| removed.files += u64::from(was_there))
+        };
+        failed = failed.or(done.err());
     }
-    Ok(removed)
+    failed.map_or(Ok(removed), Err)
 }
 
 fn remove_folder(
@@ -43,18 +46,34 @@ fn remove_folder(
         Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(StorageError::at("open the folder", trash.path_of(name))(error)),
     };
+    let mut failed = None;
     for child in folder.children()? {
-        if !child.is_folder {
-            removed.files += u64::from(unlink(&folder, &child.name, AtFlags::empty())?);
-            continue;
-        }
-        match rustix::fs::unlinkat(&folder, &child.name, AtFlags::REMOVEDIR) {
-            Ok(()) => removed.folders += 1,
-            Err(Errno::NOTEMPTY | Errno::EXIST) => waiting.push(bring_up(trash, &folder, &child.name)?),
-            Err(error) => return Err(StorageError::at("remove the folder", folder.path_of(&child.name))(error)),
-        }
+        let done = remove_child(trash, &folder, &child, waiting, removed);
+        failed = failed.or(done.err());
+    }
+    if let Some(error) = failed {
+        return Err(error);
     }
     removed.folders += u64::from(unlink(trash, name, AtFlags::REMOVEDIR)?);
+    Ok(())
+}
+
+fn remove_child(
+    trash: &Folder,
+    folder: &Folder,
+    child: &Child,
+    waiting: &mut Vec<Child>,
+    removed: &mut Removed,
+) -> Result<(), StorageError> {
+    if !child.is_folder {
+        removed.files += u64::from(unlink(folder, &child.name, AtFlags::empty())?);
+        return Ok(());
+    }
+    match rustix::fs::unlinkat(folder, &child.name, AtFlags::REMOVEDIR) {
+        Ok(()) => removed.folders += 1,
+        Err(Errno::NOTEMPTY | Errno::EXIST) => waiting.push(bring_up(trash, folder, &child.name)?),
+        Err(error) => return Err(StorageError::at("remove the folder", folder.path_of(&child.name))(error)),
+    }
     Ok(())
 }
 

@@ -1,10 +1,9 @@
 //! The state root: its folders, and making, exchanging and discarding trees.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,6 +19,7 @@ use super::tree::{INSTANCES, MARK, SNAPSHOTS, Tree, parse_instance};
 use super::usage::{self, Usage};
 use super::walk::Folder;
 use super::{StorageError, disk, trial};
+use crate::folders;
 
 /// Trees that are being made, and content that is being exchanged. What is here when the root is opened is of the past.
 const PARTIAL: &str = "partial";
@@ -74,6 +74,7 @@ impl StateRoot {
         let path = path.into();
         for folder in [path.clone(), path.join(SNAPSHOTS), path.join(INSTANCES), path.join(PARTIAL), path.join(TRASH)] {
             make_folder(&folder)?;
+            folders::close(&folder).map_err(StorageError::at("close to other users", &folder))?;
         }
         let clones = trial::reflinks(&path).unwrap_or(false);
         let root = Self { inner: Arc::new(Inner { path, clones, layout: Mutex::new(()) }) };
@@ -216,6 +217,12 @@ impl StateRoot {
         }
     }
 
+    /// Insists that a tree, which may be in use, has no folder that is too deep to be cloned.
+    pub fn check_depth(&self, tree: &Tree) -> Result<(), StorageError> {
+        self.check(tree)?;
+        usage::check_depth(&Folder::open(self.folder(tree))?)
+    }
+
     /// Measures what is in the trash.
     pub fn trash_usage(&self) -> Result<Usage, StorageError> {
         usage::measure(&Folder::open(self.inner.path.join(TRASH))?)
@@ -341,7 +348,7 @@ fn unique_name() -> OsString {
 
 /// Makes a folder that is closed to other users, and those above it. One that is there is left as it is.
 fn make_folder(path: &Path) -> Result<(), StorageError> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(StorageError::at("make the folder", path))
+    folders::make_private(path).map_err(StorageError::at("make the folder", path))
 }
 
 fn remove_if_there(file: &Path) -> Result<(), StorageError> {

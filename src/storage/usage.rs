@@ -53,6 +53,23 @@ pub(super) fn measure(tree: &Folder) -> Result<Usage, StorageError> {
     Ok(measuring.usage)
 }
 
+/// Insists that every folder of a tree, which may change meanwhile, is reached by a path that the system takes: what lies deeper can be
+/// neither cloned nor compared.
+pub(super) fn check_depth(tree: &Folder) -> Result<(), StorageError> {
+    let mut waiting = vec![PathBuf::new()];
+    while let Some(path) = waiting.pop() {
+        let folder = match tree.try_below(&path) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
+            Err(Errno::NAMETOOLONG) => return Err(StorageError::TooDeep(tree.path.clone())),
+            Err(error) => return Err(StorageError::at("open the folder", tree.path.join(path))(error)),
+        };
+        let folders = folder.children()?.into_iter().filter(|child| child.is_folder);
+        waiting.extend(folders.map(|child| path.join(as_path(&child.name))));
+    }
+    Ok(())
+}
+
 struct Measuring {
     usage: Usage,
     /// Files with several names, by device and inode.

@@ -93,6 +93,45 @@ pub struct Reset {
     /// compared), `nothing`; null if it did not come to that.
     #[serde(default)]
     pub verified: Option<String>,
+    /// Which of the declared stores that covered; null if it did not come to that.
+    #[serde(default)]
+    pub compared: Option<Compared>,
+}
+
+/// Which of the declared stores a reset compared with the snapshot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// How many stores the definition declares.
+    pub declared: usize,
+    /// The names of those that were compared.
+    pub stores: Vec<String>,
+    /// What was left out.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A store, or a part of one, that was not compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The store.
+    pub store: String,
+    /// The part, such as `file logs/**`; null: all of it.
+    pub part: Option<String>,
+    /// Why, in the definition's words.
+    pub reason: String,
+}
+
+impl Compared {
+    /// What people are told where not every store was compared; none where each was, or there are none.
+    pub fn told(&self) -> Option<String> {
+        let count = self.stores.len();
+        if count >= self.declared {
+            return None;
+        }
+        let whole: Vec<&str> =
+            self.left_out.iter().filter(|left| left.part.is_none()).map(|left| left.store.as_str()).collect();
+        let without = if whole.is_empty() { String::new() } else { format!(", without {}", whole.join(", ")) };
+        Some(format!("compared {count} of {} stores{without}", self.declared))
+    }
 }
 
 /// One stage of a reset.

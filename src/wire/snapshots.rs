@@ -48,6 +48,12 @@ pub struct Snapshot {
     pub created_at: String,
     /// The instances that start from it now.
     pub used_by: Vec<String>,
+    /// Where the engine answered last that has its images, if that is not the one in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_engine: Option<String>,
+    /// When its images were first missed; none while they are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_since: Option<String>,
 }
 
 /// The header that says about how long the content of an exported snapshot is before it is compressed, in bytes.

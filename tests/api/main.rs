@@ -144,7 +144,7 @@ async fn resets_are_joined_waited_for_and_told() {
     assert_eq!((status, ended["state"].as_str()), (200, Some("done")), "{ended}");
     let stages: Vec<&str> =
         ended["reset"]["stages"].as_array().unwrap().iter().map(|stage| stage["stage"].as_str().unwrap()).collect();
-    for stage in ["hold", "create", "start", "remove", "ready", "switch"] {
+    for stage in ["hold", "create", "start", "remove", "ready"] {
         assert!(stages.contains(&stage), "{stages:?}");
     }
     let (status, reset) = served.get(&format!("/v1/resets/{id}")).await;

@@ -31,12 +31,14 @@ impl Instance {
     }
 
     fn of_containers(site: Site, containers: Vec<(String, String)>) -> Self {
+        arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
         let mut incarnation = Incarnation {
             generation: 1,
             made: 1,
             containers: BTreeMap::new(),
             addresses: BTreeMap::new(),
             started_at: 0,
+            pristine: None,
         };
         let mut folders = BTreeMap::new();
         for (service, id) in containers {

@@ -3,6 +3,7 @@
 #[path = "../mini/arena.rs"]
 mod arena;
 mod files;
+mod hostile;
 mod instance;
 mod servers;
 mod sites;

@@ -83,6 +83,7 @@ impl Stores {
             containers: BTreeMap::new(),
             addresses: BTreeMap::new(),
             started_at: 0,
+            pristine: None,
         };
         let subject = Subject {
             engine: &engine,

@@ -21,11 +21,14 @@ fn a_host_without_chromium_is_warned_of() {
     let program = folder.join("chromium");
     std::fs::write(&program, "#!/bin/sh\necho 'cannot open shared object file: libnss3.so' >&2\nexit 127\n").unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
-    symlink("/bin/sh", folder.join("sh")).unwrap();
+    let mut uncaged = command(&world);
+    uncaged.env("PATH", &folder);
+    examine_by(&world, uncaged).found("browser").is("warning", "bwrap is not installed", "apt-get install");
+    symlink("/usr/bin/bwrap", folder.join("bwrap")).unwrap();
     let mut broken = command(&world);
     broken.env("PATH", &folder);
     let found = examine_by(&world, broken).found("browser");
-    found.is("warning", "does not start headless: exit status: 127: cannot open shared object", "apt-get install");
+    found.is("warning", "it ended at once: cannot open shared object", "apt-get install");
 }
 
 #[test]

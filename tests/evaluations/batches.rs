@@ -90,12 +90,15 @@ fn results_of_each_harness_are_judged_and_a_broken_one_is_named() {
     assert_eq!(batch["summary"]["results"], 6);
     assert_eq!(batch["summary"]["unreadable"], 1);
     assert_eq!(batch["summary"]["sites"]["shopping"]["strict"]["passed"], 2);
+    let strict = &batch["summary"]["profiles"]["strict"];
+    assert_eq!((&strict["total"], &strict["unreadable"]), (&json!(6), &json!(1)));
+    assert!(strict["success_rate"].as_f64().is_some_and(|rate| (rate - 2.0 / 6.0).abs() < 1e-9), "{strict}");
 
     // The table for people, and what went wrong apart from it.
     let output = eval(&folder, &args);
     let table = text(&output.stdout);
     assert!(
-        table.contains("RECORDED") && table.contains("compat: 4 of 5 passed (80.0 % of those decided), 1 failed"),
+        table.contains("RECORDED") && table.contains("compat: 4 of 6 passed (66.7 %), 1 failed, 1 could not be judged"),
         "{table}"
     );
     assert!(text(&output.stderr).contains("on_webarena.4_7"), "{}", text(&output.stderr));

@@ -7,7 +7,9 @@ use serde_json::Value;
 pub fn look(question: &Question, input: &Value) -> Seen {
     match question {
         Question::Content { place: Place::Last } => Seen::Value(input["content"].clone()),
-        Question::Content { place: Place::Url(url) } => Seen::Value(input["pages"][url].clone()),
+        Question::Content { place: Place::Url(url) } => {
+            Seen::Value(input["pages"].get(url).unwrap_or(&input["every_page"]).clone())
+        }
         Question::Script { expression, .. } => match input["evaluate"].get(expression) {
             Some(value) => Seen::Value(value.clone()),
             None => Seen::Threw("not listed".to_owned()),
@@ -17,7 +19,8 @@ pub fn look(question: &Question, input: &Value) -> Seen {
             None => Seen::Threw("not listed".to_owned()),
         },
         Question::Judge(comparison) => {
-            let said = input["judge"].get(&comparison.reference).and_then(Value::as_bool);
+            let said =
+                input["judge"].get(&comparison.reference).or(input.get("judge_default")).and_then(Value::as_bool);
             said.map_or_else(|| panic!("nobody asks {comparison:?}"), |said| Seen::Value(said.into()))
         }
         Question::Pictures { selector, .. } => {

@@ -17,7 +17,8 @@ type Evaluate = fn(&Context, &Eval, &Told, Profile) -> Result<arenad::evaluators
 fn both(questions: Questions, evaluate: Evaluate, eval: &Value, case: &Value) -> (Verdict, Verdict) {
     let eval: Eval = serde_json::from_value(eval.clone()).expect("a task");
     let text = |key: &str| case[key].as_str().unwrap_or_default().to_owned();
-    let context = Context { intent: "Do it".to_owned(), answer: text("answer"), url: text("url") };
+    let intent = case["intent"].as_str().unwrap_or("Do it").to_owned();
+    let context = Context { intent, answer: text("answer"), url: text("url") };
     let mut told = Told::default();
     for profile in [Profile::Compat, Profile::Strict] {
         loop {
@@ -66,7 +67,22 @@ fn page(contents: Value, found: Value) -> (Value, Value) {
 fn answers_say_words_and_numbers() {
     for (references, said, verdicts) in [
         (json!({ "must_include": ["10"] }), "it costs 100", (Passed, Failed)),
-        (json!({ "must_include": ["0"] }), "it costs $0.00", (Failed, Passed)),
+        (json!({ "must_include": ["0"] }), "it costs $0.00", (Failed, Failed)),
+        (json!({ "must_include": ["2"] }), "total $2.00", (Failed, Failed)),
+        (json!({ "must_include": ["2"] }), "order 000002", (Failed, Failed)),
+        (json!({ "must_include": ["2"] }), "+2", (Failed, Failed)),
+        (json!({ "must_include": ["2"] }), "1. a\n2. b\n3. c", (Failed, Failed)),
+        (json!({ "must_include": ["2"] }), "two", (Failed, Passed)),
+        (json!({ "must_include": ["0"] }), "None", (Failed, Passed)),
+        (json!({ "must_include": ["6"] }), "Not 6, but 7", (Passed, Failed)),
+        (json!({ "must_include": ["7"] }), "Not 6, but 7", (Passed, Passed)),
+        (json!({ "must_include": ["Yes"] }), "Yes and No", (Passed, Failed)),
+        (json!({ "exact_match": "748m" }), "748 meters", (Failed, Passed)),
+        (json!({ "exact_match": "Sprite" }), "**Sprite**", (Failed, Passed)),
+        (json!({ "exact_match": "Sprite" }), "The answer is Sprite.", (Failed, Passed)),
+        (json!({ "exact_match": "Sprite" }), "The answer is not Sprite.", (Failed, Failed)),
+        (json!({ "exact_match": "4125785000" }), "(412) 578-5000", (Failed, Passed)),
+        (json!({ "exact_match": "http://web.cmoa.org/" }), "https://web.cmoa.org", (Failed, Passed)),
         (json!({ "must_include": ["Joust", "Antonia"] }), "Joustiness by Antonia", (Passed, Failed)),
         (json!({ "must_include": ["1.7km"] }), "It is 1.7 km away.", (Failed, Passed)),
         (json!({ "exact_match": "Yes" }), "Yes.", (Failed, Passed)),
@@ -75,8 +91,7 @@ fn answers_say_words_and_numbers() {
         (json!({ "must_include": [""] }), "anything", (Passed, Unsupported)),
         (json!({ "must_include": [] }), "anything", (Passed, Unsupported)),
         (json!({}), "anything", (Passed, Unsupported)),
-        // One pair of quotes more than a text has is taken off twice.
-        (json!({ "exact_match": "a" }), "\"'a'\"", (Passed, Failed)),
+        (json!({ "exact_match": "a" }), "\"'a'\"", (Passed, Passed)),
         (json!({ "fuzzy_match": ["five stars"] }), "", (NeedsJudge, Failed)),
         (json!({ "fuzzy_match": ["five stars"] }), "Five stars.", (NeedsJudge, Passed)),
         (json!({ "fuzzy_match": ["five stars"] }), "5", (NeedsJudge, NeedsJudge)),
@@ -94,11 +109,46 @@ fn answers_say_words_and_numbers() {
         (json!({ "required_values": ["< 5"] }), "5", (Passed, Failed)),
         (json!({ "required_values": ["== 5"] }), "It is $5.00", (Failed, Passed)),
         (json!({ "required_values": ["== 5"] }), "5 or 6", (Failed, Failed)),
-        (json!({ "required_values": ["== 5"], "must_include": ["5"] }), "5", (Unsupported, Passed)),
+        (json!({ "required_values": ["== 5"], "must_include": ["5"] }), "5", (Failed, Passed)),
+        (json!({ "must_include": ["red"] }), "red, green, blue, black", (Passed, Failed)),
+        (json!({ "one_of": ["yellow", "gold"] }), "yellow or gold", (Passed, Passed)),
     ] {
         let (eval, case) = answer(references, said);
         assert_eq!(visual(eval.clone(), case), verdicts, "{eval}: {said}");
     }
+}
+
+/// Zero may be an amount of money where the task asks for one.
+#[test]
+fn what_the_task_asks_decides_what_zero_is() {
+    let eval = json!({ "eval_types": ["string_match"], "reference_answers": { "must_include": ["0"] } });
+    let run = |intent: &str, answer: &str| webarena(eval.clone(), json!({ "intent": intent, "answer": answer }));
+    assert_eq!(run("How much I spent on food", "it costs $0.00"), (Failed, Passed));
+    assert_eq!(run("How many reviews are there?", "There are no reviews."), (Failed, Passed));
+    assert_eq!(run("How many reviews are there?", "There are no reviews but 3"), (Failed, Failed));
+}
+
+/// A reference without a host is meant to be on the site where the task begins.
+#[test]
+fn a_path_is_on_the_site_of_its_task() {
+    let tasks = json!([{
+        "task_id": 73, "sites": ["reddit"], "start_url": "__REDDIT__", "intent": "Go there",
+        "eval": { "eval_types": ["url_match"], "reference_url": "f/gaming", "url_note": "GOLD in PRED" },
+    }]);
+    let urls = [("__REDDIT__".to_owned(), "http://localhost:9999".to_owned())].into();
+    let task = visual::read(&tasks.to_string(), &urls).expect("tasks").remove(0);
+    for (url, verdict) in [
+        ("http://localhost:9999/f/gaming/7/a", Passed),
+        ("http://evil.test/f/gaming/7/a", Failed),
+        ("http://localhost:7770/f/gaming", Failed),
+    ] {
+        let context = Context { url: url.to_owned(), ..Context::default() };
+        let report = visual::evaluate(&context, &task.eval, &Told::default(), Profile::Strict).expect("a report");
+        assert_eq!(report.verdict, verdict, "{url}");
+    }
+    let eval = Eval { origins: Vec::new(), ..task.eval };
+    let report = visual::evaluate(&Context::default(), &eval, &Told::default(), Profile::Strict).expect("a report");
+    assert_eq!(report.verdict, Unsupported);
 }
 
 /// Who says "N/A" to everything passes nowhere that a reason is known.
@@ -131,6 +181,7 @@ fn addresses_are_whole() {
         ("http://h/a?s=asc", "http://h/a?s=desc&s=asc", (Passed, Failed)),
         ("http://h/a%20b", "http://h/a b", (Failed, Passed)),
         ("http://localhost:77/a", "http://127.0.0.1:77/a", (Failed, Passed)),
+        ("http://h/dashboard/todos", "http://h/dashboard%2Ftodos", (Failed, Failed)),
         ("", "http://anywhere/", (Passed, Unsupported)),
     ] {
         assert_eq!(webarena(gold(reference), json!({ "url": url })), verdicts, "{reference}: {url}");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use arenad::evaluators::verdict::Report;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -50,8 +51,17 @@ pub fn run(file: &str, ours: impl Fn(&str, &Value) -> Answer) {
     assert_eq!(equal, all, "{file}: every case is answered as the benchmark does");
 }
 
+/// The score of a report. Where the benchmark's code raises an error, the task is failed, and a check says so.
+pub fn score(report: &Report) -> Answer {
+    let raises = |reason: &str| reason.starts_with("the benchmark's code raises");
+    match report.checks.iter().filter_map(|check| check.reason.as_deref()).find(|reason| raises(reason)) {
+        Some(reason) => Err(reason.to_owned()),
+        None => report.score.map(Value::from).ok_or_else(|| format!("{report:?}")),
+    }
+}
+
 /// Numbers are equal within 1e-9; objects whatever the order of their keys.
-fn is_equal(one: &Value, other: &Value) -> bool {
+pub fn is_equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
             let (one, other) = (one.as_f64().unwrap_or(f64::NAN), other.as_f64().unwrap_or(f64::NAN));

@@ -70,7 +70,7 @@ fn ours(function: &str, input: &Value) -> Answer {
     }
 }
 
-const HAR: &str = r#"{"log": {"entries": [{"request": {"method": "GET", "url": "http://shopping.test/"}, "response": {"status": 200}}]}}"#;
+pub const HAR: &str = r#"{"log": {"entries": [{"request": {"method": "GET", "url": "http://shopping.test/", "headers": []}, "response": {"status": 200}}]}}"#;
 
 /// Every task of the benchmark loads, and each can be judged.
 #[test]
@@ -225,6 +225,92 @@ fn traffic_that_fits_anything_fails_in_strict() {
     for (body, expected) in cases {
         assert_eq!(judged(&task, &answer, &har(body)), expected, "{body}");
     }
-    // Nobody recorded what was sent.
-    assert_eq!(judged(&task, &answer, &har("")), [Verdict::Failed, Verdict::Inconclusive]);
+    // An agent can send an empty form; that the recording lost one shows in its length.
+    assert_eq!(judged(&task, &answer, &har("")), [Verdict::Failed, Verdict::Failed]);
+    let with_length = har("").replace("\"headers\":[]", r#""headers":[{"name":"Content-Length","value":"12"}]"#);
+    assert_eq!(judged(&task, &answer, &with_length), [Verdict::Failed, Verdict::Inconclusive]);
+    let elsewhere = har("").replace("\"text\":\"\"", r#""_sha1":"x""#);
+    assert_eq!(judged(&task, &answer, &elsewhere), [Verdict::Failed, Verdict::Inconclusive]);
+}
+
+/// Whatever an agent answers, both profiles decide.
+#[test]
+fn no_answer_leaves_a_verdict_open() {
+    let expected = json!({"task_type": "retrieve", "status": "SUCCESS", "retrieved_data": ["May 31, 2023"]});
+    let deep = format!("{}{}", "[".repeat(2000), "]".repeat(2000));
+    let odd =
+        ["NaN", "1e999", "-Infinity", r#""\ud800""#, r#""⡀🆗⟩""#, r#""May 2023""#, r#""2023""#, r#""^(a+)+$""#, &deep];
+    for kind in [
+        "currency",
+        "date",
+        "duration",
+        "distance",
+        "coordinates",
+        "url",
+        "boolean",
+        "string",
+        "string_list",
+        "number",
+        "month",
+        "null",
+        "json",
+        "markdown",
+        "base64",
+        "location-name",
+        "full_address",
+    ] {
+        let schema = json!({"type": "array", "items": {"type": "string", "format": kind}});
+        for value in odd {
+            let answer = format!(r#"{{"task_type": "RETRIEVE", "status": "SUCCESS 🆗", "retrieved_data": [{value}]}}"#);
+            let mut task = json!([{
+                "sites": ["shopping"], "task_id": 1, "intent_template_id": 1, "start_urls": ["__SHOPPING__"], "intent": "?",
+                "intent_template": "?", "instantiation_dict": {}, "revision": 1,
+                "eval": [{"evaluator": "AgentResponseEvaluator", "expected": expected, "results_schema": schema}],
+            }]);
+            // What is expected is of the type, or the task is at fault.
+            task[0]["eval"][0]["expected"]["retrieved_data"] = match kind {
+                "date" => json!(["May 31, 2023"]),
+                "number" | "currency" | "month" | "boolean" => json!([1]),
+                "duration" => json!(["1 h"]),
+                "distance" => json!(["1 km"]),
+                "coordinates" => json!(["1, 2"]),
+                "url" => json!(["http://shopping.test/"]),
+                "null" => json!(["none"]),
+                "json" => json!(["[1]"]),
+                "base64" => json!(["YQ=="]),
+                "full_address" => {
+                    json!([{"house_number": "1", "street": "Main St", "city": "A", "state": "PA", "postcode": "15213"}])
+                }
+                _ => json!(["a"]),
+            };
+            let tasks = read(
+                &task.to_string(),
+                &BTreeMap::from([("__SHOPPING__".to_owned(), vec!["http://shopping.test".to_owned()])]),
+            );
+            let submission = Submission::read(&answer, HAR.as_bytes());
+            for profile in [Profile::Compat, Profile::Strict] {
+                let report = evaluate(&tasks.as_ref().expect("tasks")[0], &submission, profile);
+                assert!(report.score.is_some(), "{kind} {answer:.200}: {report:?}");
+            }
+        }
+    }
+}
+
+/// An incomplete date is completed with the day of the evaluation, as the benchmark does; strictly it is none.
+#[test]
+fn incomplete_dates_are_of_the_day() {
+    let task = json!([{
+        "sites": ["shopping"], "task_id": 1, "intent_template_id": 1, "start_urls": ["__SHOPPING__"], "intent": "?",
+        "intent_template": "?", "instantiation_dict": {}, "revision": 1,
+        "eval": [{"evaluator": "AgentResponseEvaluator", "results_schema": {"type": "array", "items": {"type": "string", "format": "date"}},
+                  "expected": {"task_type": "retrieve", "status": "SUCCESS", "retrieved_data": ["May 31, 2023"]}}],
+    }]);
+    let urls = BTreeMap::from([("__SHOPPING__".to_owned(), vec!["http://shopping.test".to_owned()])]);
+    let tasks = read(&task.to_string(), &urls).expect("tasks");
+    let answer = r#"{"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": ["May 2023"]}"#;
+    for (today, expected) in [((2026, 3, 31), Verdict::Passed), ((2026, 3, 30), Verdict::Failed)] {
+        let submission = Submission { today, ..Submission::read(answer, HAR.as_bytes()) };
+        assert_eq!(evaluate(&tasks[0], &submission, Profile::Compat).verdict, expected);
+        assert_eq!(evaluate(&tasks[0], &submission, Profile::Strict).verdict, Verdict::Failed);
+    }
 }

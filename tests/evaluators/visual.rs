@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::benchmark;
 use crate::seen::{bytes, look, picture};
-use crate::vectors::{Answer, run};
+use crate::vectors::{self, Answer, run};
 
 #[test]
 fn visualwebarena_answers_as_the_benchmark_does() {
@@ -125,7 +125,7 @@ fn judge(eval: &Value, input: &Value) -> Answer {
         }
     }
     let report = evaluate(&context, &eval, &told, Profile::Compat).map_err(|error| error.to_string())?;
-    report.score.map(|score| json!(score)).ok_or_else(|| format!("{report:?}"))
+    vectors::score(&report)
 }
 
 /// A PNG file: eight by eight pixels of one grey.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::benchmark;
 use crate::seen::look;
-use crate::vectors::{Answer, run};
+use crate::vectors::{self, Answer, run};
 
 #[test]
 fn webarena_answers_as_the_benchmark_does() {
@@ -93,5 +93,24 @@ fn judge(eval: &Value, input: &Value) -> Answer {
         }
     }
     let report = evaluate(&context, &eval, &told, Profile::Compat).map_err(|error| error.to_string())?;
-    report.score.map(|score| json!(score)).ok_or_else(|| format!("{report:?}"))
+    vectors::score(&report)
+}
+
+/// A target's page is visited in the agent's own tab, where the next target finds it.
+#[test]
+fn last_is_the_page_that_was_visited() {
+    let target = |url: &str, locator: &str, wanted: &str| json!({ "url": url, "locator": locator, "required_contents": { "must_include": [wanted] } });
+    let input = |targets: &[Value]| {
+        json!({
+            "program_html": targets, "url": "http://reddit.test/f/books/1/x", "content": "where it ended",
+            "pages": { "http://shopping.test/a": "visited", "http://reddit.test/f/books/1/": "the post" },
+        })
+    };
+    let scored = |targets: &[Value]| ours("html_content_evaluator", &input(targets));
+    let visit = target("http://shopping.test/a", "", "visited");
+    assert_eq!(scored(&[target("last", "", "ended"), visit.clone()]), Ok(json!(1.0)));
+    assert_eq!(scored(&[visit.clone(), target("last", "", "ended")]), Ok(json!(0.0)));
+    assert_eq!(scored(&[visit, target("last", "", "visited")]), Ok(json!(1.0)));
+    let post = target("func:reddit_get_post_url('__last_url__')", "", "the post");
+    assert_eq!(scored(&[post.clone(), post]), Ok(json!(1.0)));
 }

@@ -96,7 +96,7 @@ fn a_removed_container_is_told_and_made_anew() {
     ails(&world, "is gone");
     world.run(&["reset", "toy"]).code(0);
     assert_eq!(world.page(), BASELINE);
-    // The name of the snapshot that was goes with the next look at what is left over, at the latest with a new daemon's.
+    // That its images are missing is told at the next look at the engine, at the latest by a new daemon.
     world.signal_daemon(Signal::TERM);
     world.up();
     recovers(&world);

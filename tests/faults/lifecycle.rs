@@ -25,7 +25,7 @@ fn a_site_comes_up_is_reset_and_goes_down_without_a_trace() {
     assert_eq!(operation["state"], "done", "{operation:#}");
     assert_eq!(operation["reset"]["outcome"], "done", "{operation:#}");
     let stages = list(&operation["reset"]["stages"], "stage");
-    for stage in ["hold", "remove", "create", "start", "ready", "switch"] {
+    for stage in ["hold", "remove", "create", "start", "ready"] {
         assert!(stages.iter().any(|known| known == stage), "no stage {stage} in {stages:?}");
     }
     assert_eq!(world.page(), "toy\nconfigured\n");

@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::process::Stdio;
 
 use crate::support::World;
+use crate::support::wait::{PATIENCE, within};
 
 #[test]
 fn unknown_names_are_answered_with_those_that_are_close() {
@@ -15,7 +16,7 @@ fn unknown_names_are_answered_with_those_that_are_close() {
     world.run(&["reset", "toyy"]).code(2).says("site `toyy` is not up").says("hint: did you mean `toy`?");
     world.run(&["reset", "shop"]).code(2).says("hint: up are toy");
     world.run(&["logs", "shop"]).code(2).says("site `shop` is not up");
-    world.run(&["down", "shop"]).code(2).says("not up: shop");
+    world.run(&["down", "shop"]).code(2).says("site `shop` is not up");
     world.run(&["reset"]).code(2).says("--all");
     world.run(&["frobnicate"]).code(2).says("unrecognized subcommand");
     world.run(&["up", &world.name, "--wait-timeout", "soon"]).code(2).says("is not a duration");
@@ -66,8 +67,8 @@ fn without_a_daemon_every_command_says_how_to_get_one() {
     world.run(&["status"]).code(3).says("no daemon runs");
     let down = world.run(&["down"]).code(0).says("nothing is up");
     assert!(!world.state_dir().exists(), "{}", down.err);
-    world.run(&["--host", "unix:///nowhere.sock", "ps"]).code(1).says("reach the daemon at");
-    world.run(&["--host", "unix:///nowhere.sock", "up", &world.name]).code(1).says("no daemon answers").says("hint: ");
+    world.run(&["--host", "unix:///nowhere.sock", "ps"]).code(1).says("there is no socket /nowhere.sock");
+    world.run(&["--host", "unix:///nowhere.sock", "up", &world.name]).code(1).says("there is no socket").says("hint: ");
     world.run(&["--host", "nowhere", "ps"]).code(2).says("neither unix:///path nor http://host:port");
 }
 
@@ -78,11 +79,19 @@ fn an_engine_that_is_not_there_is_named_and_the_way_to_start_it() {
     let socket = world.root().join("nowhere.sock");
     command.env("DOCKER_HOST", format!("unix://{}", socket.display()));
     let ran = world.start_command(command).ended().code(1);
-    ran.says("reach the Docker engine at").says("nowhere.sock").says("hint: start Docker");
+    ran.says("there is no engine at").says("nowhere.sock").says("hint: start Docker");
+    world.run(&["status"]).code(3).says("no daemon runs");
+
+    // A daemon that was started all the same says so, and ends when it is asked to.
+    let mut serve = world.command(&["serve", "--background"]);
+    serve.env("DOCKER_HOST", format!("unix://{}", socket.display()));
+    let daemon = world.start_command(serve);
+    let conditions = within("the daemon's answer", PATIENCE, || Some(world.api("/v1/status")?["conditions"].clone()));
+    assert_eq!((&conditions[0]["type"], &conditions[0]["status"]), (&"EngineReachable".into(), &"False".into()));
     let status = world.run(&["status"]).code(3);
     assert!(status.out.contains("Unreachable") && status.out.contains("start Docker"), "{}", status.out);
-    let conditions = world.api("/v1/status").unwrap()["conditions"].clone();
-    assert_eq!((&conditions[0]["type"], &conditions[0]["status"]), (&"EngineReachable".into(), &"False".into()));
+    world.run(&["down"]).code(0).says("nothing is up any more");
+    daemon.ended().code(0);
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn assert_whole(world: &World) {
 }
 
 /// A site that says where its state lies and, by these commands, who writes to it.
-fn declared(label: &str, standby: usize, start: &str) -> World {
+pub fn declared(label: &str, standby: usize, start: &str) -> World {
     let world = World::single(label);
     let stores = format!(
         "    reset: {{ standby: {standby} }}
@@ -68,6 +68,7 @@ fn declared(label: &str, standby: usize, start: &str) -> World {
     writers:
       stop: [ {{ command: [/bin/sh, -c, 'echo stopped >>/srv/stops'] }} ]
       start: [ {{ command: [/bin/sh, -c, '{start}'] }} ]
+    scratch: [ {{ path: /srv/stops, reason: the test counts rewinds by it }} ]
     baseline:\n"
     );
     world.edit("environment", "    baseline:\n", &stores);

@@ -47,6 +47,20 @@ fn await_requests(world: &World, requests: u64) {
 }
 
 #[test]
+fn what_another_daemon_left_is_not_trusted_without_stores() {
+    let world = kept("adopted", "");
+    assert_eq!(world.reset(), "keep");
+    world.signal_daemon(rustix::process::Signal::KILL);
+    world.up();
+    let containers = list(&world.site().expect("the site")["containers"], "id");
+    assert_eq!(world.reset(), "recreate", "a request may have written before the daemon was killed");
+    assert_ne!(list(&world.site().expect("the site")["containers"], "id"), containers);
+    assert_eq!(world.reset(), "keep", "it has made these itself");
+    world.run(&["down"]).code(0);
+    world.assert_down();
+}
+
+#[test]
 fn without_stores_a_site_is_trusted_until_someone_may_have_written() {
     let world = kept("unstored", "");
     let containers = list(&world.site().expect("the site")["containers"], "id");

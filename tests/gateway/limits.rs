@@ -68,6 +68,18 @@ fn a_head_that_does_not_end_is_closed_however_busily_it_drips() {
     assert_eq!(idle.get("/").expect("still open").status(), 200);
 }
 
+#[test]
+fn a_head_that_began_before_the_answer_was_written_has_no_longer_time() {
+    let gateway = gateway_with(|settings| settings.head_timeout = Duration::from_millis(300));
+    let site = Site::echoing();
+    let route = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
+    route.serve(target(&site, 1));
+    let mut slow = Client::connect(route.local_addr());
+    slow.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: ").expect("sent");
+    assert_eq!(slow.answer().expect("an answer").status(), 200);
+    eventually("the gateway gives up", || slow.reader.get_ref().write_byte().is_err());
+}
+
 trait WriteByte {
     fn write_byte(&self) -> std::io::Result<()>;
 }

@@ -96,6 +96,23 @@ fn a_target_that_no_request_can_have_reached_is_known_as_such() {
     assert!(!route.stats().was_reached, "what was reached is the one before");
 }
 
+/// A container that was paused is the same one: what is known of its clients is not forgotten.
+#[test]
+fn a_generation_that_serves_again_keeps_what_is_known_of_its_clients() {
+    let site = Site::echoing();
+    let (_gateway, route) = serving(&site);
+    let mut client = Client::connect(route.local_addr());
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi").expect("sent");
+    assert_eq!(client.answer().expect("an answer").status(), 200);
+    route.refuse("its container is paused", std::time::Duration::from_secs(1));
+    route.serve(target(&site, 1));
+    assert_eq!(route.stats().unsafe_requests, 1);
+    assert!(route.stats().is_reached);
+    route.serve(target(&site, 2));
+    assert!(route.stats().was_reached);
+    assert!(!route.stats().is_reached);
+}
+
 #[test]
 fn pipelined_requests_are_answered_in_order() {
     let site = Site::echoing();

@@ -57,6 +57,7 @@ pub async fn evaluators_get_their_answers(arena: &Arena) {
         socket_group: None,
         background: false,
     };
+    arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     let daemon = Daemon::start(settings).await.expect("a daemon");
     arena.json(&["up", "mini", "shopping", "--json"]);
     let origin = arena.url("shopping");

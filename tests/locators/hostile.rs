@@ -139,6 +139,8 @@ pub async fn requests_and_expressions_do_no_harm(arena: &Arena) {
         "(() => { for (;;) alert(1) })()".to_owned(),
         "'x'.repeat(50_000_000)".to_owned(),
         "(() => { const all = []; for (;;) all.push(new Array(1e6).fill(Math.random())) })()".to_owned(),
+        // Outside of the language's own heap.
+        "(() => { const all = []; for (;;) all.push(new Uint8Array(1e8).fill(1)) })()".to_owned(),
         "null.x".to_owned(),
         "1; 2".to_owned(),
         "(".to_owned(),

@@ -80,11 +80,14 @@ async fn pages_are_read_and_do_no_harm() {
     pages::expressions_see_what_the_account_sees(&arena);
     helpers::helpers_find_what_tasks_ask_for(&arena);
     hostile::requests_and_expressions_do_no_harm(&arena).await;
+    pages::a_page_forges_nothing(&arena);
+    pages::the_browser_is_nobody(&arena);
     pages::the_browser_comes_back_and_leaves_nothing(&arena);
     pages::the_agents_page_is_looked_at_and_left_alone(&arena).await;
     pages::sixty_looks_leave_no_more_than_ten(&arena);
     pages::a_site_that_dies_in_the_middle_is_unavailable(&arena);
     helpers::evaluators_get_their_answers(&arena).await;
+    pages::the_browser_ends_with_its_daemon(&arena);
 }
 
 /// What an error has to say so that nobody takes it for the site's state.

@@ -66,14 +66,113 @@ pub fn the_browser_comes_back_and_leaves_nothing(arena: &Arena) {
     assert_eq!(value(arena, "shopping", "js: 1 + 1 @ /"), json!(2));
 }
 
-/// The processes of the arena's browser.
+/// The processes of the arena's browser: the cage, by the profile that it was given, and all that it has started.
 fn browsers(arena: &Arena) -> Vec<rustix::process::Pid> {
     let profile = arena.state_dir().join("locators/browser/profile").display().to_string();
-    let processes = procfs::process::all_processes().expect("processes").flatten();
-    let is_ours = |process: &procfs::process::Process| {
+    let all: Vec<_> = procfs::process::all_processes().expect("processes").flatten().collect();
+    let is_cage = |process: &&procfs::process::Process| {
         process.cmdline().is_ok_and(|words| words.iter().any(|word| word.contains(&profile)))
     };
-    processes.filter(is_ours).filter_map(|process| rustix::process::Pid::from_raw(process.pid)).collect()
+    let mut found: Vec<i32> = all.iter().filter(is_cage).map(|process| process.pid).collect();
+    let parents: Vec<(i32, i32)> =
+        all.iter().filter_map(|process| Some((process.pid, process.stat().ok()?.ppid))).collect();
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        found.extend(
+            parents
+                .iter()
+                .filter(|(pid, of)| *of == parent && !found.contains(pid))
+                .map(|(pid, _)| *pid)
+                .collect::<Vec<_>>(),
+        );
+        next += 1;
+    }
+    found.into_iter().filter_map(rustix::process::Pid::from_raw).collect()
+}
+
+/// What a compromised page or browser would like to have.
+pub fn the_browser_is_nobody(arena: &Arena) {
+    assert_eq!(value(arena, "shopping", "js: 1 + 1 @ /"), json!(2));
+    let inside: Vec<_> = browsers(arena)
+        .into_iter()
+        .filter_map(|pid| procfs::process::Process::new(pid.as_raw_nonzero().get()).ok())
+        .filter(|process| process.cmdline().is_ok_and(|words| words.first().is_some_and(|word| word.contains("chrom"))))
+        .collect();
+    assert!(inside.len() >= 3, "a browser, its zygotes and pages");
+    for process in &inside {
+        let status = process.status().expect("a status");
+        assert!(status.euid > 1_000_000_000 && status.ruid > 1_000_000_000, "uid {}", status.euid);
+        let words = process.cmdline().expect("words");
+        assert!(
+            words.iter().all(|word| word != "--no-sandbox" && !word.starts_with("--remote-debugging-port")),
+            "{words:?}"
+        );
+        // Its files: nothing of arenad's but the profile, nobody's home, and a /tmp of its own.
+        let root = std::path::PathBuf::from(format!("/proc/{}/root", process.pid));
+        for hidden in [
+            arena.state_dir().to_owned(),
+            "/root".into(),
+            "/home".into(),
+            "/etc/shadow".into(),
+            "/var/run/docker.sock".into(),
+        ] {
+            let seen = root.join(hidden.strip_prefix("/").expect("an absolute path"));
+            assert!(!seen.exists(), "{} is seen", seen.display());
+        }
+    }
+    let first = &inside[0];
+    // The others have rights in the namespaces of the browser's own sandbox, and none outside.
+    let status = first.status().expect("a status");
+    assert_eq!((status.capprm, status.capeff, status.nonewprivs), (0, 0, Some(1)));
+    // It listens nowhere.
+    let sockets: std::collections::BTreeSet<u64> = inside
+        .iter()
+        .flat_map(|process| process.fd().into_iter().flatten().flatten())
+        .filter_map(|fd| match fd.target {
+            procfs::process::FDTarget::Socket(inode) => Some(inode),
+            _ => None,
+        })
+        .collect();
+    let listening =
+        procfs::net::tcp().expect("sockets").into_iter().filter(|socket| socket.state == procfs::net::TcpState::Listen);
+    let ours: Vec<_> =
+        listening.filter(|socket| sockets.contains(&socket.inode)).map(|socket| socket.local_address).collect();
+    assert!(ours.is_empty(), "the browser listens on {ours:?}");
+    // Its memory and its processes have a limit.
+    let groups = first.cgroups().expect("groups").0;
+    assert!(groups.iter().any(|group| group.pathname.contains("arenad-browser-")), "{groups:?}");
+}
+
+/// Looks at the processes again until one holds of them.
+fn until(arena: &Arena, what: &str, holds: impl Fn(usize) -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !holds(browsers(arena).len()) {
+        assert!(Instant::now() < deadline, "{what}: {} processes", browsers(arena).len());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Whatever the daemon's end, its browser's comes with it.
+pub fn the_browser_ends_with_its_daemon(arena: &Arena) {
+    assert_eq!(value(arena, "shopping", "js: 1 + 1 @ /"), json!(2));
+    until(arena, "it runs", |count| count > 3);
+    arena.signal_daemon(rustix::process::Signal::KILL);
+    until(arena, "it is gone", |count| count == 0);
+}
+
+/// Pages that answer for expressions, in the way of the world that they share with none.
+pub fn a_page_forges_nothing(arena: &Arena) {
+    let forged = "Object.defineProperty(Array.prototype, 'then', { configurable: true, get() { return yes => yes(['tforged', 'http://forged/']); } }); \
+        JSON.stringify = () => '\"forged\"'; String.prototype.concat = () => 'forged'; document.title = 'so what';";
+    let script = format!(
+        "(() => {{ const s = document.createElement('script'); s.textContent = {}; document.head.append(s); return document.title; }})()",
+        json!(forged)
+    );
+    // One expression lets the page's own world change itself, and the value of the same one is right all the same.
+    let located = locate(arena, "shopping", &format!("js: [{script}, 1 + 1] @ /customer/account/login/"));
+    assert_eq!(located["value"], json!(["so what", 2]));
+    let url = located["evidence"]["notes"]["url"].as_str();
+    assert!(url.is_some_and(|url| url.ends_with("/customer/account/login/")), "{located}");
 }
 
 pub async fn the_agents_page_is_looked_at_and_left_alone(arena: &Arena) {

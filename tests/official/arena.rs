@@ -269,7 +269,7 @@ impl Arena {
         let engine = &self.world.engine;
         let filters = [format!("label={}", self.world.label()), format!("label=dev.arenad.service={service}")];
         let container = engine.docker(&["ps", "--quiet", "--filter", &filters[0], "--filter", &filters[1]]);
-        let text = engine.docker(&["exec", &container, "busybox", "cat", "/srv/state/record"]);
+        let text = engine.docker(&["exec", &container, "busybox", "cat", "/var/log/record"]);
         let (asked, done): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| is_question(line));
         let asked: BTreeSet<&str> = asked.into_iter().collect();
         let lines = done.into_iter().map(str::to_owned).chain(asked.into_iter().map(|line| format!("? {line}")));

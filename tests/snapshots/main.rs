@@ -9,6 +9,7 @@ mod support;
 
 mod clock;
 mod damaged;
+mod deep;
 mod home;
 mod own_disk;
 mod travel;

@@ -138,7 +138,13 @@ fn links_and_mounts_in_a_tree_are_not_followed() {
         crate::disk::run("mount", &["--bind", crate::disk::path(&outside), crate::disk::path(&tree.join("mounted"))]);
         root.clone_tree(&instance(1), &snapshot("s1")).unwrap_err();
         assert!(root.discard(&instance(1)).unwrap());
+        for generation in 2..8 {
+            fs::create_dir_all(root.folder(&instance(generation))).unwrap();
+            assert!(root.discard(&instance(generation)).unwrap());
+        }
         let error = root.empty_trash().unwrap_err();
+        let left = fs::read_dir(root.path().join("trash")).unwrap().count();
+        assert_eq!(left, 1, "what cannot be removed does not keep the rest");
         let trash = trashed(&root.path().join("trash"));
         crate::disk::run("umount", &[crate::disk::path(&trash)]);
         root.empty_trash().unwrap();

@@ -186,3 +186,48 @@ fn a_disk_that_is_gone_is_an_error_and_not_an_empty_root() {
     assert!(error.to_string().contains("losetup"), "{error}");
     assert_eq!(home.json(&["status"])["disk"]["taken_bytes"], Value::Null);
 }
+
+#[test]
+fn what_was_removed_goes_back_to_the_file_system_beneath() {
+    let home = Home::new();
+    assert!(!disk::trim(&home.state_dir()).unwrap(), "there is no disk yet");
+    home.json(&["init", "--size", "1g"]);
+    let taken = || home.json(&["status"])["disk"]["taken_bytes"].as_u64().unwrap();
+    let empty = taken();
+    let root = StateRoot::open_in(&home.state_dir()).unwrap();
+    let tree = root.folder(&instance(1));
+    fs::create_dir_all(&tree).unwrap();
+    fs::write(tree.join("much"), vec![1_u8; 200 << 20]).unwrap();
+    crate::disk::run("sync", &[]);
+    assert!(taken() > empty + (150 << 20));
+    fs::remove_dir_all(&tree).unwrap();
+    crate::disk::run("sync", &[]);
+    assert!(disk::trim(&home.state_dir()).unwrap());
+    assert!(taken() < empty + (50 << 20), "{} after {empty}", taken());
+}
+
+/// The options of what is mounted on the state root.
+fn options(home: &Home) -> Vec<String> {
+    let found = Command::new("findmnt").args(["--noheadings", "--output", "VFS-OPTIONS"]).arg(home.stores()).output();
+    let found = String::from_utf8(found.unwrap().stdout).unwrap();
+    found.trim().split(',').map(str::to_owned).collect()
+}
+
+#[test]
+fn programs_and_devices_in_stores_have_no_power_over_the_host() {
+    let home = Home::new();
+    home.json(&["init", "--size", "1g"]);
+    let is_restricted = || ["nosuid", "nodev"].iter().all(|wanted| options(&home).iter().any(|found| found == wanted));
+    assert!(is_restricted(), "{:?}", options(&home));
+    // As an earlier version mounted it.
+    crate::disk::run("mount", &["-o", "remount,bind,suid,dev", path(&home.stores())]);
+    assert!(!is_restricted(), "{:?}", options(&home));
+    let root = StateRoot::open_in(&home.state_dir()).unwrap();
+    assert!(is_restricted(), "{:?}", options(&home));
+    // They are data there, which clones keep.
+    let made = root.folder(&snapshot("s1"));
+    fs::create_dir_all(made.parent().unwrap()).unwrap();
+    sample::make(&made);
+    root.clone_tree(&snapshot("s1"), &snapshot("s2")).unwrap();
+    assert_same(&look(&made, Of::All), &look(&root.folder(&snapshot("s2")), Of::All));
+}

@@ -58,6 +58,18 @@ impl Engine {
         sorted(&self.docker(&["network", "ls", "--filter", &filter, "--format", "{{.Name}}"]))
     }
 
+    /// The names of the networks that a container is attached to.
+    pub fn networks_of(&self, container: &str) -> Vec<String> {
+        let names = "{{range $name, $_ := .NetworkSettings.Networks}}{{println $name}}{{end}}";
+        sorted(&self.docker(&["inspect", "--format", names, container]))
+    }
+
+    /// The names of the volumes that a container mounts.
+    pub fn volumes_of(&self, container: &str) -> Vec<String> {
+        let names = "{{range .Mounts}}{{if eq .Type \"volume\"}}{{println .Name}}{{end}}{{end}}";
+        sorted(&self.docker(&["inspect", "--format", names, container]))
+    }
+
     /// The names of volumes with a label.
     pub fn volumes(&self, label: &str) -> Vec<String> {
         let filter = format!("label={label}");

@@ -46,9 +46,26 @@ pub fn get_unix(socket: &Path, path: &str) -> Option<Answer> {
     exchange(stream, path)
 }
 
+/// Posts JSON to a resource of the API.
+#[allow(dead_code, reason = "for the targets that do without the command line")]
+pub fn post_unix(socket: &Path, path: &str, json: &str) -> Option<Answer> {
+    let mut stream = UnixStream::connect(socket).ok()?;
+    stream.set_read_timeout(Some(READ_LIMIT)).ok()?;
+    let length = json.len();
+    let head = format!(
+        "POST {path} HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}"
+    );
+    write!(stream, "{head}\r\n\r\n{json}").ok()?;
+    answer(stream)
+}
+
 fn exchange(mut stream: impl Read + Write, path: &str) -> Option<Answer> {
     // HTTP/1.0 spares the tests chunked bodies and kept connections.
     write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
+    answer(stream)
+}
+
+fn answer(mut stream: impl Read) -> Option<Answer> {
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);

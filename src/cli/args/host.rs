@@ -19,9 +19,12 @@ pub struct DoctorArgs {
 pub struct ServeArgs {
     #[command(flatten)]
     pub engine: EngineArgs,
-    /// Offer the API on this TCP address too; wants a token
+    /// Offer the API on this TCP address too, without TLS; wants a token
     #[arg(long, env = "ARENAD_LISTEN", value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
+    /// The address of `--listen` is reached through a proxy that adds TLS: do not warn that there is none
+    #[arg(long, env = "ARENAD_BEHIND_TLS_PROXY", requires = "listen")]
+    pub behind_tls_proxy: bool,
     /// How many standbys boot at once on this host
     #[arg(long, env = "ARENAD_STANDBY_BOOTS", value_name = "NUMBER", default_value = "1")]
     pub standby_boots: NonZeroUsize,

@@ -87,7 +87,7 @@ pub struct HarArgs {
     /// The sites [default: all of the environment]
     #[arg(value_name = "SITE")]
     pub sites: Vec<String>,
-    /// The environment, where several are up
+    /// The environment, where several have a site of that name, or no site is named and several are up
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
     /// Write to this file, instead of standard output

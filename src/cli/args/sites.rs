@@ -48,7 +48,7 @@ pub struct DownArgs {
     /// The sites; all if none is named
     #[arg(value_name = "SITE")]
     pub sites: Vec<String>,
-    /// One environment only
+    /// The environment, where several have a site of that name; without sites, all of its sites
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
     /// Remove snapshots, built images and the daemon's files too

@@ -10,7 +10,7 @@ pub struct TaskChoice {
     /// The file that has the task [default: those in environments/NAME/tasks/ of the folder that the environment is of]
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// The environment, where several are up
+    /// The environment [default: the one where the episode began, else the only one that is up and has the task]
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
 }

@@ -56,4 +56,10 @@ pub struct EventsArgs {
     /// How many of the past
     #[arg(short = 'n', long, default_value_t = 50, value_name = "EVENTS")]
     pub limit: u32,
+    /// Only what is newer than this, such as 10m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub since: Option<Duration>,
+    /// Only what came after the event of this number
+    #[arg(long, value_name = "SEQ", conflicts_with = "since")]
+    pub after: Option<i64>,
 }

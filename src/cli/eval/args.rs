@@ -27,7 +27,7 @@ pub struct EvalArgs {
     /// The benchmark's task file, a folder that has it, or one of rendered tasks
     #[arg(long, env = "ARENAD_BENCHMARK_DATA", value_name = "FILE|DIR")]
     pub tasks: Option<PathBuf>,
-    /// The environment whose sites are looked at [default: the only one that is up]
+    /// The environment whose sites are looked at [default: the only one that is up and has the task's sites]
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
     /// Where a site was, such as SHOPPING=http://localhost:7770; may be repeated

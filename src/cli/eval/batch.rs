@@ -76,7 +76,7 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, folder: &Path) -> Resu
     let jobs = args.jobs.map_or(processors, usize::from);
     let results: Vec<Outcome> =
         futures_util::stream::iter(found).map(|stored| common.outcome(stored)).buffered(jobs).collect().await;
-    let mut summary = Summary::default();
+    let mut summary = Summary::of(args.profile.list());
     for outcome in &results {
         summary.add(outcome.evaluated.as_ref());
     }
@@ -204,15 +204,17 @@ fn show(batch: &Batch) {
     for (profile, tally) in &batch.summary.profiles {
         println!("{profile}: {}", counted(tally));
     }
-    if batch.summary.unreadable > 0 {
-        println!("{} of {} results could not be judged", batch.summary.unreadable, batch.summary.results);
-    }
 }
 
+/// A tally in one line. The rate is over all results; those without a verdict of passed or failed are named beside it.
 fn counted(tally: &Tally) -> String {
-    let rate = tally.success_rate.map(|rate| format!(" ({:.1} % of those decided)", rate * 100.0)).unwrap_or_default();
-    let open =
-        [(tally.inconclusive, "inconclusive"), (tally.needs_judge, "needs_judge"), (tally.unsupported, "unsupported")];
+    let rate = tally.success_rate.map(|rate| format!(" ({:.1} %)", rate * 100.0)).unwrap_or_default();
+    let open = [
+        (tally.inconclusive, "inconclusive"),
+        (tally.needs_judge, "needs_judge"),
+        (tally.unsupported, "unsupported"),
+        (tally.unreadable, "could not be judged"),
+    ];
     let open = open.into_iter().filter(|(count, _)| *count > 0);
     let open: String = open.map(|(count, verdict)| format!(", {count} {verdict}")).collect();
     format!("{} of {} passed{rate}, {} failed{open}", tally.passed, tally.total, tally.failed)
@@ -236,6 +238,12 @@ fn why(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_is_over_all_results() {
+        let tally = Tally { total: 100, passed: 5, unsupported: 95, success_rate: Some(0.05), ..Tally::default() };
+        assert_eq!(counted(&tally), "5 of 100 passed (5.0 %), 0 failed, 95 unsupported");
+    }
 
     #[test]
     fn evidence_is_named_after_where_its_result_lies() {

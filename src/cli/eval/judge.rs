@@ -3,11 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::Context;
+
 use super::args::EvalArgs;
 use crate::cli::args::Global;
 use crate::cli::client;
 use crate::cli::failure::Failure;
 use crate::domain::site::Secret;
+use crate::folders;
 use crate::judge::{Endpoint, Judge, Recorded, Settings};
 
 /// How long an endpoint may take for a reply.
@@ -34,7 +37,11 @@ pub(super) fn of(global: &Global, args: &EvalArgs) -> Result<Option<Box<dyn Judg
     })?;
     let folder = match &args.judge_folder {
         Some(folder) => folder.clone(),
-        None => client::state_dir(global)?.join("judge"),
+        None => {
+            let folder = client::state_dir(global)?.join("judge");
+            folders::make_private(&folder).with_context(|| format!("make the folder {}", folder.display()))?;
+            folder
+        }
     };
     Ok(Some(Box::new(Endpoint::new(Settings {
         url: args.judge.clone(),

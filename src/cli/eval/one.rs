@@ -6,12 +6,11 @@ use serde_json::Value;
 
 use super::args::EvalArgs;
 use super::local::Local;
-use super::{judge, places, print, save, task_files, urls};
+use super::{judge, places, print, save, task_files};
 use crate::cli::args::Global;
 use crate::cli::client::Client;
-use crate::cli::exit_code;
 use crate::cli::failure::Failure;
-use crate::cli::har;
+use crate::cli::{exit_code, find, har};
 use crate::evaluation::{Benchmark, Case, Evidence, Traffic};
 use crate::wire::{Evaluation, EvaluationRequest};
 
@@ -21,11 +20,17 @@ const ROUNDS_MAX: usize = 4;
 /// Judges an episode that has just ended, while its sites are as the agent left them.
 pub(super) async fn run(global: &Global, args: &EvalArgs, benchmark: Benchmark, id: &str) -> Result<u8, Failure> {
     let task = task_files(args, benchmark)?.find(id).map_err(|error| Failure::new(exit_code::USAGE, error))?;
+    let named = args.environment.as_deref();
+    let (urls, environment) = match (benchmark, named) {
+        // Its addresses are those of the traffic, unless someone says which environment is meant.
+        (Benchmark::WebArenaVerified, None) => (places::given(&args.sites), None),
+        _ => places::of_task(global, named, &task, &args.sites).await?,
+    };
     let mut evidence = Evidence {
         benchmark,
         id: id.to_owned(),
         task,
-        urls: urls(global, args, benchmark).await?,
+        urls,
         answer: answer(args)?,
         url: args.url.clone().unwrap_or_default(),
         told: Default::default(),
@@ -41,7 +46,7 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, benchmark: Benchmark, 
     for _ in 0..ROUNDS_MAX {
         let known = evidence.told.count();
         if local.settle(&mut evidence, profiles).await? {
-            look(global, args, &mut evidence).await?;
+            look(global, args, environment.as_deref(), &mut evidence).await?;
         }
         if evidence.told.count() == known {
             break;
@@ -66,17 +71,18 @@ fn finish(global: &Global, args: &EvalArgs, evidence: &Evidence) -> Result<u8, F
 }
 
 /// Lets the daemon look at the sites.
-async fn look(global: &Global, args: &EvalArgs, evidence: &mut Evidence) -> Result<(), Failure> {
+async fn look(
+    global: &Global,
+    args: &EvalArgs,
+    environment: Option<&str>,
+    evidence: &mut Evidence,
+) -> Result<(), Failure> {
     let client = Client::new(global)?;
-    let status = client.status().await?;
-    let environment = places::chosen(&status, args.environment.as_deref()).ok_or_else(|| {
-        let up: Vec<&str> = status.environments.iter().map(|environment| environment.name.as_str()).collect();
-        let failure = Failure::usage("the task has to be looked at on its sites, and it is not clear on whose");
-        failure.hint(match up.as_slice() {
-            [] => "nothing is up: `arenad up` brings sites up".to_owned(),
-            up => format!("say which environment with --environment: {}", up.join(", ")),
-        })
-    })?;
+    let environment = match environment {
+        Some(found) => found.to_owned(),
+        // The task itself does not say: only one that is up alone, or that is named, can be meant.
+        None => find::environment(&client.status().await?, args.environment.as_deref())?.name.clone(),
+    };
     let request = EvaluationRequest {
         benchmark: evidence.benchmark,
         task: evidence.task.clone(),
@@ -89,7 +95,7 @@ async fn look(global: &Global, args: &EvalArgs, evidence: &mut Evidence) -> Resu
         profiles: args.profile.list().to_vec(),
         told: evidence.told.clone(),
     };
-    let path = format!("/v1/environments/{}/evaluations", environment.name);
+    let path = format!("/v1/environments/{environment}/evaluations");
     let answered: Evaluation = client.send(Method::POST, &path, &request).await?;
     evidence.told.extend(answered.evidence.told);
     for seen in answered.evidence.looked_at {
@@ -118,7 +124,7 @@ async fn traffic(global: &Global, args: &EvalArgs, benchmark: Benchmark) -> Resu
     };
     if let (None, Benchmark::WebArenaVerified, Some(environment)) = (&args.har, benchmark, &args.environment) {
         let client = Client::new(global)?;
-        if !client.is_running().await {
+        if !client.is_running().await? {
             return Ok(None);
         }
         let har = har::fetch(&client, environment, &[]).await?;

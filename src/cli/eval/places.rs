@@ -1,10 +1,12 @@
 //! Where the sites are.
 
+use serde_json::Value;
+
 use crate::cli::args::Global;
 use crate::cli::client::Client;
-use crate::cli::definition;
 use crate::cli::failure::Failure;
-use crate::evaluation::{Urls, of_environment, placeholder};
+use crate::cli::{definition, find};
+use crate::evaluation::{Urls, of_environment, placeholder, speaks_of};
 use crate::wire::{Environment, Status};
 
 /// The sites' addresses: those given, else those of the environment that is up, else those of the definition of `otherwise`.
@@ -15,13 +17,60 @@ pub async fn of(
     otherwise: Option<&str>,
     given: &[(String, String)],
 ) -> Result<Urls, Failure> {
-    let mut urls = match (of_what_is_up(global, environment).await?, otherwise) {
-        (Some(urls), _) => urls,
+    let status = status(global).await?;
+    let up = status.as_ref().and_then(|status| chosen(status, environment));
+    together(up, otherwise, given)
+}
+
+/// The same for one task, with the environment that it is of, if it is up: the one that is named, the only one, or the only
+/// one that has the sites that the task speaks of.
+pub async fn of_task(
+    global: &Global,
+    environment: Option<&str>,
+    task: &Value,
+    given: &[(String, String)],
+) -> Result<(Urls, Option<String>), Failure> {
+    let status = status(global).await?;
+    let up = match &status {
+        Some(status) => of_sites(status, environment, task, &self::given(given))?,
+        None => None,
+    };
+    Ok((together(up, environment, given)?, up.map(|found| found.name.clone())))
+}
+
+fn together(up: Option<&Environment>, otherwise: Option<&str>, given: &[(String, String)]) -> Result<Urls, Failure> {
+    let mut urls = match (up, otherwise) {
+        (Some(environment), _) => addresses(environment),
         (None, Some(name)) => of_definition(name)?,
         (None, None) => Urls::new(),
     };
     urls.extend(self::given(given));
     Ok(urls)
+}
+
+/// The environment among those that are up that a task is of; none where it speaks of no site.
+fn of_sites<'a>(
+    status: &'a Status,
+    name: Option<&str>,
+    task: &Value,
+    given: &Urls,
+) -> Result<Option<&'a Environment>, Failure> {
+    if let Some(found) = chosen(status, name) {
+        return Ok(Some(found));
+    }
+    if name.is_some() {
+        return Ok(None);
+    }
+    let all = status.environments.iter();
+    let having: Vec<&Environment> = all.filter(|known| speaks_of(task, &addresses(known), given)).collect();
+    match having.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only)),
+        several => {
+            let names: Vec<&str> = several.iter().map(|known| known.name.as_str()).collect();
+            Err(find::ambiguous(&format!("{} have the sites of this task", names.join(" and ")), &names))
+        }
+    }
 }
 
 /// Addresses that were given, by placeholder.
@@ -33,19 +82,22 @@ pub fn given(pairs: &[(String, String)]) -> Urls {
     urls
 }
 
-async fn of_what_is_up(global: &Global, environment: Option<&str>) -> Result<Option<Urls>, Failure> {
+/// The status; none where no daemon can be asked: whether one is needed shows later.
+async fn status(global: &Global) -> Result<Option<Status>, Failure> {
     let client = Client::new(global)?;
-    if !client.is_running().await {
-        return Ok(None);
+    match client.is_running().await {
+        Ok(true) => Ok(Some(client.status().await?)),
+        Ok(false) | Err(_) => Ok(None),
     }
-    let status = client.status().await?;
-    let Some(environment) = chosen(&status, environment) else { return Ok(None) };
-    let sites = environment.sites.iter();
-    Ok(Some(sites.filter_map(|site| Some((placeholder(site.variable.as_ref()?), vec![site.url.clone()]))).collect()))
 }
 
-/// The environment that is meant among those that are up.
-pub fn chosen<'a>(status: &'a Status, name: Option<&str>) -> Option<&'a Environment> {
+fn addresses(environment: &Environment) -> Urls {
+    let sites = environment.sites.iter();
+    sites.filter_map(|site| Some((placeholder(site.variable.as_ref()?), vec![site.url.clone()]))).collect()
+}
+
+/// The environment that is named, or the only one that is up.
+fn chosen<'a>(status: &'a Status, name: Option<&str>) -> Option<&'a Environment> {
     match (name, status.environments.as_slice()) {
         (Some(name), all) => all.iter().find(|environment| environment.name == name),
         (None, [only]) => Some(only),
@@ -56,4 +108,41 @@ pub fn chosen<'a>(status: &'a Status, name: Option<&str>) -> Option<&'a Environm
 fn of_definition(environment: &str) -> Result<Urls, Failure> {
     let located = definition::locate(Some(environment), None, None)?;
     Ok(of_environment(&definition::load(&located)?.loaded.environment))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn sites_of_several_environments_are_not_guessed() {
+        let environment = |name: &str, variable: &str| {
+            json!({ "name": name, "description": "", "host": "h", "sites": [{
+                "environment": name, "name": "s", "title": "", "url": format!("http://h:{}", name.len()), "variable": variable,
+                "instance": "", "state": "ready", "since": "", "stage": null, "waiting_for": null, "reason": null,
+                "hint": null, "generation": 1, "snapshot": null, "last_passed": null, "containers": [],
+                "has_stores": false, "conditions": [], "last_reset": null, "standbys": { "wanted": 0, "members": [] },
+            }] })
+        };
+        let status = json!({
+            "daemon": {
+                "version": "0", "pid": 1, "installation": "i", "state_dir": "/s", "background": true, "started_at": "",
+                "engine": "unix:///e",
+            },
+            "conditions": [],
+            "environments": [environment("a", "GITLAB"), environment("bb", "GITLAB"), environment("ccc", "SHOPPING")],
+        });
+        let status: Status = serde_json::from_value(status).expect("a status");
+        let of = |name: Option<&str>, start: &str| {
+            let found = of_sites(&status, name, &json!({ "start_url": start }), &Urls::new());
+            found.map(|found| found.map(|known| known.name.as_str())).map_err(|failure| failure.error.to_string())
+        };
+        assert_eq!(of(None, "__SHOPPING__"), Ok(Some("ccc")));
+        assert_eq!(of(None, "http://h:2/a"), Ok(Some("bb")));
+        assert_eq!(of(None, "__GITLAB__"), Err("a and bb have the sites of this task".to_owned()));
+        assert_eq!(of(Some("bb"), "__GITLAB__"), Ok(Some("bb")));
+        assert_eq!(of(None, "__REDDIT__"), Ok(None));
+    }
 }

@@ -100,10 +100,7 @@ async fn works(global: &Global, chosen: &ImagesChoice, write: Option<&ImagesWrit
         return Err(failure.hint("run it on the machine of the engine, without --host and ARENAD_HOST"));
     }
     let engine: Arc<dyn Engine> = Arc::new(DockerEngine::new(&chosen.engine));
-    let version = engine.version().await.map_err(|error| {
-        let hint = "start Docker (`systemctl start docker`, or `scripts/engine.sh` where there is no systemd)";
-        Failure::new(exit_code::FAILED, error).hint(hint)
-    })?;
+    let version = engine.version().await.map_err(|error| super::engine::away(&chosen.engine, error))?;
     // On another machine the folder would be another one.
     let is_here = chosen.engine.starts_with("unix://");
     let state_dir = client::state_dir(global)?;

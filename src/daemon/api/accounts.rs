@@ -57,17 +57,25 @@ pub(super) async fn log_in(
     handle.note_look(report.generation);
     let begun = Instant::now();
     let client = api.shared.prober.http();
-    let kept = kept(&api, &handle, &report, &place, &name, login).await?;
-    let is_kept = kept.is_some();
-    let session = match kept {
-        Some(session) => Ok(session),
-        None => accounts::log_in(client, &place, account, login).await,
+    let visit = async {
+        let kept = kept(&api, &handle, &report, &place, &name, login).await?;
+        let is_kept = kept.is_some();
+        let session = match kept {
+            Some(session) => Ok(session),
+            None => accounts::log_in(client, &place, account, login).await,
+        };
+        Ok::<_, ApiError>((session, is_kept))
     };
+    // A visit that goes on after the switch could reach the next generation through the same containers.
+    let visited = report.visits.run_until_cancelled(visit).await;
     let took = begun.elapsed();
-    // The address may be another container's by now, and the session one of the past.
-    if handle.report().generation != report.generation {
+    let was_reset = || {
         let detail = format!("{} was reset while {name} signed in", site.name);
-        return Err(ApiError::new(StatusCode::CONFLICT, "busy", detail).hint("try again"));
+        ApiError::new(StatusCode::CONFLICT, "busy", detail).hint("try again")
+    };
+    let (session, is_kept) = visited.ok_or_else(was_reset)??;
+    if handle.report().generation != report.generation {
+        return Err(was_reset());
     }
     let session = session.map_err(|failure| failed(&handle, &name, &failure))?;
     Ok(Json(wire::Session { is_kept, ..shown(&handle, &name, &place.host, took.as_secs_f64() * 1e3, session) }))

@@ -13,15 +13,17 @@ use tokio::time::Instant;
 use super::Api;
 use super::environments::{Body, body};
 use super::error::ApiError;
+use super::which::{self, Subject};
 use crate::daemon::checks::{BeginError, Beginning, Desk, Ended, Standing};
 use crate::daemon::instance::{InstanceHandle, Outcome};
 use crate::daemon::store::StoredSnapshot;
 use crate::definition::{SourceFile, tasks};
 use crate::domain::ids::SiteName;
 use crate::domain::locator::Value;
-use crate::domain::request_queue::Request;
+use crate::domain::request_queue::Want;
 use crate::domain::site::Environment;
 use crate::domain::task::Task;
+use crate::inline::blocking;
 use crate::locators::json as values;
 use crate::probes::describe;
 use crate::wire::SourceText;
@@ -33,19 +35,32 @@ pub(super) async fn begin(
     Path(environment): Path<String>,
     request: Body<BeginRequest>,
 ) -> Result<Json<Begun>, ApiError> {
+    begun(&api, &environment, body(request)?).await
+}
+
+/// `POST /v1/checks/begin`: in the only environment that is up, or the only one that has the task.
+pub(super) async fn begin_found(
+    State(api): State<Arc<Api>>,
+    request: Body<BeginRequest>,
+) -> Result<Json<Begun>, ApiError> {
     let request = body(request)?;
-    let (definition, handles) = open(&api, &environment)?;
+    let environment = environment_of(&api, &request.task, request.file.as_ref())?;
+    begun(&api, &environment, request).await
+}
+
+async fn begun(api: &Api, environment: &str, request: BeginRequest) -> Result<Json<Begun>, ApiError> {
+    let (definition, handles) = open(api, environment)?;
     let task = task(&definition, request.task, request.file).await?;
     let known = api.shared.store.snapshots().await?;
     if request.reset {
         reset(&task, &handles, &known).await?;
     }
     let desk = Desk { shared: &api.shared, handles: &handles, host: &definition.host, cdp: None };
-    let begun = desk.begin(&task).await?;
-    for (site, standing) in &begun.sites {
+    let beginning = desk.begin(&task).await?;
+    for (site, standing) in &beginning.sites {
         stands_at_start(&task, site, standing.snapshot.as_deref(), &known)?;
     }
-    Ok(Json(shown(&task, &definition, begun)))
+    Ok(Json(shown(&task, &definition, beginning)))
 }
 
 /// `POST /v1/environments/{environment}/checks`
@@ -54,9 +69,25 @@ pub(super) async fn check(
     Path(environment): Path<String>,
     request: Body<CheckRequest>,
 ) -> Result<Json<Checked>, ApiError> {
-    let since = Instant::now();
+    checked(&api, environment, body(request)?).await
+}
+
+/// `POST /v1/checks`: in the environment in which the episode began, else as for [`begin_found`].
+pub(super) async fn check_found(
+    State(api): State<Arc<Api>>,
+    request: Body<CheckRequest>,
+) -> Result<Json<Checked>, ApiError> {
     let request = body(request)?;
-    let (definition, handles) = open(&api, &environment)?;
+    let environment = match &request.begun {
+        Some(begun) => begun.environment.clone(),
+        None => environment_of(&api, &request.task, request.file.as_ref())?,
+    };
+    checked(&api, environment, request).await
+}
+
+async fn checked(api: &Api, environment: String, request: CheckRequest) -> Result<Json<Checked>, ApiError> {
+    let since = Instant::now();
+    let (definition, handles) = open(api, &environment)?;
     let task = task(&definition, request.task, request.file).await?;
     if let Some(begun) = &request.begun
         && (begun.task != task.name || begun.environment != environment)
@@ -108,6 +139,31 @@ pub(super) async fn check(
     }))
 }
 
+/// The environment that a task is of: the one that its file names, or the one that has a task of that name.
+fn environment_of(api: &Api, task: &str, file: Option<&SourceText>) -> Result<String, ApiError> {
+    let named = file.and_then(|file| tasks::environment_of(&SourceFile::new(file.path.clone(), file.text.clone())));
+    let subject = Subject { what: format!("task {task}"), unknown: "unknown_task" };
+    match named {
+        Some(named) => Ok(named),
+        None => which::environment(api, &subject, |definition| has_task(definition, task)),
+    }
+}
+
+/// Whether an environment's files have a task. One whose file names it and cannot be understood has it too, so that this is
+/// what the caller gets to hear.
+fn has_task(definition: &Environment, name: &str) -> bool {
+    let Ok(files) = tasks::read_tasks(&definition.root, &definition.name) else { return false };
+    let naming = naming(&files, name);
+    let loaded = tasks::load_for(&naming, definition, name);
+    loaded.find(name).is_some() || (!naming.is_empty() && loaded.problems.is_some())
+}
+
+/// The files that may have a task: most do not name it, and need not be understood.
+fn naming(files: &[SourceFile], name: &str) -> Vec<SourceFile> {
+    let template = name.rsplit_once('.').map_or(name, |(template, _)| template);
+    files.iter().filter(|file| file.text.contains(template)).cloned().collect()
+}
+
 fn generation(site: &BegunSite) -> (String, u64) {
     (site.site.clone(), site.generation)
 }
@@ -123,8 +179,8 @@ fn open(api: &Api, environment: &str) -> Result<(Environment, Vec<InstanceHandle
 async fn task(definition: &Environment, name: String, file: Option<SourceText>) -> Result<Task, ApiError> {
     let definition = definition.clone();
     // Files are read and checked, which takes milliseconds.
-    let work = tokio::task::spawn_blocking(move || find_task(&definition, &name, file));
-    work.await.map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string()))?
+    let found = blocking(move || find_task(&definition, &name, file)).await;
+    found.map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string()))?
 }
 
 fn find_task(definition: &Environment, name: &str, file: Option<SourceText>) -> Result<Task, ApiError> {
@@ -133,10 +189,7 @@ fn find_task(definition: &Environment, name: &str, file: Option<SourceText>) -> 
         Some(file) => vec![SourceFile::new(file.path, file.text)],
         None => tasks::read_tasks(&definition.root, &definition.name).map_err(|error| broken(describe(&error)))?,
     };
-    // Most files do not name the task, and need not be understood.
-    let template = name.rsplit_once('.').map_or(name, |(template, _)| template);
-    let naming: Vec<SourceFile> = files.iter().filter(|file| file.text.contains(template)).cloned().collect();
-    let loaded = tasks::load_for(&naming, definition, name);
+    let loaded = tasks::load_for(&naming(&files, name), definition, name);
     if let Some(task) = loaded.find(name) {
         return Ok(task.clone());
     }
@@ -158,8 +211,8 @@ async fn reset(task: &Task, handles: &[InstanceHandle], known: &[StoredSnapshot]
         let handle = handles.iter().find(|handle| handle.site.name == *site);
         let handle = handle.ok_or_else(|| BeginError::NotUp(site.clone()))?;
         let ticket = match task.snapshot(site) {
-            None => handle.ask(Request::Reset).await?,
-            Some(name) => handle.reset_to(named(known, handle, name)?.id.clone()).await?,
+            None => handle.ask(Want::RESET).await?,
+            Some(name) => handle.ask(Want::Reset { to: Some(named(known, handle, name)?.id.clone()) }).await?,
         };
         tickets.push((site, ticket));
     }
@@ -170,8 +223,8 @@ async fn reset(task: &Task, handles: &[InstanceHandle], known: &[StoredSnapshot]
                 let detail = format!("bring {site} to where {} starts: {}", task.name, trouble.reason);
                 return Err(ApiError::new(StatusCode::BAD_GATEWAY, "reset_failed", detail).hint(trouble.hint));
             }
-            Outcome::Superseded => {
-                let detail = format!("bring {site} to where {} starts: something else was asked for", task.name);
+            Outcome::Superseded | Outcome::Stopped => {
+                let detail = format!("bring {site} to where {} starts: the reset was cut off", task.name);
                 return Err(ApiError::new(StatusCode::CONFLICT, "busy", detail).hint("try again"));
             }
         }

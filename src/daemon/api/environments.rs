@@ -12,7 +12,7 @@ use super::error::ApiError;
 use super::operations::shown;
 use super::snapshots;
 use crate::daemon::store::StoredEnvironment;
-use crate::domain::request_queue::Request;
+use crate::domain::request_queue::Want;
 use crate::wire::{Accepted, DownRequest, ResetRequest, SourceText, UpRequest};
 
 pub(super) type Body<T> = Result<Json<T>, JsonRejection>;
@@ -38,7 +38,10 @@ pub(super) async fn up(
         dotenv: request.dotenv.map(text),
         variables: request.variables,
     };
-    let begun = api.environments.up(stored, &request.sites, request.force).await?;
+    // In a task of its own, like `down`: a client that goes away leaves nothing half done.
+    let environments = api.environments.clone();
+    let work = async move { environments.up(stored, &request.sites, request.force).await };
+    let begun = api.shared.tasks.spawn(work).await.map_err(ApiError::internal)??;
     let mut operations = Vec::new();
     for (handle, ticket) in begun.operations {
         let entry = api.operations.remember("up", handle.id.clone(), ticket);
@@ -58,11 +61,11 @@ pub(super) async fn reset(
     if let Some(to) = to {
         return reset_to(&api, &environment, &sites, &to).await;
     }
-    let wanted = if if_dirty { Request::ResetIfDirty } else { Request::Reset };
+    let wanted = if if_dirty { Want::ResetIfDirty } else { Want::RESET };
     let handles = api.environments.choose(&environment, &sites)?;
     let mut operations = Vec::new();
     for handle in handles {
-        let ticket = handle.ask(wanted).await?;
+        let ticket = handle.ask(wanted.clone()).await?;
         let entry = api.operations.remember("reset", handle.id.clone(), ticket);
         operations.push(shown(&api, &entry, None).await?);
     }
@@ -85,7 +88,7 @@ async fn reset_to(
     let snapshot = snapshots::find(&known, to)?.id.clone();
     let mut operations = Vec::new();
     for handle in api.environments.choose(environment, sites)? {
-        let ticket = handle.reset_to(snapshot.clone()).await?;
+        let ticket = handle.ask(Want::Reset { to: Some(snapshot.clone()) }).await?;
         let entry = api.operations.remember("reset", handle.id.clone(), ticket);
         operations.push(shown(api, &entry, None).await?);
     }
@@ -102,12 +105,7 @@ pub(super) async fn down(
     // In a task of its own: a client that goes away must not leave half of it undone.
     let environments = api.environments.clone();
     let work = async move { environments.down(&environment, &request.sites, request.purge).await };
-    match api.shared.tasks.spawn(work).await {
-        Ok(done) => done?,
-        Err(error) => {
-            return Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string()));
-        }
-    }
+    api.shared.tasks.spawn(work).await.map_err(ApiError::internal)??;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -10,6 +10,7 @@ use crate::daemon::imports::ImportError;
 use crate::daemon::instance::AskError;
 use crate::daemon::locate::LocatingError;
 use crate::daemon::store::StoreError;
+use crate::doctor;
 use crate::engine::EngineError;
 use crate::launch::RemoveError;
 use crate::locators::LocateError;
@@ -85,6 +86,10 @@ impl IntoResponse for ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
+        if let StoreError::InUse { snapshot, users } = &error {
+            let detail = format!("snapshot {snapshot} is in use by {}", users.join(", "));
+            return Self::new(StatusCode::CONFLICT, "in_use", detail).hint("take those down first with `arenad down`");
+        }
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store", describe(&error))
             .hint("the state directory may be full or read-only; the daemon's log says more")
     }
@@ -94,8 +99,10 @@ impl From<EngineError> for ApiError {
     fn from(error: EngineError) -> Self {
         let detail = describe(&error);
         match error {
-            EngineError::Unreachable { .. } => Self::new(StatusCode::BAD_GATEWAY, "engine_unreachable", detail)
-                .hint("start Docker (`systemctl start docker`, or `scripts/engine.sh` where there is no systemd)"),
+            EngineError::Unreachable { ref endpoint, .. } => {
+                let cure = doctor::away(endpoint, &error).and_then(|finding| finding.cure);
+                Self::new(StatusCode::BAD_GATEWAY, "engine_unreachable", detail).hint(cure.unwrap_or_default())
+            }
             EngineError::NotFound { .. } => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
             EngineError::Conflict { .. } => Self::new(StatusCode::CONFLICT, "conflict", detail),
             EngineError::TimedOut { .. } => Self::new(StatusCode::GATEWAY_TIMEOUT, "engine_timeout", detail),

@@ -13,10 +13,12 @@ use super::Api;
 use super::environments::{Body, body};
 use super::error::ApiError;
 use super::har;
+use super::which::{self, Subject};
 use crate::daemon::answers::Witness;
 use crate::daemon::evaluate::{self, EvaluatingError};
 use crate::daemon::traffic::SiteTraffic;
-use crate::evaluation::{Benchmark, CaseError, Evidence, TaskFiles, Traffic, of_environment};
+use crate::domain::site::Environment;
+use crate::evaluation::{Benchmark, CaseError, Evidence, TaskFiles, Traffic, of_environment, speaks_of};
 use crate::evaluators::verdict::Profile;
 use crate::probes::describe;
 use crate::wire::{Evaluation, EvaluationRequest};
@@ -30,9 +32,26 @@ pub(super) async fn evaluate(
     Path(environment): Path<String>,
     request: Body<EvaluationRequest>,
 ) -> Result<Json<Evaluation>, ApiError> {
-    let request = body(request)?;
+    evaluated(&api, &environment, body(request)?).await
+}
+
+/// `POST /v1/evaluations`: in the only environment that is up, or the only one that has the sites that the task speaks of.
+pub(super) async fn evaluate_found(
+    State(api): State<Arc<Api>>,
+    request: Body<EvaluationRequest>,
+) -> Result<Json<Evaluation>, ApiError> {
+    let mut request = body(request)?;
+    let (id, task) = task(request.benchmark, request.task).await?;
+    let subject = Subject { what: format!("task {id} of {}", request.benchmark), unknown: "bad_task" };
+    let is_of = |definition: &Environment| speaks_of(&task, &of_environment(definition), &request.urls);
+    let environment = which::environment(&api, &subject, is_of)?;
+    request.task = task;
+    evaluated(&api, &environment, request).await
+}
+
+async fn evaluated(api: &Api, environment: &str, request: EvaluationRequest) -> Result<Json<Evaluation>, ApiError> {
     let begun = Instant::now();
-    let handles = api.environments.choose(&environment, &[])?;
+    let handles = api.environments.choose(environment, &[])?;
     let listed = api.environments.list();
     let definition = listed.iter().map(|(definition, _)| definition).find(|it| it.name.as_str() == environment);
     let mut urls = definition.map(of_environment).unwrap_or_default();
@@ -66,7 +85,7 @@ pub(super) async fn evaluate(
         looked_at: Vec::new(),
     };
     let profiles = if request.profiles.is_empty() { vec![Profile::Compat] } else { request.profiles };
-    let host = api.environments.host(&environment).unwrap_or_default();
+    let host = api.environments.host(environment).unwrap_or_default();
     let witness = Witness::new(&api.shared, &handles, &host, request.cdp.as_deref(), &request.accounts);
     evaluate::look(&witness, &mut evidence, &profiles).await?;
     // Traffic may be large, and pictures take their time to be compared.

@@ -8,23 +8,30 @@ use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures_util::{StreamExt, stream};
+use futures_util::{Stream, StreamExt, stream};
+use jiff::Timestamp;
 use serde::Deserialize;
-use tokio::sync::broadcast;
 
 use super::Api;
 use super::error::ApiError;
-use crate::daemon::store::{Store, StoredEvent};
+use crate::daemon::events::{FollowError, Followed};
+use crate::daemon::store::StoredEvent;
+use crate::probes::describe;
 use crate::wire;
 
 /// How many events one page has at most.
 const PAGE_MAX: u32 = 1000;
 
+/// How many events of a stream are read at a time: what is held for a client that does not read on.
+const STREAM_PAGE: u32 = 100;
+
 #[derive(Deserialize)]
 pub(super) struct Range {
     /// After this sequence number; without it, the newest `limit`.
     after: Option<i64>,
-    /// At most so many.
+    /// From this time on, in seconds since 1970.
+    since: Option<i64>,
+    /// At most so many; of a stream, so many of the past, unless `after` or `since` says from where on.
     limit: Option<u32>,
     /// Whether to stream what follows.
     #[serde(default)]
@@ -41,7 +48,10 @@ fn shown(event: StoredEvent) -> wire::Event {
     }
 }
 
-/// `GET /v1/events?after=SEQ&limit=N&follow=true`; `Last-Event-ID` counts as `after`.
+/// `GET /v1/events?after=SEQ&since=SECONDS&limit=N&follow=true`; `Last-Event-ID` counts as `after`.
+///
+/// A stream has every event after the first that it sends, and each once. Where it cannot go on, because the client read so
+/// slowly that the next ones are forgotten, or the store fails, it ends with an event named [`wire::GONE`].
 pub(super) async fn events(
     State(api): State<Arc<Api>>,
     Query(range): Query<Range>,
@@ -49,54 +59,47 @@ pub(super) async fn events(
 ) -> Result<Response, ApiError> {
     let limit = range.limit.unwrap_or(100).min(PAGE_MAX);
     let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse().ok());
-    let store = api.shared.store.clone();
-    // Listening begins before reading: nothing that happens in between is missed.
-    let live = api.shared.events.listen();
-    let after = match resumed.or(range.after) {
-        Some(after) => after,
-        None => store.seq_before_last(limit).await?,
+    let store = &api.shared.store;
+    let after = match (resumed.or(range.after), range.since) {
+        (Some(after), _) => after,
+        (None, Some(since)) => store.seq_before(Timestamp::from_second(since).unwrap_or(Timestamp::MIN)).await?,
+        (None, None) => store.seq_before_last(limit).await?,
     };
-    let past = store.events_after(after, limit).await?;
     if !range.follow {
-        let events = past.into_iter().map(shown).collect();
+        let events = store.events_after(after, limit).await?.into_iter().map(shown).collect();
         return Ok(Json(wire::Events { events }).into_response());
     }
-    let seen = past.last().map_or(after, |event| event.seq);
     let stop = api.stop.clone();
-    let stream = stream::iter(past).chain(following(store, live, seen)).map(|event| {
-        let event = shown(event);
-        let sent = Event::default().id(event.seq.to_string()).event(event.kind.clone());
-        Ok::<_, Infallible>(sent.json_data(&event).unwrap_or_default())
-    });
-    let stream = stream.take_until(async move { stop.cancelled().await });
+    let stream = sent(api.shared.events.follow(after)).take_until(async move { stop.cancelled().await });
     Ok(Sse::new(stream).keep_alive(KeepAlive::default()).into_response())
 }
 
-/// The events after `seen`, live; what a slow listener missed is read from the store.
-fn following(
-    store: Store,
-    live: broadcast::Receiver<StoredEvent>,
-    seen: i64,
-) -> impl futures_util::Stream<Item = StoredEvent> {
-    stream::unfold((store, live, seen, Vec::new()), |(store, mut live, mut seen, mut missed)| async move {
-        loop {
-            if let Some(event) = missed.pop() {
-                let event: StoredEvent = event;
-                seen = event.seq;
-                return Some((event, (store, live, seen, missed)));
+/// The events as they are sent. The next page is read when the client has taken the last one.
+fn sent(followed: Followed) -> impl Stream<Item = Result<Event, Infallible>> + Send {
+    let pages = stream::unfold(Some(followed), |followed| async move {
+        let mut followed = followed?;
+        match followed.next(STREAM_PAGE).await {
+            Ok(events) => {
+                let page: Vec<Event> = events.into_iter().map(shown).map(|event| one(&event)).collect();
+                Some((page, Some(followed)))
             }
-            match live.recv().await {
-                Ok(event) if event.seq <= seen => {}
-                Ok(event) => {
-                    seen = event.seq;
-                    return Some((event, (store, live, seen, missed)));
-                }
-                Err(broadcast::error::RecvError::Lagged(_)) => {
-                    missed = store.events_after(seen, PAGE_MAX).await.ok()?;
-                    missed.reverse();
-                }
-                Err(broadcast::error::RecvError::Closed) => return None,
-            }
+            Err(error) => Some((vec![gone(followed.after(), &error)], None)),
         }
-    })
+    });
+    pages.flat_map(stream::iter).map(Ok)
+}
+
+fn one(event: &wire::Event) -> Event {
+    let sent = Event::default().id(event.seq.to_string()).event(event.kind.clone());
+    sent.json_data(event).unwrap_or_default()
+}
+
+/// The end of a stream that cannot go on.
+fn gone(after: i64, error: &FollowError) -> Event {
+    let next = match error {
+        FollowError::Forgotten { next, .. } => Some(*next),
+        FollowError::Store(_) | FollowError::Stopping => None,
+    };
+    let said = wire::EventsGone { after, next, message: describe(error) };
+    Event::default().event(wire::GONE).json_data(said).unwrap_or_default()
 }

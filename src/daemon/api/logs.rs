@@ -13,7 +13,11 @@ use serde::Deserialize;
 
 use super::Api;
 use super::error::ApiError;
+use crate::domain::lines::{Line, Lines};
 use crate::engine::{EngineHandle, LogRange};
+
+/// How much of a line is passed on, in bytes.
+const LINE_MAX: usize = 64 << 10;
 
 #[derive(Deserialize)]
 pub(super) struct Range {
@@ -61,36 +65,59 @@ pub(super) async fn logs(
     Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], body).into_response())
 }
 
-/// Cuts chunks at line ends, so that the lines of several containers do not mix.
+/// Cuts chunks at line ends, so that the lines of several containers do not mix. A line that is too long is cut, and says so.
 fn lines<E: std::fmt::Display + Send + 'static>(
     chunks: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
     prefix: String,
 ) -> impl Stream<Item = std::io::Result<Bytes>> + Send {
-    let chunks = Box::pin(chunks);
-    stream::unfold((chunks, BytesMut::new(), prefix, false), |(mut chunks, mut rest, prefix, ended)| async move {
-        if ended {
+    let state = (Box::pin(chunks), Lines::new(LINE_MAX), prefix, false);
+    stream::unfold(state, |(mut chunks, mut lines, prefix, has_ended)| async move {
+        if has_ended {
             return None;
         }
+        let mut out = BytesMut::new();
         loop {
-            if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-                let line = rest.split_to(end + 1);
-                let mut out = BytesMut::from(prefix.as_bytes());
-                out.extend_from_slice(&line);
-                return Some((Ok(out.freeze()), (chunks, rest, prefix, false)));
-            }
             match chunks.next().await {
-                Some(Ok(chunk)) => rest.extend_from_slice(&chunk),
+                Some(Ok(chunk)) => lines.push(&chunk, |line| put(&mut out, &prefix, line)),
                 Some(Err(error)) => {
-                    return Some((Err(std::io::Error::other(error.to_string())), (chunks, rest, prefix, true)));
+                    return Some((Err(std::io::Error::other(error.to_string())), (chunks, lines, prefix, true)));
                 }
-                None if rest.is_empty() => return None,
                 None => {
-                    let mut out = BytesMut::from(prefix.as_bytes());
-                    out.extend_from_slice(&rest);
-                    out.extend_from_slice(b"\n");
-                    return Some((Ok(out.freeze()), (chunks, BytesMut::new(), prefix, true)));
+                    lines.end(|line| put(&mut out, &prefix, line));
+                    return Some((Ok(out.freeze()), (chunks, lines, prefix, true)));
                 }
+            }
+            if !out.is_empty() {
+                return Some((Ok(out.freeze()), (chunks, lines, prefix, false)));
             }
         }
     })
+}
+
+fn put(out: &mut BytesMut, prefix: &str, line: Line<'_>) {
+    out.extend_from_slice(prefix.as_bytes());
+    out.extend_from_slice(line.bytes);
+    if line.is_cut {
+        out.extend_from_slice(format!(" … (cut: the line is longer than {} KiB)", LINE_MAX >> 10).as_bytes());
+    }
+    out.extend_from_slice(b"\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::TryStreamExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_line_without_end_is_cut_and_the_lines_after_it_are_whole() {
+        let endless = std::iter::repeat_n(Bytes::from(vec![b'y'; 1 << 14]), 1000);
+        let chunks = endless.chain([Bytes::from_static(b"\nnext\nlast")]).map(Ok::<_, std::io::Error>);
+        let shown: Vec<Bytes> = lines(stream::iter(chunks), "app | ".to_owned()).try_collect().await.expect("lines");
+        let shown = String::from_utf8(shown.concat()).expect("text");
+        let shown: Vec<&str> = shown.lines().collect();
+        assert_eq!(shown[1..], ["app | next", "app | last"]);
+        assert!(shown[0].ends_with(" … (cut: the line is longer than 64 KiB)"), "{}", &shown[0][shown[0].len() - 60..]);
+        assert!(shown[0].len() < LINE_MAX + 100);
+    }
 }

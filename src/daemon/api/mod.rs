@@ -18,6 +18,7 @@ mod space;
 mod status;
 mod transfer;
 mod verify;
+mod which;
 
 use std::sync::Arc;
 
@@ -73,6 +74,9 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/environments/{environment}/resets", post(environments::reset))
         .route("/v1/environments/{environment}/checks", post(checks::check))
         .route("/v1/environments/{environment}/checks/begin", post(checks::begin))
+        .route("/v1/checks", post(checks::check_found))
+        .route("/v1/checks/begin", post(checks::begin_found))
+        .route("/v1/evaluations", post(evaluations::evaluate_found).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)))
         .route("/v1/environments/{environment}/sites/{site}/accounts", get(accounts::list))
         .route("/v1/environments/{environment}/sites/{site}/accounts/{account}/login", post(accounts::log_in))
         .route("/v1/environments/{environment}/sites/{site}/verify", post(verify::verify))
@@ -90,7 +94,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/snapshots", get(snapshots::list))
         .route("/v1/snapshots/{id}", get(snapshots::one).delete(snapshots::remove))
         .route("/v1/snapshots/{id}/export", get(transfer::export))
-        .route("/v1/imports", post(transfer::begin).layer(DefaultBodyLimit::max(transfer::MANIFEST_BYTES_MAX)))
+        .route("/v1/imports", post(transfer::begin).layer(DefaultBodyLimit::max(transfer::REQUEST_BYTES_MAX)))
         .route("/v1/imports/{id}/parts/{index}", put(transfer::part))
         .route("/v1/imports/{id}/finish", post(transfer::finish))
         .route("/v1/snapshots/{id}/differences", get(snapshots::differences))

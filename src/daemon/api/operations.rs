@@ -57,11 +57,9 @@ pub(super) async fn shown(api: &Api, entry: &Entry, ended: Option<Outcome>) -> R
         reset: None,
         snapshot: None,
     };
-    let mut stages = Vec::new();
     match ended {
         None => {}
-        Some(Outcome::Done { took, snapshot, stages: times }) => {
-            stages = times;
+        Some(Outcome::Done { took, snapshot }) => {
             shown.state = "done".to_owned();
             shown.duration_ms = Some(took.as_secs_f64() * 1e3);
             shown.snapshot = snapshot.map(|taken| snapshots::shown(*taken, Vec::new()));
@@ -71,21 +69,15 @@ pub(super) async fn shown(api: &Api, entry: &Entry, ended: Option<Outcome>) -> R
             shown.reason = Some(trouble.reason);
             shown.hint = Some(trouble.hint);
         }
-        Some(Outcome::Superseded) => {
+        Some(Outcome::Superseded) => shown.state = "superseded".to_owned(),
+        Some(Outcome::Stopped) => {
             shown.state = "superseded".to_owned();
-            if api.shared.shutdown.is_cancelled() {
-                shown.reason = Some("the daemon was told to stop before it was done".to_owned());
-                shown.hint = Some(format!("`arenad up {}` goes on with it", shown.environment));
-            }
+            shown.reason = Some("the daemon was told to stop before it was done".to_owned());
+            shown.hint = Some(format!("`arenad up {}` goes on with it", shown.environment));
         }
     }
     if shown.state != "running" && entry.kind == "reset" {
-        let stored = api.shared.store.reset(&shown.id).await?;
-        // What the driver has just measured may not be in the store yet.
-        shown.reset = stored.map(|reset| match stages.is_empty() {
-            true => shown_reset(reset),
-            false => shown_reset(StoredReset { stages, duration_ms: shown.duration_ms, ..reset }),
-        });
+        shown.reset = api.shared.store.reset(&shown.id).await?.map(shown_reset);
     }
     Ok(shown)
 }
@@ -107,5 +99,14 @@ pub(super) fn shown_reset(reset: StoredReset) -> wire::Reset {
             .map(|stage| wire::Stage { stage: stage.stage, duration_ms: stage.duration_ms })
             .collect(),
         verified: reset.verified,
+        compared: reset.compared.map(|compared| wire::Compared {
+            declared: compared.declared,
+            stores: compared.stores,
+            left_out: compared
+                .left_out
+                .into_iter()
+                .map(|left| wire::LeftOut { store: left.store, part: left.part, reason: left.reason })
+                .collect(),
+        }),
     }
 }

@@ -14,6 +14,7 @@ use super::{operations, verify};
 use crate::daemon::baseline::snapshot;
 use crate::daemon::store::StoredSnapshot;
 use crate::digest::{self, Digest};
+use crate::domain::request_queue::Want;
 use crate::wire::{Accepted, Snapshot, SnapshotDifferences, Snapshots, TakeRequest};
 
 /// A snapshot as clients see it.
@@ -28,16 +29,32 @@ pub(super) fn shown(snapshot: StoredSnapshot, used_by: Vec<String>) -> Snapshot 
         size_bytes: snapshot.size_bytes,
         created_at: snapshot.created_at.to_string(),
         used_by,
+        other_engine: None,
+        missing_since: None,
     }
+}
+
+/// The same with where their images are.
+async fn placed(api: &Api, stored: Vec<StoredSnapshot>) -> Result<Vec<Snapshot>, ApiError> {
+    let store = &api.shared.store;
+    let (places, engines, in_use) =
+        (store.snapshot_places().await?, store.engines().await?, store.engine_in_use().await?);
+    let mut snapshots = Vec::new();
+    for stored in stored {
+        let used_by = store.snapshot_users(&stored.id).await?;
+        let mut snapshot = shown(stored, used_by);
+        let place = places.get(&snapshot.id).cloned().unwrap_or_default();
+        let other = place.engine.filter(|engine| in_use.as_ref() != Some(engine));
+        snapshot.other_engine = other.map(|engine| engines.get(&engine).cloned().unwrap_or(engine));
+        snapshot.missing_since = place.missing_since.map(|since| since.to_string());
+        snapshots.push(snapshot);
+    }
+    Ok(snapshots)
 }
 
 /// `GET /v1/snapshots`
 pub(super) async fn list(State(api): State<Arc<Api>>) -> Result<Json<Snapshots>, ApiError> {
-    let mut snapshots = Vec::new();
-    for stored in api.shared.store.snapshots().await? {
-        let used_by = api.shared.store.snapshot_users(&stored.id).await?;
-        snapshots.push(shown(stored, used_by));
-    }
+    let snapshots = placed(&api, api.shared.store.snapshots().await?).await?;
     Ok(Json(Snapshots { snapshots }))
 }
 
@@ -45,17 +62,22 @@ pub(super) async fn list(State(api): State<Arc<Api>>) -> Result<Json<Snapshots>,
 pub(super) async fn one(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<Snapshot>, ApiError> {
     let known = api.shared.store.snapshots().await?;
     let stored = find(&known, &id)?.clone();
-    let used_by = api.shared.store.snapshot_users(&stored.id).await?;
-    Ok(Json(shown(stored, used_by)))
+    let id = stored.id.clone();
+    let found = placed(&api, vec![stored]).await?.pop();
+    Ok(Json(found.ok_or_else(|| ApiError::not_found(&format!("snapshot {id}")))?))
 }
 
 /// Insists that a text may name a snapshot.
 pub(super) fn check_name(name: &str) -> Result<(), ApiError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain) {
+    // It becomes part of file names, where `..` and `-x` mean something else.
+    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if begins && name.len() <= 64 && name.chars().all(is_plain) {
         return Ok(());
     }
-    let detail = format!("{name:?} is not a snapshot's name: 1 to 64 of letters, digits, '-', '_', '.'");
+    let detail = format!(
+        "{name:?} is not a snapshot's name: 1 to 64 of letters, digits, '-', '_', '.', beginning with a letter or a digit"
+    );
     Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_name", detail))
 }
 
@@ -79,7 +101,7 @@ pub(super) async fn take(
     let handles = api.environments.choose(&environment, &[site])?;
     let mut operations = Vec::new();
     for handle in handles {
-        let ticket = handle.take(name.clone()).await?;
+        let ticket = handle.ask(Want::Take { name: name.clone() }).await?;
         let entry = api.operations.remember("snapshot", handle.id.clone(), ticket);
         operations.push(operations::shown(&api, &entry, None).await?);
     }
@@ -90,13 +112,6 @@ pub(super) async fn take(
 pub(super) async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
     let known = api.shared.store.snapshots().await?;
     let stored = find(&known, &id)?;
-    let users = api.shared.store.snapshot_users(&stored.id).await?;
-    if !users.is_empty() {
-        let detail = format!("snapshot {} is in use by {}", stored.id, users.join(", "));
-        return Err(
-            ApiError::new(StatusCode::CONFLICT, "in_use", detail).hint("take those down first with `arenad down`")
-        );
-    }
     snapshot::remove(&api.shared, stored).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -153,4 +168,19 @@ async fn digest_of(api: &Api, snapshot: &StoredSnapshot) -> Result<Digest, ApiEr
         let hint = "only sites that declare `stores` have digests; one is taken when the snapshot is first started";
         ApiError::new(StatusCode::CONFLICT, "no_reference", detail).hint(hint)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_name;
+
+    #[test]
+    fn names_are_those_of_files() {
+        for name in ["a", "7", "before-2.0_x", &"x".repeat(64)] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for name in ["", ".", "..", "...", ".hidden", "-x", "_x", "a/b", "a b", "é", &"x".repeat(65)] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
 }

@@ -16,10 +16,11 @@ use super::error::ApiError;
 use super::snapshots::{self, find};
 use crate::daemon::export;
 use crate::daemon::imports::{self, Begun};
+use crate::export::MANIFEST_BYTES_MAX;
 use crate::wire::{ImportBegun, ImportRequest, SIZE_HEADER, Snapshot};
 
-/// The longest manifest that is taken, in bytes: digests name every file of a site.
-pub(super) const MANIFEST_BYTES_MAX: usize = 256 << 20;
+/// The longest request that begins an import, in bytes: a manifest and a name.
+pub(super) const REQUEST_BYTES_MAX: usize = MANIFEST_BYTES_MAX as usize + 4096;
 
 /// `GET /v1/snapshots/{id}/export`: the file, whose length is known only roughly.
 pub(super) async fn export(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Response, ApiError> {

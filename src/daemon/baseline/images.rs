@@ -97,7 +97,7 @@ async fn built(
     stage: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Image, ImageError> {
     let spec = build.clone();
-    let packed = tokio::task::spawn_blocking(move || context::pack(&spec)).await;
+    let packed = crate::inline::blocking(move || context::pack(&spec)).await;
     let unreadable = |cause| ImageError::Context { context: build.context.clone(), cause };
     let packed = match packed {
         Ok(packed) => packed.map_err(unreadable)?,

@@ -232,7 +232,15 @@ async fn configure(
     let total = site.baseline.configure.len();
     for (index, step) in site.baseline.configure.iter().enumerate() {
         stage(&format!("baseline: configuring {}/{total}: {}", index + 1, step.name));
-        if let Err(reason) = steps::configure(engine, &shared.prober, site, incarnation, step).await {
+        let tell = |attempts: u32, reason: &str| {
+            let reason = reason.lines().next().unwrap_or_default().trim_end_matches(':');
+            stage(&format!(
+                "repeating step `{}` of the baseline: attempt {}; the previous one failed: {reason}",
+                step.name,
+                attempts + 1
+            ));
+        };
+        if let Err(reason) = steps::configure(engine, &shared.prober, site, incarnation, step, &tell).await {
             let log = shared.prober.log_tail(incarnation, 15).await;
             return Err(BaselineError::Configure { step: step.name.clone(), reason, log });
         }

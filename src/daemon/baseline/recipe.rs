@@ -60,7 +60,7 @@ async fn build_inputs(site: &Site) -> Option<BTreeMap<ServiceName, String>> {
         site.services.iter().filter_map(|service| Some((service.name.clone(), service.build.clone()?))).collect();
     let pack =
         move || builds.into_iter().map(|(name, build)| Some((name, context::pack(&build).ok()?.inputs))).collect();
-    tokio::task::spawn_blocking(pack).await.ok()?
+    crate::inline::blocking(pack).await.ok()?
 }
 
 /// Whether the site has a baseline that was made here, of images that are there.

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use jiff::Timestamp;
-
 use super::BaselineError;
 use crate::daemon::shared::Shared;
 use crate::daemon::store::StoredSnapshot;
@@ -139,7 +137,7 @@ pub async fn store(
         recipe,
         is_imported: false,
         size_bytes,
-        created_at: Timestamp::now(),
+        created_at: shared.clock.now(),
     };
     shared.store.save_snapshot(&snapshot).await?;
     let what = if snapshot.baseline_key.is_some() { "baseline" } else { "snapshot" };

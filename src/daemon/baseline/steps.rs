@@ -12,20 +12,24 @@ use crate::probes::{HttpExchange, Prober, describe, exchange, run_statement};
 /// The pause before a failing step is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(300);
 
-/// Runs one configuration step, trying again for as long as the definition says.
+/// Runs one configuration step, trying again for as long as the definition says. `tell` hears of each attempt that failed:
+/// how many there have been, and why the last one did.
 pub async fn configure(
     engine: &dyn Engine,
     prober: &Prober,
     site: &Site,
     incarnation: &Incarnation,
     step: &ConfigureStep,
+    tell: &(dyn Fn(u32, &str) + Send + Sync),
 ) -> Result<(), String> {
     if let Some(unless) = &step.unless
         && passes(prober, site, incarnation, unless).await?
     {
         return Ok(());
     }
-    let deadline = Instant::now() + step.retry_for;
+    let begun = Instant::now();
+    let deadline = begun + step.retry_for;
+    let mut attempt: u32 = 1;
     loop {
         let outcome = match &step.action {
             ConfigureAction::Exec(step) => {
@@ -40,16 +44,28 @@ pub async fn configure(
                 None => Err(format!("database {database} is not declared")),
             },
         };
-        match outcome {
-            Err(reason) if Instant::now() < deadline => {
-                // A container that has ended does not come up in its own time.
-                if let Err(ended) = prober.still_running(site, incarnation).await {
-                    return Err(format!("{ended}; {reason}"));
-                }
-                tokio::time::sleep(RETRY_PAUSE).await;
-            }
-            outcome => return outcome,
+        let Err(reason) = outcome else { return Ok(()) };
+        // A container that has ended does not come up in its own time.
+        let ended = match Instant::now() < deadline {
+            true => prober.still_running(site, incarnation).await.err(),
+            false => None,
+        };
+        match ended {
+            Some(ended) => return Err(tried(attempt, begun.elapsed(), &format!("{ended}; {reason}"))),
+            None if Instant::now() >= deadline => return Err(tried(attempt, begun.elapsed(), &reason)),
+            None => {}
         }
+        tell(attempt, &reason);
+        tokio::time::sleep(RETRY_PAUSE).await;
+        attempt += 1;
+    }
+}
+
+/// How often a step was tried, before the last reason: one that is not idempotent may have left its first half each time.
+fn tried(attempts: u32, took: Duration, reason: &str) -> String {
+    match attempts {
+        1 => reason.to_owned(),
+        _ => format!("tried {attempts} times in {:.0} s; the last failure: {reason}", took.as_secs_f64()),
     }
 }
 
@@ -86,5 +102,16 @@ pub async fn http(prober: &Prober, incarnation: &Incarnation, step: &HttpStep) -
         Ok(())
     } else {
         Err(format!("{} {}: status {}, expected {:?}", step.method, step.path, answer.status, step.status))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_attempts_are_counted() {
+        assert_eq!(tried(1, Duration::from_secs(1), "why"), "why");
+        assert_eq!(tried(12, Duration::from_millis(60_200), "why"), "tried 12 times in 60 s; the last failure: why");
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Client {
     delivered: Cell<u64>,
     /// Requests that hyper has handed over, counted from 1; behind `delivered` by what hyper has read ahead.
     handled: Cell<u64>,
+    /// Whether the reader has the beginning of a head and not its end.
+    has_begun_head: Cell<bool>,
     /// The head that was replaced because it was refused, and why.
     fault: Cell<Option<(u64, HeadFault)>>,
     /// The head from which on the reader no longer knows where messages end.
@@ -36,6 +38,7 @@ impl Client {
             origin: Origin::new(peer, local),
             delivered: Cell::new(0),
             handled: Cell::new(0),
+            has_begun_head: Cell::new(false),
             fault: Cell::new(None),
             blind_from: Cell::new(None),
             answered: RefCell::new(None),
@@ -43,10 +46,19 @@ impl Client {
         })
     }
 
+    /// Notes that the reader has the beginning of a head. Its time begins now, or when the answer under way has been written.
+    pub(super) fn begin_head(&self) {
+        self.has_begun_head.set(true);
+        if self.link.owes_head() {
+            self.link.awaits_head(true);
+        }
+    }
+
     /// Notes that the reader let a head through; `blind`: the next one cannot be told from this one's body.
     pub(super) fn deliver(&self, blind: bool) {
         let number = self.delivered.get() + 1;
         self.delivered.set(number);
+        self.has_begun_head.set(false);
         if blind {
             self.blind_from.set(Some(number));
         }
@@ -84,7 +96,7 @@ impl Client {
     pub(super) fn flushed(&self) {
         let answered = self.answered.take();
         if answered.is_some() {
-            self.link.flushed();
+            self.link.flushed(self.has_begun_head.get());
         }
         // Only now: whoever sees no request in flight may rely on the connections being idle.
         drop(answered);

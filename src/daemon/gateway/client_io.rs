@@ -122,7 +122,7 @@ impl ClientIo {
                 return Err(HeadFault::TooLarge);
             }
             if self.searched == 0 {
-                self.client.link.awaits_head(true);
+                self.client.begin_head();
             }
             self.searched = bytes.len();
             return Ok(None);

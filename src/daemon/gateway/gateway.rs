@@ -81,15 +81,16 @@ pub enum OpenError {
 ///
 /// Dropping it stops the threads and cuts everything; `shutdown` lets answers end first.
 pub struct Gateway {
-    team: Arc<Team>,
-    threads: Vec<JoinHandle<()>>,
+    /// None: nothing listens, and requests come by `Route::pass`.
+    team: Option<Arc<Team>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
     routes: Mutex<Vec<Route>>,
     next_id: AtomicU64,
 }
 
 impl std::fmt::Debug for Gateway {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gateway").field("workers", &self.threads.len()).finish_non_exhaustive()
+        f.debug_struct("Gateway").finish_non_exhaustive()
     }
 }
 
@@ -99,7 +100,24 @@ impl Gateway {
     /// Errors: a thread or its runtime could not be made.
     pub fn start(settings: GatewaySettings) -> io::Result<Self> {
         let (team, threads) = Team::start(settings)?;
-        Ok(Self { team, threads, routes: Mutex::new(Vec::new()), next_id: AtomicU64::new(0) })
+        Ok(Self {
+            team: Some(team),
+            threads: Mutex::new(threads),
+            routes: Mutex::new(Vec::new()),
+            next_id: AtomicU64::new(0),
+        })
+    }
+
+    /// A gateway without threads and sockets, whose routes decide like any others: a port is taken by being opened here, and
+    /// requests come by [`Route::pass`].
+    pub fn without_sockets() -> Self {
+        Self { team: None, threads: Mutex::default(), routes: Mutex::new(Vec::new()), next_id: AtomicU64::new(0) }
+    }
+
+    /// The routes whose ports are open.
+    pub fn listening(&self) -> Vec<Route> {
+        let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        routes.iter().filter(|route| route.is_listening()).cloned().collect()
     }
 
     /// Opens a public port. Until it is told what to serve, the route answers 503.
@@ -124,18 +142,26 @@ impl Gateway {
             io::ErrorKind::AddrInUse => OpenError::PortTaken { address: listen },
             _ => OpenError::Listen { address: listen, cause },
         };
-        let listener = listener::bind(listen).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let shared = SharedRoute::new(id, name, address, hold, writes, record);
-        let (stop, stopped) = oneshot::channel();
-        let (done, finished) = oneshot::channel();
-        let order = Order::Listen { route: Arc::clone(&shared), listener, stop: stopped, done };
-        if !self.team.order_one(id, order) {
-            return Err(OpenError::ShutDown);
-        }
-        let listening = Arc::new(Mutex::new(Some(Listening { stop, finished })));
-        let route = Route { shared, listening, team: Arc::clone(&self.team) };
+        let (shared, listening) = match &self.team {
+            Some(team) => {
+                let listener = listener::bind(listen).map_err(failed)?;
+                let address = listener.local_addr().map_err(failed)?;
+                let shared = SharedRoute::new(id, name, address, hold, writes, record);
+                let (stop, stopped) = oneshot::channel();
+                let (done, finished) = oneshot::channel();
+                let order = Order::Listen { route: Arc::clone(&shared), listener, stop: stopped, done };
+                if !team.order_one(id, order) {
+                    return Err(OpenError::ShutDown);
+                }
+                (shared, Listening::Socket { stop, finished })
+            }
+            None if self.listening().iter().any(|route| route.local_addr() == listen) => {
+                return Err(OpenError::PortTaken { address: listen });
+            }
+            None => (SharedRoute::new(id, name, listen, hold, writes, record), Listening::Nothing),
+        };
+        let route = Route { shared, listening: Arc::new(Mutex::new(Some(listening))), team: self.team.clone() };
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         routes.retain(|route| route.state() != RouteState::Closed);
         routes.push(route.clone());
@@ -145,7 +171,7 @@ impl Gateway {
     /// Stops accepting, lets answers end until `deadline` has passed, cuts the rest and ends the threads.
     ///
     /// Held requests are answered 503 at once: what they wait for will not come.
-    pub async fn shutdown(mut self, deadline: Duration) {
+    pub async fn shutdown(&self, deadline: Duration) {
         let until = Instant::now() + deadline;
         let routes = std::mem::take(&mut *self.routes.lock().unwrap_or_else(PoisonError::into_inner));
         for route in &routes {
@@ -164,8 +190,8 @@ impl Gateway {
         for route in &routes {
             route.shared.change(Command::Close);
         }
-        self.team.stop();
-        let threads = std::mem::take(&mut self.threads);
+        self.team.iter().for_each(|team| team.stop());
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         // The threads end as soon as they see the order; joining them is short, but it blocks.
         let joined = tokio::task::spawn_blocking(move || threads.into_iter().try_for_each(JoinHandle::join));
         if !matches!(joined.await, Ok(Ok(()))) {
@@ -176,14 +202,16 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        self.team.stop();
+        self.team.iter().for_each(|team| team.stop());
     }
 }
 
 #[derive(Debug)]
-struct Listening {
-    stop: oneshot::Sender<()>,
-    finished: oneshot::Receiver<()>,
+enum Listening {
+    /// A worker listens on a socket until it is told to stop.
+    Socket { stop: oneshot::Sender<()>, finished: oneshot::Receiver<()> },
+    /// The port is open in name only.
+    Nothing,
 }
 
 /// One public port, which is one site of one slot. Clones are handles of the same route.
@@ -198,9 +226,9 @@ struct Listening {
 /// - an answer that was partly forwarded ends with the connection (RST), so that it is never taken for whole.
 #[derive(Clone)]
 pub struct Route {
-    shared: Arc<SharedRoute>,
+    pub(super) shared: Arc<SharedRoute>,
     listening: Arc<Mutex<Option<Listening>>>,
-    team: Arc<Team>,
+    team: Option<Arc<Team>>,
 }
 
 impl std::fmt::Debug for Route {
@@ -270,16 +298,20 @@ impl Route {
         self.shared.change(Command::Close);
         self.unlisten().await;
         self.shared.drain();
-        self.team.forget(&self.shared);
+        self.team.iter().for_each(|team| team.forget(&self.shared));
     }
 
     async fn unlisten(&self) {
         let listening = self.listening().take();
-        if let Some(Listening { stop, finished }) = listening {
+        if let Some(Listening::Socket { stop, finished }) = listening {
             // Either fails only if the worker is gone, and the listener with it.
             let _ = stop.send(());
             let _ = finished.await;
         }
+    }
+
+    pub(super) fn is_listening(&self) -> bool {
+        self.listening().is_some()
     }
 
     fn listening(&self) -> MutexGuard<'_, Option<Listening>> {

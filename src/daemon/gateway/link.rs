@@ -156,10 +156,11 @@ impl ClientLink {
         self.ledger().withdraw()
     }
 
-    /// Notes that all of a finished answer has been given to the kernel, and that the next head is due.
-    pub(super) fn flushed(&self) {
+    /// Notes that all of a finished answer has been given to the kernel, and that the next head is due; `begun`: some of it
+    /// has arrived already.
+    pub(super) fn flushed(&self, begun: bool) {
         self.ledger().flushed();
-        self.awaits_head(false);
+        self.awaits_head(begun);
     }
 
     pub(super) fn is_cut(&self) -> bool {
@@ -198,6 +199,10 @@ impl ClientLink {
     pub(super) fn awaits_head(&self, begun: bool) {
         let elapsed = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX >> 2);
         self.owing.store(((elapsed + 1) << 1) | u64::from(begun), Ordering::Relaxed);
+    }
+
+    pub(super) fn owes_head(&self) -> bool {
+        self.owing.load(Ordering::Relaxed) != 0
     }
 
     pub(super) fn has_head(&self) {

@@ -23,6 +23,7 @@
 //! | `connection`, `client`, `client_io` | one client connection; its bytes |
 //! | `head`, `headers` | which requests are refused as ambiguous; how heads are changed on their way |
 //! | `forward`, `body`, `pool`, `local` | one request; bodies; connections to the target; a route on one worker |
+//! | `direct` | requests to a route that listens nowhere |
 //! | `nudge` | keeps the two halves of one task from waking it for nothing |
 //! | `upgrade` | WebSocket and other connections that leave HTTP |
 //! | `writes` | which requests may write, and whether they may pass |
@@ -36,6 +37,7 @@ mod body;
 mod client;
 mod client_io;
 mod connection;
+mod direct;
 mod forward;
 #[expect(clippy::module_inception, reason = "the file holds the type of that name")]
 mod gateway;
@@ -57,6 +59,7 @@ mod wire;
 mod workers;
 mod writes;
 
+pub use direct::{Direct, DirectRequest};
 pub use gateway::{Gateway, GatewaySettings, OpenError, Route};
 pub use gather::BODY_MAX;
 pub use phase::{HoldLimits, RouteState, Target};

@@ -92,7 +92,7 @@ impl TargetConnection {
         let (read, wire) = Wire::split(stream);
         let wire = Arc::new(wire);
         // From here on a switch can reach the connection; before, nothing has been sent on it.
-        let entry = route.enter_target(epoch, Arc::clone(&wire)).ok_or(ConnectError::Overtaken)?;
+        let entry = route.enter_target(epoch, Some(Arc::clone(&wire))).ok_or(ConnectError::Overtaken)?;
         let (sender, connection) = Builder::new()
             .max_buf_size(super::BUFFER_LIMIT)
             .handshake(TokioIo::new(TargetIo::new(read, wire)))

@@ -39,12 +39,15 @@ use super::writes::WriteRules;
 pub struct RouteStats {
     /// Requests received, refused ones included.
     pub requests: u64,
-    /// Requests that may have changed the site, sent to a target since the latest `serve`.
+    /// Requests that may have changed the site, sent to the generation that was served last, since it was first served.
     ///
     /// Every method but GET, HEAD and OPTIONS counts, unless the path is one that is only read, and every upgrade, because what
     /// it carries is not looked at. Errs on the side of counting: a request that was overtaken by `serve` may be counted again.
     pub unsafe_requests: u64,
-    /// Whether any request can have reached what was served before the latest `serve`: whether a connection was made to it.
+    /// Whether any request can have reached the generation that was served last: whether a connection was made to it, since it
+    /// was first served.
+    pub is_reached: bool,
+    /// The same of the generation that was served before that one.
     pub was_reached: bool,
     /// Requests whose answer has not been written to its end, held ones and tunnels included.
     ///
@@ -86,10 +89,14 @@ impl Counters {
 struct Register {
     state: RouteState,
     clients: HashMap<u64, Arc<ClientLink>>,
-    targets: HashMap<u64, Arc<Wire>>,
-    /// Whether there has been a connection to a target since the latest `serve`.
+    /// Those without a wire are not sockets of ours; whoever uses them watches the epoch.
+    targets: HashMap<u64, Option<Arc<Wire>>>,
+    /// The generation that was served last. It stays the same while the route refuses or holds in between, and so does what is
+    /// known of its clients: a container that was paused is no new one.
+    generation: Option<u64>,
+    /// Whether there has been a connection to that generation.
     is_reached: bool,
-    /// Whether there had been one before it, since the one before.
+    /// Whether there had been one to the generation before.
     was_reached: bool,
     next_key: u64,
 }
@@ -143,6 +150,7 @@ impl SharedRoute {
                 state,
                 clients: HashMap::new(),
                 targets: HashMap::new(),
+                generation: None,
                 is_reached: false,
                 was_reached: false,
                 next_key: 0,
@@ -178,8 +186,10 @@ impl SharedRoute {
         };
         if let RouteState::Serving { target } = &next {
             // Before the epoch: a request that sees the new target is counted and recorded after this.
-            self.counters.unsafe_requests.store(0, Ordering::SeqCst);
-            register.was_reached = std::mem::take(&mut register.is_reached);
+            if register.generation.replace(target.generation) != Some(target.generation) {
+                self.counters.unsafe_requests.store(0, Ordering::SeqCst);
+                register.was_reached = std::mem::take(&mut register.is_reached);
+            }
             if let Some(recorder) = &self.recorder {
                 recorder.serve(target.generation);
             }
@@ -187,7 +197,7 @@ impl SharedRoute {
         register.state = next;
         let epoch = self.epoch() + 1;
         self.epoch.store(epoch, Ordering::SeqCst);
-        for target in register.targets.values() {
+        for target in register.targets.values().flatten() {
             target.abort();
         }
         let cut = register.clients.values().filter(|client| client.expel(epoch)).count();
@@ -210,7 +220,7 @@ impl SharedRoute {
     }
 
     /// Enters a connection to the target of `epoch`, unless that is of the past.
-    pub(super) fn enter_target(self: &Arc<Self>, epoch: Epoch, wire: Arc<Wire>) -> Option<TargetEntry> {
+    pub(super) fn enter_target(self: &Arc<Self>, epoch: Epoch, wire: Option<Arc<Wire>>) -> Option<TargetEntry> {
         let mut register = self.register();
         if self.epoch() != epoch {
             return None;
@@ -255,13 +265,14 @@ impl SharedRoute {
         let counters = &self.counters;
         let read = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
         // Locked once, and let go of before anything else: in the expression below it would be held to its end.
-        let (was_reached, connections) = {
+        let (is_reached, was_reached, connections) = {
             let register = self.register();
-            (register.was_reached, register.clients.len() as u64)
+            (register.is_reached, register.was_reached, register.clients.len() as u64)
         };
         RouteStats {
             requests: read(&counters.requests),
             unsafe_requests: read(&counters.unsafe_requests),
+            is_reached,
             was_reached,
             in_flight: read(&counters.in_flight),
             held: counters.held.load(Ordering::SeqCst) as u64,

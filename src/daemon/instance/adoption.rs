@@ -1,47 +1,109 @@
-//! The standbys that the last daemon left: taken up by this one, so that a restart costs no pool.
+//! What an earlier daemon left: the serving generation and the standbys, taken up by this one.
 //!
-//! The store says which were ready. What has become of them since nobody knows, so each is proven again from beginning to end
-//! before it counts, one at a time and beside everything else; until then it is being made. One that was frozen is let go on
-//! for that, and frozen again afterwards like any other.
+//! The serving generation goes on serving if its row and its containers agree and its probes pass. The gateway's counts of its
+//! requests ended with the earlier daemon, so any client may have written to it: nothing short of a reset or a full comparison
+//! trusts it. Standbys are proven again from beginning to end before they count, one at a time; until then they are being made.
 
 use std::sync::Arc;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::core::{ADOPTION_PATIENCE, Core};
+use super::failure::Failure;
 use super::making::clear_away;
-use super::standbys::{Ended, Finished, GIVEN_UP, Standby, WORN};
-use super::trouble::Failure;
+use super::operations::Instance;
+use super::pool::{Ended, GIVEN_UP, Standby, WORN};
+use super::reset::Recorded;
+use crate::daemon::baseline::snapshot;
 use crate::daemon::proof::{Candidate, Proof};
 use crate::daemon::shared::Shared;
 use crate::daemon::store::{StoredSnapshot, StoredStandby};
-use crate::domain::instance::InstanceId;
+use crate::domain::instance::{InstanceId, InstanceState};
 use crate::domain::pool::Standing;
 use crate::domain::site::Site;
 use crate::engine::{ContainerState, EngineError};
 use crate::launch::{self, Incarnation};
 use crate::probes::describe;
+use crate::reset::ResetError;
 
-impl Core {
-    /// Takes up what the store knows of. What is of another snapshot than is wanted now goes.
+/// How long a found generation gets to pass its probes before it is made anew.
+const ADOPTION_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+impl Instance {
+    /// Takes up the serving generation that an earlier daemon left, if there is one that passes its probes. Nothing is built,
+    /// and nothing of it is removed, for that. An error leaves it to be taken up by the next attempt.
+    pub(super) async fn take_up_serving(&mut self) -> Result<bool, Failure> {
+        let Some(found) = self.found.clone() else { return Ok(false) };
+        // A reset that a crash cut off may have left the old generation as it was: it is brought to its end.
+        let is_whole = found.state != InstanceState::Resetting.name();
+        let (Some(serving), Some(id), true) = (found.serving, &found.snapshot, is_whole) else { return Ok(false) };
+        let context = self.context.clone();
+        let Some(snapshot) = context.shared.store.snapshot(id).await? else { return Ok(false) };
+        self.service.tell("taking up the containers that run");
+        let (engine, installation) = (context.shared.engine.as_ref(), &context.shared.installation);
+        let running = launch::find(engine, &context.site, installation, &context.id, serving.made).await;
+        let Some(mut incarnation) = running.map_err(ResetError::Launch)? else { return Ok(false) };
+        incarnation.generation = serving.generation;
+        let (probes, prober) = (&context.site.readiness.probes, &context.shared.prober);
+        let deadline = Instant::now() + ADOPTION_PATIENCE;
+        while let Err(failure) = prober.round(probes, &context.site, &incarnation, None).await {
+            self.service.report().send_modify(|report| report.waiting_for = Some(failure.to_string()));
+            if Instant::now() >= deadline || prober.still_running(&context.site, &incarnation).await.is_err() {
+                return Ok(false);
+            }
+            tokio::time::sleep(context.site.readiness.interval).await;
+        }
+        self.baseline = self.left_baseline(&snapshot).await?;
+        self.service.start().await?;
+        self.take_up_standbys().await?;
+        self.recall_writes(incarnation.generation).await;
+        let since = context.shared.clock.now();
+        context.shared.store.save_state(&context.id, &InstanceState::Ready, since).await?;
+        self.switch(Recorded::adopted(incarnation, snapshot, since))?;
+        self.found = None;
+        Ok(true)
+    }
+
+    /// The snapshot that an earlier daemon's generation was made from, where its containers are of no use any more but the
+    /// snapshot is: nothing has to be built then.
+    pub(super) async fn left_snapshot(&mut self) -> Result<Option<StoredSnapshot>, Failure> {
+        let Some(id) = self.found.as_ref().and_then(|found| found.snapshot.clone()) else { return Ok(None) };
+        let shared = &self.context.shared;
+        let Some(left) = shared.store.snapshot(&id).await? else { return Ok(None) };
+        let is_usable = snapshot::is_whole(shared, &left).await.map_err(|error| ResetError::Launch(error.into()))?
+            && snapshot::has_state(shared, &self.context.site, &left);
+        if !is_usable {
+            return Ok(None);
+        }
+        self.baseline = self.left_baseline(&left).await?;
+        Ok(Some(left))
+    }
+
+    async fn left_baseline(&self, serving: &StoredSnapshot) -> Result<Option<StoredSnapshot>, Failure> {
+        let noted = match self.found.as_ref().and_then(|found| found.baseline.clone()) {
+            Some(id) => self.context.shared.store.snapshot(&id).await?,
+            None => None,
+        };
+        Ok(noted.or_else(|| serving.baseline_key.is_some().then(|| serving.clone())))
+    }
+
+    /// Takes up the standbys that the store knows of. Those of another snapshot than is wanted now go.
     pub(super) async fn take_up_standbys(&mut self) -> Result<(), Failure> {
         let Some(wanted) = self.baseline.clone() else { return Ok(()) };
-        for StoredStandby { made, snapshot, renewals } in self.shared.store.standbys(&self.id.to_string()).await? {
+        let context = self.context.clone();
+        for StoredStandby { made, snapshot, renewals } in context.shared.store.standbys(&context.id.to_string()).await?
+        {
             let is_wanted = snapshot == wanted.id;
             let standing = if is_wanted { Standing::Making } else { Standing::Used { renewals: WORN } };
-            self.standbys.members.insert(made, Standby { renewals, ..Standby::new(&snapshot, standing) });
+            self.pool.add(made, Standby { renewals, ..Standby::new(&snapshot, standing) });
             // There was a use for it.
-            self.standbys.is_wanted = true;
+            self.pool.is_wanted = true;
             if is_wanted {
-                let (shared, id, site) = (self.shared.clone(), self.id.clone(), self.site.clone());
-                let work = take_up(shared, id, site, wanted.clone(), made, self.standbys.stop.clone());
-                self.standbys.work.spawn(self.shared.tasks.track_future(async move {
-                    Finished {
-                        made,
-                        result: work.await.map(|(incarnation, proof)| Ended::ready(incarnation, proof, 0)),
-                    }
-                }));
+                let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
+                let work = take_up(shared, id, site, wanted.clone(), made, self.pool.token());
+                self.pool.spawn(&context.shared.tasks, made, async move {
+                    work.await.map(|(incarnation, proof)| Ended::ready(incarnation, proof, 0))
+                });
             }
         }
         self.show_standbys();
@@ -50,16 +112,18 @@ impl Core {
 
     /// Notes for the next daemon that a standby is ready.
     pub(super) async fn remember_standby(&self, standby: StoredStandby) {
-        if let Err(error) = self.shared.store.keep_standby(&self.id, &standby).await {
-            tracing::warn!(instance.id = %self.id, error = describe(&error), "the next daemon will not know of a standby");
+        let context = &self.context;
+        if let Err(error) = context.shared.store.keep_standby(&context.id, &standby).await {
+            tracing::warn!(instance.id = %context.id, error = describe(&error), "the next daemon will not know of a standby");
         }
     }
 
     /// Takes that back, before anything is done to it.
     pub(super) async fn forget_standby(&self, made: u64) {
-        if let Err(error) = self.shared.store.forget_standby(&self.id, made).await {
+        let context = &self.context;
+        if let Err(error) = context.shared.store.forget_standby(&context.id, made).await {
             // The next daemon proves it before it counts.
-            tracing::warn!(instance.id = %self.id, error = describe(&error), "a standby is still noted");
+            tracing::warn!(instance.id = %context.id, error = describe(&error), "a standby is still noted");
         }
     }
 }

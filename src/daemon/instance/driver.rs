@@ -1,38 +1,48 @@
-//! The driver task: takes requests in, works on one at a time, watches the site in between.
+//! The driver task: admits requests, works on one operation at a time, watches the site in between.
 //!
-//! While an operation runs the inbox is still read, so a request that joins, waits or supersedes is answered at once.
-//! An operation is superseded by cancelling it between two awaits; what it had made by then bears the labels of its
-//! generation and goes with the next removal.
+//! The inbox is read whatever goes on, so every request is admitted or refused at once. An operation is cancelled by dropping
+//! it between two awaits; calls to the engine and the state root that had begun by then come to their end on their own, and
+//! `down`, the only request that cancels, waits for them before it looks for what is left.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch as channel};
 use tokio_util::sync::CancellationToken;
 
-use super::core::Core;
-use super::{AskError, INBOX, InstanceHandle, Message, Outcome, Ticket};
+use super::context::{Context, Progress};
+use super::operations::Instance;
+use super::{AskError, EVENTS, INBOX, InstanceHandle, Message, Outcome, Ticket};
 use crate::daemon::gateway::Route;
 use crate::daemon::shared::Shared;
 use crate::daemon::store::StoredInstance;
-use crate::domain::instance::InstanceId;
-use crate::domain::request_queue::{Admission, Request, RequestQueue};
+use crate::domain::instance::{InstanceId, Trouble};
+use crate::domain::request_queue::{Purpose, Refusal, Request, RequestQueue};
 use crate::domain::site::Site;
+use crate::engine::EngineEvent;
+use crate::supervised::{Panicked, supervised};
 
-/// One operation and who waits for it.
+/// The pause after a mistake.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// One operation and its callers.
+#[derive(Clone)]
 struct Operation {
     id: String,
-    name: Option<String>,
     done: channel::Sender<Option<Outcome>>,
 }
 
 impl Operation {
-    fn new(name: Option<String>) -> Self {
-        Self { id: format!("{:016x}", rand::random::<u64>()), name, done: channel::channel(None).0 }
+    fn new() -> Self {
+        Self { id: format!("{:016x}", rand::random::<u64>()), done: channel::channel(None).0 }
     }
 
     fn ticket(&self, joined: bool) -> Ticket {
         Ticket { operation: self.id.clone(), joined, done: self.done.subscribe() }
+    }
+
+    fn end(&self, outcome: Outcome) {
+        self.done.send_replace(Some(outcome));
     }
 }
 
@@ -45,160 +55,161 @@ pub fn spawn(
     stored: Option<StoredInstance>,
 ) -> InstanceHandle {
     let (inbox, messages) = mpsc::channel(INBOX);
+    let (events, happened) = mpsc::channel(EVENTS);
     let recorder = route.recorder();
-    let core = Core::new(shared.clone(), id.clone(), site.clone(), route, stored);
-    let (report, looked_at) = (core.subscribe(), core.looked_at.clone());
-    let driver = Driver {
-        shutdown: shared.shutdown.child_token(),
-        core,
-        messages,
-        queue: RequestQueue::default(),
-        current: None,
-        next: None,
-    };
+    let context = Arc::new(Context { shared: shared.clone(), id: id.clone(), site: site.clone() });
+    let progress = Progress::default();
+    let instance = Instance::new(context.clone(), route, progress.clone(), stored);
+    let (report, looked_at) = (instance.service.subscribe(), instance.service.looked_at());
+    let desk = Desk { context, queue: RequestQueue::default(), progress, messages };
+    let driver = Driver { shutdown: shared.shutdown.child_token(), instance, desk, events: happened };
     shared.tasks.spawn(driver.run());
-    InstanceHandle { id, site, inbox, report, recorder, looked_at }
+    InstanceHandle { id, site, inbox, events, report, recorder, looked_at }
 }
 
 struct Driver {
-    core: Core,
-    messages: mpsc::Receiver<Message>,
-    queue: RequestQueue,
-    current: Option<Operation>,
-    next: Option<Operation>,
+    instance: Instance,
+    desk: Desk,
+    events: mpsc::Receiver<EngineEvent>,
     shutdown: CancellationToken,
+}
+
+/// The inbox and the queue: what goes on while an operation runs.
+struct Desk {
+    context: Arc<Context>,
+    queue: RequestQueue<Operation>,
+    progress: Progress,
+    messages: mpsc::Receiver<Message>,
 }
 
 impl Driver {
     /// Runs until the daemon stops or the last handle is gone.
     async fn run(mut self) {
         loop {
-            let Some(request) = self.queue.current() else {
-                let message = tokio::select! {
-                    () = self.shutdown.cancelled() => break,
-                    message = self.messages.recv() => message,
-                    happened = self.core.next_happening() => {
-                        if let Some(request) = self.core.attend_to(happened).await {
-                            // Nobody waits for what the driver asks of itself.
-                            self.admit(request, None, oneshot::channel().0, None);
-                        }
-                        continue;
-                    }
-                };
-                match message {
-                    Some(Message::Ask { request, name, reply }) => self.admit(request, name, reply, None),
-                    Some(Message::Engine(event)) => self.core.heard(&event),
-                    None => break,
-                }
-                continue;
-            };
-            let Some(operation) = self.current.take() else {
-                self.queue.finish();
-                continue;
-            };
-            let outcome = self.work(request, &operation).await;
-            // Nobody waiting is fine.
-            operation.done.send_replace(Some(outcome));
-            if self.shutdown.is_cancelled() {
-                break;
+            match supervised(self.step()).await {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(panicked) => self.survive(&panicked).await,
             }
-            self.queue.finish();
-            self.current = self.next.take();
         }
-        self.core.close().await;
+        self.instance.close().await;
     }
 
-    /// Works on one request while taking others in.
-    async fn work(&mut self, request: Request, operation: &Operation) -> Outcome {
+    /// Goes on after a mistake outside of what an operation attempts: what the site is left at is seen by its next probes, and
+    /// brought back by its next reset.
+    async fn survive(&mut self, panicked: &Panicked) {
+        let id = &self.desk.context.id;
+        self.desk.context.note_later("instance.panicked", format!("{id}: {panicked}"));
+        if let Some((_, operation)) = self.desk.queue.current() {
+            let hint = format!("`arenad reset {}` brings it back", id.site);
+            operation.end(Outcome::Failed(Trouble { reason: panicked.to_string(), hint }));
+            self.desk.finish(&self.instance);
+        }
+        // One that is made again at once would fill the log.
+        tokio::time::sleep(PAUSE).await;
+    }
+
+    /// Does the next thing; false at the end.
+    async fn step(&mut self) -> bool {
+        if let Some((request, operation)) = self.desk.queue.current() {
+            let (request, operation) = (request.clone(), operation.clone());
+            let outcome = self.work(&request, &operation).await;
+            operation.end(outcome);
+            if self.shutdown.is_cancelled() {
+                return false;
+            }
+            self.desk.finish(&self.instance);
+            return true;
+        }
+        tokio::select! {
+            biased;
+            () = self.shutdown.cancelled() => false,
+            message = self.desk.messages.recv() => match message {
+                // Nothing runs, so nothing is cancelled.
+                Some(message) => {
+                    self.desk.admit(message, &self.instance.service.state());
+                    true
+                }
+                None => false,
+            },
+            Some(event) = self.events.recv() => {
+                self.instance.heard(&event);
+                true
+            }
+            happened = self.instance.next_happening() => {
+                if let Some(want) = self.instance.attend_to(happened).await {
+                    let request = Request { want, purpose: Purpose::Upkeep };
+                    // No client waits for this one.
+                    let message = Message { request, reply: oneshot::channel().0 };
+                    self.desk.admit(message, &self.instance.service.state());
+                }
+                true
+            }
+        }
+    }
+
+    /// Works on one operation while requests are admitted.
+    async fn work(&mut self, request: &Request, operation: &Operation) -> Outcome {
         let cancel = self.shutdown.child_token();
-        let is_open = self.core.is_open.clone();
-        let core_id = self.core.id.to_string();
-        let Self { core, messages, queue, next, .. } = self;
-        let work = core.perform(request, &operation.id, operation.name.as_deref(), &cancel);
+        let Self { instance, desk, .. } = self;
+        desk.progress.restart();
+        let state = instance.service.subscribe();
+        let work = instance.perform(request, &operation.id, &cancel);
         let mut work = std::pin::pin!(work);
         loop {
             let message = tokio::select! {
                 biased;
                 outcome = &mut work => return outcome,
-                message = messages.recv() => message,
+                message = desk.messages.recv() => message,
             };
             match message {
-                Some(Message::Ask { request, name, reply }) => {
-                    // Nobody joins what leads elsewhere.
-                    if is_open.load(Ordering::SeqCst) || (operation.name.is_some() && request == Request::Reset) {
-                        queue.open();
+                Some(message) => {
+                    let state = state.borrow().state.clone();
+                    if desk.admit(message, &state) {
+                        cancel.cancel();
                     }
-                    if request == Request::Reset && name.is_some() {
-                        let doing = queue.current().map_or("idle", request_name).to_owned();
-                        let _ = reply.send(Err(AskError::Busy { instance: core_id.clone(), doing }));
-                        continue;
-                    }
-                    admit(queue, operation, next, request, name, reply, &cancel);
                 }
-                // The operation looks for itself.
-                Some(Message::Engine(_)) => {}
-                // Nobody can ask any more, but what was begun is brought to its end.
+                // No handle is left, but what was begun is brought to its end.
                 None => return work.await,
             }
         }
     }
+}
 
-    fn admit(
-        &mut self,
-        request: Request,
-        name: Option<String>,
-        reply: oneshot::Sender<Result<Ticket, AskError>>,
-        refusal: Option<AskError>,
-    ) {
-        if let Some(refusal) = refusal.or_else(|| self.core.refuses(request)) {
-            let _ = reply.send(Err(refusal));
-            return;
+impl Desk {
+    /// Admits a request or refuses it; returns whether the current operation is to be cancelled.
+    fn admit(&mut self, message: Message, state: &crate::domain::instance::InstanceState) -> bool {
+        self.queue.note_cover(self.progress.cover());
+        let Message { request, reply } = message;
+        match self.queue.admit(request, state, Operation::new) {
+            Ok(admitted) => {
+                admitted.superseded.iter().for_each(|operation| operation.end(Outcome::Superseded));
+                // A caller that went away is no reason not to do what it asked for.
+                let _ = reply.send(Ok(admitted.operation.ticket(admitted.is_joined)));
+                admitted.cancels_current
+            }
+            Err(refusal) => {
+                let _ = reply.send(Err(self.error(refusal)));
+                false
+            }
         }
-        let operation = Operation::new(name);
-        // The queue is idle here, so it always says to start.
-        self.queue.admit(request);
-        let _ = reply.send(Ok(operation.ticket(false)));
-        self.current = Some(operation);
     }
-}
 
-/// Takes a request in while another is being worked on.
-fn admit(
-    queue: &mut RequestQueue,
-    current: &Operation,
-    next: &mut Option<Operation>,
-    request: Request,
-    name: Option<String>,
-    reply: oneshot::Sender<Result<Ticket, AskError>>,
-    cancel: &CancellationToken,
-) {
-    let ticket = match queue.admit(request) {
-        Admission::JoinCurrent => Ok(current.ticket(true)),
-        Admission::JoinNext => Ok(next.get_or_insert_with(|| Operation::new(name)).ticket(true)),
-        admission @ (Admission::Wait | Admission::Supersede | Admission::Start) => {
-            let operation = Operation::new(name);
-            let ticket = operation.ticket(false);
-            if let Some(replaced) = next.replace(operation) {
-                replaced.done.send_replace(Some(Outcome::Superseded));
-            }
-            if admission == Admission::Supersede {
-                cancel.cancel();
-            }
-            Ok(ticket)
+    /// Begins the next operation that the instance's state allows.
+    fn finish(&mut self, instance: &Instance) {
+        for (operation, refusal) in self.queue.finish(&instance.service.state()) {
+            let reason = self.error(refusal).to_string();
+            let hint = format!("bring it up first with `arenad up {}`", self.context.id.environment);
+            operation.end(Outcome::Failed(Trouble { reason, hint }));
         }
-        Admission::Busy => Err(AskError::Busy {
-            instance: "the site".to_owned(),
-            doing: queue.current().map_or("idle", request_name).to_owned(),
-        }),
-    };
-    let _ = reply.send(ticket);
-}
+    }
 
-fn request_name(request: Request) -> &'static str {
-    match request {
-        Request::Up => "coming up",
-        Request::Reset | Request::ResetIfDirty => "resetting",
-        Request::Down => "going down",
-        Request::Take => "taking a snapshot",
+    fn error(&self, refusal: Refusal) -> AskError {
+        let instance = self.context.id.to_string();
+        match refusal {
+            Refusal::NotUp { state } => AskError::NotUp { instance, state },
+            Refusal::Busy { doing } => AskError::Busy { instance, doing },
+            Refusal::Full => AskError::Full { instance },
+        }
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::core::Core;
-use super::standbys::{Ended, Finished, WORN};
+use super::operations::Instance;
+use super::pool::{Ended, WORN};
 use crate::daemon::proof::Candidate;
 use crate::daemon::store::StoredSnapshot;
 use crate::domain::pool::Standing;
@@ -62,11 +62,12 @@ pub(super) struct Look {
     shown: Result<bool, String>,
 }
 
-impl Core {
+impl Instance {
     /// Begins the looks that are due.
     pub(super) fn look_at_standbys(&mut self, snapshot: &StoredSnapshot) {
-        let (now, stop) = (Instant::now(), self.standbys.stop.clone());
-        for (&made, standby) in &mut self.standbys.members {
+        let (now, stop) = (Instant::now(), self.pool.token());
+        let mut begun = Vec::new();
+        for (made, standby) in self.pool.members_mut() {
             let is_ready = standby.standing == Standing::Running && standby.snapshot == snapshot.id;
             let (Some(proof), Some(incarnation)) = (&standby.proof, &standby.incarnation) else { continue };
             if !is_ready || !standby.looks.is_due(now) {
@@ -74,9 +75,13 @@ impl Core {
             }
             let number = rand::random();
             standby.looks.current = Some(number);
-            let (proof, incarnation, snapshot) = (proof.clone(), incarnation.clone(), snapshot.clone());
-            let (shared, id, site, stop) = (self.shared.clone(), self.id.clone(), self.site.clone(), stop.clone());
-            self.standbys.work.spawn(self.shared.tasks.track_future(async move {
+            begun.push((made, number, proof.clone(), incarnation.clone()));
+        }
+        let context = &self.context;
+        for (made, number, proof, incarnation) in begun {
+            let (snapshot, stop) = (snapshot.clone(), stop.clone());
+            let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
+            self.pool.spawn(&context.shared.tasks, made, async move {
                 let (snapshot, incarnation) = (&snapshot, &incarnation);
                 let candidate = Candidate { shared: &shared, id: &id, site: &site, snapshot, incarnation };
                 let look = async { proof.lock().await.renew(&candidate).await };
@@ -84,22 +89,22 @@ impl Core {
                     Some(shown) => shown.map_err(|error| describe(&error)),
                     None => Ok(false),
                 };
-                Finished { made, result: Ok(Ended::Looked(Look { number, shown })) }
-            }));
+                Ok(Ended::Looked(Look { number, shown }))
+            });
         }
     }
 
     /// Takes in what a look has shown.
-    pub(super) async fn note_look(&mut self, made: u64, look: Look) {
-        let Some(standby) = self.standbys.members.get_mut(&made) else { return };
+    pub(super) fn note_look(&mut self, made: u64, look: Look) {
+        let Some(standby) = self.pool.member_mut(made) else { return };
         if standby.looks.current != Some(look.number) {
             return;
         }
         standby.looks.end(matches!(look.shown, Ok(true)), Instant::now());
         if let Err(reason) = look.shown {
             standby.standing = Standing::Used { renewals: WORN };
-            let message = format!("standby {made} of {} is given up: {reason}", self.id);
-            self.shared.events.note("standby.failed", Some(&self.id.to_string()), &message).await;
+            let message = format!("standby {made} of {} is given up: {reason}", self.context.id);
+            self.context.note_later("standby.failed", message);
         }
         self.show_standbys();
     }

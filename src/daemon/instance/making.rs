@@ -6,12 +6,13 @@ use jiff::Timestamp;
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
-use super::standbys::{Ended, GIVEN_UP};
+use super::pool::{Ended, GIVEN_UP};
 use crate::daemon::baseline::{snapshot, steps};
 use crate::daemon::proof::{Candidate, Proof};
 use crate::daemon::shared::Shared;
 use crate::daemon::store::StoredSnapshot;
 use crate::digest::Taken;
+use crate::domain::coverage;
 use crate::domain::instance::InstanceId;
 use crate::domain::site::Site;
 use crate::engine::CpuWeight;
@@ -19,7 +20,7 @@ use crate::engine::labels::{self, Ownership};
 use crate::fault::{self, Point};
 use crate::launch::{Blueprint, Incarnation, Remains, RemoveError, Which};
 use crate::probes::describe;
-use crate::reset::{self, ResetContext, Rewind, Stages};
+use crate::reset::{self, ResetContext, ResetError, Rewind, Stages};
 
 /// Boots a standby and warms it up; what a failed attempt made is removed.
 pub(super) async fn make(
@@ -43,11 +44,16 @@ pub(super) async fn make(
         waiting: &|_| {},
     };
     let made = async {
-        let incarnation = reset::make(&context).await.map_err(|error| describe(&error))?;
-        warm(&shared, &site, &incarnation).await?;
+        let mut incarnation = reset::make(&context).await.map_err(|error| describe(&error))?;
         let candidate =
             Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        let proof = Proof::begin_or_learn(&candidate).await.map_err(|error| describe(&error))?;
+        // Before its caches are filled: what that writes is no part of the snapshot.
+        let mut proof = Proof::begin_or_learn(&candidate).await.map_err(|error| describe(&error))?;
+        warm(&shared, &site, &incarnation).await?;
+        if let Some(proof) = &mut proof {
+            proof.renew(&candidate).await.map_err(|error| describe(&error))?;
+        }
+        reset::note_pristine(shared.engine.as_ref(), &site, &mut incarnation).await;
         fault::reach(Point::StandbyProven).await;
         Ok((incarnation, proof))
     };
@@ -58,6 +64,14 @@ pub(super) async fn make(
             Err(reason)
         }
     }
+}
+
+/// How a renewal ended.
+enum Renewed {
+    /// They stand by.
+    Proven { proof: Option<Proof>, rewinds: u32 },
+    /// They hold something that a rewind does not bring back.
+    Uncovered(String),
 }
 
 /// Brings containers that have served back to the snapshot in place, unless nothing has reached them and they are proven to be
@@ -80,14 +94,18 @@ pub(super) async fn renew(
         }
         let candidate =
             Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        if let Some(taken) = untouched
-            && let Ok(proof) = Proof::resume(&candidate, taken).await
-        {
-            return Ok((Some(proof), 0));
-        }
         let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), site.rewinds()) else {
             return Err("its stores are not in the state root".to_owned());
         };
+        if let Some(reason) = reset::hindrance(&site, &snapshot.volumes, Some(&incarnation)) {
+            return Ok(Renewed::Uncovered(reason));
+        }
+        if let Some(taken) = untouched
+            && reset::check_covered(shared.engine.as_ref(), &site, &incarnation).await.is_ok()
+            && let Ok(proof) = Proof::resume(&candidate, taken).await
+        {
+            return Ok(Renewed::Proven { proof: Some(proof), rewinds: 0 });
+        }
         let rewind = Rewind {
             engine: shared.engine.as_ref(),
             prober: &shared.prober,
@@ -99,16 +117,24 @@ pub(super) async fn renew(
             stage: &|_| {},
             waiting: &|_| {},
         };
-        rewind
-            .run(&incarnation, std::future::ready(None), std::future::ready(()), &SetOnce::new())
-            .await
-            .map_err(|error| describe(&error))?;
+        match rewind.run(&incarnation, std::future::ready(None), std::future::ready(()), &SetOnce::new()).await {
+            Ok(()) => {}
+            Err(ResetError::Uncovered(gaps)) => return Ok(Renewed::Uncovered(coverage::told(&gaps))),
+            Err(error) => return Err(describe(&error)),
+        }
         warm(&shared, &site, &incarnation).await?;
         let proof = Proof::begin(&candidate).await.map_err(|error| describe(&error))?;
-        Ok((proof, 1))
+        Ok(Renewed::Proven { proof, rewinds: 1 })
     };
     match renewed.await {
-        Ok((proof, rewinds)) => Ok(Ended::ready(incarnation, proof, rewinds)),
+        Ok(Renewed::Proven { proof, rewinds }) => Ok(Ended::ready(incarnation, proof, rewinds)),
+        // No failure: the next standby need not wait for a pause.
+        Ok(Renewed::Uncovered(reason)) => {
+            let message = format!("containers of {id} that have served are made anew, not rewound: {reason}");
+            shared.events.note("standby.discarded", Some(&id.to_string()), &message).await;
+            remove(&shared, &id, made).await.map_err(|error| describe(&error))?;
+            Ok(Ended::Removed)
+        }
         Err(reason) => {
             clear_away(&shared, &id, made).await;
             Err(reason)

@@ -2,17 +2,30 @@
 //!
 //! The driver is the only writer: the API, the engine's events and the environments only enqueue. What it publishes
 //! carries state and generation together, so no reader ever pairs one with another's.
+//!
+//! | File | Job |
+//! |---|---|
+//! | `driver` | admits requests, runs one operation at a time, watches the site in between |
+//! | `operations` | the operations: up, down, take, and what a failed one leaves |
+//! | `reset` | the steps of a reset, from its plan to the switch |
+//! | `service` | state, route and serving generation, which change together |
+//! | `pool`, `standbys`, `making`, `looks` | the members of the pool; what is done with them, and in the background |
+//! | `adoption` | what an earlier daemon left |
+//! | `watch`, `round`, `writes` | probes of what serves; writes to sites that are only read |
 
 mod adoption;
-mod core;
+mod context;
 mod driver;
+mod failure;
 mod looks;
 mod making;
+mod operations;
+mod pool;
 mod reset;
 mod round;
+mod service;
 mod spare;
 mod standbys;
-mod trouble;
 mod watch;
 mod writes;
 
@@ -24,17 +37,18 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch as channel};
+use tokio_util::sync::CancellationToken;
 
 use super::gateway::{Recorder, Recording};
-use super::store::{StageTime, StoredSnapshot, StoredWrites};
+use super::store::{StoredInstance, StoredSnapshot, StoredWrites};
 use crate::domain::instance::{InstanceId, InstanceState, Trouble};
-use crate::domain::request_queue::Request;
+use crate::domain::request_queue::{Request, Want};
 use crate::domain::site::Site;
 use crate::engine::EngineEvent;
 use crate::launch::Incarnation;
 
 pub use driver::spawn;
-pub use standbys::StandbyReport;
+pub use pool::StandbyReport;
 
 /// What an instance says of itself.
 #[derive(Debug, Clone)]
@@ -61,6 +75,28 @@ pub struct Report {
     pub standbys: StandbyReport,
     /// What is known of writes to a site that is only read.
     pub writes: Option<StoredWrites>,
+    /// Cancelled when the serving generation leaves service: the daemon's own visits to it end.
+    pub visits: CancellationToken,
+}
+
+impl Report {
+    /// The report of an instance that does not run, as far as its row tells.
+    fn of_nothing(stored: Option<&StoredInstance>) -> Self {
+        Self {
+            state: InstanceState::Down,
+            since: stored.map_or_else(Timestamp::now, |stored| stored.since),
+            stage: None,
+            waiting_for: None,
+            generation: stored.map_or(0, |stored| stored.generation),
+            snapshot: stored.and_then(|stored| stored.snapshot.clone()),
+            containers: BTreeMap::new(),
+            last_passed: None,
+            incarnation: None,
+            standbys: StandbyReport::default(),
+            writes: None,
+            visits: CancellationToken::new(),
+        }
+    }
 }
 
 /// How an operation ended.
@@ -72,13 +108,13 @@ pub enum Outcome {
         took: Duration,
         /// The snapshot that was taken, if that was asked.
         snapshot: Option<Box<StoredSnapshot>>,
-        /// Where the time of a reset went.
-        stages: Vec<StageTime>,
     },
     /// Not.
     Failed(Trouble),
-    /// Something else was asked for before it came to its end.
+    /// A `down` took its place before it came to its end.
     Superseded,
+    /// The daemon ended before it did.
+    Stopped,
 }
 
 /// A place to hear how an operation ends.
@@ -92,11 +128,11 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// Waits for the end. The daemon going away counts as superseded.
+    /// Waits for the end.
     pub async fn wait(mut self) -> Outcome {
         match self.done.wait_for(Option::is_some).await {
-            Ok(outcome) => outcome.clone().unwrap_or(Outcome::Superseded),
-            Err(_) => Outcome::Superseded,
+            Ok(outcome) => outcome.clone().unwrap_or(Outcome::Stopped),
+            Err(_) => Outcome::Stopped,
         }
     }
 
@@ -122,7 +158,7 @@ pub enum AskError {
         /// The instance.
         instance: String,
         /// What it is doing.
-        doing: String,
+        doing: &'static str,
     },
     /// The instance is not up.
     #[error("{instance} is {state}")]
@@ -143,13 +179,15 @@ pub enum AskError {
     Stopping,
 }
 
-enum Message {
-    Ask { request: Request, name: Option<String>, reply: oneshot::Sender<Result<Ticket, AskError>> },
-    Engine(EngineEvent),
+struct Message {
+    request: Request,
+    reply: oneshot::Sender<Result<Ticket, AskError>>,
 }
 
-/// How many messages may wait for a driver.
+/// How many requests may wait to be admitted; the driver admits them at once, whatever it does.
 const INBOX: usize = 64;
+/// How many events of the engine may wait. They are hints: the next round of probes finds what a lost one told.
+const EVENTS: usize = 64;
 
 /// A driver's address.
 #[derive(Clone)]
@@ -159,39 +197,32 @@ pub struct InstanceHandle {
     /// Its definition.
     pub site: Arc<Site>,
     inbox: mpsc::Sender<Message>,
+    events: mpsc::Sender<EngineEvent>,
     report: channel::Receiver<Report>,
     recorder: Option<Arc<Recorder>>,
     looked_at: Arc<AtomicU64>,
 }
 
 impl InstanceHandle {
-    /// Asks for something; the answer comes when it has been taken in, not when it is done.
-    pub async fn ask(&self, request: Request) -> Result<Ticket, AskError> {
-        self.send(request, None).await
+    /// Makes a client's request; the answer comes when it has been admitted, not when it is done.
+    pub async fn ask(&self, want: Want) -> Result<Ticket, AskError> {
+        self.ask_for(Request::of_client(want)).await
     }
 
-    /// Asks for a snapshot with a name.
-    pub async fn take(&self, name: String) -> Result<Ticket, AskError> {
-        self.send(Request::Take, Some(name)).await
-    }
-
-    /// Asks to be brought to the snapshot of this id, which is of the site.
-    pub async fn reset_to(&self, snapshot: String) -> Result<Ticket, AskError> {
-        self.send(Request::Reset, Some(snapshot)).await
-    }
-
-    async fn send(&self, request: Request, name: Option<String>) -> Result<Ticket, AskError> {
+    /// Makes a request on anybody's behalf.
+    pub async fn ask_for(&self, request: Request) -> Result<Ticket, AskError> {
         let (reply, answer) = oneshot::channel();
-        self.inbox.try_send(Message::Ask { request, name, reply }).map_err(|error| match error {
+        self.inbox.try_send(Message { request, reply }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => AskError::Full { instance: self.id.to_string() },
             mpsc::error::TrySendError::Closed(_) => AskError::Stopping,
         })?;
         answer.await.map_err(|_| AskError::Stopping)?
     }
 
-    /// Passes on what happened to one of its containers. A full inbox loses it: the periodic look finds the same.
+    /// Passes on what happened to one of its containers. Where too many events wait it is lost: the next round of probes finds
+    /// the same. Events never take a request's place.
     pub fn tell(&self, event: EngineEvent) {
-        let _ = self.inbox.try_send(Message::Engine(event));
+        let _ = self.events.try_send(event);
     }
 
     /// What the instance says of itself now.

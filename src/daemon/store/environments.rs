@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Doing, Store, StoreError, json, now, to_json};
+use super::instances::want;
+use super::{Doing, Store, StoreError, json, to_json};
+use crate::domain::instance::InstanceId;
 
 /// A definition as texts, with the variables it was resolved with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,8 +39,13 @@ fn from_row(row: &SqliteRow) -> Result<StoredEnvironment, StoreError> {
 }
 
 impl Store {
-    /// Keeps a definition, in place of one of the same name.
-    pub async fn save_environment(&self, environment: &StoredEnvironment) -> Result<(), StoreError> {
+    /// Keeps a definition, in place of one of the same name, and notes which of its instances are wanted up: both or neither.
+    pub async fn save_environment(
+        &self,
+        environment: &StoredEnvironment,
+        wanted: &[InstanceId],
+    ) -> Result<(), StoreError> {
+        let mut transaction = self.durable.begin().await.doing("keep a definition")?;
         let (dotenv_path, dotenv_text) = environment.dotenv.clone().unzip();
         sqlx::query(
             "INSERT INTO environments (name, root, environment_path, environment_text, compose_path, compose_text, \
@@ -57,29 +64,36 @@ impl Store {
         .bind(dotenv_path)
         .bind(dotenv_text)
         .bind(to_json(&environment.variables))
-        .bind(now())
-        .execute(&self.pool)
+        .bind(self.now())
+        .execute(&mut transaction)
         .await
         .doing("keep a definition")?;
-        Ok(())
+        for id in wanted {
+            want(&mut transaction, id, true, self.now()).await.doing("keep a definition")?;
+        }
+        transaction.commit().await.doing("keep a definition")
     }
 
     /// All definitions, by name.
     pub async fn environments(&self) -> Result<Vec<StoredEnvironment>, StoreError> {
         let rows = sqlx::query("SELECT * FROM environments ORDER BY name")
-            .fetch_all(&self.pool)
+            .fetch_all(&self.quick)
             .await
             .doing("read the definitions")?;
         rows.iter().map(from_row).collect()
     }
 
-    /// Forgets a definition and its instances.
+    /// Forgets a definition and its instances. The numbers of their generations are not given out again.
     pub async fn forget_environment(&self, name: &str) -> Result<(), StoreError> {
-        sqlx::query("DELETE FROM environments WHERE name = ?")
-            .bind(name)
-            .execute(&self.pool)
-            .await
-            .doing("forget a definition")?;
-        Ok(())
+        const DOING: &str = "forget a definition";
+        let mut transaction = self.durable.begin().await.doing(DOING)?;
+        for statement in [
+            "UPDATE installation SET generations = max(generations, \
+             coalesce((SELECT max(generation) FROM instances WHERE environment = ?), 0))",
+            "DELETE FROM environments WHERE name = ?",
+        ] {
+            sqlx::query(statement).bind(name).execute(&mut transaction).await.doing(DOING)?;
+        }
+        transaction.commit().await.doing(DOING)
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Doing, Store, StoreError, now, timestamp};
+use super::{Doing, Retention, Store, StoreError, time_text, timestamp};
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,11 +40,11 @@ impl Store {
         message: &str,
     ) -> Result<StoredEvent, StoreError> {
         let row = sqlx::query("INSERT INTO events (at, kind, instance, message) VALUES (?, ?, ?, ?) RETURNING *")
-            .bind(now())
+            .bind(self.now())
             .bind(kind)
             .bind(instance)
             .bind(message)
-            .fetch_one(&self.pool)
+            .fetch_one(&self.quick)
             .await
             .doing("append an event")?;
         from_row(&row)
@@ -55,7 +55,7 @@ impl Store {
         let rows = sqlx::query("SELECT * FROM events WHERE seq > ? ORDER BY seq LIMIT ?")
             .bind(seq)
             .bind(limit)
-            .fetch_all(&self.pool)
+            .fetch_all(&self.readers)
             .await
             .doing("read the events")?;
         rows.iter().map(from_row).collect()
@@ -65,19 +65,43 @@ impl Store {
     pub async fn seq_before_last(&self, count: u32) -> Result<i64, StoreError> {
         let seq: Option<i64> = sqlx::query_scalar("SELECT seq FROM events ORDER BY seq DESC LIMIT 1 OFFSET ?")
             .bind(count)
-            .fetch_optional(&self.pool)
+            .fetch_optional(&self.quick)
             .await
             .doing("read the events")?;
         Ok(seq.unwrap_or(0))
     }
 
-    /// Forgets all but the newest `keep` events.
-    pub async fn prune_events(&self, keep: u32) -> Result<u64, StoreError> {
-        let done = sqlx::query("DELETE FROM events WHERE seq <= (SELECT max(seq) FROM events) - ?")
-            .bind(keep)
-            .execute(&self.pool)
+    /// The sequence number of the last event before a time, to read what followed with [`Store::events_after`].
+    pub async fn seq_before(&self, time: Timestamp) -> Result<i64, StoreError> {
+        let seq: Option<i64> = sqlx::query_scalar("SELECT max(seq) FROM events WHERE at < ?")
+            .bind(time_text(time))
+            .fetch_one(&self.readers)
             .await
-            .doing("forget old events")?;
+            .doing("read the events")?;
+        Ok(seq.unwrap_or(0))
+    }
+
+    /// The sequence numbers of the oldest event that is kept and of the newest; none if there is no event.
+    pub async fn event_range(&self) -> Result<Option<(i64, i64)>, StoreError> {
+        let row = sqlx::query("SELECT min(seq) AS oldest, max(seq) AS newest FROM events")
+            .fetch_one(&self.readers)
+            .await
+            .doing("read the events")?;
+        Ok(row.get::<Option<i64>, _>("oldest").zip(row.get("newest")))
+    }
+
+    /// Forgets old events; returns how many.
+    pub async fn prune_events(&self, keep: Retention) -> Result<u64, StoreError> {
+        let done = sqlx::query(
+            "DELETE FROM events WHERE seq <= (SELECT max(seq) FROM events) - ?1 \
+             OR (at < ?3 AND seq <= (SELECT max(seq) FROM events) - ?2)",
+        )
+        .bind(keep.most)
+        .bind(keep.least)
+        .bind(keep.cutoff(self.clock.now()))
+        .execute(&self.quick)
+        .await
+        .doing("forget old events")?;
         Ok(done.rows_affected())
     }
 }

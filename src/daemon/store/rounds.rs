@@ -1,10 +1,12 @@
 //! The table of health rounds: what watching has seen of each instance.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Doing, Store, StoreError, timestamp};
+use super::{Doing, Retention, Store, StoreError, time_text, timestamp};
 use crate::daemon::health_log::NewRound;
 use crate::domain::health::Depth;
 
@@ -34,7 +36,7 @@ impl Store {
     /// Appends rounds, all or none.
     pub async fn append_rounds(&self, rounds: &[NewRound]) -> Result<(), StoreError> {
         const DOING: &str = "note health rounds";
-        let mut transaction = self.pool.begin().await.doing(DOING)?;
+        let mut transaction = self.quick.begin().await.doing(DOING)?;
         for round in rounds {
             sqlx::query(
                 "INSERT INTO health_rounds (instance, generation, kind, at, duration_ms, ok, reason) \
@@ -43,11 +45,11 @@ impl Store {
             .bind(&round.instance)
             .bind(i64::try_from(round.generation).unwrap_or(i64::MAX))
             .bind(round.depth.name())
-            .bind(round.at.to_string())
+            .bind(time_text(round.at))
             .bind(round.took.as_secs_f64() * 1e3)
             .bind(round.reason.is_none())
             .bind(&round.reason)
-            .execute(&mut *transaction)
+            .execute(&mut transaction)
             .await
             .doing(DOING)?;
         }
@@ -60,20 +62,22 @@ impl Store {
             .bind(instance)
             .bind(depth.name())
             .bind(limit)
-            .fetch_all(&self.pool)
+            .fetch_all(&self.quick)
             .await
             .doing("read the health rounds")?;
         rows.iter().map(from_row).collect()
     }
 
-    /// Forgets all but the newest `keep` rounds of each instance and kind.
-    pub async fn prune_rounds(&self, keep: u32) -> Result<u64, StoreError> {
+    /// Forgets all but the newest `keep` rounds of each instance and kind, and those older than `age` of instances that are gone.
+    pub async fn prune_rounds(&self, keep: u32, age: Duration) -> Result<u64, StoreError> {
         let done = sqlx::query(
             "DELETE FROM health_rounds WHERE seq IN (SELECT seq FROM (SELECT seq, row_number() OVER \
-             (PARTITION BY instance, kind ORDER BY seq DESC) AS place FROM health_rounds) WHERE place > ?)",
+             (PARTITION BY instance, kind ORDER BY seq DESC) AS place FROM health_rounds) WHERE place > ?1) \
+             OR (at < ?2 AND instance NOT IN (SELECT id FROM instances))",
         )
         .bind(keep)
-        .execute(&self.pool)
+        .bind(Retention { most: keep, least: 0, age }.cutoff(self.clock.now()))
+        .execute(&self.quick)
         .await
         .doing("forget old health rounds")?;
         Ok(done.rows_affected())

@@ -74,7 +74,7 @@ impl Store {
             .bind(account)
             .bind(place)
             .bind(to_json(&StoredSession::from(session)))
-            .execute(&self.pool)
+            .execute(&self.durable)
             .await
             .doing("keep a session")?;
         Ok(())
@@ -86,7 +86,7 @@ impl Store {
             .bind(snapshot)
             .bind(account)
             .bind(place)
-            .fetch_optional(&self.pool)
+            .fetch_optional(&self.quick)
             .await
             .doing("read a session")?;
         let stored = row.map(|row| json::<StoredSession>("a session", row.get("session"))).transpose()?;
@@ -101,7 +101,7 @@ impl Store {
         )
         .bind(to)
         .bind(from)
-        .execute(&self.pool)
+        .execute(&self.durable)
         .await
         .doing("keep sessions")?;
         Ok(())

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Doing, Store, StoreError, json, now, timestamp, to_json};
+use super::{Doing, Store, StoreError, json, time_text, timestamp, to_json};
 
 /// A stored, immutable state of a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,13 +56,20 @@ fn from_row(row: &SqliteRow) -> Result<StoredSnapshot, StoreError> {
 
 impl Store {
     /// Keeps a snapshot whose images and archives are in place. The same content taken twice is one row.
+    ///
+    /// A snapshot that a person named keeps the images that another engine has of it: `up` there makes a baseline of the same
+    /// content, and nobody would know of the named one's images any more.
     pub async fn save_snapshot(&self, snapshot: &StoredSnapshot) -> Result<(), StoreError> {
-        sqlx::query(
+        const KEEPS: &str = "snapshots.name IS NOT NULL AND snapshots.engine <> excluded.engine";
+        sqlx::query(sqlx::AssertSqlSafe(format!(
             "INSERT INTO snapshots (id, environment, site, baseline_key, name, images, volumes, state, recipe, imported_at, \
-             size_bytes, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET \
+             size_bytes, created_at, engine) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT engine FROM installation)) ON CONFLICT (id) DO UPDATE SET \
              baseline_key = coalesce(excluded.baseline_key, baseline_key), name = coalesce(excluded.name, name), \
-             recipe = coalesce(excluded.recipe, recipe), images = excluded.images, volumes = excluded.volumes, state = excluded.state",
-        )
+             recipe = coalesce(excluded.recipe, recipe), \
+             images = CASE WHEN {KEEPS} THEN snapshots.images ELSE excluded.images END, \
+             engine = CASE WHEN {KEEPS} THEN snapshots.engine ELSE excluded.engine END, \
+             volumes = excluded.volumes, state = excluded.state, missing_since = NULL",
+        )))
         .bind(&snapshot.id)
         .bind(&snapshot.environment)
         .bind(&snapshot.site)
@@ -72,10 +79,10 @@ impl Store {
         .bind(to_json(&snapshot.volumes))
         .bind(to_json(&snapshot.state))
         .bind(&snapshot.recipe)
-        .bind(snapshot.is_imported.then(now))
+        .bind(snapshot.is_imported.then(|| self.now()))
         .bind(i64::try_from(snapshot.size_bytes).unwrap_or(i64::MAX))
-        .bind(snapshot.created_at.to_string())
-        .execute(&self.pool)
+        .bind(time_text(snapshot.created_at))
+        .execute(&self.durable)
         .await
         .doing("keep a snapshot")?;
         Ok(())
@@ -84,7 +91,7 @@ impl Store {
     /// All snapshots, the newest first.
     pub async fn snapshots(&self) -> Result<Vec<StoredSnapshot>, StoreError> {
         let rows = sqlx::query("SELECT * FROM snapshots ORDER BY created_at DESC, id")
-            .fetch_all(&self.pool)
+            .fetch_all(&self.quick)
             .await
             .doing("read the snapshots")?;
         rows.iter().map(from_row).collect()
@@ -94,13 +101,13 @@ impl Store {
     pub async fn snapshot(&self, id: &str) -> Result<Option<StoredSnapshot>, StoreError> {
         let row = sqlx::query("SELECT * FROM snapshots WHERE id = ?")
             .bind(id)
-            .fetch_optional(&self.pool)
+            .fetch_optional(&self.quick)
             .await
             .doing("read a snapshot")?;
         row.as_ref().map(from_row).transpose()
     }
 
-    /// The newest baseline of a site that was made from `key`.
+    /// The newest baseline of a site that was made from `key`; one that the engine in use has comes before others.
     pub async fn baseline(
         &self,
         environment: &str,
@@ -109,12 +116,12 @@ impl Store {
     ) -> Result<Option<StoredSnapshot>, StoreError> {
         let row = sqlx::query(
             "SELECT * FROM snapshots WHERE environment = ? AND site = ? AND baseline_key = ? \
-             ORDER BY created_at DESC LIMIT 1",
+             ORDER BY engine IS NOT (SELECT engine FROM installation), missing_since IS NOT NULL, created_at DESC LIMIT 1",
         )
         .bind(environment)
         .bind(site)
         .bind(key)
-        .fetch_optional(&self.pool)
+        .fetch_optional(&self.quick)
         .await
         .doing("look a baseline up")?;
         row.as_ref().map(from_row).transpose()
@@ -128,34 +135,44 @@ impl Store {
         )
         .bind(environment)
         .bind(site)
-        .fetch_all(&self.pool)
+        .fetch_all(&self.quick)
         .await
         .doing("look imported baselines up")?;
         rows.iter().map(from_row).collect()
     }
 
-    /// The instances that start from a snapshot.
+    /// The instances that start from a snapshot, or are reset to it.
     pub async fn snapshot_users(&self, id: &str) -> Result<Vec<String>, StoreError> {
-        sqlx::query_scalar("SELECT id FROM instances WHERE snapshot = ? AND state <> 'down' ORDER BY id")
-            .bind(id)
-            .fetch_all(&self.pool)
-            .await
-            .doing("look up who uses a snapshot")
+        sqlx::query_scalar(
+            "SELECT id FROM instances WHERE (snapshot = ?1 OR baseline = ?1) AND state <> 'down' ORDER BY id",
+        )
+        .bind(id)
+        .fetch_all(&self.quick)
+        .await
+        .doing("look up who uses a snapshot")
     }
 
-    /// Forgets a snapshot that no running instance starts from.
+    /// Forgets a snapshot, unless an instance that is not down starts from it or is reset to it.
     pub async fn forget_snapshot(&self, id: &str) -> Result<(), StoreError> {
-        let mut transaction = self.pool.begin().await.doing("forget a snapshot")?;
-        sqlx::query("UPDATE instances SET snapshot = NULL WHERE snapshot = ? AND state = 'down'")
-            .bind(id)
-            .execute(&mut *transaction)
-            .await
-            .doing("forget a snapshot")?;
-        sqlx::query("DELETE FROM snapshots WHERE id = ?")
-            .bind(id)
-            .execute(&mut *transaction)
-            .await
-            .doing("forget a snapshot")?;
-        transaction.commit().await.doing("forget a snapshot")
+        let doing = "forget a snapshot";
+        let mut transaction = self.durable.begin().await.doing(doing)?;
+        for statement in [
+            "UPDATE instances SET baseline = NULL WHERE baseline = ? AND state = 'down'",
+            "UPDATE instances SET snapshot = NULL WHERE snapshot = ? AND state = 'down'",
+        ] {
+            sqlx::query(statement).bind(id).execute(&mut transaction).await.doing(doing)?;
+        }
+        // Asked again under the lock of the transaction: a reset may have begun since the caller looked.
+        let users: Vec<String> =
+            sqlx::query_scalar("SELECT id FROM instances WHERE snapshot = ?1 OR baseline = ?1 ORDER BY id")
+                .bind(id)
+                .fetch_all(&mut transaction)
+                .await
+                .doing(doing)?;
+        if !users.is_empty() {
+            return Err(StoreError::InUse { snapshot: id.to_owned(), users });
+        }
+        sqlx::query("DELETE FROM snapshots WHERE id = ?").bind(id).execute(&mut transaction).await.doing(doing)?;
+        transaction.commit().await.doing(doing)
     }
 }

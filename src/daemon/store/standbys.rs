@@ -24,7 +24,7 @@ impl Store {
             .bind(i64::try_from(standby.made).unwrap_or(i64::MAX))
             .bind(&standby.snapshot)
             .bind(standby.renewals)
-            .execute(&self.pool)
+            .execute(&self.quick)
             .await
             .doing("note a standby")?;
         Ok(())
@@ -35,7 +35,7 @@ impl Store {
         sqlx::query("DELETE FROM standbys WHERE instance = ? AND made = ?")
             .bind(instance.to_string())
             .bind(i64::try_from(made).unwrap_or(i64::MAX))
-            .execute(&self.pool)
+            .execute(&self.quick)
             .await
             .doing("forget a standby")?;
         Ok(())
@@ -45,7 +45,7 @@ impl Store {
     pub async fn forget_standbys(&self, instance: &InstanceId) -> Result<(), StoreError> {
         sqlx::query("DELETE FROM standbys WHERE instance = ?")
             .bind(instance.to_string())
-            .execute(&self.pool)
+            .execute(&self.quick)
             .await
             .doing("forget the standbys")?;
         Ok(())
@@ -55,7 +55,7 @@ impl Store {
     pub async fn standbys(&self, instance: &str) -> Result<Vec<StoredStandby>, StoreError> {
         let rows = sqlx::query("SELECT made, snapshot, renewals FROM standbys WHERE instance = ? ORDER BY made")
             .bind(instance)
-            .fetch_all(&self.pool)
+            .fetch_all(&self.quick)
             .await
             .doing("read the standbys")?;
         let read = rows.iter().map(|row| StoredStandby {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use sqlx::Row;
 
-use super::{Doing, Store, StoreError, timestamp};
+use super::{Doing, Store, StoreError, time_text, timestamp};
 use crate::domain::instance::InstanceId;
 
 /// What is known of writes to an instance that is only read.
@@ -30,7 +30,7 @@ impl Store {
         let row = sqlx::query("SELECT * FROM writes WHERE instance = ? AND generation = ?")
             .bind(instance.to_string())
             .bind(i64::try_from(generation).unwrap_or(i64::MAX))
-            .fetch_optional(&self.pool)
+            .fetch_optional(&self.quick)
             .await
             .doing("read what was written to an instance")?;
         let Some(row) = row else { return Ok(None) };
@@ -54,9 +54,9 @@ impl Store {
         .bind(instance.to_string())
         .bind(i64::try_from(generation).unwrap_or(i64::MAX))
         .bind(i64::try_from(writes.requests).unwrap_or(i64::MAX))
-        .bind(writes.since.to_string())
+        .bind(time_text(writes.since))
         .bind(&writes.difference)
-        .execute(&self.pool)
+        .execute(&self.durable)
         .await
         .doing("keep what was written to an instance")?;
         Ok(())

@@ -4,6 +4,9 @@
 //! (`HttpOnly`) or its name is of a session; and of fields with a secret's name in URLs, forms (multipart ones too) and JSON, both
 //! ways; and whatever an address that gives tokens answers. Names stay. What a page shows in its HTML stays: a key that a site
 //! prints for its user is in there.
+//!
+//! JSON is found by its form, for servers and scripts send it under any type, a line at a time, and in fields of forms and of other
+//! JSON; so are forms and addresses in fields. A list of names and values is as good as fields of these names.
 
 use std::borrow::Cow;
 
@@ -19,13 +22,23 @@ const SECRET: [&str; 10] =
 /// Further such parts of names of cookies.
 const SESSION: [&str; 5] = ["sess", "sid", "auth", "remember", "csrf"];
 
+/// How many texts within texts are looked into: JSON in a field of a form in a field of JSON.
+const WITHIN_MAX: usize = 4;
+
+/// Fields that name what stands in a field beside them, and what these are called.
+const NAMING: [&str; 9] = ["name", "key", "field", "id", "label", "code", "property", "attribute", "header"];
+const NAMED: [&str; 8] = ["value", "values", "val", "data", "content", "contents", "text", "default"];
+
+/// Headers that are secrets, where they are listed as fields.
+const HEADERS: [&str; 4] = ["authorization", "proxyauthorization", "cookie", "setcookie"];
+
 fn plain(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 fn is_secret(name: &str) -> bool {
     let name = plain(name);
-    name == "pass" || SECRET.iter().any(|part| name.contains(part))
+    name == "pass" || HEADERS.contains(&name.as_str()) || SECRET.iter().any(|part| name.contains(part))
 }
 
 /// Whether all that an address answers is a secret: what gives tokens, as Magento's `…/customer/token` does, names no field.
@@ -47,7 +60,7 @@ pub(super) fn out_of_header(name: &str, value: &str) -> String {
         "set-cookie" => out_of_set_cookie(value).into_owned(),
         "referer" | "location" | "content-location" | "refresh" => out_of_url(value).into_owned(),
         name if is_secret(name) => MARK.to_owned(),
-        _ => value.to_owned(),
+        _ => out_of_value(value, 0).into_owned(),
     }
 }
 
@@ -66,84 +79,313 @@ pub(super) fn out_of_set_cookie(cookie: &str) -> Cow<'_, str> {
 }
 
 pub(super) fn out_of_url(url: &str) -> Cow<'_, str> {
-    let Some((before, query)) = url.split_once('?') else { return Cow::Borrowed(url) };
-    let (query, fragment) = query.split_once('#').map_or((query, None), |(query, fragment)| (query, Some(fragment)));
-    match out_of_form(query) {
-        Cow::Borrowed(_) => Cow::Borrowed(url),
-        Cow::Owned(query) => {
-            let fragment = fragment.map(|fragment| format!("#{fragment}")).unwrap_or_default();
-            Cow::Owned(format!("{before}?{query}{fragment}"))
-        }
+    out_of_address(url, 0)
+}
+
+/// `//USER:PASSWORD@HOST/PATH;NAME=VALUE?FORM#FORM`, where what follows `#` may be an address of its own.
+fn out_of_address(url: &str, within: usize) -> Cow<'_, str> {
+    let (rest, fragment) = url.split_once('#').map_or((url, None), |(rest, fragment)| (rest, Some(fragment)));
+    let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
+    let path_out = out_of_path(path);
+    let query_out = query.map(|query| out_of_form(query, within));
+    let fragment_out = fragment.map(|fragment| match fragment.contains(['?', '/']) && within < WITHIN_MAX {
+        true => out_of_address(fragment, within + 1),
+        false => out_of_form(fragment, within),
+    });
+    let parts = [Some(&path_out), query_out.as_ref(), fragment_out.as_ref()];
+    if parts.into_iter().flatten().all(|part| matches!(part, Cow::Borrowed(_))) {
+        return Cow::Borrowed(url);
     }
+    let query = query_out.map(|query| format!("?{query}")).unwrap_or_default();
+    let fragment = fragment_out.map(|fragment| format!("#{fragment}")).unwrap_or_default();
+    Cow::Owned(format!("{path_out}{query}{fragment}"))
+}
+
+/// The password before the host, and parameters of the path, such as `;jsessionid=`.
+fn out_of_path(path: &str) -> Cow<'_, str> {
+    let mut out = Cow::Borrowed(path);
+    let authority = path.split_once("//").map(|(_, rest)| rest.split('/').next().unwrap_or(rest));
+    if let Some((user, password)) = authority.and_then(|authority| authority.rsplit_once('@')?.0.split_once(':')) {
+        out = Cow::Owned(path.replacen(&format!("{user}:{password}@"), &format!("{user}:{MARK}@"), 1));
+    }
+    let is_secret_parameter = |parameter: &str| parameter.split_once('=').is_some_and(|(name, _)| is_secret(name));
+    if out.split(['/', ';']).any(is_secret_parameter) {
+        let segments = out.split('/').map(|segment| {
+            let parameters = segment.split(';').enumerate().map(|(index, parameter)| match parameter.split_once('=') {
+                Some((name, _)) if index > 0 && is_secret(name) => format!("{name}={MARK}"),
+                _ => parameter.to_owned(),
+            });
+            parameters.collect::<Vec<_>>().join(";")
+        });
+        out = Cow::Owned(segments.collect::<Vec<_>>().join("/"));
+    }
+    out
 }
 
 /// Takes secrets out of a body of the media type.
 pub(super) fn out_of_body<'a>(text: &'a str, kind: &str) -> Cow<'a, str> {
-    let lower = kind.to_ascii_lowercase();
-    if lower.contains("x-www-form-urlencoded") {
-        return out_of_form(text);
+    let kind = kind.to_ascii_lowercase();
+    if let Some(out) = out_of_json(text, 0) {
+        return out;
     }
-    if lower.starts_with("multipart/form-data") {
+    if kind.contains("x-www-form-urlencoded") {
+        return out_of_form(text, 0);
+    }
+    if kind.starts_with("multipart/") {
         return out_of_parts(text);
     }
-    if lower.contains("json")
-        && let Ok(mut json) = serde_json::from_str::<Value>(text)
-        && blank(&mut json)
-    {
-        return Cow::Owned(json.to_string());
+    if kind.contains("html") || kind.contains("xml") {
+        return Cow::Borrowed(text);
     }
-    Cow::Borrowed(text)
+    out_of_lines(text)
+}
+
+/// A value of a header, of a field of a form or of JSON: JSON, an address, a form, or a plain text.
+fn out_of_value(value: &str, within: usize) -> Cow<'_, str> {
+    if within >= WITHIN_MAX {
+        return Cow::Borrowed(value);
+    }
+    if let Some(out) = out_of_json(value, within) {
+        return out;
+    }
+    if value.contains(char::is_whitespace) || !value.contains(['=', '@']) {
+        return Cow::Borrowed(value);
+    }
+    if value.contains("://") || value.starts_with(['/', '?', '#']) {
+        return out_of_address(value, within + 1);
+    }
+    out_of_form(value, within + 1)
+}
+
+/// Nothing where it is no JSON of several values.
+fn out_of_json(text: &str, within: usize) -> Option<Cow<'_, str>> {
+    let inner = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    if !inner.starts_with(['{', '[', '"']) {
+        return None;
+    }
+    let mut json: Value = serde_json::from_str(inner).ok()?;
+    let out = if blank(&mut json, within) { Cow::Owned(json.to_string()) } else { Cow::Borrowed(text) };
+    // Where a key stands twice, the reader above has seen the last one alone.
+    match out_of_literals(&out) {
+        Cow::Borrowed(_) => Some(out),
+        Cow::Owned(out) => Some(Cow::Owned(out)),
+    }
+}
+
+/// JSON a line at a time, as streams of events and logs have it, and pieces of what is no whole JSON, such as scripts and what is
+/// cut off.
+fn out_of_lines(text: &str) -> Cow<'_, str> {
+    let clean = |line: &str| -> Option<String> {
+        let at = line.find(['{', '['])?;
+        let (before, json) = line.split_at(at);
+        match out_of_json(json, 0)? {
+            Cow::Owned(json) => Some(format!("{before}{json}")),
+            Cow::Borrowed(_) => None,
+        }
+    };
+    let lines: Vec<Option<String>> = text.split('\n').map(clean).collect();
+    let joined = match lines.iter().any(Option::is_some) {
+        false => Cow::Borrowed(text),
+        true => {
+            let lines = text.split('\n').zip(lines).map(|(line, clean)| clean.unwrap_or_else(|| line.to_owned()));
+            Cow::Owned(lines.collect::<Vec<_>>().join("\n"))
+        }
+    };
+    match out_of_literals(&joined) {
+        Cow::Borrowed(_) => joined,
+        Cow::Owned(out) => Cow::Owned(out),
+    }
+}
+
+/// Texts and numbers that follow a secret's name in quotes and a colon, whatever stands around them; the quotes may be escaped.
+fn out_of_literals(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut done = 0;
+    for (colon, _) in text.match_indices(':') {
+        if colon < done || !name_before(&text[..colon]).is_some_and(is_secret) {
+            continue;
+        }
+        let after = &text[colon + 1..];
+        let value = after.trim_start();
+        if let Some((content, quotes)) = scalar(value)
+            && content != MARK
+        {
+            let begin = text.len() - value.len();
+            out.push_str(&text[done..begin]);
+            out.push_str(&format!("{quotes}{MARK}{quotes}"));
+            done = begin + content.len() + if value.starts_with(quotes) { 2 * quotes.len() } else { 0 };
+        }
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[done..]);
+    Cow::Owned(out)
+}
+
+/// The name in quotes that a text ends with.
+fn name_before(text: &str) -> Option<&str> {
+    let text = text.trim_end();
+    let quote = text.chars().next_back().filter(|c| matches!(c, '"' | '\''))?;
+    let text = &text[..text.len() - 1];
+    Some(&text[text.rfind(quote)? + 1..])
+}
+
+/// The text or number that a text begins with, and its quotes with what escapes them. A number gets quotes.
+fn scalar(text: &str) -> Option<(&str, &str)> {
+    let escapes = text.len() - text.trim_start_matches('\\').len();
+    let quotes = text.get(..=escapes)?;
+    match quotes.chars().next_back()? {
+        '"' | '\'' => {
+            let inner = &text[quotes.len()..];
+            let end = match escapes {
+                0 => unescaped_end(inner, quotes),
+                _ => inner.find(quotes),
+            };
+            match end {
+                Some(end) => Some((&inner[..end], quotes)),
+                // It is cut off.
+                None => Some((text, "")),
+            }
+        }
+        '-' | '0'..='9' if escapes == 0 => {
+            let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '+' | '.'));
+            Some((&text[..end.unwrap_or(text.len())], "\""))
+        }
+        _ => None,
+    }
+}
+
+/// Where a text ends that is closed by that quote.
+fn unescaped_end(text: &str, quote: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            _ if text[at..].starts_with(quote) => return Some(at),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Each `name=value` by itself, so that what is no secret stays as it was written.
-fn out_of_form(text: &str) -> Cow<'_, str> {
-    let name = |pair: &str| form_urlencoded::parse(pair.as_bytes()).next().map(|(name, _)| name.into_owned());
-    let is_secret_pair = |pair: &str| pair.contains('=') && name(pair).is_some_and(|name| is_secret(&name));
-    if !text.split('&').any(is_secret_pair) {
-        return Cow::Borrowed(text);
-    }
-    let pairs = text.split('&').map(|pair| match pair.split_once('=') {
-        Some((name, _)) if is_secret_pair(pair) => format!("{name}={MARK}"),
-        _ => pair.to_owned(),
-    });
-    Cow::Owned(pairs.collect::<Vec<_>>().join("&"))
+fn out_of_form(text: &str, within: usize) -> Cow<'_, str> {
+    let decoded = |pair: &str| {
+        let decoded = form_urlencoded::parse(pair.as_bytes()).next();
+        decoded.map(|(name, value)| (name.into_owned(), value.into_owned())).unwrap_or_default()
+    };
+    let pairs: Vec<(&str, String, String)> =
+        text.split('&').map(|pair| (pair, decoded(pair))).map(|(pair, (name, value))| (pair, name, value)).collect();
+    // `0[name]=password&0[value]=…`
+    let groups = pairs.iter().filter(|(_, _, value)| is_secret(value));
+    let secret_groups: Vec<&str> = groups.filter_map(|(_, name, _)| group(name, &NAMING)).collect();
+    let mut has_changed = false;
+    let out: Vec<Cow<'_, str>> = pairs
+        .iter()
+        .map(|(pair, name, value)| {
+            let Some((raw_name, _)) = pair.split_once('=') else { return Cow::Borrowed(*pair) };
+            let is_named = group(name, &NAMED).is_some_and(|group| secret_groups.contains(&group));
+            if is_named || is_secret(name) {
+                has_changed = true;
+                return Cow::Owned(format!("{raw_name}={MARK}"));
+            }
+            match out_of_value(value, within) {
+                Cow::Borrowed(_) => Cow::Borrowed(*pair),
+                Cow::Owned(value) => {
+                    has_changed = true;
+                    let value: String = form_urlencoded::byte_serialize(value.as_bytes()).collect();
+                    Cow::Owned(format!("{raw_name}={value}"))
+                }
+            }
+        })
+        .collect();
+    if has_changed { Cow::Owned(out.join("&")) } else { Cow::Borrowed(text) }
+}
+
+/// What a field belongs to whose name ends with one of those: `` for `name`, `0` for `0[name]` and `0.name`.
+fn group<'a>(name: &'a str, endings: &[&str]) -> Option<&'a str> {
+    endings.iter().find_map(|ending| {
+        let rest = name.strip_suffix(']').unwrap_or(name).strip_suffix(ending)?;
+        match rest {
+            "" => Some(""),
+            rest => rest.strip_suffix(['[', '.']),
+        }
+    })
 }
 
 /// Whether anything was taken out.
-fn blank(json: &mut Value) -> bool {
+fn blank(json: &mut Value, within: usize) -> bool {
     match json {
         Value::Object(fields) => {
+            let is_naming = |name: &str| NAMING.contains(&plain(name).as_str());
+            let names_secret =
+                |(name, value): (&String, &Value)| is_naming(name) && value.as_str().is_some_and(is_secret);
+            let has_secret = fields.iter().any(names_secret);
             let mut has_changed = false;
             for (name, value) in fields {
-                if is_secret(name) && (value.is_string() || value.is_number() || value.is_array()) {
-                    *value = Value::from(MARK);
-                    has_changed = true;
-                } else {
-                    has_changed |= blank(value);
-                }
+                let is_named = has_secret && NAMED.contains(&plain(name).as_str());
+                has_changed |= if is_secret(name) || is_named { erase(value) } else { blank(value, within) };
             }
             has_changed
         }
-        Value::Array(values) => values.iter_mut().fold(false, |has_changed, value| blank(value) | has_changed),
+        // A list of a name and its value.
+        Value::Array(values) => match values.as_mut_slice() {
+            [Value::String(name), value] if is_secret(name) && !value.is_object() => erase(value),
+            values => values.iter_mut().fold(false, |has_changed, value| blank(value, within) | has_changed),
+        },
+        Value::String(text) => match out_of_value(text, within + 1) {
+            Cow::Owned(out) => {
+                *text = out;
+                true
+            }
+            Cow::Borrowed(_) => false,
+        },
         _ => false,
+    }
+}
+
+/// Takes a secret away, and everything in it but names of fields. Whether there was anything.
+fn erase(value: &mut Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) => false,
+        Value::Object(fields) => fields.iter_mut().fold(false, |has_changed, (_, value)| erase(value) | has_changed),
+        Value::String(_) | Value::Number(_) | Value::Array(_) => {
+            *value = Value::from(MARK);
+            true
+        }
     }
 }
 
 /// The parts of a multipart form: head, empty line, content.
 fn out_of_parts(text: &str) -> Cow<'_, str> {
-    // The first line is the boundary (RFC 2046 section 5.1.1).
-    let Some((boundary, _)) = text.split_once("\r\n").filter(|(boundary, _)| boundary.starts_with("--")) else {
+    // The first line is the boundary (RFC 2046 section 5.1.1); some senders end lines by a line feed alone.
+    let first = text.split('\n').next().unwrap_or_default();
+    let (boundary, end) = first.strip_suffix('\r').map_or((first, "\n"), |boundary| (boundary, "\r\n"));
+    if !boundary.starts_with("--") {
         return Cow::Borrowed(text);
-    };
+    }
+    let blank_line = format!("{end}{end}");
     let parts = text.split(boundary).map(|part| {
-        let Some((head, _)) = part.split_once("\r\n\r\n") else { return Cow::Borrowed(part) };
-        let name = head.split_once("name=\"").and_then(|(_, name)| Some(name.split_once('"')?.0));
-        match name.is_some_and(is_secret) {
-            true => Cow::Owned(format!("{head}\r\n\r\n{MARK}\r\n")),
-            false => Cow::Borrowed(part),
+        let Some((head, content)) = part.split_once(&blank_line) else { return Cow::Borrowed(part) };
+        if parameter(head, "name").is_some_and(is_secret) {
+            return Cow::Owned(format!("{head}{blank_line}{MARK}{end}"));
+        }
+        let (content, end) = content.strip_suffix(end).map_or((content, ""), |content| (content, end));
+        match out_of_value(content, 0) {
+            Cow::Owned(content) => Cow::Owned(format!("{head}{blank_line}{content}{end}")),
+            Cow::Borrowed(_) => Cow::Borrowed(part),
         }
     });
     Cow::Owned(parts.collect::<Vec<_>>().join(boundary))
+}
+
+/// A parameter of a part's `Content-Disposition`, with or without quotes.
+fn parameter<'a>(head: &'a str, wanted: &str) -> Option<&'a str> {
+    let parameters = head.split([';', '\r', '\n']).filter_map(|parameter| parameter.trim().split_once('='));
+    let mut found = parameters.filter(|(name, _)| name.trim_end_matches('*').trim().eq_ignore_ascii_case(wanted));
+    found.next().map(|(_, value)| value.trim().trim_matches('"'))
 }
 
 #[cfg(test)]
@@ -187,5 +429,102 @@ mod tests {
             parts.replace("\r\n\r\nx\r\n", "\r\n\r\n[redacted]\r\n")
         );
         assert!(is_all_secret("http://h/rest/V1/integration/customer/token?x") && !is_all_secret("http://h/tokens/1"));
+    }
+
+    #[test]
+    fn json_is_found_whatever_it_is_sent_as() {
+        let secret = r#"{"user":{"login":{"password":"hunter2"}}}"#;
+        let quoted = json!({ "body": secret, "n": 1 }).to_string();
+        let encoded: String = form_urlencoded::byte_serialize(secret.as_bytes()).collect();
+        let cases = [
+            (secret.to_owned(), "text/plain;charset=UTF-8"),
+            (format!("\u{feff} {secret}"), "text/html"),
+            (secret.to_owned(), "application/x-www-form-urlencoded"),
+            (secret.to_owned(), "x-unknown"),
+            (format!(")]}}',\n{secret}"), "application/json"),
+            (format!("{{\"a\":1}}\n{secret}\n"), "application/x-ndjson"),
+            (format!("event: a\ndata: {secret}\n\n"), "text/event-stream"),
+            (format!("callback({secret});"), "text/javascript"),
+            (format!("[{secret},"), "application/json"),
+            (r#"5" and it's {"password":"hunter2"#.to_owned(), "text/plain"),
+            (r#"x = '{\"password\": \"hunter2\"}';"#.to_owned(), "text/javascript"),
+            ("{'password': 'hunter2', a: \"b\"}".to_owned(), "text/javascript"),
+            (r#"{"a":{"password":"hunter2"},"a":1}"#.to_owned(), "application/json"),
+            (format!("{}{}{}", r#"{"a":"#.repeat(200), secret, "}".repeat(200)), "application/json"),
+            (quoted.clone(), "application/json"),
+            (json!([quoted]).to_string(), "text/plain"),
+            (format!("state={encoded}&n=1"), "application/x-www-form-urlencoded"),
+            (
+                format!("--b\r\nContent-Disposition: form-data; name=state\r\n\r\n{secret}\r\n--b--\r\n"),
+                "multipart/form-data",
+            ),
+            (
+                "--b\nContent-Disposition: form-data; name=password\n\nhunter2\n--b--\n".to_owned(),
+                "multipart/form-data",
+            ),
+        ];
+        for (text, kind) in cases {
+            let out = out_of_body(&text, kind);
+            assert!(!out.contains("hunter2"), "{kind}: {out}");
+            assert!(out.contains("password") && out.contains("redacted"), "{kind}: {out}");
+        }
+        for text in ["<p>\"password\": \"hunter2\"</p>", "it's 5 o'clock; a=b", "{no json}"] {
+            assert_eq!(out_of_body(text, "text/html"), text);
+        }
+    }
+
+    #[test]
+    fn lists_of_names_and_values_are_fields() {
+        for json in [
+            json!([{ "name": "username", "value": "a" }, { "name": "password", "value": "hunter2" }]),
+            json!({ "fields": [{ "key": "api_key", "type": "text", "val": ["hunter2"] }] }),
+            json!([["user", "a"], ["password", "hunter2"]]),
+            json!({ "headers": [{ "name": "Authorization", "value": "Bearer hunter2" }] }),
+            json!({ "credentials": { "of": { "login": "hunter2" } }, "secret": { "list": ["hunter2", 5] } }),
+        ] {
+            let out = out_of_body(&json.to_string(), "application/json").into_owned();
+            assert!(!out.contains("hunter2") && out.contains(MARK), "{out}");
+        }
+        let form = "application/x-www-form-urlencoded";
+        for text in
+            ["name=password&value=hunter2", "0%5Bname%5D=password&0%5Bvalue%5D=hunter2&1%5Bname%5D=a&1%5Bvalue%5D=b"]
+        {
+            let out = out_of_body(text, form);
+            assert!(!out.contains("hunter2"), "{out}");
+            assert_eq!(out.contains("=b"), text.contains("=b"), "what is no secret stays");
+        }
+        let kept = json!({ "name": "title", "value": "A mug", "token_expires": true, "password": null }).to_string();
+        assert_eq!(out_of_body(&kept, "application/json"), kept);
+    }
+
+    #[test]
+    fn secrets_of_addresses_are_gone_wherever_they_stand() {
+        let cases = [
+            ("http://h/cb#access_token=abc&state=1", "http://h/cb#access_token=[redacted]&state=1"),
+            ("http://h/#/cb?token=abc", "http://h/#/cb?token=[redacted]"),
+            ("http://h/a;jsessionid=abc/b?x=1", "http://h/a;jsessionid=[redacted]/b?x=1"),
+            ("http://u:abc@h/", "http://u:[redacted]@h/"),
+            ("/a?next=%2Fb%3Ftoken%3Dabc", "/a?next=%2Fb%3Ftoken%3D%5Bredacted%5D"),
+            ("/a?q=%7B%22password%22%3A%22abc%22%7D", "/a?q=%7B%22password%22%3A%22%5Bredacted%5D%22%7D"),
+        ];
+        for (url, clean) in cases {
+            assert_eq!(out_of_url(url), clean);
+        }
+        for url in ["http://h/a?b=c%20d#e", "/a;v=1?x=%7B%22a%22%3A1.50%7D", "/a?mail=a@b.c"] {
+            assert_eq!(out_of_url(url), url);
+        }
+        let json = json!({ "url": "http://h/?token=abc", "data": "a=1&password=abc" }).to_string();
+        assert!(!out_of_body(&json, "application/json").contains("abc"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_looked_through(text in "[ -~\n\u{e9}]{0,200}", json in "[{}\\[\\]\":,a'=&?#\\\\ ]{0,80}") {
+            for kind in ["application/json", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
+                out_of_body(&text, kind);
+                out_of_body(&json, kind);
+            }
+            out_of_url(&text);
+        }
     }
 }

@@ -7,7 +7,7 @@ use super::helpers::RawHelper;
 use super::images::{RawData, RawImage};
 use super::login::RawLogin;
 use super::steps::{RawExec, RawProbe, RawStep, RawWarm};
-use super::stores::{RawStore, RawWriters};
+use super::stores::{RawScratch, RawStore, RawWriters};
 use super::values::{Entries, OneOrMany, Part, Period, Port, Scalar};
 
 /// An arenad environment: which service of the Compose file is which site, where browsers find it, when it is ready,
@@ -107,6 +107,10 @@ pub(crate) struct RawSite {
     pub(crate) stores: Option<Entries<Part<RawStore>>>,
     /// What stops and starts whatever writes to the stores of a running instance, so that they can be restored in place.
     pub(crate) writers: Option<RawWriters>,
+    /// What may differ after a rewind outside of the stores. A site is rewound only if everything else that its containers
+    /// can write to, such as their writable layers and memory file systems, is as it was before the first client; otherwise
+    /// its containers are made anew.
+    pub(crate) scratch: Option<Vec<Part<RawScratch>>>,
     /// What the names that a benchmark's tasks call mean on this site, by the name.
     pub(crate) helpers: Option<Entries<Part<RawHelper>>>,
     /// When the site counts as ready.

@@ -87,3 +87,30 @@ pub(crate) struct RawWriters {
     #[schemars(required, length(min = 1))]
     pub(crate) start: Option<Vec<Part<RawExec>>>,
 }
+
+/// Something outside of the stores that may differ after a rewind: a log, a cache, a supervisor's notes.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawScratch {
+    /// The service in whose container it lies. Default: the entry's.
+    pub(crate) service: Option<String>,
+    /// The path in the container, absolute. `*` and `?` stand for anything within a folder's name, `**` for anything. What
+    /// is below a folder that matches is meant too. A volume is meant by its mount point.
+    pub(crate) path: String,
+    /// What a rewind does with it. Default: `keep`.
+    pub(crate) rewind: Option<RawOnRewind>,
+    /// Why it may differ.
+    #[schemars(required)]
+    pub(crate) reason: Option<String>,
+}
+
+/// What a rewind does with scratch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub(crate) enum RawOnRewind {
+    /// Nothing: what one client left there, the next one finds.
+    Keep,
+    /// It removes everything in the folder while the writers are at rest.
+    Empty,
+}

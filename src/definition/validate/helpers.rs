@@ -9,7 +9,7 @@ use crate::definition::scope::Scope;
 use crate::domain::helper::Helper;
 use crate::domain::locator::{self, JsonQuery, Locator, LocatorKind, Selection, TracePart};
 use crate::domain::login::Template;
-use crate::jq;
+use crate::{jq, json_path};
 
 /// What the text of `gives` may ask for.
 const PLACES: [&str; 2] = ["value", "origin"];
@@ -145,7 +145,7 @@ pub(super) fn readable_selection(scope: Scope<'_>, locator: &Locator) {
 fn unreadable(query: &JsonQuery) -> Option<String> {
     match query {
         JsonQuery::Path { path, .. } if !path.contains('{') => {
-            serde_json_path::JsonPath::parse(path).err().map(|error| format!("it has no JSONPath: {error}"))
+            json_path::parse(path).err().map(|reason| format!("it has no JSONPath: {reason}"))
         }
         JsonQuery::Path { .. } => None,
         // A place is a term of jq's own: an object with that field.

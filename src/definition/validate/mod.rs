@@ -14,6 +14,7 @@ mod pairs;
 mod paths;
 mod ports;
 mod probes;
+mod scratch;
 mod security;
 mod service;
 mod site;

@@ -12,6 +12,7 @@ use super::graph::start_order;
 use super::helpers::helpers;
 use super::login::accounts;
 use super::probes::readiness;
+use super::scratch::scratch;
 use super::site_context::{Services, SiteContext};
 use super::steps::baseline;
 use super::stores::{stores, writers};
@@ -24,6 +25,7 @@ use crate::definition::raw::environment::{
 use crate::definition::raw::values::{OneOrMany, Part, Port};
 use crate::definition::scope::Scope;
 use crate::definition::tree::excerpt;
+use crate::domain::clock::Clock;
 use crate::domain::ids::{ServiceName, SiteName};
 use crate::domain::site::{Entry, PublicAddress, Recorded, ResetSpec, ResetStrategyName, Site};
 use crate::domain::standby_schedule::StandbyTime;
@@ -59,9 +61,18 @@ pub(super) fn site<'a>(
         })
         .collect();
     let (mut stores, mut writers) = (stores(&site, scope.key("stores"), raw, &databases), writers(&site, scope, raw));
+    let mut scratch = scratch(&site, scope, raw, &stores);
     // What is declared is checked all the same: the next one to read the file may use it.
     if raw.reset.as_ref().and_then(|reset| reset.in_place) == Some(false) {
         (stores, writers) = (Vec::new(), None);
+        scratch = Vec::new();
+    }
+    let clock = raw.clock.as_ref().and_then(|raw| clock(&site, scope.key("clock"), raw));
+    // Only a site with writers is ever rewound, and a definition as it was resolved names them already.
+    for built_in in clock.iter().flat_map(Clock::scratch).filter(|_| writers.is_some()) {
+        if !scratch.contains(&built_in) {
+            scratch.push(built_in);
+        }
     }
     let readiness = raw.ready.as_ref().map(|raw| readiness(&site, scope.key("ready"), raw));
     let ready_probes = readiness.as_ref().map_or(&[][..], |readiness| &readiness.probes);
@@ -85,12 +96,13 @@ pub(super) fn site<'a>(
         databases,
         stores,
         writers,
+        scratch,
         helpers,
         readiness: readiness?,
         baseline,
         reset: reset(scope.key("reset"), raw.reset.as_ref()),
         health,
-        clock: raw.clock.as_ref().and_then(|raw| clock(&site, scope.key("clock"), raw)),
+        clock,
         baseline_inputs: String::new(),
     })
 }

@@ -29,7 +29,7 @@ pub(super) async fn look(engine: &dyn Engine) -> Found {
 }
 
 /// The client's error does not tell a missing socket from a forbidden one; connecting once more does.
-fn absence(endpoint: &str, error: &EngineError) -> Absence {
+pub fn absence(endpoint: &str, error: &EngineError) -> Absence {
     let other = Absence::Other(describe(error));
     let Some(socket) = endpoint.strip_prefix("unix://").map(Path::new) else { return other };
     match UnixStream::connect(socket).map_err(|error| error.kind()) {

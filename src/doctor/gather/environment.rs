@@ -12,6 +12,7 @@ use crate::doctor::facts::{
 use crate::doctor::judge::capacity::{Disk, Holds, Resources};
 use crate::doctor::ports::{self, Owner};
 use crate::domain::archive::{DataSource, Origin};
+use crate::domain::coverage;
 use crate::domain::ids::SiteName;
 use crate::domain::site::{self, ServiceSpec, Site};
 use crate::engine::Engine;
@@ -44,7 +45,29 @@ pub(super) async fn look(
         root_room: folder::room(&wanted.root),
         bases,
         can_make_base: rustix::process::geteuid().is_root() && has_tools,
+        never_rewound: never_rewound(engine, wanted).await,
     }
+}
+
+/// The sites that declare writers and have a writable place that no rewind brings back. Volumes that an image declares are
+/// known once it is here.
+async fn never_rewound(engine: Option<&dyn Engine>, wanted: &site::Environment) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for site in wanted.sites.iter().filter(|site| site.rewinds().is_some()) {
+        let mut volumes = Vec::new();
+        for service in &site.services {
+            let Some(engine) = engine else { break };
+            if let Ok(Some(image)) = engine.image(&service.image).await {
+                volumes.extend(image.volumes.into_iter().map(|path| (service.name.to_string(), path)));
+            }
+        }
+        let volumes = volumes.iter().map(|(service, path)| (service.as_str(), path.as_str()));
+        let gaps = coverage::declared_gaps(site, volumes);
+        if !gaps.is_empty() {
+            found.push((site.name.to_string(), coverage::told(&gaps)));
+        }
+    }
+    found
 }
 
 /// Listens for an instant, as the gateway would.

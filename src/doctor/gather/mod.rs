@@ -20,6 +20,7 @@ use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
 use crate::storage::disk;
 
+pub(super) use engine::absence;
 pub use environment::{needs, resources};
 
 /// How long a program of the host may take to answer.
@@ -45,7 +46,7 @@ pub struct Subject<'a> {
 pub async fn facts(subject: Subject<'_>) -> Facts {
     let daemon_pid = match &subject.daemon {
         Daemon::Answers { pid, .. } => Some(*pid),
-        Daemon::None | Daemon::Silent { .. } => None,
+        Daemon::None | Daemon::Silent { .. } | Daemon::Hidden { .. } => None,
     };
     let routes_before = system::routes();
     let (engine, state_dir, stores, filters, clock, browser) = tokio::join!(

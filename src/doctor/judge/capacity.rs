@@ -10,7 +10,7 @@ use crate::doctor::finding::{Area, Finding, Level};
 pub const LEAST_FREE_BYTES: u64 = 512 << 20;
 
 /// Below this many free inodes the same happens.
-const LEAST_FREE_FILES: u64 = 10_000;
+pub const LEAST_FREE_FILES: u64 = 10_000;
 
 /// Below this much available memory the host itself begins to crawl.
 const LEAST_MEMORY_BYTES: u64 = 256 << 20;

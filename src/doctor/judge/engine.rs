@@ -4,8 +4,7 @@ use super::answering;
 use crate::doctor::facts::{Absence, AnsweringEngine, Daemon, Engine};
 use crate::doctor::finding::{Area, Finding, Level};
 
-const START: &str =
-    "start it: `systemctl start docker`, or `scripts/engine.sh` where there is no systemd; DOCKER_HOST names another";
+const START: &str = "start Docker: `systemctl start docker`, or `scripts/engine.sh` where there is no systemd; DOCKER_HOST names another";
 
 fn finding(id: &'static str, level: Level, seen: impl Into<String>) -> Finding {
     Finding::new(Area::Engine, id, level, seen)
@@ -29,29 +28,33 @@ pub(super) fn judge(engine: &Engine, daemon: &Daemon) -> Vec<Finding> {
 }
 
 fn reached(engine: &Engine) -> Finding {
-    let (endpoint, why) = match engine {
+    match engine {
         Engine::Answers(answering) => {
             let seen = format!("Docker {} answers at {}", answering.details.version.version, answering.endpoint);
-            return finding("engine", Level::Ok, seen);
+            finding("engine", Level::Ok, seen)
         }
-        Engine::TooOld { endpoint, .. } => {
-            return finding("engine", Level::Ok, format!("an engine answers at {endpoint}"));
+        Engine::TooOld { endpoint, .. } => finding("engine", Level::Ok, format!("an engine answers at {endpoint}")),
+        Engine::Away { endpoint, why } => {
+            away(endpoint, why).so("nothing can be started; what only the engine knows was not looked at")
         }
-        Engine::Away { endpoint, why } => (endpoint, why),
-    };
+    }
+}
+
+/// An engine that does not answer.
+pub fn away(endpoint: &str, why: &Absence) -> Finding {
     let (seen, cure) = match why {
         Absence::NoSocket => (format!("there is no engine at {endpoint}"), START.to_owned()),
         Absence::NobodyListens => (format!("nobody listens at {endpoint}"), START.to_owned()),
         Absence::Denied { group } => {
             let group = group.as_deref().unwrap_or("docker");
-            let cure = format!("`sudo usermod -aG {group} $USER`, then log in again; or run arenad as root");
+            let cure = format!(
+                "`sudo usermod -aG {group} $USER`, then log in again, or `newgrp {group}` in this shell; or run arenad as root"
+            );
             (format!("this user may not open {endpoint}"), cure)
         }
         Absence::Other(said) => (format!("the engine at {endpoint} does not answer: {said}"), START.to_owned()),
     };
-    finding("engine", Level::Problem, seen)
-        .so("nothing can be started; what only the engine knows was not looked at")
-        .cure(cure)
+    finding("engine", Level::Problem, seen).cure(cure)
 }
 
 fn api(engine: &AnsweringEngine) -> Finding {
@@ -115,6 +118,9 @@ fn daemon_found(daemon: &Daemon, engine: &Engine) -> Finding {
             finding("daemon", Level::Note, format!("arenad's daemon (pid {pid}) uses the engine at {engine}"))
                 .so("what is said here is about another one")
                 .cure(format!("`arenad doctor --engine {engine}`"))
+        }
+        Daemon::Hidden { why } => {
+            finding("daemon", Level::Note, why.clone()).so("whether a daemon runs could not be looked at")
         }
         Daemon::Silent { pid } => {
             let pid = pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();

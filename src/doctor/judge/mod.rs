@@ -10,6 +10,8 @@ mod storage;
 use super::facts::{Engine, Facts};
 use super::finding::Finding;
 
+pub(super) use engine::away;
+
 #[cfg(test)]
 mod prepared;
 

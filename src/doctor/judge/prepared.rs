@@ -37,6 +37,7 @@ pub(crate) fn engine() -> AnsweringEngine {
     AnsweringEngine {
         endpoint: "unix:///var/run/docker.sock".to_owned(),
         details: EngineDetails {
+            id: "PREPARED".to_owned(),
             version: EngineVersion {
                 version: "20.10.24".to_owned(),
                 api: "1.41".to_owned(),
@@ -66,6 +67,7 @@ pub(crate) fn environment() -> Environment {
         root_room: None,
         bases: BTreeMap::new(),
         can_make_base: true,
+        never_rewound: Vec::new(),
     }
 }
 
@@ -112,6 +114,8 @@ fn whatever_is_wrong_has_a_consequence_and_a_cure() {
     facts.state_dir.access = Access::ReadOnly;
     facts.clock.is_synchronised = Some(false);
     facts.machine.processors = 1;
+    facts.environment.as_mut().expect("there").never_rewound =
+        vec![("shop".to_owned(), "/srv/extra of web is a writable volume outside of the stores".to_owned())];
     facts.engine = Engine::TooOld { endpoint: "unix:///x".to_owned(), api: "1.24".to_owned() };
     let spoiled = super::all(&facts);
     let wrong: Vec<&Finding> = spoiled.iter().filter(|finding| finding.level > Level::Ok).collect();

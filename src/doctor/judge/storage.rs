@@ -26,7 +26,17 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     if facts.state_dir.access == Access::Writable {
         findings.push(clones(&facts.stores));
     }
+    let sites = facts.environment.iter().flat_map(|environment| &environment.never_rewound);
+    findings.extend(sites.map(|(site, reason)| never_rewound(site, reason)));
     findings
+}
+
+/// A site that declares what stops its writers, and has a place that no rewind brings back.
+fn never_rewound(site: &str, reason: &str) -> Finding {
+    finding("rewind", Level::Warning, format!("{site} is never rewound: {reason}"))
+        .about(site)
+        .so("each of its resets without a standby makes new containers, and so does each new standby")
+        .cure("declare the place under the site's `stores`, or under `scratch` if it may differ after a reset")
 }
 
 fn driver(engine: &AnsweringEngine) -> Vec<Finding> {

@@ -11,6 +11,7 @@ pub(super) fn read(version: String, api: String, info: SystemInfo) -> EngineDeta
     let is = |flag: Option<bool>| flag.unwrap_or(false);
     let pools = info.default_address_pools.unwrap_or_default().into_iter();
     EngineDetails {
+        id: info.id.unwrap_or_default(),
         version: EngineVersion {
             version,
             api,

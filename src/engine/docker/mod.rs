@@ -19,8 +19,8 @@ use bollard::container::LogOutput;
 use bollard::errors::Error;
 use bollard::exec::{CreateExecOptions, StartExecResults};
 use bollard::models::{
-    ContainerConfig, ContainerUpdateBody, Ipam, IpamConfig, NetworkConnectRequest, NetworkCreateRequest,
-    VolumeCreateRequest,
+    ChangeType, ContainerConfig, ContainerUpdateBody, FilesystemChange, Ipam, IpamConfig, NetworkConnectRequest,
+    NetworkCreateRequest, VolumeCreateRequest,
 };
 use bollard::query_parameters as query;
 use bytes::Bytes;
@@ -29,8 +29,9 @@ use futures_util::{Stream, StreamExt, TryStreamExt};
 use self::layers::LayerProgress;
 use crate::domain::subnet::Subnet;
 use crate::engine::{
-    ContainerSpec, ContainerStatus, CpuWeight, Engine, EngineDetails, EngineError, EngineEvent, EngineHandle,
-    EngineStream, ExecOutput, Found, FoundContainer, Image, ImageBuild, LogChunk, LogRange, OLDEST_API, Progress,
+    ContainerSpec, ContainerStatus, CpuWeight, EVENT_ACTIONS, Engine, EngineDetails, EngineError, EngineEvent,
+    EngineHandle, EngineStream, ExecOutput, Found, FoundContainer, Image, ImageBuild, LayerChange, LayerChangeKind,
+    LogChunk, LogRange, OLDEST_API, Progress,
 };
 
 /// The most that is kept of a command's output, in bytes per stream; the rest is read and dropped.
@@ -90,7 +91,7 @@ impl DockerEngine {
             | Error::IOError { .. }
             | Error::HyperLegacyError { .. }
             | Error::SocketNotFoundError(_)) => {
-                EngineError::Unreachable { endpoint: self.endpoint.clone(), cause: cause.into() }
+                EngineError::Unreachable { endpoint: self.endpoint.clone(), cause: innermost(&cause).into() }
             }
             cause => EngineError::Broken { doing, cause: cause.into() },
         }
@@ -109,6 +110,30 @@ impl DockerEngine {
             Ok(Err(cause)) => Err(self.error(doing, cause)),
             Err(_) => Err(EngineError::TimedOut { doing, limit }),
         }
+    }
+
+    /// The next thing that a long call tells. One that is silent for an hour is not heard of again.
+    async fn heard<T>(
+        &self,
+        doing: &str,
+        stream: &mut (impl Stream<Item = Result<T, Error>> + Unpin + Send),
+    ) -> Result<Option<Result<T, Error>>, EngineError> {
+        tokio::time::timeout(TRANSFER_TIMEOUT, stream.next())
+            .await
+            .map_err(|_| EngineError::TimedOut { doing: doing.to_owned(), limit: TRANSFER_TIMEOUT })
+    }
+
+    /// Removes all networks of one name. Docker 20.10 makes a second one where the first one's reply was lost, and then
+    /// refuses to say which of them the name means.
+    async fn remove_namesakes(&self, doing: &str, name: &str) -> Result<(), EngineError> {
+        let filters = HashMap::from([("name".to_owned(), vec![format!("^{name}$")])]);
+        let options = query::ListNetworksOptions { filters: Some(filters) };
+        let found = self.call(doing, CALL_TIMEOUT, self.docker()?.list_networks(Some(options))).await?;
+        for network in found.into_iter().filter(|network| network.name.as_deref() == Some(name)) {
+            let id = network.id.unwrap_or_default();
+            gone_is_done(self.call(doing, CALL_TIMEOUT, self.docker()?.remove_network(&id)).await)?;
+        }
+        Ok(())
     }
 
     async fn list(
@@ -138,6 +163,12 @@ impl DockerEngine {
             })
             .collect())
     }
+}
+
+/// The cause that says what happened; those above it name the layers of the client.
+fn innermost(error: &Error) -> String {
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |&error| error.source());
+    causes.last().map(ToString::to_string).unwrap_or_default()
 }
 
 /// The engine's messages sometimes carry line breaks; ours stay on one line.
@@ -238,7 +269,7 @@ impl Engine for DockerEngine {
         };
         let mut layers = LayerProgress::default();
         let mut stream = std::pin::pin!(self.docker()?.create_image(Some(options), None, None));
-        while let Some(item) = stream.next().await {
+        while let Some(item) = self.heard(&doing, &mut stream).await? {
             let item = item.map_err(|cause| self.error(doing.clone(), cause))?;
             if let Some(error) = item.error_detail.and_then(|detail| detail.message) {
                 return Err(EngineError::Build { doing, message: error });
@@ -282,8 +313,10 @@ impl Engine for DockerEngine {
             };
             let names: Vec<&str> = ids.iter().map(String::as_str).collect();
             let mut chunks = std::pin::pin!(docker.export_images(&names));
-            while let Some(chunk) = chunks.next().await {
-                if sender.send(chunk.map_err(|cause| engine.error("save images", cause))).await.is_err() {
+            while let Some(chunk) = engine.heard("save images", &mut chunks).await.transpose() {
+                let chunk = chunk.and_then(|chunk| chunk.map_err(|cause| engine.error("save images", cause)));
+                let is_last = chunk.is_err();
+                if sender.send(chunk).await.is_err() || is_last {
                     return;
                 }
             }
@@ -318,7 +351,7 @@ impl Engine for DockerEngine {
         let mut last_lines: Vec<String> = Vec::new();
         let mut stream =
             std::pin::pin!(self.docker()?.build_image(options, None, Some(bollard::body_full(build.context))));
-        while let Some(item) = stream.next().await {
+        while let Some(item) = self.heard(&doing, &mut stream).await? {
             let item = match item {
                 Ok(item) => item,
                 Err(Error::DockerStreamError { error }) => {
@@ -430,7 +463,13 @@ impl Engine for DockerEngine {
 
     async fn remove_network(&self, name: &str) -> Result<(), EngineError> {
         let doing = format!("remove network {name}");
-        gone_is_done(self.call(doing, CALL_TIMEOUT, self.docker()?.remove_network(name)).await)
+        let removed = self.call(doing.clone(), CALL_TIMEOUT, self.docker()?.remove_network(name)).await;
+        match gone_is_done(removed) {
+            Err(EngineError::Refused { message, .. }) if message.contains("is ambiguous") => {
+                self.remove_namesakes(&doing, name).await
+            }
+            removed => removed,
+        }
     }
 
     async fn create_volume(&self, name: &str, labels: &BTreeMap<String, String>) -> Result<(), EngineError> {
@@ -507,6 +546,20 @@ impl Engine for DockerEngine {
         let doing = format!("remove container {}", short(&handle.0));
         let options = query::RemoveContainerOptions { v: true, force: true, link: false };
         gone_is_done(self.call(doing, CALL_TIMEOUT, self.docker()?.remove_container(&handle.0, Some(options))).await)
+    }
+
+    async fn changes(&self, handle: &EngineHandle) -> Result<Vec<LayerChange>, EngineError> {
+        let doing = format!("list the changes of container {}", short(&handle.0));
+        let found = self.call(doing, CALL_TIMEOUT, self.docker()?.container_changes(&handle.0)).await?;
+        let read = |change: FilesystemChange| LayerChange {
+            path: change.path,
+            kind: match change.kind {
+                ChangeType::_0 => LayerChangeKind::Modified,
+                ChangeType::_1 => LayerChangeKind::Added,
+                ChangeType::_2 => LayerChangeKind::Removed,
+            },
+        };
+        Ok(found.unwrap_or_default().into_iter().map(read).collect())
     }
 
     async fn inspect(&self, handle: &EngineHandle) -> Result<ContainerStatus, EngineError> {
@@ -635,6 +688,8 @@ impl Engine for DockerEngine {
         let engine = self.clone();
         let mut filters = label_filter(label, Some(value));
         filters.insert("type".to_owned(), vec!["container".to_owned()]);
+        // Filtered by the engine: what is not wanted here does not cross the socket.
+        filters.insert("event".to_owned(), EVENT_ACTIONS.map(str::to_owned).to_vec());
         Box::pin(stream::owned(move |sender| async move {
             let options = query::EventsOptions { filters: Some(filters), ..Default::default() };
             let docker = match engine.docker() {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bollard::models::{
-    ContainerCreateBody, EndpointSettings, HealthConfig, HostConfig, Mount, MountBindOptions,
+    ContainerCreateBody, EndpointSettings, HealthConfig, HostConfig, HostConfigLogConfig, Mount, MountBindOptions,
     MountBindOptionsPropagationEnum, MountTmpfsOptions, MountType, MountVolumeOptions, NetworkingConfig,
     ResourcesUlimits,
 };
@@ -119,6 +119,21 @@ fn is_builder(spec: &ContainerSpec<'_>) -> bool {
     spec.labels.get(labels::ROLE).is_some_and(|role| role == labels::ROLE_BUILDER)
 }
 
+/// The files that a container's log is kept in: the oldest goes when the newest is full.
+const LOG_FILES: u32 = 3;
+
+/// How long one of them gets, in MiB.
+const LOG_FILE_MIB: u32 = 10;
+
+/// Bounds the log of a container, whatever the engine does by default: a site that logs without end fills the host's disk.
+fn log_config() -> HostConfigLogConfig {
+    let options = [("max-size", format!("{LOG_FILE_MIB}m")), ("max-file", LOG_FILES.to_string())];
+    HostConfigLogConfig {
+        typ: Some("json-file".to_owned()),
+        config: Some(options.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
+    }
+}
+
 fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
     let service: &ServiceSpec = spec.service;
     let limits = &service.limits;
@@ -152,10 +167,11 @@ fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
         cap_add: Some(service.cap_add.clone()),
         cap_drop: Some(service.cap_drop.clone()),
         security_opt: Some(security_opt),
-        readonly_rootfs: Some(service.read_only),
+        readonly_rootfs: Some(service.read_only && !spec.keeps_stores_in_layer),
         init: Some(service.init),
         extra_hosts: Some(service.extra_hosts.iter().map(|(host, address)| format!("{host}:{address}")).collect()),
         sysctls: Some(to_hash_map(&service.sysctls)),
+        log_config: Some(log_config()),
         // An internal network still forwards name look-ups to the host's resolver, and names can carry data out.
         // The container's own loopback answers nothing, so only the names of the instance's services resolve.
         // Where a way out was chosen, names are looked up as on the host.

@@ -4,19 +4,15 @@
 //! are read as data: of objects their attributes, of arrays nothing, and no code of theirs is run.
 
 use std::fs::File;
-use std::io::{BufReader, Read as _};
+use std::io::BufReader;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_pickle::DeOptions;
 
-use super::{Benchmark, Left, ResultError, form, text, traffic, unfinished};
-
-/// More than any step has, screenshots included, in bytes; a larger one is a bomb.
-const STEP_MAX: u64 = 1 << 30;
+use super::{Benchmark, Left, ResultError, form, pickle, text, traffic, unfinished};
 
 const ARGUMENTS: &str = "exp_args.pkl";
 
@@ -117,13 +113,11 @@ fn last_step(folder: &Path) -> Result<Step, ResultError> {
     let last = steps.max().ok_or_else(|| unfinished(folder, "it has no step: the run never began"))?;
     let path = folder.join(format!("step_{last}.pkl.gz"));
     let file = File::open(&path).map_err(|cause| ResultError::Read { path: path.clone(), cause })?;
-    unpickled(&path, BufReader::new(GzDecoder::new(file)).take(STEP_MAX))
+    unpickled(&path, BufReader::new(GzDecoder::new(file)))
 }
 
 fn unpickled<T: DeserializeOwned>(path: &Path, input: impl std::io::Read) -> Result<T, ResultError> {
-    // Classes, arrays and functions that are not known here are none of our business.
-    let options = DeOptions::new().replace_unresolved_globals();
-    serde_pickle::from_reader(input, options).map_err(|error| form(path, "pickle of BrowserGym", error))
+    pickle::read(input).map_err(|error| form(path, "pickle of BrowserGym", error))
 }
 
 /// As `browsergym.webarena` has it: the last message of the agent, `N/A` where it gave up.

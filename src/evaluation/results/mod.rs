@@ -8,6 +8,7 @@
 //! ```
 
 mod browsergym;
+mod pickle;
 mod verified;
 mod webarena;
 

@@ -3,9 +3,8 @@
 
 use std::path::Path;
 
-use serde_json::Value;
-
 use super::{Benchmark, Left, ResultError, form, text, traffic, unfinished};
+use crate::evaluators::webarena_verified::parse_json;
 
 /// What such a folder has at least one of.
 pub(super) const FILES: [&str; 3] = [RESPONSE, "network.har", "eval_result.json"];
@@ -21,8 +20,9 @@ pub(super) fn read(folder: &Path) -> Result<Left, ResultError> {
     let verdict = folder.join("eval_result.json");
     let recorded = if verdict.is_file() {
         let verdict_text = text(&verdict)?;
-        let found: Value =
-            serde_json::from_str(&verdict_text).map_err(|error| form(&verdict, "result of the benchmark", error))?;
+        // Python writes numbers that JSON does not have, where the agent's answer had such.
+        let found = parse_json(&verdict_text).ok().flatten();
+        let found = found.ok_or_else(|| form(&verdict, "result of the benchmark", "it is no JSON"))?;
         found["score"].as_f64()
     } else {
         None
@@ -55,6 +55,8 @@ mod tests {
         assert!(left.traffic.is_some());
         write("eval_result.json", "{\"score\": 1.0}");
         assert_eq!(read(&folder).expect("a result").recorded, Some(1.0));
+        write("eval_result.json", "{\"actual\": [NaN], \"score\": 0.0}");
+        assert_eq!(read(&folder).expect("a result").recorded, Some(0.0));
         write("eval_result.json", "{\"score\": 1.0");
         assert!(read(&folder).expect_err("broken").to_string().contains("eval_result.json is no result"));
     }

@@ -20,8 +20,18 @@ pub(super) fn url_match(context: &Context, eval: &Eval, default_rule: &'static s
         return Ok(vec![Check::open("url_match", rule, "url", expected, Verdict::Unsupported, reason)]);
     }
     let found = Address::of(&context.url);
+    let has_host = |reference: &str| Address::of(reference).host.is_some();
+    if eval.origins.is_empty() && !eval.reference_url.split(OR).all(has_host) {
+        let reason = "the reference names no host, and the task does not say where its site is";
+        return Ok(vec![Check::open("url_match", rule, "url", expected, Verdict::Unsupported, reason)]);
+    }
     let fits = |reference: &str| {
         let reference = Address::of(reference);
+        let is_there =
+            reference.host.is_some() || eval.origins.iter().any(|origin| Address::of(origin).host == found.host);
+        if !is_there {
+            return false;
+        }
         if is_exact { found.is(&reference) } else { found.is_within(&reference) }
     };
     let fits = eval.reference_url.split(OR).any(fits);
@@ -50,22 +60,23 @@ impl Address {
             let host = if ["localhost", "[::1]"].contains(&host) { "127.0.0.1" } else { host };
             format!("{host}:{}", url.port_or_known_default().unwrap_or_default())
         });
-        let (mut path, mut query, mut fragment) = (String::new(), Vec::new(), None);
+        let (mut path, mut segments, mut query, mut fragment) = (String::new(), Vec::new(), Vec::new(), None);
         // A reference without a host is put below any.
         let base = Url::parse("http://any.invalid/").ok();
         if let Some(url) = parsed.or_else(|| base.and_then(|base| base.join(text).ok())) {
-            path = percent_encoding::percent_decode_str(url.path()).decode_utf8_lossy().into_owned();
+            path = decoded(url.path());
+            // An encoded slash parts no segments.
+            segments = url.path().split('/').filter(|segment| !segment.is_empty()).map(decoded).collect();
             let pairs = url.query_pairs().filter(|(_, value)| !value.is_empty());
             query = pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
             fragment = url.fragment().filter(|fragment| !fragment.is_empty()).map(str::to_owned);
         }
-        let segments = path.split('/').filter(|segment| !segment.is_empty()).map(str::to_owned).collect();
         query.sort();
         Self { host, path, segments, query, fragment }
     }
 
     /// Whether this is the reference: the order of parameters does not count, nor does a fragment that the reference has not.
-    fn is(&self, reference: &Self) -> bool {
+    pub(super) fn is(&self, reference: &Self) -> bool {
         self.is_there(reference) && self.segments == reference.segments && self.query == reference.query
     }
 
@@ -107,6 +118,11 @@ impl Address {
     }
 }
 
+/// A part of a URL without its percent-encoding.
+fn decoded(text: &str) -> String {
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +153,7 @@ mod tests {
             ("http://h/a#payment", "http://h/a"),
             ("http://h/a", "about:blank"),
             ("http://h/a", ""),
+            ("http://h/dashboard/todos", "http://h/dashboard%2Ftodos"),
         ] {
             assert!(!Address::of(url).is_within(&Address::of(reference)), "{reference}: {url}");
         }

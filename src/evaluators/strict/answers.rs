@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::{numbers, void, words};
+use super::hedges::Claim;
+use super::leniency::Leniency;
+use super::said::Said;
+use super::{Dialect, numbers, void, words};
 use crate::evaluators::question::{Comparison, Question, Sameness, Told, Wording};
 use crate::evaluators::verdict::{Check, Verdict};
 use crate::evaluators::webarena::{Context, Eval, OR, TaskError, strings, text_of, texts_of};
@@ -23,8 +26,14 @@ pub(super) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>,
 }
 
 /// Judges an answer: every entry of `reference_answers` has to hold, and each has to be understood.
-pub(super) fn string_match(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, TaskError> {
+pub(super) fn string_match(
+    context: &Context,
+    eval: &Eval,
+    told: &Told,
+    dialect: &Dialect,
+) -> Result<Vec<Check>, TaskError> {
     let answer = context.answer.as_str();
+    let said = Said::of(answer, &context.intent);
     let check = |rule: &str, expected: Value, fits| {
         Check::of("string_match", rule, "answer", expected, Value::from(answer), fits)
     };
@@ -35,20 +44,45 @@ pub(super) fn string_match(context: &Context, eval: &Eval, told: &Told) -> Resul
             "exact_match" => {
                 let reference = text_of(&place, expected)?;
                 checks.push(required(rule, reference, |reference| {
-                    check(rule, reference.into(), words::same(reference, answer))
+                    let leniency = said.is(reference);
+                    let made = check(rule, reference.into(), leniency.is_some());
+                    accepted(made, leniency.filter(|_| !(dialect.is)(reference, answer)))
                 }));
             }
-            "must_include" => checks.extend(texts_of(&place, expected)?.into_iter().map(|references| {
-                required(rule, references, |any| check(rule, any.into(), words::says_any(answer, any)))
-            })),
+            "must_include" => {
+                let references = texts_of(&place, expected)?;
+                let is_alone = references.len() == 1;
+                let claim = Claim::new(answer, &context.intent, references.iter().map(|any| any.split(OR).collect()));
+                let fits = |any: &str| any.split(OR).any(|reference| said.says(reference).is_some());
+                let hedge = references.iter().all(|any| fits(any)).then(|| claim.hedge()).flatten();
+                let published = |reference: &str| (dialect.includes)(reference, answer, is_alone);
+                checks.extend(references.iter().map(|references| {
+                    required(rule, references, |any| match &hedge {
+                        Some(hedge) => Check { reason: Some(hedge.clone()), ..check(rule, any.into(), false) },
+                        None => {
+                            let fit = best_of(any.split(OR).filter_map(|one| Some((said.says(one)?, published(one)))));
+                            accepted(check(rule, any.into(), fit.is_some()), fit.flatten())
+                        }
+                    })
+                }));
+            }
             "must_exclude" => checks.extend(texts_of(&place, expected)?.into_iter().map(|references| {
                 // Who says nothing excludes nothing.
                 let fits = !answer.trim().is_empty() && !words::says_any(answer, references);
                 required(rule, references, |any| check(rule, any.into(), fits))
             })),
             "one_of" => {
-                let fits = texts_of(&place, expected)?.iter().any(|reference| words::says_any(answer, reference));
-                checks.push(check(rule, expected.clone(), fits));
+                let references = texts_of(&place, expected)?;
+                let alternatives: Vec<&str> = references.iter().flat_map(|reference| reference.split(OR)).collect();
+                let says = |reference: &&str| {
+                    Some((said.says(reference)?, words::fold(answer).contains(&words::fold(reference))))
+                };
+                let fit = best_of(alternatives.iter().filter_map(says));
+                let claim = Claim::new(answer, &context.intent, [alternatives].into_iter());
+                checks.push(match fit.and_then(|_| claim.hedge()) {
+                    Some(hedge) => Check { reason: Some(hedge), ..check(rule, expected.clone(), false) },
+                    None => accepted(check(rule, expected.clone(), fit.is_some()), fit.flatten()),
+                });
             }
             "required_values" => checks.extend(
                 texts_of(&place, expected)?.into_iter().map(|bounds| bounded(rule, bounds, number(answer), &check)),
@@ -58,6 +92,20 @@ pub(super) fn string_match(context: &Context, eval: &Eval, told: &Told) -> Resul
         }
     }
     Ok(checks)
+}
+
+/// The leniency that it takes to accept one of several alternatives, each with whether the published rule accepts it: none
+/// if that accepts any of them. Nothing if there are no alternatives that fit.
+fn best_of(fits: impl Iterator<Item = (Leniency, bool)>) -> Option<Option<Leniency>> {
+    fits.map(|(leniency, is_published)| (!is_published).then_some(leniency)).min()
+}
+
+/// A check whose reason says by which leniency it passed.
+fn accepted(check: Check, leniency: Option<Leniency>) -> Check {
+    match leniency {
+        Some(leniency) if check.verdict == Verdict::Passed => Check { reason: Some(leniency.reason()), ..check },
+        _ => check,
+    }
 }
 
 /// A check with a reference that is not empty. An empty one would be part of everything.
@@ -148,7 +196,7 @@ fn settled(context: &Context, reference: &str) -> Option<bool> {
     if context.answer.trim().is_empty() {
         return Some(false);
     }
-    words::same(reference, &context.answer).then_some(true)
+    Said::of(&context.answer, &context.intent).is(reference).map(|_| true)
 }
 
 fn reason(context: &Context, eval: &Eval) -> Question {

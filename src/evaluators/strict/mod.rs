@@ -5,9 +5,14 @@
 
 pub(super) mod addresses;
 mod answers;
+mod hedges;
+pub(super) mod leniency;
 pub(super) mod numbers;
 mod pages;
 mod pictures;
+mod said;
+mod spoken;
+pub(super) mod verified;
 pub(super) mod words;
 
 use serde_json::Value;
@@ -24,6 +29,10 @@ pub(super) struct Dialect {
     pub(super) url_rule: &'static str,
     /// The helpers that tasks may call.
     pub(super) helpers: &'static [Helper],
+    /// Whether the published rule takes an answer for a reference.
+    pub(super) is: fn(reference: &str, answer: &str) -> bool,
+    /// Whether the published rule finds a reference in an answer. The last argument says whether the task has but one reference.
+    pub(super) includes: fn(reference: &str, answer: &str, is_alone: bool) -> bool,
 }
 
 /// What has to be known.
@@ -53,7 +62,7 @@ pub(super) fn evaluate(context: &Context, eval: &Eval, told: &Told, dialect: &Di
             return Err(TaskError::new("eval_types", "evaluators that the benchmark has", &kind.as_str().into()));
         }
         let (evaluator, made) = match kind.as_str() {
-            "string_match" => ("string_match", answers::string_match(context, eval, told)?),
+            "string_match" => ("string_match", answers::string_match(context, eval, told, dialect)?),
             "url_match" => ("url_match", addresses::url_match(context, eval, dialect.url_rule)?),
             "program_html" => ("program_html", pages::program_html(context, eval, told, dialect.helpers)?),
             _ => ("page_image_query", pictures::page_image_query(context, eval, told, dialect.helpers)?),

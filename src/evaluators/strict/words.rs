@@ -1,5 +1,7 @@
 //! Whether a text says something: as words and as numbers, not as letters in a row.
 
+use std::ops::Range;
+
 use super::numbers::{self, Amount};
 use crate::evaluators::text::python;
 
@@ -57,10 +59,19 @@ pub(super) fn says_any(text: &str, references: &str) -> bool {
 
 /// Whether some words stand in a text, one after the other and whole.
 pub(in crate::evaluators) fn has_words(text: &str, words: &str) -> bool {
-    let (Some(first), Some(last)) = (words.chars().next(), words.chars().next_back()) else { return false };
-    text.match_indices(words).any(|(at, _)| {
-        let (before, after) = (&text[..at], &text[at + words.len()..]);
-        begins(before, first) && ends(after, last)
+    places(text, words).next().is_some()
+}
+
+/// Where some words stand in a text, one after the other and whole.
+pub(super) fn positions(text: &str, words: &str) -> Vec<Range<usize>> {
+    places(text, words).collect()
+}
+
+fn places<'a>(text: &'a str, words: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+    let ends_of = (words.chars().next(), words.chars().next_back());
+    text.match_indices(words).map(|(at, found)| at..at + found.len()).filter(move |place| match ends_of {
+        (Some(first), Some(last)) => begins(&text[..place.start], first) && ends(&text[place.end..], last),
+        _ => false,
     })
 }
 
@@ -92,14 +103,33 @@ fn joins(one: char, other: char) -> bool {
     is_part(one) && is_part(other)
 }
 
-/// A text without the blanks between numbers and their units: `1.7 km` as `1.7km`.
+/// The names of units, by the one that stands for them.
+const UNITS: [(&str, &[&str]); 7] = [
+    ("m", &["meter", "meters", "metre", "metres"]),
+    ("km", &["kilometer", "kilometers", "kilometre", "kilometres", "kms"]),
+    ("mi", &["mile", "miles"]),
+    ("ft", &["foot", "feet"]),
+    ("h", &["hr", "hrs", "hour", "hours"]),
+    ("min", &["mins", "minute", "minutes"]),
+    ("s", &["sec", "secs", "second", "seconds"]),
+];
+
+/// A text without the blanks between numbers and their units, and with one name for each unit: `1.7 kilometers` as `1.7km`.
 fn units(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        let is_between = c == ' ' && out.ends_with(|c: char| c.is_ascii_digit());
-        if !(is_between && rest.peek().is_some_and(|next| next.is_ascii_alphabetic())) {
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let is_behind_number = out.ends_with(|c: char| c.is_ascii_digit());
+        let unit = rest.strip_prefix(' ').unwrap_or(rest);
+        if is_behind_number && unit.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            let end = unit.find(|c: char| !c.is_alphanumeric()).unwrap_or(unit.len());
+            let word = &unit[..end];
+            let known = UNITS.iter().find(|(_, names)| names.contains(&word));
+            out.push_str(known.map_or(word, |(unit, _)| *unit));
+            rest = &unit[end..];
+        } else {
             out.push(c);
+            rest = &rest[c.len_utf8()..];
         }
     }
     out
@@ -117,6 +147,8 @@ mod tests {
             ("two roller skates", "roller skate"),
             ("a long-distance relationship", "relation"),
             ("It’s 1.7 km away", "1.7km"),
+            ("It’s 1.7 kilometers away", "1.7km"),
+            ("914 kilometres", "914km"),
             ("vote vote--user-upvoted", "vote vote--user-upvoted"),
             ("found on H/item&id=4208.", "item&id=4208"),
             ("“Why not Zoidberg?”", "\"why not zoidberg?\""),
@@ -141,9 +173,13 @@ mod tests {
 
     #[test]
     fn the_same_may_be_written_differently() {
-        for (reference, text) in
-            [("Yes", "yes."), ("1,234.50", "1234.5"), ("748m", "748 m"), ("Erik  Linder-Norén", "'Erik Linder–norén'")]
-        {
+        for (reference, text) in [
+            ("Yes", "yes."),
+            ("1,234.50", "1234.5"),
+            ("748m", "748 m"),
+            ("748m", "748 meters."),
+            ("Erik  Linder-Norén", "'Erik Linder–norén'"),
+        ] {
             assert!(same(reference, text), "{reference}: {text}");
         }
         for (reference, text) in [("06516", "6516"), ("Yes", "yes, no"), ("5", "$5"), ("1.7km", "1.7 mi")] {

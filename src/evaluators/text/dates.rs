@@ -3,8 +3,12 @@
 //! The time of day and the zone are read, since they decide whether the text is a date at all; they are not kept.
 //! Source: dateutil `parser/_parser.py`.
 
+mod calendar;
 mod lexer;
 
+pub use calendar::{Day, days_in, today};
+
+use calendar::with_century;
 use lexer::Number;
 
 /// What a text says of a date. What it leaves open, dateutil takes from the day on which it is asked.
@@ -16,11 +20,26 @@ pub struct Parsed {
     pub month: Option<u32>,
     /// 1 to 31.
     pub day: Option<u32>,
+    /// The day of the week, 0 being Monday.
+    pub weekday: Option<u32>,
 }
 
-/// Years of two digits up to this one are of this century. dateutil counts fifty years from the present one, which was
-/// 2026.
-const LAST_OF_CENTURY: u32 = 75;
+impl Parsed {
+    /// The day that dateutil returns: what is open is taken from `default`, and where no day is named but a day of the week, it is
+    /// the next such day.
+    #[must_use]
+    pub fn completed(&self, default: Day) -> Option<Day> {
+        let (year, month) = (self.year.unwrap_or(default.0), self.month.unwrap_or(default.1));
+        let day = self.day.unwrap_or_else(|| default.2.min(days_in(year, month)));
+        let Some(weekday) = self.weekday.filter(|_| self.day.is_none()) else { return Some((year, month, day)) };
+        let small = |number: u32| i8::try_from(number).ok();
+        let date = jiff::civil::Date::new(i16::try_from(year).ok()?, small(month)?, small(day)?).ok()?;
+        let now = u32::try_from(date.weekday().to_monday_zero_offset()).ok()?;
+        let date = date.checked_add(jiff::Span::new().days(i64::from((weekday + 7 - now) % 7))).ok()?;
+        let part = |number: i8| u32::try_from(number).ok();
+        Some((u32::try_from(date.year()).ok()?, part(date.month())?, part(date.day())?))
+    }
+}
 
 const WEEKDAYS: [&[&str]; 7] = [
     &["mon", "monday"],
@@ -76,22 +95,11 @@ fn is_digits(token: &str) -> bool {
     !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Days of a month.
-#[must_use]
-pub fn days_in(year: u32, month: u32) -> u32 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
-        2 => 28,
-        _ => 31,
-    }
-}
-
 /// What a text says of a date; nothing where dateutil raises. `default` completes it for the check whether such a day
-/// exists.
+/// exists; `present` is the present year.
 #[must_use]
-pub fn parse(text: &str, default: (u32, u32, u32)) -> Option<Parsed> {
-    let mut reader = Reader { tokens: lexer::tokens(text), ..Reader::default() };
+pub fn parse(text: &str, default: Day, present: u32) -> Option<Parsed> {
+    let mut reader = Reader { tokens: lexer::tokens(text), present, ..Reader::default() };
     reader.read()?;
     let mut parsed = reader.dates.resolve()?;
     if parsed == Parsed::default() && reader.hour.is_none() && !reader.has_other {
@@ -101,11 +109,12 @@ pub fn parse(text: &str, default: (u32, u32, u32)) -> Option<Parsed> {
         && year < 100
         && !reader.dates.is_century_given
     {
-        parsed.year = Some(if year > LAST_OF_CENTURY { 1900 + year } else { 2000 + year });
+        parsed.year = Some(with_century(year, present));
     }
     let (year, month) = (parsed.year.unwrap_or(default.0), parsed.month.unwrap_or(default.1));
     let fits = (1..=9999).contains(&year) && (1..=12).contains(&month);
     let day = parsed.day.unwrap_or_else(|| default.2.min(days_in(year, month.clamp(1, 12))));
+    parsed.weekday = reader.weekday;
     let is_day = fits && (1..=days_in(year, month)).contains(&day);
     let is_time = reader.hour.is_none_or(|hour| hour < 24) && reader.is_rest_of_time_fine;
     (is_day && is_time).then_some(parsed)
@@ -169,7 +178,8 @@ impl Dates {
 
     /// Which is which.
     fn resolve(&self) -> Option<Parsed> {
-        let parsed = |year: Option<u32>, month: Option<u32>, day: Option<u32>| Some(Parsed { year, month, day });
+        let parsed =
+            |year: Option<u32>, month: Option<u32>, day: Option<u32>| Some(Parsed { year, month, day, weekday: None });
         let values = &self.values;
         let known = usize::from(self.year.is_some()) + usize::from(self.month.is_some());
         if (known > 0 && known == values.len()) || (values.len() == 3 && known == 2) {
@@ -225,6 +235,8 @@ fn year_or_day(value: u32) -> Parsed {
 #[derive(Default)]
 struct Reader {
     tokens: Vec<String>,
+    present: u32,
+    weekday: Option<u32>,
     at: usize,
     dates: Dates,
     hour: Option<u32>,
@@ -251,7 +263,8 @@ impl Reader {
             let token = self.tokens[self.at].clone();
             if super::numbers::float(&token).is_some() {
                 self.number(&token)?;
-            } else if index_of(&WEEKDAYS, &token).is_some() {
+            } else if let Some(weekday) = index_of(&WEEKDAYS, &token) {
+                self.weekday = u32::try_from(weekday).ok();
                 self.has_other = true;
             } else if let Some(month) = month(&token) {
                 self.month(month)?;
@@ -293,13 +306,7 @@ impl Reader {
         {
             if is_digits(year) {
                 let year: u32 = year.parse().ok()?;
-                let year = if year >= 100 {
-                    year
-                } else if year > LAST_OF_CENTURY {
-                    1900 + year
-                } else {
-                    2000 + year
-                };
+                let year = if year >= 100 { year } else { with_century(year, self.present) };
                 self.dates.is_century_given = true;
                 self.dates.push_year(year)?;
             }

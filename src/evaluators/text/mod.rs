@@ -1,6 +1,8 @@
 //! Text as the benchmarks' Python code treats it.
 
 pub mod dates;
+pub mod json;
+pub mod number_words;
 pub mod numbers;
 pub mod patterns;
 mod punkt;
@@ -11,4 +13,4 @@ pub mod transliteration;
 mod transliteration_table;
 pub mod urls;
 
-pub use tokens::word_tokenize;
+pub use tokens::{Nltk, word_tokenize};

@@ -23,6 +23,7 @@ pub fn int(text: &str) -> Option<i128> {
 
 /// Underscores may stand between digits, one at a time.
 fn without_underscores(text: &str) -> Option<String> {
+    let text = &*python::ascii_digits(text);
     let bytes = text.as_bytes();
     for (at, byte) in bytes.iter().enumerate() {
         let is_digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);

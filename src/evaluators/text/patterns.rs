@@ -56,7 +56,7 @@ impl Patterns {
 }
 
 fn compile(pattern: &str, mode: Mode) -> Option<Regex> {
-    let inner = translate(pattern)?;
+    let inner = translate(pattern, Engine::Re)?;
     let anchored = match mode {
         Mode::Match => format!(r"\A(?:{inner})"),
         Mode::Search | Mode::SearchIgnoringCase => inner,
@@ -69,11 +69,31 @@ fn compile(pattern: &str, mode: Mode) -> Option<Regex> {
         .ok()
 }
 
+/// Python's engines for regular expressions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Engine {
+    /// `re` of the standard library.
+    Re,
+    /// The package `regex`, whose classes of characters are Unicode's, as Rust's are.
+    Regex,
+}
+
+/// A pattern that stands in the source, with Python's meaning.
+pub(super) fn ours(pattern: &str, engine: Engine) -> Regex {
+    let translated = translate(pattern, engine).expect("a pattern of ours");
+    Regex::new(&translated).expect("a pattern of ours")
+}
+
+/// White space to `re`: Unicode's and the four information separators.
+const SPACE: &str = r"\s\x1c-\x1f";
+/// A word's characters to `re`: letters, numbers of all kinds and the underscore, but no marks.
+const WORD: &str = r"\p{L}\p{N}_";
+
 /// The pattern in the words of `fancy_regex`. Nothing if Python refuses an escape in it.
 ///
 /// `$` and `\Z` change places: Python's `$` also holds before a line's end at the text's end, its `\Z` only at the very
 /// end. Within `[...]` the signs that mean set operations in Rust are plain ones.
-fn translate(pattern: &str) -> Option<String> {
+fn translate(pattern: &str, engine: Engine) -> Option<String> {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut chars = pattern.chars().peekable();
     let mut before = Before::Nothing;
@@ -99,9 +119,14 @@ fn translate(pattern: &str) -> Option<String> {
                 if matches!(c, 'A' | 'b' | 'B' | 'Z') {
                     before = Before::Nothing;
                 }
-                out.push_str(&if c == 'Z' { r"\z".to_owned() } else { escape(c)? });
+                out.push_str(&match (c, engine) {
+                    ('Z', _) => r"\z".to_owned(),
+                    ('b', Engine::Re) => format!("(?:(?<=[{WORD}])(?![{WORD}])|(?<![{WORD}])(?=[{WORD}]))"),
+                    ('B', Engine::Re) => format!("(?:(?<=[{WORD}])(?=[{WORD}])|(?<![{WORD}])(?![{WORD}]))"),
+                    _ => escape(c, engine)?,
+                });
             }
-            '[' => class(&mut chars, &mut out)?,
+            '[' => class(&mut chars, &mut out, engine)?,
             '^' => {
                 before = Before::Nothing;
                 out.push('^');
@@ -140,8 +165,12 @@ enum Before {
 }
 
 /// What follows a backslash. Nothing if Python has no such escape.
-fn escape(c: char) -> Option<String> {
+fn escape(c: char, engine: Engine) -> Option<String> {
     match c {
+        's' if engine == Engine::Re => Some(format!("[{SPACE}]")),
+        'S' if engine == Engine::Re => Some(format!("[^{SPACE}]")),
+        'w' if engine == Engine::Re => Some(format!("[{WORD}]")),
+        'W' if engine == Engine::Re => Some(format!("[^{WORD}]")),
         c if c.is_ascii_alphabetic() && !"AbBdDsSwWafnrtvxuU".contains(c) => None,
         c if c.is_ascii_alphanumeric() => Some(format!("\\{c}")),
         c if c.is_ascii() => Some(format!(r"\x{:02x}", u32::from(c))),
@@ -150,7 +179,7 @@ fn escape(c: char) -> Option<String> {
 }
 
 /// A class, from behind its opening bracket to its closing one.
-fn class(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Option<()> {
+fn class(chars: &mut Peekable<Chars<'_>>, out: &mut String, engine: Engine) -> Option<()> {
     out.push('[');
     out.extend(chars.next_if_eq(&'^'));
     if chars.next_if_eq(&']').is_some() {
@@ -159,7 +188,7 @@ fn class(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Option<()> {
     loop {
         match chars.next()? {
             ']' => break,
-            '\\' => out.push_str(&escape(chars.next()?)?),
+            '\\' => out.push_str(&escape(chars.next()?, engine)?),
             c @ ('[' | '&' | '~') => out.extend(['\\', c]),
             c => out.push(c),
         }

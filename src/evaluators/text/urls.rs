@@ -2,16 +2,12 @@
 
 use core::net::Ipv6Addr;
 
-/// Why a URL cannot be taken apart.
+use unicode_normalization::UnicodeNormalization;
+
+/// A URL that Python refuses to take apart.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UrlError {
-    /// Python refuses it, too.
-    #[error("{0:?} is no URL")]
-    Invalid(String),
-    /// Python has rules for it that are not here.
-    #[error("the host of {0:?} is not ASCII")]
-    Host(String),
-}
+#[error("{0:?} is no URL")]
+pub struct UrlError(String);
 
 /// What `urlsplit` gives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,7 +38,7 @@ const WITH_HOST: [&str; 26] = [
 ///
 /// # Errors
 ///
-/// When Python raises, or the host is not ASCII.
+/// When Python raises.
 pub fn urlsplit(url: &str) -> Result<Split, UrlError> {
     let cleaned: String;
     let mut rest = url.trim_start_matches(|c: char| c <= ' ');
@@ -78,7 +74,7 @@ pub fn urlsplit(url: &str) -> Result<Split, UrlError> {
 }
 
 fn check_netloc(netloc: &str, url: &str) -> Result<(), UrlError> {
-    let invalid = || UrlError::Invalid(url.to_owned());
+    let invalid = || UrlError(url.to_owned());
     match (netloc.find('['), netloc.contains(']')) {
         (None, false) => {}
         (Some(open), true) => {
@@ -95,7 +91,13 @@ fn check_netloc(netloc: &str, url: &str) -> Result<(), UrlError> {
         }
         _ => return Err(invalid()),
     }
-    if netloc.is_ascii() { Ok(()) } else { Err(UrlError::Host(url.to_owned())) }
+    if netloc.is_ascii() {
+        return Ok(());
+    }
+    // Characters that stand for a separator would move the host's end.
+    let bare: String = netloc.chars().filter(|c| !"@:#?".contains(*c)).collect();
+    let composed: String = bare.nfkc().collect();
+    if bare != composed && composed.contains(['/', '?', '#', '@', ':']) { Err(invalid()) } else { Ok(()) }
 }
 
 impl Split {
@@ -172,7 +174,7 @@ pub fn unquote(text: &str) -> String {
     out
 }
 
-/// `parse_qsl(query, keep_blank_values=True)`.
+/// `parse_qsl(query, keep_blank_values=True)`. Fields without a value have an empty one.
 #[must_use]
 pub fn parse_qsl(query: &str) -> Vec<(String, String)> {
     let decode = |text: &str| unquote(&text.replace('+', " "));
@@ -197,10 +199,11 @@ mod tests {
         assert_eq!(split.path_and_parameters(), ("/a;b/c", "d"));
         assert_eq!(split.join(), "http://u@Host:80/a;b/c;d?q=1#f");
         for wrong in ["http://[::1/", "http://::1]/", "http://[1.2.3.4]/", "http://[x]/"] {
-            assert!(matches!(urlsplit(wrong), Err(UrlError::Invalid(_))), "{wrong}");
+            assert!(urlsplit(wrong).is_err(), "{wrong}");
         }
         assert!(urlsplit("http://[fe80::1%25en0]:80/").is_ok());
-        assert!(matches!(urlsplit("http://bücher.test/"), Err(UrlError::Host(_))));
+        assert_eq!(urlsplit("http://bücher.test/").expect("a URL").netloc, "bücher.test");
+        assert!(urlsplit("http://a\u{2100}b/").is_err(), "the sign is a/c when composed");
     }
 
     #[test]

@@ -50,6 +50,8 @@ const DIALECT: strict::Dialect = strict::Dialect {
     eval_types: &["string_match", "url_match", "program_html", "page_image_query"],
     url_rule: "EXACT",
     helpers: &HELPERS,
+    is: |reference, answer| strings::exact_match(reference, &strings::clean_answer(answer)),
+    includes: |reference, answer, _| strings::must_include(reference, &strings::clean_answer(answer)),
 };
 
 /// What still has to be known under a profile, each once. What is asked may depend on what is known, so ask until there is
@@ -78,7 +80,7 @@ pub fn questions(context: &Context, eval: &Eval, told: &Told, profile: Profile) 
 enum Halt {
     /// The benchmark's code fails on the task, whatever the agent did.
     Task(TaskError),
-    /// It fails on what was found, and so gives no score, whatever the other checks say.
+    /// It raises an error on what the agent left. That is no score, which counts as none, whatever the other checks say.
     Found(Box<Check>),
 }
 
@@ -88,8 +90,8 @@ impl From<TaskError> for Halt {
     }
 }
 
-/// Judges a task: every evaluator of `eval_types` has to pass. Where the benchmark's own code fails on what was found, and
-/// so gives no score, the report is `unsupported`.
+/// Judges a task: every evaluator of `eval_types` has to pass. Where the benchmark's own code raises an error on what the agent
+/// left, the task is failed, for the reason that the check gives.
 ///
 /// # Errors
 ///

@@ -2,7 +2,7 @@
 //!
 //! Source: web-arena-x/visualwebarena `evaluation_harness/evaluators.py`, class `NumericEvaluator`.
 
-use crate::evaluators::text::python;
+use crate::evaluators::text::{numbers, python};
 use crate::evaluators::webarena::{OR, TaskError};
 
 /// How much a value may miss a bound by. Thus `<` lets the bound itself pass, as `<=` does.
@@ -36,7 +36,7 @@ fn compare(value: f64, inequality: &str) -> Result<bool, TaskError> {
     let parts: Vec<&str> = inequality.split(operator).collect();
     // Nobody looks at what stands before the operator.
     let [_, bound] = parts[..] else { return Err(wrong()) };
-    let bound = python::float(bound).ok_or_else(wrong)?;
+    let bound = numbers::float(bound).ok_or_else(wrong)?;
     Ok(match operator {
         "<=" => value <= bound + TOLERANCE,
         ">=" => value >= bound - TOLERANCE,

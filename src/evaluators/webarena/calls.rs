@@ -2,8 +2,8 @@
 //! nothing else.
 
 use super::task::TaskError;
-use super::urls;
 use crate::evaluators::question::Call;
+use crate::evaluators::text::urls::{UrlError, urlsplit};
 
 /// A helper of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,15 +119,21 @@ fn literal(text: &str, quote: char) -> Option<(String, &str)> {
     None
 }
 
-/// The address of a post, without what follows its number. Anything that is no post's address stays as it is.
+/// The address of a post, without what follows its number. Anything that is no post's address stays as it is, and so does
+/// what Python refuses to take apart.
 #[must_use]
 pub fn reddit_get_post_url(url: &str) -> String {
-    let split = urls::split(url);
-    let parts: Vec<&str> = split.path.split('/').collect();
-    match parts[..] {
-        [_, "f", forum, post, ..] => format!("{}://{}/f/{forum}/{post}/", split.scheme, split.host),
+    post_url(url).unwrap_or_else(|_| url.to_owned())
+}
+
+/// The address of a post, as far as Python takes the URL apart.
+pub(super) fn post_url(url: &str) -> Result<String, UrlError> {
+    let split = urlsplit(url)?;
+    let parts: Vec<&str> = split.path_and_parameters().0.split('/').collect();
+    Ok(match parts[..] {
+        [_, "f", forum, post, ..] => format!("{}://{}/f/{forum}/{post}/", split.scheme, split.netloc),
         _ => url.to_owned(),
-    }
+    })
 }
 
 #[cfg(test)]

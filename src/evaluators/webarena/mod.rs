@@ -84,4 +84,6 @@ const DIALECT: strict::Dialect = strict::Dialect {
     eval_types: &["string_match", "url_match", "program_html"],
     url_rule: "GOLD in PRED",
     helpers: &HELPERS,
+    is: |reference, answer| strings::exact_match(reference, &strings::clean_answer(answer)),
+    includes: |reference, answer, is_alone| strings::must_include(reference, &strings::clean_answer(answer), is_alone),
 };

@@ -1,6 +1,8 @@
 //! `program_html`: what pages show.
 //!
-//! Source: web-arena-x/webarena `evaluation_harness/evaluators.py`, class `HTMLContentEvaluator`.
+//! Source: web-arena-x/webarena f62e0b9 `evaluation_harness/evaluators.py`, class `HTMLContentEvaluator`. It visits a target's
+//! page in the agent's own tab and leaves it there, so that `last` in a later target is that page (libwebarena 0.0.5 opens a
+//! tab and closes it; none of the benchmark's tasks tells the two apart).
 
 use serde_json::Value;
 
@@ -18,28 +20,51 @@ use crate::evaluators::verdict::{Check, excerpt, unseen};
 ///
 /// When a target has a locator on which the benchmark's own code fails.
 pub(super) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
-    eval.program_html.iter().map(|target| question(context, target)).collect()
+    let mut tab = Tab::of(context);
+    eval.program_html.iter().map(|target| tab.question(target)).collect()
 }
 
 /// Judges what was found on the pages.
 pub(super) fn program_html(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, TaskError> {
+    let mut tab = Tab::of(context);
     let mut checks = Vec::new();
     for target in &eval.program_html {
-        let answer = told.ask(&question(context, target)?);
+        let answer = told.ask(&tab.question(target)?);
         checks.extend(judge(target, &answer)?);
     }
     Ok(checks)
 }
 
-fn question(context: &Context, target: &Target) -> Result<Question, TaskError> {
-    let place = place(context, &target.url, &HELPERS)?;
-    match locator(context, target, &HELPERS)? {
-        Locator::Page => Ok(Question::Content { place }),
-        Locator::Script(expression) => {
-            Ok(Question::Script { place, prepare: target.prep_actions.clone(), expression: expression.to_owned() })
+/// The agent's tab, which the targets go through one after the other.
+struct Tab {
+    /// With the URL that the tab has by now.
+    context: Context,
+    place: Place,
+}
+
+impl Tab {
+    fn of(context: &Context) -> Self {
+        Self { context: context.clone(), place: Place::Last }
+    }
+
+    /// Goes to the page of a target, if it names one, and says what has to be known of it.
+    fn question(&mut self, target: &Target) -> Result<Question, TaskError> {
+        let place = place(&self.context, &target.url, &HELPERS)?;
+        if let Place::Url(url) = &place {
+            self.context.url.clone_from(url);
         }
-        Locator::Helper(call, _) => Ok(Question::Helper { place, call }),
-        Locator::Lambda(_) => Err(unknown(&target.locator)),
+        if place != Place::Last {
+            self.place = place;
+        }
+        let place = self.place.clone();
+        match locator(&self.context, target, &HELPERS)? {
+            Locator::Page => Ok(Question::Content { place }),
+            Locator::Script(expression) => {
+                Ok(Question::Script { place, prepare: target.prep_actions.clone(), expression: expression.to_owned() })
+            }
+            Locator::Helper(call, _) => Ok(Question::Helper { place, call }),
+            Locator::Lambda(_) => Err(unknown(&target.locator)),
+        }
     }
 }
 

@@ -7,8 +7,11 @@ use serde_json::Value;
 use super::Context;
 use super::task::{Eval, TaskError, text_of};
 use crate::evaluators::question::{Answer, Comparison, Question, Sameness, Told, Wording};
-use crate::evaluators::text::{python, word_tokenize};
+use crate::evaluators::text::{Nltk, python, word_tokenize};
 use crate::evaluators::verdict::{Check, Verdict, unseen};
+
+/// The version of NLTK: the one of the time when the tasks were published: the package names none.
+const NLTK: Nltk = Nltk::V3_8_1;
 
 /// Without white space around it and one pair of quotes, in lower case.
 #[must_use]
@@ -28,8 +31,8 @@ pub fn exact_match(reference: &str, answer: &str) -> bool {
 pub fn must_include(reference: &str, answer: &str, tokenize: bool) -> bool {
     let reference = clean_answer(reference);
     let answer = clean_answer(answer);
-    let is_one_word = tokenize && reference.chars().count() == 1 && word_tokenize(&reference).len() == 1;
-    if is_one_word { word_tokenize(&answer).contains(&reference) } else { answer.contains(&reference) }
+    let is_one_word = tokenize && reference.chars().count() == 1 && word_tokenize(&reference, NLTK).len() == 1;
+    if is_one_word { word_tokenize(&answer, NLTK).contains(&reference) } else { answer.contains(&reference) }
 }
 
 /// What a judge has to be asked.

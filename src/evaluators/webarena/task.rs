@@ -27,6 +27,10 @@ pub struct Eval {
     /// What pictures have to show; VisualWebArena's alone.
     #[serde(default, deserialize_with = "or_default")]
     pub page_image_query: Vec<PictureQuery>,
+    /// The URLs where the agent starts: where a reference URL without a host is meant to be. Not part of `eval` in the file;
+    /// the published rules do not look at it.
+    #[serde(skip)]
+    pub origins: Vec<String>,
 }
 
 /// A page, a place on it, and what has to be there.

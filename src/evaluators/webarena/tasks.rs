@@ -63,7 +63,10 @@ pub fn read(text: &str, urls: &BTreeMap<String, String>) -> Result<Vec<Task>, Ta
 fn task_of(index: usize, mut task: Value, urls: &BTreeMap<String, String>) -> Result<Task, TaskFileError> {
     let number = number(&task).unwrap_or(index as u64);
     render(&mut task, urls).map_err(|placeholder| TaskFileError::Placeholder { number, placeholder })?;
-    serde_json::from_value(task).map_err(|cause| TaskFileError::Task { number, cause })
+    self::task(&task).map_err(|error| match error {
+        TaskFileError::Task { cause, .. } => TaskFileError::Task { number, cause },
+        other => other,
+    })
 }
 
 /// Puts the sites' URLs in place of their placeholders in one task of a file.
@@ -82,7 +85,10 @@ pub fn fill(task: &mut Value, urls: &BTreeMap<String, String>) -> Result<(), Tas
 ///
 /// When it is not as WebArena's are.
 pub fn task(filled: &Value) -> Result<Task, TaskFileError> {
-    Task::deserialize(filled).map_err(|cause| TaskFileError::Task { number: number(filled).unwrap_or_default(), cause })
+    let failed = |cause| TaskFileError::Task { number: number(filled).unwrap_or_default(), cause };
+    let mut task = Task::deserialize(filled).map_err(failed)?;
+    task.eval.origins = task.start_url.split(" |AND| ").map(str::to_owned).collect();
+    Ok(task)
 }
 
 fn number(task: &Value) -> Option<u64> {

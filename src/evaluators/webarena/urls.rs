@@ -8,28 +8,45 @@ use serde_json::Value;
 
 use super::Context;
 use super::task::{Eval, OR, TaskError};
+use crate::evaluators::text::urls::{UrlError, parse_qsl, urlsplit};
 use crate::evaluators::verdict::Check;
 
 /// Judges where the agent ended.
 ///
 /// # Errors
 ///
-/// When the task names a rule that the benchmark does not have.
+/// When the task names a rule that the benchmark does not have, or a reference that is no URL.
 pub fn url_match(context: &Context, eval: &Eval) -> Result<Vec<Check>, TaskError> {
     let rule = eval.url_note.as_deref().unwrap_or("GOLD in PRED");
     if rule != "GOLD in PRED" {
         return Err(TaskError::new("url_note", "\"GOLD in PRED\"", &Value::from(rule)));
     }
-    let (expected, found) = (Value::from(eval.reference_url.as_str()), Value::from(context.url.as_str()));
-    Ok(vec![Check::of("url_match", rule, "url", expected, found, gold_in_pred(&eval.reference_url, &context.url))])
+    let expected = Value::from(eval.reference_url.as_str());
+    let wrong = |_| TaskError::new("reference_url", "URLs", &expected);
+    let references = references(&eval.reference_url).map_err(wrong)?;
+    let found = Parsed::of(&clean(&context.url));
+    let fits = found.as_ref().is_ok_and(|found| is_gold_in(&references, found));
+    let check = Check::of("url_match", rule, "url", expected, Value::from(context.url.as_str()), fits);
+    let reason = found.err().map(|error| format!("the benchmark's code raises an error: {error}"));
+    Ok(vec![Check { reason, ..check }])
 }
 
 /// Rule "GOLD in PRED": host and path of some alternative lie within those of the URL, and for every parameter of any
-/// alternative the URL has one of the alternatives' values. Scheme, `;parameters` and fragment do not count.
+/// alternative the URL has one of the alternatives' values. Scheme, `;parameters` and fragment do not count. What is no URL
+/// fits nothing.
 #[must_use]
 pub fn gold_in_pred(reference: &str, url: &str) -> bool {
-    let found = Parsed::of(&clean(url));
-    let references: Vec<Parsed> = reference.split(OR).map(|reference| Parsed::of(&clean(reference))).collect();
+    match (references(reference), Parsed::of(&clean(url))) {
+        (Ok(references), Ok(found)) => is_gold_in(&references, &found),
+        _ => false,
+    }
+}
+
+fn references(reference: &str) -> Result<Vec<Parsed>, UrlError> {
+    reference.split(OR).map(|reference| Parsed::of(&clean(reference))).collect()
+}
+
+fn is_gold_in(references: &[Parsed], found: &Parsed) -> bool {
     let is_base_found = references.iter().any(|reference| found.base.contains(&reference.base));
     // The alternatives' parameters are mixed: that is how the benchmark has it.
     let mut wanted: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -54,54 +71,15 @@ struct Parsed {
 }
 
 impl Parsed {
-    fn of(url: &str) -> Self {
-        let split = split(url);
-        let path = match split.path.rfind('/') {
-            // Only the last segment may carry parameters.
-            Some(slash) => match split.path[slash..].find(';') {
-                Some(semicolon) => &split.path[..slash + semicolon],
-                None => split.path,
-            },
-            None => split.path.split(';').next().unwrap_or_default(),
-        };
-        Self { base: format!("{}{path}", split.host), query: parse_qs(split.query) }
-    }
-}
-
-/// The parts of a URL that `urllib.parse.urlsplit` gives.
-pub(super) struct Split<'a> {
-    pub(super) scheme: &'a str,
-    pub(super) host: &'a str,
-    pub(super) path: &'a str,
-    pub(super) query: &'a str,
-}
-
-/// `urllib.parse.urlsplit`: splits, and checks nothing.
-pub(super) fn split(url: &str) -> Split<'_> {
-    let (mut scheme, mut rest) = ("", url);
-    if let Some((before, after)) = url.split_once(':')
-        && before.starts_with(|c: char| c.is_ascii_alphabetic())
-        && before.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-    {
-        (scheme, rest) = (before, after);
-    }
-    let mut host = "";
-    if let Some(after) = rest.strip_prefix("//") {
-        let end = after.find(['/', '?', '#']).unwrap_or(after.len());
-        (host, rest) = after.split_at(end);
-    }
-    let rest = rest.split('#').next().unwrap_or_default();
-    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
-    Split { scheme, host, path, query }
-}
-
-/// `urllib.parse.parse_qs`: blank values are dropped, the order of values is kept.
-fn parse_qs(query: &str) -> BTreeMap<String, Vec<String>> {
-    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-        if !value.is_empty() {
-            found.entry(name.into_owned()).or_default().push(value.into_owned());
+    fn of(url: &str) -> Result<Self, UrlError> {
+        let split = urlsplit(url)?;
+        let base = format!("{}{}", split.netloc, split.path_and_parameters().0);
+        let mut query: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, value) in parse_qsl(&split.query) {
+            if !value.is_empty() {
+                query.entry(name).or_default().push(value);
+            }
         }
+        Ok(Self { base, query })
     }
-    found
 }

@@ -6,7 +6,6 @@ use fancy_regex::Regex;
 use serde_json::{Map, Value};
 
 use super::compare::{Comparison, Difference};
-use super::json;
 use super::node::Node;
 use super::reading::{Reading, Side};
 use super::schema;
@@ -14,7 +13,7 @@ use super::submission::Answer;
 use super::task::AgentResponse;
 use super::trouble::Trouble;
 use super::values::{Typed, is_falsy};
-use crate::evaluators::text::python;
+use crate::evaluators::text::{json, python};
 use crate::evaluators::verdict::Profile;
 
 /// What was compared.
@@ -32,14 +31,10 @@ pub(super) fn judge(
     reading: &Reading<'_>,
 ) -> Result<Outcome, Trouble> {
     let of_agent = Reading { side: Side::Actual, ..*reading };
-    let expected_data = data(config.expected.retrieved_data.as_ref(), config, reading)?;
-    let bare = Reading::new(Side::Expected, reading.profile, reading.patterns);
-    let expected = Node::Object(vec![
-        ("task_type".to_owned(), Node::Typed(Typed::text(&config.expected.task_type, &bare)?)),
-        ("status".to_owned(), Node::Typed(Typed::text(&config.expected.status, &bare)?)),
-        ("retrieved_data".to_owned(), expected_data.clone()),
-    ]);
+    let expected = expected(config, reading)?;
+    let expected_data = expected.get("retrieved_data").cloned().unwrap_or(Node::None);
     let actual = match document(answer)? {
+        value if json::beyond(&value).is_some() => Node::raw(&value),
         Value::Object(answer) => given(&answer, config, is_retrieval, &of_agent)?,
         other => Node::raw(&other),
     };
@@ -52,6 +47,16 @@ pub(super) fn judge(
         differences.extend(compare_data(&expected_data, &actual_data, config.ordered, reading)?);
     }
     Ok(Outcome { expected, actual, differences })
+}
+
+/// What the task expects, read.
+pub(super) fn expected(config: &AgentResponse, reading: &Reading<'_>) -> Result<Node, Trouble> {
+    let bare = Reading { sites: None, rendered: None, ..*reading };
+    Ok(Node::Object(vec![
+        ("task_type".to_owned(), Node::Typed(Typed::text(&config.expected.task_type, &bare)?)),
+        ("status".to_owned(), Node::Typed(Typed::text(&config.expected.status, &bare)?)),
+        ("retrieved_data".to_owned(), data(config.expected.retrieved_data.as_ref(), config, reading)?),
+    ]))
 }
 
 /// Compares retrieved data with the expected one, by a schema: what `retrieved_data` of an answer goes through.
@@ -137,6 +142,12 @@ fn data(value: Option<&Value>, config: &AgentResponse, reading: &Reading<'_>) ->
 
 /// Nothing for what is empty and no number; a single value is a list of one.
 fn results(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+    // In compat NaN is as true as any other number.
+    let is_beyond = |value: &Value| json::beyond(value).is_some();
+    let has_beyond = is_beyond(value) || value.as_array().is_some_and(|items| items.iter().any(is_beyond));
+    if has_beyond && reading.profile == Profile::Strict && reading.side == Side::Actual {
+        return Err(Trouble::raised("the answer has a number that JSON does not have".to_owned()));
+    }
     match value {
         Value::Null => Ok(Node::None),
         Value::String(_) | Value::Array(_) | Value::Object(_) if is_falsy(value) => Ok(Node::None),
@@ -148,7 +159,7 @@ fn results(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node,
 /// The answer as JSON: what a report shows.
 pub(super) fn shown(answer: &Answer) -> Value {
     match answer {
-        Answer::Document(value) => value.clone(),
+        Answer::Document(value) => json::shown(value),
         Answer::Text(text) => Value::from(text.as_str()),
     }
 }

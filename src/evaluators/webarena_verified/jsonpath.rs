@@ -5,11 +5,10 @@
 
 use serde_json::{Map, Value};
 
-use super::json;
 use super::reading::{Reading, is_pattern};
 use super::trouble::Trouble;
-use crate::evaluators::text::numbers;
 use crate::evaluators::text::patterns::{Mode, PatternError};
+use crate::evaluators::text::{json, numbers};
 
 /// Whether a field's name is a path or a pattern.
 pub(super) fn is_path(name: &str) -> bool {
@@ -166,6 +165,7 @@ fn keep(items: Vec<Value>, field: &str, number: i128, found: &mut Vec<Value>) ->
 /// Texts of objects that are JSON, read.
 fn unpacked(value: &Value) -> Result<Value, Trouble> {
     Ok(match value {
+        _ if json::beyond(value).is_some() => value.clone(),
         Value::Object(entries) => {
             let mut unpacked_entries = Map::new();
             for (name, value) in entries {

@@ -29,7 +29,6 @@
 
 mod agent_response;
 mod compare;
-mod json;
 mod jsonpath;
 mod network_event;
 mod node;
@@ -42,7 +41,7 @@ mod trace;
 mod trouble;
 mod values;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json as object};
 
 pub use agent_response::retrieved_data;
 pub use compare::Difference;
@@ -56,6 +55,9 @@ pub use trace::{Trace, TraceError};
 pub use trouble::Trouble;
 pub use values::{Kind, Typed};
 
+use super::strict::leniency::Leniency;
+use super::strict::verified::tidied;
+use super::text::json;
 use super::text::patterns::Patterns;
 use super::text::urls;
 use super::verdict::{Check, Profile, Report, Verdict};
@@ -64,6 +66,15 @@ use super::verdict::{Check, Profile, Report, Verdict};
 #[must_use]
 pub fn extract_base64_query(path: &str) -> (String, Vec<String>) {
     values::url::extract_base64_query(path)
+}
+
+/// JSON as Python reads it; nothing if it is none.
+///
+/// # Errors
+///
+/// When Python raises anything but that it is no JSON.
+pub fn parse_json(text: &str) -> Result<Option<Value>, Trouble> {
+    Ok(json::parse(text)?)
 }
 
 /// The values of a URL's query by name, sorted.
@@ -97,6 +108,7 @@ pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Repor
     let reading = Reading {
         sites: Some(&environments),
         rendered: Some(&environments),
+        today: submission.today,
         ..Reading::new(Side::Expected, profile, &patterns)
     };
     // What is missing could be what is asked for. The published code does not think of it.
@@ -117,10 +129,22 @@ pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Repor
         };
         match judged {
             Ok(judged) => checks.extend(judged),
+            // Nothing that an agent leaves keeps it from being judged.
+            Err(Trouble::Unsupported(reason)) if profile == Profile::Strict && is_understood(evaluator, &reading) => {
+                checks.push(failed(evaluator, submission, format!("what the agent left cannot be read: {reason}")));
+            }
             Err(trouble) => checks.push(troubled(evaluator, submission, &trouble)),
         }
     }
     Report::of(profile, checks)
+}
+
+/// Whether the task itself can be read, so that the agent has caused whatever cannot.
+fn is_understood(evaluator: &Evaluator, reading: &Reading<'_>) -> bool {
+    match evaluator {
+        Evaluator::AgentResponse(config) => agent_response::expected(config, reading).is_ok(),
+        Evaluator::NetworkEvent(config) => network_event::is_understood(config, reading),
+    }
 }
 
 /// Where the task's sites are. If that is not known of all of them, it is where the first requests went, one for each site.
@@ -132,7 +156,7 @@ fn environments(task: &Task, trace: &Trace) -> Result<Environments, Trouble> {
     let last = events.len().checked_sub(1);
     let last = last.ok_or_else(|| Trouble::raised("nobody says where the sites are, and there is no traffic"))?;
     let environment = |(index, placeholder): (usize, &str)| {
-        let split = urls::urlsplit(events[index.min(last)].url())?;
+        let split = urls::urlsplit(events[index.min(last)].url()?)?;
         let path = if placeholder == "__SHOPPING_ADMIN__" { "/admin" } else { "" };
         Ok(Environment::new(placeholder, vec![format!("{}://{}{path}", split.scheme, split.netloc)]))
     };
@@ -149,7 +173,17 @@ fn response_checks(
     submission: &Submission,
     reading: &Reading<'_>,
 ) -> Result<Vec<Check>, Trouble> {
-    let outcome = agent_response::judge(config, &submission.answer, task.is_retrieval(), reading)?;
+    let (answer, leniency) = match reading.profile {
+        Profile::Compat => (submission.answer.clone(), None),
+        Profile::Strict => match tidied(&submission.answer, &config.results_schema) {
+            Ok(tidied) => tidied,
+            Err(hedge) => {
+                let check = failed(&Evaluator::AgentResponse(config.clone()), submission, hedge);
+                return Ok(vec![check]);
+            }
+        },
+    };
+    let outcome = agent_response::judge(config, &answer, task.is_retrieval(), reading)?;
     let part = |node: &node::Node, name: &str| node.get(name).map_or(Value::Null, node::Node::to_json);
     let mut checks = Vec::new();
     let mut rest = outcome.differences;
@@ -160,7 +194,8 @@ fn response_checks(
         rest = others;
         let (expected, found) = (part(&outcome.expected, name), part(&outcome.actual, name));
         let check = Check::of(RESPONSE, name, "answer", expected, found, own.is_empty());
-        checks.push(Check { reason: reason(&own), ..check });
+        let accepted = leniency.filter(|_| name == "retrieved_data").map(Leniency::reason);
+        checks.push(Check { reason: reason(&own).or(accepted), ..check });
     }
     if !rest.is_empty() {
         let found = agent_response::shown(&submission.answer);
@@ -219,7 +254,7 @@ fn troubled(evaluator: &Evaluator, submission: &Submission, trouble: &Trouble) -
 fn failed(evaluator: &Evaluator, submission: &Submission, reason: String) -> Check {
     let check = match evaluator {
         Evaluator::AgentResponse(config) => {
-            let expected = json!({
+            let expected = object!({
                 "task_type": config.expected.task_type,
                 "status": config.expected.status,
                 "retrieved_data": config.expected.retrieved_data,

@@ -10,7 +10,7 @@ use super::schema;
 use super::task::NetworkEvent;
 use super::trace::{Event, Trace};
 use super::trouble::Trouble;
-use super::values::url::have_same_path;
+use super::values::url::{as_it_is, have_same_path};
 use super::values::{Kind, Typed, is_falsy};
 use crate::evaluators::text::patterns::Mode;
 use crate::evaluators::verdict::Profile;
@@ -39,14 +39,7 @@ pub(super) fn judge(
     is_navigation: bool,
     reading: &Reading<'_>,
 ) -> Result<Outcome, Trouble> {
-    let url = UrlOptions {
-        decode_base64_query: config.decode_base64_query,
-        ignored: &config.ignored_query_params,
-        ignored_patterns: &config.ignored_query_params_patterns,
-        query: None,
-        query_schema: config.query_params_schema.as_ref().filter(|schema| !is_falsy(schema)),
-    };
-    let judge = Judge { config, reading: Reading { url, ..*reading } };
+    let judge = Judge::of(config, reading);
     let mut events = judge.matching(&trace.relevant()?, is_navigation)?;
     if config.last_event_only {
         events.drain(..events.len().saturating_sub(1));
@@ -76,9 +69,30 @@ pub(super) fn judge(
         && config.expected.post_data.is_some()
         && let Some(lost) = events.iter().find(|event| event.has_lost_body())
     {
-        return Err(Trouble::Unseen(format!("the body of the request to {} was not recorded", lost.url())));
+        return Err(Trouble::Unseen(format!(
+            "the body of the request to {} was not recorded",
+            lost.url().unwrap_or_default()
+        )));
     }
     Ok(Outcome { is_fine: false, found, reason: Some(reason) })
+}
+
+/// Whether the task's own values can be read.
+pub(super) fn is_understood(config: &NetworkEvent, reading: &Reading<'_>) -> bool {
+    Judge::of(config, reading).expected().is_ok()
+}
+
+impl<'a> Judge<'a> {
+    fn of(config: &'a NetworkEvent, reading: &Reading<'a>) -> Self {
+        let url = UrlOptions {
+            decode_base64_query: config.decode_base64_query,
+            ignored: &config.ignored_query_params,
+            ignored_patterns: &config.ignored_query_params_patterns,
+            query: None,
+            query_schema: config.query_params_schema.as_ref().filter(|schema| !is_falsy(schema)),
+        };
+        Self { config, reading: Reading { url, ..*reading } }
+    }
 }
 
 impl Judge<'_> {
@@ -94,27 +108,34 @@ impl Judge<'_> {
             return Ok(Vec::new());
         }
         if is_navigation && expected.http_method == "GET" {
-            return Ok(events.iter().rev().find(|event| event.is_navigation()).copied().into_iter().collect());
+            let mut last = None;
+            // All of them are looked at, and any may be one on which the benchmark's code raises.
+            for event in events {
+                if event.is_navigation()? {
+                    last = Some(*event);
+                }
+            }
+            return Ok(last.into_iter().collect());
         }
         let url = Typed::read(Kind::Url, &expected.url, &self.reading)?;
         let referer = expected.headers.as_ref().and_then(|headers| headers.get("referer"));
         let referer = referer.map(|referer| Typed::read(Kind::Url, referer, &self.reading)).transpose()?;
         let read = |url: &str| Typed::read(Kind::Url, &Value::from(url), &self.of_browser());
         let mut matching = Vec::new();
-        for event in events.iter().filter(|event| {
-            expected.http_method.is_empty() || event.method().to_lowercase() == expected.http_method.to_lowercase()
-        }) {
-            if !have_same_path(&url, &read(event.url())?, &self.reading)? {
+        let method = expected.http_method.to_lowercase();
+        for event in events {
+            if !method.is_empty() && event.method()?.to_lowercase() != method {
                 continue;
             }
-            let from = event.header("referer").map(str::to_lowercase).filter(|from| !from.is_empty());
+            if !have_same_path(&url, &read(event.url()?)?, &self.reading)? {
+                continue;
+            }
+            let from = event.referer()?;
             if let (Some(referer), Some(from)) = (&referer, from) {
                 let is_from = match read(&from) {
                     Ok(from) => have_same_path(referer, &from, &self.reading)?,
                     // The benchmark compares with the text then, as if it were a URL already.
-                    Err(Trouble::Raised(_)) => {
-                        return Err(Trouble::unsupported(format!("the referer {from:?} is no URL")));
-                    }
+                    Err(Trouble::Raised(_)) => have_same_path(referer, &as_it_is(&from), &self.reading)?,
                     Err(trouble) => return Err(trouble),
                 };
                 if !is_from {
@@ -151,12 +172,9 @@ impl Judge<'_> {
     fn actual(&self, event: &Event, normal: &Node) -> Result<Node, Trouble> {
         let expected = &self.config.expected;
         let reading = &self.of_browser();
-        let url = schema::single(&Value::from(event.url()), "url", reading)?;
-        let given = |names: &Map<String, Value>, find: &dyn Fn(&str) -> Option<String>| -> Map<String, Value> {
-            names.keys().filter_map(|name| Some((name.clone(), Value::from(find(name)?)))).collect()
-        };
-        let headers =
-            expected.headers.as_ref().map(|names| given(names, &|name| event.header(name).map(str::to_owned)));
+        let url = schema::single(&Value::from(event.url()?), "url", reading)?;
+        let named = expected.headers.as_ref().filter(|names| !names.is_empty());
+        let headers = named.map(|names| given(names, |name| event.header(name))).transpose()?;
         let headers = headers.filter(|headers| !headers.is_empty());
         let headers = headers.map(|headers| self.headers(&headers, reading)).transpose()?;
         let post_data = match expected.post_data.as_ref().filter(|data| !data.is_empty()) {
@@ -168,15 +186,18 @@ impl Judge<'_> {
             None => Node::None,
         };
         let cookies = expected.response_cookies.as_ref().filter(|names| !names.is_empty());
-        let cookies = cookies.map(|names| given(names, &|name| event.cookie(name))).filter(|found| !found.is_empty());
+        let cookie = |name: &str| Ok(event.cookie(name)?.map(Value::from));
+        let cookies = cookies.map(|names| given(names, cookie)).transpose()?.filter(|found| !found.is_empty());
         let cookies = cookies.map_or(Ok(Node::None), |cookies| self.cookies(&cookies, reading))?;
-        let method = Node::Raw(Value::from(event.method()));
-        Ok(event_node(url, headers, post_data, content, cookies, event.status(), method))
+        let method = Node::Raw(Value::from(event.method()?));
+        Ok(event_node(url, headers, post_data, content, cookies, event.status()?, method))
     }
 
     fn headers(&self, headers: &Map<String, Value>, reading: &Reading<'_>) -> Result<Node, Trouble> {
         let read = |(name, value): (&String, &Value)| {
-            let node = if ["redirect_url", "referer"].contains(&name.as_str()) && !is_falsy(value) {
+            let node = if value.is_null() {
+                Node::None
+            } else if ["redirect_url", "referer"].contains(&name.as_str()) && !is_falsy(value) {
                 schema::single(value, "url", reading)?
             } else {
                 match value {
@@ -250,6 +271,18 @@ impl Judge<'_> {
         }
         self.post_data(fields, reading)
     }
+}
+
+/// What there is by the names.
+fn given(
+    names: &Map<String, Value>,
+    find: impl Fn(&str) -> Result<Option<Value>, Trouble>,
+) -> Result<Map<String, Value>, Trouble> {
+    let mut found = Map::new();
+    for name in names.keys() {
+        found.extend(find(name)?.map(|value| (name.clone(), value)));
+    }
+    Ok(found)
 }
 
 /// The fields of an answer's body, as they are. A plain one that is not there is not there; a path finds `null`.

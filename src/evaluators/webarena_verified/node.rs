@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::reading::{Reading, Side};
 use super::trouble::Trouble;
 use super::values::{Kind, Typed};
+use crate::evaluators::text::json;
 
 /// A value, or several.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +30,7 @@ impl Node {
     pub fn raw(value: &Value) -> Self {
         match value {
             Value::Null => Self::None,
+            number if json::beyond(number).is_some() => Self::Raw(number.clone()),
             Value::Array(items) => Self::List(items.iter().map(Self::raw).collect()),
             Value::Object(entries) => {
                 Self::Object(entries.iter().map(|(key, value)| (key.clone(), Self::raw(value))).collect())
@@ -50,7 +52,7 @@ impl Node {
     pub fn to_json(&self) -> Value {
         match self {
             Self::None => Value::Null,
-            Self::Raw(value) => value.clone(),
+            Self::Raw(value) => json::shown(value),
             Self::Typed(typed) => typed.to_json(),
             Self::Tuple(items) | Self::List(items) => items.iter().map(Self::to_json).collect(),
             Self::Object(entries) => {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::sites::Environments;
 use super::trouble::Trouble;
+use crate::evaluators::text::dates::{self, Day};
 use crate::evaluators::text::patterns::Patterns;
 use crate::evaluators::verdict::Profile;
 
@@ -46,13 +47,15 @@ pub struct Reading<'a> {
     pub url: UrlOptions<'a>,
     /// The patterns met so far.
     pub patterns: &'a Patterns,
+    /// The day on which it is judged. The benchmark completes dates with it.
+    pub today: Day,
 }
 
 impl<'a> Reading<'a> {
-    /// Reads by itself, without sites.
+    /// Reads by itself, without sites, on the present day.
     #[must_use]
     pub fn new(side: Side, profile: Profile, patterns: &'a Patterns) -> Self {
-        Self { side, profile, sites: None, rendered: None, url: UrlOptions::default(), patterns }
+        Self { side, profile, sites: None, rendered: None, url: UrlOptions::default(), patterns, today: dates::today() }
     }
 
     /// Whether an error is one of the task.

@@ -4,11 +4,11 @@
 
 use serde_json::{Map, Value};
 
-use super::json;
 use super::node::Node;
 use super::reading::Reading;
 use super::trouble::Trouble;
 use super::values::{Kind, Typed, is_falsy};
+use crate::evaluators::text::json;
 
 /// What a schema asks for.
 enum Wanted<'a> {
@@ -28,7 +28,7 @@ pub(super) fn read(value: &Value, schema: &Value, reading: &Reading<'_>) -> Resu
         return Ok(Node::None);
     }
     let default = match value {
-        Value::Object(_) => serde_json::json!({ "type": "object" }),
+        Value::Object(_) if json::beyond(value).is_none() => serde_json::json!({ "type": "object" }),
         Value::Array(_) => serde_json::json!({ "type": "array" }),
         _ => serde_json::json!({}),
     };
@@ -135,7 +135,11 @@ fn object(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, 
         _ => None,
     };
     let value = parsed.as_ref().unwrap_or(value);
-    let Value::Object(entries) = value else {
+    let entries = match value {
+        Value::Object(entries) if json::beyond(value).is_none() => Some(entries),
+        _ => None,
+    };
+    let Some(entries) = entries else {
         return or_raw(Err(Trouble::raised(format!("{value} is no object"))), value, reading);
     };
     let read = |(name, value): (&String, &Value)| Ok((name.clone(), property(name, value, schema, reading)?));

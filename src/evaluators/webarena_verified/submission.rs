@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::trace::{Trace, TraceError};
+use crate::evaluators::text::dates::{self, Day};
 
 /// What an agent answered.
 #[derive(Debug, Clone)]
@@ -20,18 +21,20 @@ pub struct Submission {
     pub answer: Answer,
     /// The traffic, or why it cannot be read.
     pub trace: Result<Trace, TraceError>,
+    /// The day on which it is judged: the benchmark completes dates with it.
+    pub today: Day,
 }
 
 impl Submission {
     /// From the files of a run: `agent_response.json`, and `network.har` or Playwright's `trace.zip`.
     #[must_use]
     pub fn read(agent_response: &str, trace: &[u8]) -> Self {
-        Self { answer: Answer::Text(agent_response.to_owned()), trace: Trace::read(trace) }
+        Self { answer: Answer::Text(agent_response.to_owned()), trace: Trace::read(trace), today: dates::today() }
     }
 
     /// An answer alone.
     #[must_use]
     pub fn without_traffic(agent_response: &str) -> Self {
-        Self { answer: Answer::Text(agent_response.to_owned()), trace: Err(TraceError::Missing) }
+        Self { answer: Answer::Text(agent_response.to_owned()), trace: Err(TraceError::Missing), today: dates::today() }
     }
 }

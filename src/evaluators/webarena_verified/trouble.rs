@@ -1,7 +1,7 @@
 //! Why a value cannot be judged.
 
+use crate::evaluators::text::json::JsonError;
 use crate::evaluators::text::patterns::PatternError;
-use crate::evaluators::text::transliteration::Unknown;
 use crate::evaluators::text::urls::UrlError;
 
 /// What keeps a value from being read or compared.
@@ -28,26 +28,21 @@ impl Trouble {
     }
 }
 
-impl From<Unknown> for Trouble {
-    fn from(unknown: Unknown) -> Self {
-        Self::unsupported(unknown.to_string())
+impl From<PatternError> for Trouble {
+    /// A pattern that takes too long is the agent's, for those of the tasks do not. The benchmark's code would not end.
+    fn from(error: PatternError) -> Self {
+        Self::raised(error.to_string())
     }
 }
 
-impl From<PatternError> for Trouble {
-    fn from(error: PatternError) -> Self {
-        match error {
-            PatternError::Invalid(_) => Self::raised(error.to_string()),
-            PatternError::TooLong(_) => Self::unsupported(error.to_string()),
-        }
+impl From<JsonError> for Trouble {
+    fn from(error: JsonError) -> Self {
+        Self::raised(error.to_string())
     }
 }
 
 impl From<UrlError> for Trouble {
     fn from(error: UrlError) -> Self {
-        match error {
-            UrlError::Invalid(_) => Self::raised(error.to_string()),
-            UrlError::Host(_) => Self::unsupported(error.to_string()),
-        }
+        Self::raised(error.to_string())
     }
 }

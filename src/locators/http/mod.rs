@@ -3,7 +3,7 @@
 //! Requests go to the entry of one instance with the public host and port as `Host`, as the log-ins' do. No address but
 //! the entry's is ever connected to: a redirect that leads elsewhere is an error, not a request.
 
-mod select;
+pub mod select;
 
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use super::{Found, LocateError, SIZE_MAX, Scene};
 use crate::accounts::Session;
 use crate::domain::locator::{HttpLocator, Selection};
 use crate::probes::innermost;
+use crate::site_client::{SiteClient, SiteError};
 
 /// How many redirects are followed in a row; browsers give up at twenty.
 const REDIRECTS_MAX: usize = 10;
@@ -30,7 +31,7 @@ struct Answer {
 }
 
 pub(super) async fn run(
-    client: &reqwest::Client,
+    client: &SiteClient,
     confined: &Confined,
     scene: &Scene<'_>,
     locator: &HttpLocator,
@@ -112,7 +113,7 @@ fn headers(locator: &HttpLocator, session: Option<&Session>) -> Result<HeaderMap
 }
 
 struct Visitor<'a> {
-    client: &'a reqwest::Client,
+    client: &'a SiteClient,
     scene: &'a Scene<'a>,
     origin: Url,
     cookies: CookieStore,
@@ -144,7 +145,7 @@ impl Visitor<'_> {
     }
 
     async fn exchange(&mut self, method: &str, url: &Url, body: Option<&str>) -> Result<Answer, LocateError> {
-        let unavailable = |error: reqwest::Error| LocateError::Unavailable(innermost(&error));
+        let unavailable = |error: SiteError| LocateError::Unavailable(innermost(&error));
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let method = Method::from_bytes(method.as_bytes()).map_err(|error| LocateError::Unknown(error.to_string()))?;
         let mut headers = self.headers.clone();
@@ -156,13 +157,10 @@ impl Visitor<'_> {
         if !pairs.is_empty() {
             headers.insert(header::COOKIE, value(&pairs.join("; "))?);
         }
-        let target = format!("http://{}{}{query}", self.scene.place.entry, url.path());
-        let mut request = self.client.request(method, target).headers(headers);
-        if let Some(body) = body {
-            request = request.body(body.to_owned());
-        }
-        let mut answer = request.send().await.map_err(unavailable)?;
-        let set = answer.headers().get_all(header::SET_COOKIE);
+        let path = format!("{}{query}", url.path());
+        let sent = self.client.send(self.scene.place.entry, method, &path, headers, body.map(str::to_owned));
+        let mut answer = sent.await.map_err(unavailable)?;
+        let set = answer.headers.get_all(header::SET_COOKIE);
         let set: Vec<RawCookie<'static>> =
             set.iter().filter_map(|value| RawCookie::parse(value.to_str().ok()?.to_owned()).ok()).collect();
         self.cookies.store_response_cookies(set.into_iter(), url);
@@ -173,6 +171,6 @@ impl Visitor<'_> {
                 return Err(LocateError::too_many_bytes(format!("{} answers with more", url.path())));
             }
         }
-        Ok(Answer { url: url.clone(), status: answer.status(), headers: answer.headers().clone(), body })
+        Ok(Answer { url: url.clone(), status: answer.status, headers: answer.headers, body })
     }
 }

@@ -1,12 +1,15 @@
 //! What is taken of an answer.
 
+use std::io;
 use std::time::Duration;
 
 use http::header;
 use scraper::{Html, Selector};
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::Answer;
+use crate::confined::{Worker, WorkerError};
 use crate::domain::locator::{Selection, Value};
 use crate::locators::confined::Confined;
 use crate::locators::json::{parsed, text_or_bytes};
@@ -33,7 +36,19 @@ pub(super) async fn take(
                 value => Ok(value),
             }
         }
-        Selection::Css { selector, attribute, all } => css(&text(answer)?, selector, attribute.as_deref(), *all),
+        Selection::Css { selector, attribute, all } => {
+            let question =
+                Question { page: text(answer)?, selector: selector.clone(), attribute: attribute.clone(), all: *all };
+            match Worker::job(COMMAND, &question, limit).await {
+                Ok(found) => Found::into_value(found),
+                Err(WorkerError::TimedOut(limit)) => Err(LocateError::TimedOut { limit }),
+                Err(ended @ WorkerError::Ended(_)) => Err(LocateError::TooLarge {
+                    what: format!("the page cannot be read: {ended}"),
+                    limit: "the memory of a confined process".to_owned(),
+                }),
+                Err(error) => Err(LocateError::Unavailable(error.to_string())),
+            }
+        }
         Selection::Json(query) => json_query::ask(confined, query, text(answer)?, limit).await,
     }
 }
@@ -42,20 +57,66 @@ fn text(answer: Answer) -> Result<String, LocateError> {
     String::from_utf8(answer.body).map_err(|_| LocateError::Failed("the answer is no text in UTF-8".to_owned()))
 }
 
+/// The hidden command that makes this program the process that reads a page: what a page's elements take of memory and time is
+/// the page's choice.
+pub const COMMAND: &str = "confined-page";
+
+/// What is to be found on a page.
+#[derive(Debug, Serialize, Deserialize)]
+struct Question {
+    page: String,
+    selector: String,
+    attribute: Option<String>,
+    all: bool,
+}
+
+/// What was found.
+#[derive(Debug, Serialize, Deserialize)]
+enum Found {
+    Nothing,
+    Text(String),
+    List(Vec<Option<String>>),
+    NoSelector(String),
+}
+
+impl Found {
+    fn into_value(self) -> Result<Value, LocateError> {
+        match self {
+            Self::Nothing => Ok(Value::Null),
+            Self::Text(text) => Ok(Value::Text(text)),
+            Self::List(list) => {
+                let list = list.into_iter().map(|text| text.map_or(Json::Null, Json::String)).collect();
+                Ok(Value::Json(Json::Array(list).to_string()))
+            }
+            Self::NoSelector(reason) => Err(LocateError::Unknown(reason)),
+        }
+    }
+}
+
+/// Reads one page; the hidden command's whole life.
+pub fn serve() -> io::Result<()> {
+    crate::confined::serve(async |inside| {
+        let mut parent = inside.alone()?;
+        let Some(Question { page, selector, attribute, all }) = parent.question().await? else { return Ok(()) };
+        parent.answer(&css(&page, &selector, attribute.as_deref(), all)).await
+    })
+}
+
 /// The text of elements, its white space as one space each, or their attribute.
-fn css(page: &str, selector: &str, attribute: Option<&str>, all: bool) -> Result<Value, LocateError> {
-    let parsed = Selector::parse(selector)
-        .map_err(|error| LocateError::Unknown(format!("`{selector}` is no CSS selector: {error}")))?;
+fn css(page: &str, selector: &str, attribute: Option<&str>, all: bool) -> Found {
+    let parsed = match Selector::parse(selector) {
+        Ok(parsed) => parsed,
+        Err(error) => return Found::NoSelector(format!("`{selector}` is no CSS selector: {error}")),
+    };
     let page = Html::parse_document(page);
     let mut found = page.select(&parsed).map(|element| match attribute {
         Some(name) => element.attr(name).map(str::to_owned),
         None => Some(element.text().collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")),
     });
     if all {
-        let list: Vec<Json> = found.map(|text| text.map_or(Json::Null, Json::String)).collect();
-        return Ok(Value::Json(Json::Array(list).to_string()));
+        return Found::List(found.collect());
     }
-    Ok(found.next().flatten().map_or(Value::Null, Value::Text))
+    found.next().flatten().map_or(Found::Nothing, Found::Text)
 }
 
 #[cfg(test)]
@@ -69,6 +130,7 @@ mod tests {
     #[test]
     fn elements_yield_their_text_or_an_attribute() {
         let page = "<ul><li><a href='/x'>one\n <b>two</b></a><li><a>three</a></ul>";
+        let css = |page, selector, attribute, all| css(page, selector, attribute, all).into_value();
         assert_eq!(css(page, "li", None, false), Ok(text("one two")));
         assert_eq!(css(page, "a", Some("href"), true), Ok(Value::Json("[\"/x\",null]".to_owned())));
         assert_eq!(css(page, "p", None, false), Ok(Value::Null));

@@ -4,15 +4,16 @@
 //! One task owns the connection. Nothing is enabled that nobody asked for, so a page of the agent's is left alone.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
-use chromiumoxide::Connection;
-use chromiumoxide::types::{EventMessage, Message, Method, MethodId};
-use futures_util::StreamExt;
-use serde::Deserialize;
+use futures_util::{SinkExt, StreamExt};
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
+
+use super::transport::{self, Incoming, Outgoing};
 
 /// Why a command has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,25 +31,37 @@ pub(super) enum CdpError {
     },
 }
 
-/// Something that happened.
+/// A command.
+#[derive(Debug, Serialize)]
+struct Command<'a> {
+    id: u64,
+    method: &'a str,
+    #[serde(rename = "sessionId", skip_serializing_if = "Option::is_none")]
+    session: Option<&'a str>,
+    params: &'a Json,
+}
+
+/// What a browser sends: an answer has the number of its command, an event a method.
 #[derive(Debug, Deserialize)]
-pub(super) struct Event {
-    /// Such as `Page.loadEventFired`.
-    pub method: String,
+struct Told {
+    id: Option<u64>,
+    method: Option<String>,
     #[serde(rename = "sessionId")]
     session: Option<String>,
+    result: Option<Json>,
+    error: Option<Refusal>,
 }
 
-impl Method for Event {
-    fn identifier(&self) -> MethodId {
-        self.method.clone().into()
-    }
+#[derive(Debug, Deserialize)]
+struct Refusal {
+    #[serde(default)]
+    message: String,
 }
 
-impl EventMessage for Event {
-    fn session_id(&self) -> Option<&str> {
-        self.session.as_deref()
-    }
+/// Something that happened, such as `Page.loadEventFired`.
+#[derive(Debug)]
+pub(super) struct Event {
+    pub method: String,
 }
 
 enum Order {
@@ -74,11 +87,15 @@ impl Drop for Task {
 
 impl Cdp {
     /// Connects to a WebSocket address.
-    pub(super) async fn connect(address: &str) -> Result<Self, String> {
-        let connection = Connection::<Event>::connect(address).await.map_err(|error| error.to_string())?;
+    pub(super) async fn connect(address: &str) -> io::Result<Self> {
+        transport::websocket(address).await.map(Self::over)
+    }
+
+    /// Speaks over a transport.
+    pub(super) fn over((incoming, outgoing): (Incoming, Outgoing)) -> Self {
         let (orders, inbox) = mpsc::unbounded_channel();
-        let task = tokio::spawn(serve(connection, inbox));
-        Ok(Self { orders, task: Arc::new(Task(task.abort_handle())) })
+        let task = tokio::spawn(serve(incoming, outgoing, inbox));
+        Self { orders, task: Arc::new(Task(task.abort_handle())) }
     }
 
     /// Whether the browser has ended.
@@ -148,9 +165,14 @@ impl Drop for Events {
     }
 }
 
-async fn serve(mut connection: Connection<Event>, mut inbox: mpsc::UnboundedReceiver<Order>) {
+/// Goes on until nobody wants anything any more, the browser ends, or it says something that is too long.
+async fn serve(mut incoming: Incoming, outgoing: Outgoing, mut inbox: mpsc::UnboundedReceiver<Order>) {
     let mut waiting = HashMap::new();
     let mut listeners: HashMap<String, mpsc::UnboundedSender<Event>> = HashMap::new();
+    let mut last_id = 0;
+    // Writing waits for the browser, which may be waiting to be read.
+    let (messages, unsent) = mpsc::unbounded_channel();
+    let mut sending = std::pin::pin!(send_all(outgoing, unsent));
     loop {
         tokio::select! {
             order = inbox.recv() => match order {
@@ -158,35 +180,43 @@ async fn serve(mut connection: Connection<Event>, mut inbox: mpsc::UnboundedRece
                 Some(Order::Listen { session, events }) => drop(listeners.insert(session, events)),
                 Some(Order::Forget { session }) => drop(listeners.remove(&session)),
                 Some(Order::Call { method, session, params, reply }) => {
-                    match connection.submit_command(method.into(), session.map(Into::into), params) {
-                        Ok(id) => drop(waiting.insert(id, (method, reply))),
+                    last_id += 1;
+                    let command = Command { id: last_id, method, session: session.as_deref(), params: &params };
+                    match serde_json::to_string(&command) {
+                        Ok(message) => {
+                            waiting.insert(last_id, (method, reply));
+                            // Its end is seen by the branch below.
+                            let _ = messages.send(message);
+                        }
                         Err(error) => drop(reply.send(Err(CdpError::Refused { method, message: error.to_string() }))),
                     }
                 }
             },
-            message = connection.next() => match message {
-                None => return,
-                // What is not understood is an event of a newer browser; a broken connection ends with the next look.
-                Some(Err(error)) => if is_end(&error) { return },
-                Some(Ok(Message::Response(response))) => {
-                    let Some((method, reply)) = waiting.remove(&response.id) else { continue };
-                    let answer = match response.error {
+            () = &mut sending => return,
+            message = incoming.next() => {
+                let Some(Ok(message)) = message else { return };
+                // What is not understood is an event of a newer browser.
+                let Ok(told) = serde_json::from_slice::<Told>(&message) else { continue };
+                if let Some((method, reply)) = told.id.and_then(|id| waiting.remove(&id)) {
+                    let answer = match told.error {
                         Some(error) => Err(CdpError::Refused { method, message: error.message }),
-                        None => Ok(response.result.unwrap_or_default()),
+                        None => Ok(told.result.unwrap_or_default()),
                     };
                     // Whoever asked may have lost patience.
                     let _ = reply.send(answer);
-                }
-                Some(Ok(Message::Event(event))) => {
-                    let listener = event.session.as_ref().and_then(|session| listeners.get(session));
-                    listener.map(|listener| listener.send(event));
+                } else if let (Some(session), Some(method)) = (told.session, told.method) {
+                    listeners.get(&session).map(|listener| listener.send(Event { method }));
                 }
             },
         }
     }
 }
 
-fn is_end(error: &chromiumoxide::error::CdpError) -> bool {
-    use chromiumoxide::error::CdpError as E;
-    matches!(error, E::Ws(_) | E::Io(_) | E::NoResponse)
+/// Ends with its first error.
+async fn send_all(mut outgoing: Outgoing, mut unsent: mpsc::UnboundedReceiver<String>) {
+    while let Some(message) = unsent.recv().await {
+        if outgoing.send(message).await.is_err() {
+            return;
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! The browser in a container, for hosts that have none: an image that `make browser` builds from Debian's packages.
 //!
-//! It shares the host's network, because its commands and the pages' proxies are on the loopback; it has no rights, no
+//! It shares the host's network, because the pages' proxies are on the loopback; it has no rights, no
 //! files of the host, and no netlink (see [`super::launch`]). Its standard input is a pipe from here: however this process
 //! ends, the pipe ends with it, then the browser, then the container.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -13,7 +15,7 @@ use tokio::process::Command;
 use super::launch::found;
 
 /// The image; the number counts changes of what is expected of it.
-const IMAGE: &str = "arenad-browser:1";
+const IMAGE: &str = "arenad-browser:2";
 
 /// What a page with much on it takes, and a bit.
 const MEMORY: &str = "1536m";
@@ -74,6 +76,7 @@ fn filter(folder: &Path) -> std::io::Result<PathBuf> {
             "args": [{ "index": 0, "value": AF_NETLINK, "op": "SCMP_CMP_EQ" }],
         }],
     });
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let path = folder.join("container-filter.json");
     std::fs::write(&path, filter.to_string())?;
     Ok(path)

@@ -1,16 +1,17 @@
-//! The browser's processes: found, started, caged where there is a cage, and gone when their owner is.
+//! The browser's processes: found, started in a cage or in a container, and gone when their owner is.
 
-use std::ffi::OsString;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, BufReader};
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 
+use super::cage::Cage;
+use super::cdp::{Cdp, CdpError};
 use super::container::{self, Missing};
+use super::transport;
 use crate::domain::browser::PROGRAMS;
 
 /// The variable that names another: a program, `ws://…`, or the word for the one in a container.
@@ -19,13 +20,17 @@ const VARIABLE: &str = "ARENAD_CHROMIUM";
 /// What [`VARIABLE`] says where the container is wanted although the host has a browser.
 const CONTAINER: &str = "container";
 
-/// How long it may take to listen.
+/// How long it may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a browser says that cannot make the namespaces of its sandbox. Source: Chromium's `zygote_host_impl_linux.cc`.
+const NO_SANDBOX: &str = "No usable sandbox!";
 
 /// What the browser is started with, besides its profile.
 const ARGUMENTS: [&str; 22] = [
     "--headless=new",
-    "--remote-debugging-port=0",
+    // Its commands come by a pipe, which nobody else can open.
+    "--remote-debugging-pipe",
     // Contexts have proxies of their own; what has none goes nowhere.
     "--proxy-server=http://127.0.0.1:9",
     "--proxy-bypass-list=<-loopback>",
@@ -52,55 +57,123 @@ const ARGUMENTS: [&str; 22] = [
 
 /// A running browser; killed, with all that it started, when it goes.
 pub(super) struct Process {
-    address: String,
-    _child: Option<Child>,
-}
-
-impl Process {
-    /// The WebSocket address at which it takes commands.
-    pub(super) fn address(&self) -> &str {
-        &self.address
-    }
+    _child: Child,
+    /// After the child: what is left in its control group ends with it.
+    _cage: Option<Cage>,
 }
 
 /// Starts a browser whose files are in `folder`, which is emptied first. Errors: why not, and what to do.
-pub(super) async fn start(folder: &Path) -> Result<Process, String> {
+pub(super) async fn start(folder: &Path) -> Result<(Cdp, Option<Process>), String> {
     let named = std::env::var_os(VARIABLE);
-    let is_container_wanted = named.as_ref().is_some_and(|named| named == CONTAINER);
     if let Some(address) = named.as_ref().and_then(|named| named.to_str()).filter(|named| named.starts_with("ws://")) {
-        return Ok(Process { address: address.to_owned(), _child: None });
+        let cdp =
+            Cdp::connect(address).await.map_err(|error| format!("connect to the browser at {address}: {error}"))?;
+        return Ok((cdp, None));
     }
+    let is_container_wanted = named.as_ref().is_some_and(|named| named == CONTAINER);
     let program = match named.filter(|named| named != CONTAINER) {
         Some(named) => Some(PathBuf::from(named)),
         None if is_container_wanted => None,
         None => PROGRAMS.iter().find_map(|name| found(name)),
     };
-    let shown = program.as_ref().map_or_else(|| "the browser's container".to_owned(), |it| it.display().to_string());
-    let doing = |error: std::io::Error| format!("start {shown}: {error}");
-    let cage = Cage::make(folder).map_err(doing)?;
-    let mut command = match &program {
-        Some(program) => cage.command(program),
-        None => contained(folder).await?,
+    let Some(program) = program else {
+        let (cdp, child) = answering("the browser's container", contained(folder).await?).await?;
+        return Ok((cdp, Some(Process { _child: child, _cage: None })));
     };
-    let mut child = command.spawn().map_err(doing)?;
-    let stderr = child.stderr.take().ok_or_else(|| doing(std::io::Error::other("it has no output")))?;
+    let (cdp, process) = caged(&program, folder).await?;
+    Ok((cdp, Some(process)))
+}
+
+/// Starts a program of the host in a cage whose files are in `folder`.
+async fn caged(program: &Path, folder: &Path) -> Result<(Cdp, Process), String> {
+    let shown = program.display().to_string();
+    let cage = Cage::make(folder)?;
+    let started = match answering(&shown, cage.command(program, &ARGUMENTS)).await {
+        // Hosts that let nobody make a namespace: the cage, which root made, is the sandbox.
+        Err(said) if said.contains(NO_SANDBOX) => {
+            let arguments = [ARGUMENTS.as_slice(), &["--no-sandbox"]].concat();
+            answering(&shown, cage.command(program, &arguments)).await
+        }
+        started => started,
+    };
+    let (cdp, child) = started?;
+    Ok((cdp, Process { _child: child, _cage: Some(cage) }))
+}
+
+/// Starts a program in its cage, with `folder` for its files, and has it show a page. Returns what it calls itself; nothing of it
+/// is left.
+pub async fn try_browser(program: &Path, folder: &Path) -> Result<String, String> {
+    let tried = shown_by(program, folder).await;
+    let folder = folder.to_owned();
+    // What stays is found by whoever starts the next one.
+    let _ = tokio::task::spawn_blocking(move || end_remains(&folder)).await;
+    tried
+}
+
+async fn shown_by(program: &Path, folder: &Path) -> Result<String, String> {
+    const PAGE: &str = "data:text/html,<title>arenad</title>";
+    let (cdp, _process) = caged(program, folder).await?;
+    let failed = |error: CdpError| format!("{}: {error}", program.display());
+    let shown = async {
+        let version = cdp.call(None, "Browser.getVersion", json!({})).await.map_err(failed)?;
+        let target = cdp.call(None, "Target.createTarget", json!({ "url": PAGE })).await.map_err(failed)?;
+        let attached = json!({ "targetId": target["targetId"], "flatten": true });
+        let attached = cdp.call(None, "Target.attachToTarget", attached).await.map_err(failed)?;
+        let wanted = json!({
+            "expression": "new Promise(shown => document.title ? shown(document.title) : addEventListener('load', () => shown(document.title)))",
+            "awaitPromise": true,
+            "returnByValue": true,
+        });
+        let session = attached["sessionId"].as_str();
+        let title = cdp.call(session, "Runtime.evaluate", wanted).await.map_err(failed)?;
+        match title["result"]["value"].as_str() {
+            Some("arenad") => Ok(version["product"].as_str().unwrap_or("Chromium").to_owned()),
+            _ => Err(format!("{}: it does not show a page", program.display())),
+        }
+    };
+    match tokio::time::timeout(PATIENCE, shown).await {
+        Ok(shown) => shown,
+        Err(_) => Err(format!("{}: it shows nothing within {PATIENCE:?}", program.display())),
+    }
+}
+
+/// Ends what a daemon before has left of a browser whose files are in `folder`.
+pub(super) fn end_remains(folder: &Path) {
+    super::cage::end_remains(folder);
+    super::cage::end_group(folder);
+}
+
+/// Runs a browser, and waits until it answers.
+async fn answering(shown: &str, mut command: Command) -> Result<(Cdp, Child), String> {
+    let doing = |error: &dyn std::fmt::Display| format!("start {shown}: {error}");
+    let mut child = command.spawn().map_err(|error| doing(&error))?;
+    let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(doing(&"it has no pipes"));
+    };
+    let said = tokio::spawn(last_words(stderr));
+    let cdp = Cdp::over(transport::pipe(stdout, stdin));
+    match tokio::time::timeout(PATIENCE, cdp.call(None, "Browser.getVersion", json!({}))).await {
+        Ok(Ok(_)) => Ok((cdp, child)),
+        Ok(Err(_)) => {
+            let said = said.await.unwrap_or_default();
+            Err(doing(&format_args!("it ended at once: {said}")))
+        }
+        Err(_) => Err(doing(&format_args!("it does not answer within {PATIENCE:?}"))),
+    }
+}
+
+/// Reads what a browser says on standard error until it ends, for it would stop if nobody listened; returns why it ended, as
+/// far as that can be told.
+async fn last_words(stderr: impl AsyncRead + Unpin) -> String {
     let mut lines = BufReader::new(stderr).lines();
     let mut last = String::new();
-    let listening = async {
-        while let Ok(Some(line)) = lines.next_line().await {
-            if let Some(address) = line.strip_prefix("DevTools listening on ") {
-                return Ok(address.trim().to_owned());
-            }
+    while let Ok(Some(line)) = lines.next_line().await {
+        if !last.contains(NO_SANDBOX) {
             last = line;
         }
-        Err(format!("start {shown}: it ended at once: {last}"))
-    };
-    let address = tokio::time::timeout(PATIENCE, listening)
-        .await
-        .unwrap_or_else(|_| Err(format!("start {shown}: it does not listen within {PATIENCE:?}")))?;
-    // It goes on talking, and would stop if nobody listened.
-    tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-    Ok(Process { address, _child: Some(child) })
+    }
+    last
 }
 
 /// The command that runs the browser in a container.
@@ -114,7 +187,7 @@ async fn contained(folder: &Path) -> Result<Command, String> {
             Missing::Filter(error) => format!("start the browser's container: write in {}: {error}", folder.display()),
         }
     })?;
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     Ok(command)
 }
 
@@ -122,111 +195,4 @@ async fn contained(folder: &Path) -> Result<Command, String> {
 pub(super) fn found(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file())
-}
-
-/// What a browser runs in.
-///
-/// Where there is `bwrap`: its own processes, which end with it; the host's files to look at but not to write, without
-/// those of users, services and arenad; no rights; and no netlink. The last is because Chromium cancels every request
-/// whenever a network appears on the host, which here happens all the time; it does not hear of it then. Else `setpriv`,
-/// so that it dies with the daemon.
-struct Cage {
-    profile: PathBuf,
-    folder: PathBuf,
-    filter: PathBuf,
-    bwrap: Option<PathBuf>,
-    setpriv: Option<PathBuf>,
-}
-
-impl Cage {
-    fn make(folder: &Path) -> std::io::Result<Self> {
-        let folder = std::path::absolute(folder)?;
-        // What the last one has left.
-        if folder.exists() {
-            std::fs::remove_dir_all(&folder)?;
-        }
-        let profile = folder.join("profile");
-        DirBuilder::new().recursive(true).mode(0o700).create(&profile)?;
-        let filter = folder.join("filter");
-        let bytes = netlink_filter();
-        std::fs::write(&filter, &bytes)?;
-        let bwrap = found("bwrap").filter(|_| !bytes.is_empty());
-        Ok(Self { profile, folder, filter, bwrap, setpriv: found("setpriv") })
-    }
-
-    fn command(&self, program: &Path) -> Command {
-        let mut words: Vec<OsString> = Vec::new();
-        let mut add = |added: &[&str]| words.extend(added.iter().map(OsString::from));
-        let mut command = match (&self.bwrap, &self.setpriv) {
-            (Some(bwrap), _) => {
-                let (folder, profile) = (self.folder.display().to_string(), self.profile.display().to_string());
-                // A shell opens the filter for it: descriptors of our own are closed when a program starts.
-                add(&["-c", "exec \"$@\" 9<\"$0\"", &self.filter.display().to_string(), &bwrap.display().to_string()]);
-                add(&["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run"]);
-                add(&[
-                    "--tmpfs",
-                    "/root",
-                    "--tmpfs",
-                    "/home",
-                    "--tmpfs",
-                    folder.rsplit_once('/').map_or("/tmp", |(up, _)| up),
-                ]);
-                add(&["--bind", &profile, &profile, "--unshare-pid", "--unshare-ipc", "--unshare-uts"]);
-                add(&["--cap-drop", "ALL", "--die-with-parent", "--new-session", "--seccomp", "9", "--"]);
-                add(&[&program.display().to_string()]);
-                Command::new("/bin/sh")
-            }
-            (None, Some(setpriv)) => {
-                add(&["--pdeathsig", "KILL", "--", &program.display().to_string()]);
-                Command::new(setpriv)
-            }
-            (None, None) => Command::new(program),
-        };
-        add(&ARGUMENTS);
-        add(&[&format!("--user-data-dir={}", self.profile.display())]);
-        if self.bwrap.is_some() || rustix::process::geteuid().is_root() {
-            // Its own sandbox refuses root, and does not fit into the cage.
-            add(&["--no-sandbox"]);
-        }
-        command
-            .args(words)
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", &self.profile)
-            .env("LANG", "C.UTF-8")
-            .env("TZ", "UTC")
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
-        command
-    }
-}
-
-/// A filter of system calls that lets everything pass but sockets to the kernel's news of networks.
-///
-/// Shape: `struct sock_filter` (code, jump if true, jump if false, operand; the host's byte order). Empty on processors
-/// whose numbers are not known here.
-fn netlink_filter() -> Vec<u8> {
-    /// `socket` of the processor.
-    const SOCKET: u32 = if cfg!(target_arch = "x86_64") { 41 } else { 198 };
-    const AF_NETLINK: u32 = 16;
-    const EAFNOSUPPORT: u32 = 97;
-    if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
-        return Vec::new();
-    }
-    let program: [(u16, u8, u8, u32); 6] = [
-        // The call's number; the first argument; an error or the call.
-        (0x20, 0, 0, 0),
-        (0x15, 0, 3, SOCKET),
-        (0x20, 0, 0, 16),
-        (0x15, 0, 1, AF_NETLINK),
-        (0x06, 0, 0, 0x0005_0000 | EAFNOSUPPORT),
-        (0x06, 0, 0, 0x7fff_0000),
-    ];
-    let bytes = |(code, yes, no, operand): (u16, u8, u8, u32)| {
-        [code.to_ne_bytes().as_slice(), &[yes, no], &operand.to_ne_bytes()].concat()
-    };
-    program.into_iter().flat_map(bytes).collect()
 }

@@ -37,7 +37,7 @@ pub(super) async fn look(
         let address = through(address, &browser);
         let gone = |error: CdpError| LocateError::Unavailable(format!("the agent's browser: {error}"));
         let unreachable =
-            |error: String| LocateError::Unavailable(format!("reach the agent's page at {address}: {error}"));
+            |error: std::io::Error| LocateError::Unavailable(format!("reach the agent's page at {address}: {error}"));
         let cdp = Cdp::connect(&address).await.map_err(unreachable)?;
         if pages.len() > 1 {
             let shown = evaluate(&cdp, None, "document.visibilityState === 'visible'", limit).await.map_err(gone)?;

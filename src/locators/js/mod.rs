@@ -1,21 +1,24 @@
 //! Expressions on pages, in one warm headless Chromium.
 //!
 //! ```text
-//!   Browser ──► launch: a process that dies with the daemon, in a cage where there is one, or in a container
-//!      │            ▲ started when first needed, again when it died, ended when idle
+//!   Browser ──► launch: a process that dies with the daemon, in a cage (bwrap, a control group) or in a container
+//!      │            ▲ started when first needed, again when it died, ended when idle; spoken to by a pipe
 //!      ├─► page: a context of its own, the account's cookies, load, expression, bounded JSON; then all of it goes
 //!      │      └─► gate: the context's proxy, which knows the site's entry and nothing else
 //!      └─► live: the agent's own page, looked at through its browser's address and left as it is
 //! ```
 //! Whatever a page does — dialogs, downloads, endless scripts, a crash — ends with its context, and in time.
 
+mod cage;
 mod cdp;
+mod cgroup;
 mod container;
 mod gate;
 mod launch;
 mod live;
 mod page;
 mod script;
+mod transport;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +30,7 @@ use tokio::time::Instant;
 
 use self::cdp::{Cdp, CdpError};
 use self::launch::Process;
+pub use self::launch::try_browser;
 use self::page::{Page, PageFault};
 use super::{Found, LocateError, Scene};
 use crate::accounts::Session;
@@ -53,7 +57,7 @@ struct Running {
     /// The pages that those get who ask next. Locked while they are being prepared: to wait for one is quicker than to make
     /// another beside it. Two, so that the next is there while that of the last is made again.
     spares: [Arc<Mutex<Option<Page>>>; 2],
-    _process: Arc<Process>,
+    _process: Arc<Option<Process>>,
 }
 
 impl Running {
@@ -86,9 +90,21 @@ impl Running {
     }
 }
 
+/// The client that carries browsers' requests to sites, bodies streamed. It dials by itself.
+pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
+    reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .pool_max_idle_per_host(0)
+        .no_proxy()
+        .connect_timeout(Duration::from_secs(5))
+        .user_agent(concat!("arenad/", env!("CARGO_PKG_VERSION")))
+        .build()
+}
+
 impl Browser {
-    /// Nothing is started yet. `folder` is the browser's own; `http` is what carries its requests.
+    /// Nothing is started yet, and what a daemon that was killed has left is ended. `folder` is the browser's own; `http` is what carries its requests.
     pub fn new(folder: PathBuf, http: reqwest::Client) -> Self {
+        launch::end_remains(&folder);
         Self { folder, http, running: Arc::default(), uses: Arc::default() }
     }
 
@@ -168,9 +184,7 @@ impl Browser {
         }
         // The old one's processes go before the new one gets the folder.
         *running = None;
-        let process = launch::start(&self.folder).await.map_err(LocateError::Unavailable)?;
-        let cdp = Cdp::connect(process.address()).await;
-        let cdp = cdp.map_err(|error| LocateError::Unavailable(format!("connect to the browser: {error}")))?;
+        let (cdp, process) = launch::start(&self.folder).await.map_err(LocateError::Unavailable)?;
         let fresh = Running { cdp, spares: Default::default(), _process: Arc::new(process) };
         *running = Some(fresh.clone());
         Ok(fresh)
@@ -194,8 +208,11 @@ impl Browser {
         });
     }
 
-    /// Ends the browser.
+    /// Ends the browser, and waits until it is gone.
     pub async fn close(&self) {
         *self.running.lock().await = None;
+        let folder = self.folder.clone();
+        // A browser that stays is found by the next daemon.
+        let _ = tokio::task::spawn_blocking(move || launch::end_remains(&folder)).await;
     }
 }

@@ -9,18 +9,21 @@ use crate::domain::locator::Value;
 use crate::locators::json::{parsed, to_value};
 use crate::locators::{LocateError, SIZE_MAX};
 
-/// Turns the value into JSON in the page, so that a large one never leaves it. A function is called, a promise awaited;
-/// what JSON has no word for is `null`, numbers that are none are texts.
-const INTO_JSON: &str = "async function (limit) {
+/// Turns the value into a text, with the page's address in front of it, so that a large one never leaves the page. A function
+/// is called, a promise awaited; what JSON has no word for is `null`, numbers that are none are texts.
+const INTO_TEXT: &str = "async function (limit) {
     let value = this[0];
     if (typeof value === 'function') value = value();
     value = await value;
-    if (typeof value === 'number' && !Number.isFinite(value)) return ['n' + value, location.href];
-    if (typeof value === 'bigint') return ['b' + value, location.href];
-    if (value === undefined) return ['jnull', location.href];
-    const text = typeof value === 'string' ? 't' + value : 'j' + JSON.stringify(value);
-    return [text.length > limit ? 'l' + text.length : text, location.href];
+    const text = typeof value === 'number' && !Number.isFinite(value) ? 'n' + value
+        : typeof value === 'bigint' ? 'b' + value
+        : value === undefined ? 'jnull'
+        : typeof value === 'string' ? 't' + value : 'j' + JSON.stringify(value);
+    return location.href + '\\n' + (text.length > limit ? 'l' + text.length : text);
 }";
+
+/// The world of expressions: it has the page's document, and nothing that the page's own scripts have made of the language.
+const WORLD: &str = "arenad";
 
 /// A value, and the address of the page that it is from.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +55,7 @@ pub(super) async fn evaluate(
 
 /// Whether the browser says that the page that a value was to come from is no longer there.
 fn is_navigation(message: &str) -> bool {
-    ["context", "navigated"].iter().any(|part| message.contains(part))
+    ["context", "navigated", "No frame"].iter().any(|part| message.contains(part))
 }
 
 async fn once(
@@ -61,9 +64,11 @@ async fn once(
     expression: &str,
     limit: Duration,
 ) -> Result<Result<Evaluated, LocateError>, CdpError> {
+    let world = world(cdp, session).await?;
     // In a list, which reaches the function as it is, whatever the value. The line break ends a comment at the expression's end.
     let wrapped = json!({
-        "expression": format!("({INTO_JSON}).call([{expression}\n], {SIZE_MAX})"),
+        "expression": format!("({INTO_TEXT}).call([{expression}\n], {SIZE_MAX})"),
+        "contextId": world,
         "timeout": u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
         "userGesture": true,
         "returnByValue": true,
@@ -73,11 +78,20 @@ async fn once(
     if let Some(thrown) = thrown(&answer) {
         return Ok(Err(thrown));
     }
-    let answer = &answer["result"]["value"];
-    let (Some(text), Some(url)) = (answer[0].as_str(), answer[1].as_str()) else {
+    let Some((url, text)) = answer["result"]["value"].as_str().and_then(|answer| answer.split_once('\n')) else {
         return Ok(Err(LocateError::Failed("the value is not understood".to_owned())));
     };
     Ok(read(text).map(|value| Evaluated { value, url: url.to_owned() }))
+}
+
+/// The number of the world in the page's main frame, made if it is not there yet: a page that goes on gets another.
+///
+/// The page's scripts see nothing of it, and their changes to the language (`Array.prototype`, `JSON`) are not seen there.
+async fn world(cdp: &Cdp, session: Option<&str>) -> Result<Json, CdpError> {
+    let mut frames = cdp.call(session, "Page.getFrameTree", json!({})).await?;
+    let wanted = json!({ "frameId": frames["frameTree"]["frame"]["id"].take(), "worldName": WORLD });
+    let mut made = cdp.call(session, "Page.createIsolatedWorld", wanted).await?;
+    Ok(made["executionContextId"].take())
 }
 
 fn read(text: &str) -> Result<Value, LocateError> {

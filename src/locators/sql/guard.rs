@@ -1,5 +1,8 @@
 //! Reads a statement word by word, as its server would, and lets pass what can only read.
 //!
+//! What servers, their versions and settings read in different ways is refused rather than understood: control characters, a
+//! carriage return that ends no line, spaces beyond ASCII, two texts in a row, two minus signs without a space.
+//!
 //! This is the second of three walls. The first are the account's rights, the third is the transaction, which the server
 //! keeps read-only and ends in time. What is looked for here is what those two let through: functions that sleep, lock,
 //! run other statements, or reach the server's files and network for an account that may.
@@ -29,8 +32,11 @@ pub(super) enum Piece<'a> {
 /// The words that a statement may begin with.
 const BEGINNINGS: [&str; 8] = ["select", "with", "values", "table", "show", "explain", "describe", "desc"];
 
-/// Words that write, wherever they stand. The ones that are functions as well may stand before a bracket.
+/// Words that write, wherever they stand.
 const WRITERS: [&str; 4] = ["into", "update", "insert", "delete"];
+
+/// Those of them that are functions as well, and read where a bracket follows.
+const WRITERS_AND_FUNCTIONS: [&str; 2] = ["insert", "delete"];
 
 /// Functions that do more than read.
 const FUNCTIONS: [&str; 36] = [
@@ -114,7 +120,7 @@ pub(super) fn guard<'a>(
     arguments: &Arguments,
 ) -> Result<Vec<Piece<'a>>, (usize, String)> {
     let mut reader = Reader { dialect, text: statement, at: 0, arguments, pieces: Vec::new(), sent: 0 };
-    let read = reader.read();
+    let read = reader.check_characters().and_then(|()| reader.read());
     let column = statement.get(..reader.at).unwrap_or(statement).chars().count() + 1;
     read.map_err(|reason| (column, reason))?;
     Ok(reader.pieces)
@@ -139,13 +145,44 @@ impl<'a> Reader<'a, '_> {
         self.rest().starts_with(text)
     }
 
+    /// PostgreSQL ends comments at any carriage return, MySQL begins them before control characters, SQLite stops at a null.
+    fn check_characters(&mut self) -> Result<(), String> {
+        let ends_a_line = |at: usize| self.text[at..].starts_with("\r\n");
+        let is_refused = |(at, c): &(usize, char)| match c {
+            '\n' | '\t' => false,
+            '\r' => !ends_a_line(*at),
+            c => c.is_control() || *c == '\u{feff}',
+        };
+        match self.text.char_indices().find(is_refused) {
+            Some((at, c)) => {
+                self.at = at;
+                Err(format!("the character U+{:04X} is refused: servers differ on what it means", u32::from(c)))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn read(&mut self) -> Result<(), String> {
         let mut before = String::new();
         let mut is_first = true;
+        let mut is_after_text = false;
         loop {
             self.skip_blank()?;
             let Some(c) = self.rest().chars().next() else { break };
             let start = self.at;
+            let is_text = self.begins_text();
+            if is_text && is_after_text {
+                return Err(
+                    "a text follows a text, which some servers read as one; join them by an operator".to_owned()
+                );
+            }
+            is_after_text = is_text;
+            if self.begins_escaped() && !is_first {
+                self.at += 2;
+                self.skip_text('\'', true)?;
+                before.clear();
+                continue;
+            }
             if is_word_start(c) {
                 let word = self.word().to_ascii_lowercase();
                 let result = self.judge(&before, &word, is_first);
@@ -163,15 +200,17 @@ impl<'a> Reader<'a, '_> {
                 continue;
             }
             match c {
+                '`' if self.dialect == Dialect::Postgres => return Err("names are quoted by `\"` here".to_owned()),
                 '\'' | '"' | '`' => self.quoted(c)?,
                 '[' if self.dialect == Dialect::Sqlite => self.quoted(']')?,
                 '$' if self.dialect == Dialect::Postgres => self.dollar()?,
                 '{' => self.place()?,
                 ';' => return self.end(),
-                '\\' | '\0' => return Err("a backslash or a null stands outside of a text".to_owned()),
+                '\\' => return Err("a backslash stands outside of a text".to_owned()),
                 '?' if self.dialect != Dialect::Postgres => return Err(unnamed()),
                 '@' | ':' | '$' if self.dialect == Dialect::Sqlite => return Err(unnamed()),
                 '(' => self.at += 1,
+                c if !c.is_ascii() => return Err(format!("`{}` stands outside of quotes", c.escape_debug())),
                 c if is_first => return Err(format!("`{c}` begins no query; it may begin with `SELECT` or `WITH`")),
                 c => self.at += c.len_utf8(),
             }
@@ -195,7 +234,7 @@ impl<'a> Reader<'a, '_> {
             return Err("names and texts with Unicode escapes are not understood".to_owned());
         }
         let is_called = self.is_called();
-        if WRITERS.contains(&word) && !is_called {
+        if WRITERS.contains(&word) && !(is_called && WRITERS_AND_FUNCTIONS.contains(&word)) {
             return Err(format!("a locator only reads: `{}` writes or locks", word.to_uppercase()));
         }
         if matches!((before, word), ("for", "share" | "no" | "key") | ("lock", "in") | ("next", "value")) {
@@ -227,13 +266,21 @@ impl<'a> Reader<'a, '_> {
         let is_part = |c: char| is_word_start(c) || c.is_ascii_digit() || (c == '$' && self.dialect != Dialect::Sqlite);
         let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
         self.at += end;
-        // A PostgreSQL text with backslash escapes.
-        if self.dialect == Dialect::Postgres && rest[..end].eq_ignore_ascii_case("e") && self.starts("'") {
-            self.at += 1;
-            // An open text is found by the caller, whose next look is at the end.
-            let _ = self.skip_text('\'', true);
-        }
         &rest[..end]
+    }
+
+    /// Whether a PostgreSQL text with backslash escapes begins here.
+    fn begins_escaped(&self) -> bool {
+        self.dialect == Dialect::Postgres && (self.starts("e'") || self.starts("E'"))
+    }
+
+    /// Whether a text begins here, apart from those that a word introduces.
+    fn begins_text(&self) -> bool {
+        let is_dollar = || self.dialect == Dialect::Postgres && self.starts("$");
+        self.starts("'")
+            || (self.dialect == Dialect::Mysql && self.starts("\""))
+            || self.begins_escaped()
+            || is_dollar()
     }
 
     /// A number. One that runs into a word is two things to some servers and one to others.
@@ -256,7 +303,9 @@ impl<'a> Reader<'a, '_> {
         }
         self.at += end;
         match self.rest().chars().next() {
-            Some(c) if is_word_start(c) => Err("a number runs into a word; put a space or quotes".to_owned()),
+            Some(c) if is_word_start(c) || c == '$' => {
+                Err("a number runs into a word; put a space or quotes".to_owned())
+            }
             _ => Ok(()),
         }
     }
@@ -267,7 +316,7 @@ impl<'a> Reader<'a, '_> {
         self.at += 1;
         let is_text = close == '\'' || (close == '"' && self.dialect == Dialect::Mysql);
         let inner = self.skip_text(close, is_text && self.dialect == Dialect::Mysql)?;
-        if !is_text && self.is_called() {
+        if self.is_called() {
             let refused = refuse_function(&inner.to_ascii_lowercase());
             if refused.is_err() {
                 self.at = start;
@@ -350,20 +399,17 @@ impl<'a> Reader<'a, '_> {
     fn skip_blank(&mut self) -> Result<(), String> {
         loop {
             let rest = self.rest();
-            self.at = self.text.len() - rest.trim_start().len();
+            self.at = self.text.len() - rest.trim_start_matches(is_blank).len();
             let rest = self.rest();
-            let is_line = match self.dialect {
-                // Two minus signs without a space are two minus signs.
-                Dialect::Mysql => {
-                    rest.starts_with('#')
-                        || rest.strip_prefix("--").is_some_and(|rest| !rest.starts_with(|c: char| !c.is_whitespace()))
-                }
-                Dialect::Postgres | Dialect::Sqlite => rest.starts_with("--"),
-            };
-            let end = if is_line {
+            let is_mysql = self.dialect == Dialect::Mysql;
+            if is_mysql && rest.strip_prefix("--").is_some_and(|rest| rest.starts_with(|c| !is_blank(c))) {
+                // A comment to some clients, and two signs to the server.
+                return Err("two minus signs without a space; put one between or behind them".to_owned());
+            }
+            let end = if rest.starts_with("--") || (is_mysql && rest.starts_with('#')) {
                 rest.find('\n').map_or(rest.len(), |end| end + 1)
             } else if let Some(inner) = rest.strip_prefix("/*") {
-                if self.dialect == Dialect::Mysql && inner.starts_with(['!', 'M', '+']) {
+                if inner.starts_with(['!', 'M', '+']) {
                     return Err("this comment is code or a hint to the server".to_owned());
                 }
                 self.comment_end(rest)?
@@ -371,8 +417,8 @@ impl<'a> Reader<'a, '_> {
                 return Ok(());
             };
             let comment = &rest[..end];
-            if comment.contains(['\\', '\0']) {
-                return Err("a comment has a backslash or a null".to_owned());
+            if comment.contains('\\') {
+                return Err("a comment has a backslash".to_owned());
             }
             self.without_places(comment)?;
             self.at += end;
@@ -385,7 +431,10 @@ impl<'a> Reader<'a, '_> {
         let mut at = 0;
         while at < rest.len() {
             let here = &rest[at..];
-            if here.starts_with("/*") && (depth == 0 || self.dialect == Dialect::Postgres) {
+            if here.starts_with("/*") {
+                if depth > 0 && self.dialect != Dialect::Postgres {
+                    return Err("a comment begins within a comment".to_owned());
+                }
                 depth += 1;
                 at += 2;
             } else if here.starts_with("*/") {
@@ -402,8 +451,14 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
+/// Space between words, to every server. There is no other: control characters have been refused.
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r')
+}
+
+/// Letters beyond ASCII are parts of words to every server. So are all other characters to most, but not to all.
 fn is_word_start(c: char) -> bool {
-    c.is_ascii_alphabetic() || c == '_' || !c.is_ascii()
+    c.is_ascii_alphabetic() || c == '_' || (!c.is_ascii() && c.is_alphanumeric())
 }
 
 fn unnamed() -> String {
@@ -452,7 +507,7 @@ mod tests {
             }
         }
         passes(Postgres, "select a::text, b ->> 'x', c ? 'k', $q$ it's ; $q$, E'\\'; x' from t /* a /* b */ ; */");
-        passes(Mysql, "select `a`, \"it\\\"s; x\", @x := 1, 2--1 from t # into");
+        passes(Mysql, "select `a`, \"it\\\"s; x\", @x := 1, 2 - -1 from t # into");
         passes(Sqlite, "select [a;b], `c` from t");
     }
 
@@ -535,5 +590,223 @@ mod tests {
     fn a_refusal_has_its_column() {
         assert_eq!(guard(Mysql, "select é, sleep(1)", &arguments()).map_err(|(column, _)| column), Err(11));
         assert_eq!(guard(Mysql, "drop table t", &arguments()).map_err(|(column, _)| column), Err(1));
+    }
+
+    #[test]
+    fn what_servers_read_in_different_ways_is_refused() {
+        for dialect in [Mysql, Postgres, Sqlite] {
+            for statement in [
+                "select 1 --\x01'\n + sleep(2) -- '",
+                "select 1 --\r, pg_sleep(2)",
+                "select 1 -- a\r\r\n, 2",
+                "select 'a'\n'b'",
+                "select 'a' -- b\n 'c'",
+                "select 'a' /* b */ 'c'",
+                "select 1\u{b}",
+                "select 1\u{c}",
+                "select 1\u{a0}",
+                "select 1 \u{3000}",
+                "select \u{feff}load_extension('x')",
+                "select '\u{feff}'",
+                "select 'a\0b'",
+                "select 1 /* \0 */",
+                "select \u{85}1",
+                "select 1 /*! , sleep(1) */",
+                "select 1 /*+ x */",
+                "with x as (select 1) update (t) set a = 1",
+                "select 1 into ('/tmp/x')",
+            ] {
+                refused(dialect, statement);
+            }
+            passes(dialect, "select 'a\tb\n',\r\n 1 -- \r\n, 2");
+            passes(dialect, "select größe, 'größe\u{a0}–' from t");
+        }
+        refused(Postgres, "SELECT E'a'\n'\\' || ' , pg_sleep(2)::text --'");
+        refused(Postgres, "select $$a$$ 'b'");
+        refused(Postgres, "select 1 ` pg_sleep(2) `");
+        refused(Postgres, "select e'{sku}'");
+        passes(Postgres, "select date '2020-01-01', x'1f', E'a\\'b', insert_at, $a$ ' $a$");
+        for statement in ["select 1 --1", "select 1 --x\n", "select 2--1", "select 1 --'", "select \"a\" 'b'"] {
+            refused(Mysql, statement);
+        }
+        passes(Mysql, "select 1 --\n, _utf8mb4'x', n'y', insert('a', 1, 1, 'b') -- x");
+        passes(Mysql, "select 1 --");
+        refused(Sqlite, "select 1 /* /* */");
+    }
+
+    /// Reads a statement by the rules in the servers' own sources (`sql_lex.cc`, `scan.l`, `tokenize.c`), with nothing refused.
+    /// Returns the code in it: texts and comments become a space, quotes of names go.
+    fn code(dialect: Dialect, statement: &str) -> String {
+        let all: Vec<char> = statement.chars().collect();
+        let at = |index: usize| all.get(index).copied().unwrap_or('\0');
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
+        let mut code = String::new();
+        let mut i = 0;
+        while i < all.len() {
+            let (c, next) = (at(i), at(i + 1));
+            let is_mysql_comment = c == '-'
+                && next == '-'
+                && (i + 2 >= all.len() || at(i + 2).is_ascii_whitespace() || at(i + 2).is_ascii_control());
+            let is_line = match dialect {
+                Mysql => c == '#' || is_mysql_comment,
+                Postgres | Sqlite => c == '-' && next == '-',
+            };
+            let is_word_before = i > 0 && (is_word(at(i - 1)) || at(i - 1) == '$');
+            if is_line {
+                while i < all.len() && at(i) != '\n' && !(dialect == Postgres && at(i) == '\r') {
+                    i += 1;
+                }
+            } else if c == '/' && next == '*' && dialect == Mysql && (at(i + 2) == '!' || at(i + 2) == 'M') {
+                i += 3;
+            } else if c == '/' && next == '*' {
+                let mut depth = 1;
+                i += 2;
+                while i < all.len() && depth > 0 {
+                    match (at(i), at(i + 1)) {
+                        ('*', '/') => (depth, i) = (depth - 1, i + 2),
+                        ('/', '*') if dialect == Postgres => (depth, i) = (depth + 1, i + 2),
+                        _ => i += 1,
+                    }
+                }
+                code.push(' ');
+            } else if c == '$' && dialect == Postgres && !is_word_before {
+                let tag = all[i + 1..].iter().position(|c| *c == '$').map(|end| &all[i..=i + 1 + end]);
+                let tag =
+                    tag.filter(|tag| tag[1..tag.len() - 1].iter().all(|c| is_word(*c)) && !at(i + 1).is_ascii_digit());
+                let Some(tag) = tag else {
+                    i += 1;
+                    continue;
+                };
+                i += tag.len();
+                while i < all.len() && !all[i..].starts_with(tag) {
+                    i += 1;
+                }
+                i = (i + tag.len()).min(all.len());
+                code.push(' ');
+            } else if c == '\'' || (c == '"' && dialect == Mysql) {
+                let is_escaped = match dialect {
+                    Mysql => true,
+                    Postgres => matches!(at(i.wrapping_sub(1)), 'e' | 'E') && !(i > 1 && is_word(at(i - 2))),
+                    Sqlite => false,
+                };
+                i = text_end(dialect, &all, i, is_escaped);
+                code.push(' ');
+            } else if c == '"' || (c == '`' && dialect != Postgres) || (c == '[' && dialect == Sqlite) {
+                let close = if c == '[' { ']' } else { c };
+                code.push(' ');
+                i += 1;
+                while i < all.len() && at(i) != close {
+                    // A bracket in a name calls nothing.
+                    code.push(if at(i) == '(' { '_' } else { at(i) });
+                    i += 1;
+                }
+                code.push(' ');
+                i += 1;
+            } else {
+                code.push(c);
+                i += 1;
+            }
+        }
+        code
+    }
+
+    /// Where a text ends that begins there. PostgreSQL goes on with one that stands on a later line, by the first one's rules.
+    fn text_end(dialect: Dialect, all: &[char], start: usize, is_escaped: bool) -> usize {
+        let at = |index: usize| all.get(index).copied().unwrap_or('\0');
+        let quote = at(start);
+        let mut i = start + 1;
+        while i < all.len() {
+            let is_pair = (at(i) == '\\' && is_escaped) || (at(i) == quote && at(i + 1) == quote);
+            if is_pair {
+                i += 2;
+            } else if at(i) == quote {
+                i += 1;
+                let blank = all[i.min(all.len())..].iter().take_while(|c| c.is_ascii_whitespace()).count();
+                let gap = &all[i..i + blank];
+                if dialect == Postgres && gap.contains(&'\n') && at(i + blank) == quote {
+                    i += blank + 1;
+                    continue;
+                }
+                return i;
+            } else {
+                i += 1;
+            }
+        }
+        all.len()
+    }
+
+    /// Whether a function of that name is called in code.
+    fn calls(code: &str, name: &str) -> bool {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !c.is_ascii();
+        code.match_indices(name).any(|(at, _)| {
+            let is_whole = !code[..at].ends_with(is_part);
+            is_whole && code[at + name.len()..].trim_ascii_start().starts_with('(')
+        })
+    }
+
+    /// Fragments on whose meaning readers may differ.
+    const FRAGMENTS: [&str; 44] = [
+        "'", "''", "\"", "`", "[", "]", "\\", "\\'", "\\\\", "e'", "E'", "U&'", "n'", "x'", "$$", "$a$", "$", "--",
+        "-- ", "--\x01", "-", "#", "/*", "*/", "/*!", "/*M!", "/*+", "\n", "\r", "\r\n", "\t", " ", "\u{a0}", "\u{b}",
+        "\u{feff}", "a", "é", "1", "1e5", "0x", ",", ";", "{sku}", "(",
+    ];
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn what_passes_sleeps_to_no_server(
+            dialect in proptest::sample::select(vec![Mysql, Postgres, Sqlite]),
+            fragments in proptest::collection::vec(0..FRAGMENTS.len() + 6, 0..14),
+        ) {
+            let name = if dialect == Postgres { "pg_sleep" } else { "sleep" };
+            let call = format!("{name}(2)");
+            let parts = fragments.iter().map(|index| FRAGMENTS.get(*index).copied().unwrap_or(&call));
+            let statement = format!("select 1 {}", parts.collect::<String>());
+            if guard(dialect, &statement, &arguments()).is_ok() {
+                proptest::prop_assert!(!calls(&code(dialect, &statement), name), "{dialect:?} {statement:?}");
+            }
+        }
+
+        #[test]
+        fn pieces_are_the_statement(
+            dialect in proptest::sample::select(vec![Mysql, Postgres, Sqlite]),
+            statement in "(select|SELECT 1|with|)[ -~\n\u{e9}']{0,40}(\\{sku\\})?[ -~\n]{0,10}",
+        ) {
+            if let Ok(pieces) = guard(dialect, &statement, &arguments()) {
+                let joined: String = pieces.iter().map(|piece| match piece {
+                    Piece::Text(text) => text,
+                    Piece::Argument(_) => "{sku}",
+                }).collect();
+                proptest::prop_assert!(statement.starts_with(&joined), "{joined:?} of {statement:?}");
+                let rest = statement.strip_prefix(&joined).unwrap_or_default();
+                proptest::prop_assert!(rest.is_empty() || rest.starts_with(';'), "{rest:?}");
+            }
+        }
+
+        #[test]
+        fn what_is_in_texts_is_no_code(
+            dialect in proptest::sample::select(vec![Mysql, Postgres, Sqlite]),
+            text in "[a-z(), \"`$#*/;-]{0,30}",
+            comment in "[a-z(), '\"$#-]{0,30}",
+        ) {
+            let text = format!("{text}sleep(1), pg_sleep(1)");
+            let statement = format!("select '{text}', 1 /* {comment} sleep(1) */ -- {text}\n, 2");
+            proptest::prop_assert!(guard(dialect, &statement, &arguments()).is_ok(), "{dialect:?} {statement:?}");
+        }
+
+        #[test]
+        fn what_is_code_is_judged(
+            dialect in proptest::sample::select(vec![Mysql, Postgres, Sqlite]),
+            before in proptest::collection::vec(0..7_usize, 0..6),
+            after in proptest::collection::vec(0..7_usize, 0..6),
+            space in "[ \t\n]{0,2}(/\\*[a-z]{0,3}\\*/)?",
+        ) {
+            let whole = ["'a''b'", "\"n\"", "1.5e3", "/* ' */", "-- '\n", "(a)", "x"];
+            let list = |indices: &[usize]| indices.iter().map(|index| whole[*index]).collect::<Vec<_>>().join(" , ");
+            let call = if dialect == Postgres { "pg_sleep" } else { "sleep" };
+            let statement = format!("select {} , {call}{space}(2) , {}", list(&before), list(&after));
+            proptest::prop_assert!(guard(dialect, &statement, &arguments()).is_err(), "{dialect:?} {statement:?}");
+        }
     }
 }

@@ -3,7 +3,8 @@
 //! Three walls, from the outside in: the account that the definition names, whose rights are the server's affair; the
 //! [`guard`], which refuses what is no query and functions that do more than read; and a transaction that the server
 //! keeps read-only, with the server's own time limit, so that nothing goes on when nobody waits any more. Every locator
-//! has a connection of its own: a pooled one could belong to a container of the past, and no state survives.
+//! has a connection of its own: a pooled one could belong to a container of the past, and no state survives. What a server
+//! answers is parsed in a confined process (see [`worker`]).
 
 mod client;
 mod client_types;
@@ -11,6 +12,7 @@ mod guard;
 mod mysql;
 mod postgres;
 pub(super) mod sqlite;
+pub mod worker;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -23,6 +25,7 @@ use super::{Found, LocateError, SIZE_MAX, Scene};
 use crate::domain::locator::{Arguments, Rows, SqlLocator, Value};
 use crate::domain::site::{Database, DatabaseAccess, DatabaseEngine};
 use crate::engine::Engine;
+use crate::probes::sql_worker::Server;
 
 /// The most rows that a locator reads.
 const ROWS_MAX: usize = 10_000;
@@ -46,8 +49,10 @@ pub(super) async fn run(
     let asked = async {
         match (&database.access, database.engine) {
             (DatabaseAccess::Client { program }, _) => client::query(engine, scene, database, program, &query).await,
-            (DatabaseAccess::Tcp, DatabaseEngine::Mysql) => mysql::query(scene, database, &query).await,
-            (DatabaseAccess::Tcp, DatabaseEngine::Postgres) => postgres::query(scene, database, &query).await,
+            (DatabaseAccess::Tcp, DatabaseEngine::Mysql) => worker::ask(scene, database, Server::Mysql, &query).await,
+            (DatabaseAccess::Tcp, DatabaseEngine::Postgres) => {
+                worker::ask(scene, database, Server::Postgres, &query).await
+            }
             (DatabaseAccess::Tcp, DatabaseEngine::Sqlite) => {
                 sqlite::query(engine, confined, scene, database, &query).await
             }

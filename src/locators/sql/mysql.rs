@@ -1,4 +1,6 @@
-//! MySQL and MariaDB over TCP.
+//! MySQL and MariaDB, as the worker asks them.
+
+use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::civil::{DateTime, date};
@@ -6,36 +8,35 @@ use jiff::tz::TimeZone;
 use sqlx::mysql::{MySqlConnectOptions, MySqlRow, MySqlSslMode};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
 
+use super::worker::Question;
 use super::{Query, close, collect, refused};
 use crate::domain::locator::{Rows, Value};
-use crate::domain::site::Database;
+use crate::locators::LocateError;
 use crate::locators::json::{parsed, text_or_bytes};
-use crate::locators::{LocateError, Scene};
+use crate::probes::sql_worker::SOCKET;
 
-pub(super) async fn query(scene: &Scene<'_>, database: &Database, query: &Query<'_>) -> Result<Rows, LocateError> {
-    let socket = super::socket(scene, database)?;
+pub(super) async fn query(folder: &Path, question: &Question) -> Result<Rows, LocateError> {
     let options = MySqlConnectOptions::new()
-        .host(&socket.ip().to_string())
-        .port(socket.port())
-        .username(&database.user)
-        .password(database.password.expose())
-        .database(&database.database)
+        .socket(folder.join(SOCKET))
+        .username(&question.user)
+        .password(&question.password)
+        .database(&question.database)
         .ssl_mode(MySqlSslMode::Disabled)
         // All of it is in `prepare`, in one exchange.
         .pipes_as_concat(false)
         .no_engine_substitution(false)
         .timezone(None)
         .set_names(false);
-    let failed = |error: sqlx::Error| refused(&error, query.limit);
+    let failed = |error: sqlx::Error| refused(&error, question.limit);
     let mut connection = options.connect().await.map_err(failed)?;
     // AssertSqlSafe: only numbers of our own are in it.
-    sqlx::raw_sql(AssertSqlSafe(prepare(query))).execute(&mut connection).await.map_err(failed)?;
+    sqlx::raw_sql(AssertSqlSafe(question.prepare.as_str())).execute(&mut connection).await.map_err(failed)?;
     // AssertSqlSafe: the statement has passed the guard, and its arguments are bound.
-    let mut statement = sqlx::query(AssertSqlSafe(query.text(|_, _| "?".to_owned()))).persistent(false);
-    for text in query.bound() {
+    let mut statement = sqlx::query(AssertSqlSafe(question.statement.as_str())).persistent(false);
+    for text in &question.bound {
         statement = statement.bind(text);
     }
-    let rows = collect(statement.fetch(&mut connection), query.limit, columns, cells).await?;
+    let rows = collect(statement.fetch(&mut connection), question.limit, columns, cells).await?;
     close(connection).await;
     Ok(rows)
 }

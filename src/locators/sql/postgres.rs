@@ -1,4 +1,6 @@
-//! PostgreSQL over TCP.
+//! PostgreSQL, as the worker asks it.
+
+use std::path::Path;
 
 use jiff::civil::date;
 use jiff::{Timestamp, ToSpan};
@@ -6,35 +8,33 @@ use serde_json::Value as Json;
 use sqlx::postgres::{PgConnectOptions, PgRow, PgSslMode, PgTypeKind};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
 
+use super::worker::Question;
 use super::{Query, close, collect, refused};
 use crate::domain::locator::{Rows, Value};
-use crate::domain::site::Database;
+use crate::locators::LocateError;
 use crate::locators::json::{self, parsed};
-use crate::locators::{LocateError, Scene};
 
 /// Microseconds from 1970 to 2000, from where PostgreSQL counts.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
 
-pub(super) async fn query(scene: &Scene<'_>, database: &Database, query: &Query<'_>) -> Result<Rows, LocateError> {
-    let socket = super::socket(scene, database)?;
+pub(super) async fn query(folder: &Path, question: &Question) -> Result<Rows, LocateError> {
     let options = PgConnectOptions::new_without_pgpass()
-        .host(&socket.ip().to_string())
-        .port(socket.port())
-        .username(&database.user)
-        .password(database.password.expose())
-        .database(&database.database)
+        .socket(folder)
+        .port(5432)
+        .username(&question.user)
+        .password(&question.password)
+        .database(&question.database)
         .ssl_mode(PgSslMode::Disable);
-    let failed = |error: sqlx::Error| refused(&error, query.limit);
+    let failed = |error: sqlx::Error| refused(&error, question.limit);
     let mut connection = options.connect().await.map_err(failed)?;
     // AssertSqlSafe: only numbers of our own are in it.
-    sqlx::raw_sql(AssertSqlSafe(prepare(query))).execute(&mut connection).await.map_err(failed)?;
+    sqlx::raw_sql(AssertSqlSafe(question.prepare.as_str())).execute(&mut connection).await.map_err(failed)?;
     // AssertSqlSafe: the statement has passed the guard, and its arguments are bound.
-    let text = query.text(|number, _| format!("${number}"));
-    let mut statement = sqlx::query(AssertSqlSafe(text)).persistent(false);
-    for text in query.bound() {
+    let mut statement = sqlx::query(AssertSqlSafe(question.statement.as_str())).persistent(false);
+    for text in &question.bound {
         statement = statement.bind(text);
     }
-    let rows = collect(statement.fetch(&mut connection), query.limit, columns, cells).await?;
+    let rows = collect(statement.fetch(&mut connection), question.limit, columns, cells).await?;
     close(connection).await;
     Ok(rows)
 }

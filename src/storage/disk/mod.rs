@@ -9,15 +9,16 @@
 
 mod mount;
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::{StateRoot, StorageError, Tree, trial};
+use crate::folders;
 
 /// The size of a disk where none is wished: enough for every site of the largest environment that is built from packages.
 pub const USUAL_BYTES: u64 = 20 << 30;
@@ -190,7 +191,14 @@ pub fn standing(state_dir: &Path) -> Result<Standing, DiskError> {
 
 /// Mounts the disk of a state directory, if there is one and it is not mounted.
 pub fn attach(state_dir: &Path) -> Result<Standing, DiskError> {
-    let Standing::Unmounted(disk) = standing(state_dir)? else { return standing(state_dir) };
+    let disk = match standing(state_dir)? {
+        Standing::Unmounted(disk) => disk,
+        Standing::Mounted(disk) => {
+            mount::restrict(&stores(state_dir))?;
+            return Ok(Standing::Mounted(disk));
+        }
+        standing @ (Standing::None | Standing::Foreign) => return Ok(standing),
+    };
     require_root(&disk.file)?;
     let at = stores(state_dir);
     make_folder(&at)?;
@@ -235,6 +243,15 @@ pub fn init(state_dir: &Path, file: Option<PathBuf>, size: Option<u64>) -> Resul
 pub fn detach(state_dir: &Path) -> Result<bool, DiskError> {
     match standing(state_dir)? {
         Standing::Mounted(_) => mount::unmount(&stores(state_dir)).map(|()| true),
+        Standing::None | Standing::Foreign | Standing::Unmounted(_) => Ok(false),
+    }
+}
+
+/// Gives the room of what was removed from the disk of a state directory back to the file system that the disk's file lies on;
+/// says whether there is such a disk.
+pub fn trim(state_dir: &Path) -> Result<bool, DiskError> {
+    match standing(state_dir)? {
+        Standing::Mounted(_) => mount::trim(&stores(state_dir)).map(|()| true),
         Standing::None | Standing::Foreign | Standing::Unmounted(_) => Ok(false),
     }
 }
@@ -426,7 +443,7 @@ fn sync(folder: &Path) -> Result<(), DiskError> {
 }
 
 fn make_folder(path: &Path) -> Result<(), DiskError> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(DiskError::file("make the folder", path))
+    folders::make_private(path).map_err(DiskError::file("make the folder", path))
 }
 
 fn remove_file(path: &Path) -> Result<(), DiskError> {

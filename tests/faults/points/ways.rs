@@ -40,9 +40,7 @@ pub fn ways_to(point: Point) -> &'static [Way] {
         Point::SwapChosen | Point::SwapThawed | Point::SwapVerified | Point::SwapRecorded | Point::SwapSwitched => {
             &[Way::Swap, Way::SwapFrozen]
         }
-        Point::ResetHeld | Point::ResetRecorded | Point::RewindRecorded | Point::RewindVerified | Point::Routed => {
-            &[Way::Rewind]
-        }
+        Point::ResetHeld | Point::RewindRecorded | Point::RewindVerified | Point::Routed => &[Way::Rewind],
         Point::RewindStopped | Point::RewindExchanged | Point::RewindStarted | Point::RewindProbed => {
             &[Way::Rewind, Way::Renew]
         }

@@ -14,6 +14,7 @@ from ._transport import Transport
 from .types import (
     Begun,
     Checked,
+    Environment,
     Evaluation,
     Event,
     Located,
@@ -34,10 +35,13 @@ T = TypeVar("T")
 
 
 class Arena:
-    """The sites of one environment of a daemon.
+    """The sites of a daemon.
 
     `address` is `unix:///path` or `http://host:port`; without it, the daemon is found as the command line finds it.
-    `environment` may be left out where one alone is up. `timeout` is for one request, in seconds. Threads may share an arena.
+    `timeout` is for one request, in seconds. Threads may share an arena.
+
+    `environment`, here or in a call, is needed only where several environments that are up have the site or the task that is
+    meant. Without it such a call raises `ArenadError` with the code `which_environment`, and the error names them.
     """
 
     def __init__(
@@ -62,37 +66,51 @@ class Arena:
         status: Status = self._transport.request("GET", "/v1/status")
         return status
 
-    def sites(self) -> list[Site]:
-        """The sites of the environment that are up."""
-        environments = self.status()["environments"]
-        if self._environment is not None:
-            environments = [found for found in environments if found["name"] == self._environment]
-        if len(environments) != 1:
-            names = ", ".join(found["name"] for found in environments) or "none"
-            hint = "name it: Arena(environment=…)" if environments else "`arenad up` brings one up"
-            raise ArenadError(f"one environment is meant, and there is {names}", code="which_environment", hint=hint)
-        return environments[0]["sites"]
+    def sites(self, *, environment: str | None = None) -> list[Site]:
+        """The sites that are up, of all environments or of one."""
+        return [site for found in self._environments(environment) for site in found["sites"]]
 
-    def urls(self) -> dict[str, str]:
+    def urls(self, *, environment: str | None = None) -> dict[str, str]:
         """Where browsers find each site."""
-        return {site["name"]: site["url"] for site in self.sites()}
+        sites = self.sites(environment=environment)
+        for site in sites:
+            self._one(sites, site["name"])
+        return {site["name"]: site["url"] for site in sites}
 
-    def reset(self, *sites: str, to: str | None = None, if_dirty: bool = False, timeout: float = 600.0) -> list[Operation]:
+    def reset(
+        self,
+        *sites: str,
+        to: str | None = None,
+        if_dirty: bool = False,
+        timeout: float = 600.0,
+        environment: str | None = None,
+    ) -> list[Operation]:
         """Brings sites back to their baselines, or one of them to a snapshot, and returns when they serve again.
 
-        All sites, if none is named. With `if_dirty`, what is proven to be as its snapshot is left as it is.
+        All sites of the environment, if none is named. With `if_dirty`, what is proven to be as its snapshot is left as it is.
         Raises `OperationFailed`, and `TimeoutError` after `timeout` seconds.
         """
-        body = {"sites": list(sites), "if_dirty": if_dirty, "to": to}
-        accepted = self._transport.request("POST", f"/v1/environments/{self._name()}/resets", body)
-        return self._ended(accepted["operations"], timeout)
+        begun: list[Operation] = []
+        for name, chosen in self._chosen(sites, environment).items():
+            body = {"sites": chosen, "if_dirty": if_dirty, "to": to}
+            begun += self._transport.request("POST", f"{_path(name)}/resets", body)["operations"]
+        return self._ended(begun, timeout)
 
-    def verify(self, site: str) -> Verification:
+    def verify(self, site: str, *, environment: str | None = None) -> Verification:
         """Compares a site with its snapshot."""
-        verification: Verification = self._transport.request("POST", f"{self._site(site)}/verify")
+        verification: Verification = self._transport.request("POST", f"{self._site(site, environment)}/verify")
         return verification
 
-    def locate(self, site: str, locator: str, *, page: str | None = None, cdp: str | None = None, **arguments: object) -> Located:
+    def locate(
+        self,
+        site: str,
+        locator: str,
+        *,
+        page: str | None = None,
+        cdp: str | None = None,
+        environment: str | None = None,
+        **arguments: object,
+    ) -> Located:
         """Reads a value, such as `sql(shop): SELECT COUNT(*) FROM order_order WHERE user_id = {user}` with `user=3`.
 
         `page` is the path that a `js:` locator looks at, `cdp` the address of the agent's browser for `js: … @ live`.
@@ -100,44 +118,70 @@ class Arena:
         """
         texts = {name: str(value) for name, value in arguments.items()}
         body = {"locator": locator, "arguments": texts, "page": page, "cdp": cdp}
-        located: Located = self._transport.request("POST", f"{self._site(site)}/locate", body)
+        located: Located = self._transport.request("POST", f"{self._site(site, environment)}/locate", body)
         return located
 
-    def value(self, site: str, locator: str, *, page: str | None = None, cdp: str | None = None, **arguments: object) -> Any:
+    def value(
+        self,
+        site: str,
+        locator: str,
+        *,
+        page: str | None = None,
+        cdp: str | None = None,
+        environment: str | None = None,
+        **arguments: object,
+    ) -> Any:
         """The value alone."""
-        return self.locate(site, locator, page=page, cdp=cdp, **arguments)["value"]
+        return self.locate(site, locator, page=page, cdp=cdp, environment=environment, **arguments)["value"]
 
-    def har(self, *sites: str) -> dict[str, Any]:
-        """What the gateway has recorded of sites, all if none is named, since their latest reset: a HAR, without secrets.
+    def har(self, *sites: str, environment: str | None = None) -> dict[str, Any]:
+        """What the gateway has recorded of sites, all of the environment if none is named, since their latest reset: a HAR,
+        without secrets.
 
         `har["log"]["_arenad"]["sites"]` says of each what is recorded, and what is missing.
         """
-        path = f"/v1/environments/{quote(self._name(), safe='')}/har?sites={quote(','.join(sites))}"
-        har: dict[str, Any] = self._transport.request("GET", path)
+        chosen = self._chosen(sites, environment)
+        if len(chosen) > 1:
+            raise _ambiguous(f"the sites are of {' and '.join(chosen)}")
+        ((name, names),) = chosen.items()
+        har: dict[str, Any] = self._transport.request("GET", f"{_path(name)}/har?sites={quote(','.join(names))}")
         return har
 
-    def login(self, site: str, account: str) -> Session:
+    def login(self, site: str, account: str, *, environment: str | None = None) -> Session:
         """A session of an account; one that is part of the snapshot is good again after every reset."""
-        session: Session = self._transport.request("POST", f"{self._site(site)}/accounts/{quote(account, safe='')}/login")
+        path = f"{self._site(site, environment)}/accounts/{quote(account, safe='')}/login"
+        session: Session = self._transport.request("POST", path)
         return session
 
-    def storage_state(self, site: str, account: str) -> StorageState:
+    def storage_state(self, site: str, account: str, *, environment: str | None = None) -> StorageState:
         """The session as Playwright takes it. It has no place for headers."""
-        return {"cookies": self.login(site, account)["cookies"], "origins": []}
+        return {"cookies": self.login(site, account, environment=environment)["cookies"], "origins": []}
 
-    def begin(self, task: str, *, reset: bool = False) -> Begun:
+    def begin(self, task: str, *, reset: bool = False, environment: str | None = None) -> Begun:
         """Begins an episode of a native task: captures what its check will compare with.
 
         With `reset`, the task's sites are brought to where it starts first. Give the answer to `check`.
         """
         body = {"task": task, "reset": reset}
-        begun: Begun = self._transport.request("POST", f"/v1/environments/{self._name()}/checks/begin", body)
+        begun: Begun = self._transport.request("POST", f"{self._found(environment)}/checks/begin", body)
         return begun
 
-    def check(self, begun: Begun, *, answer: str = "", url: str | None = None, cdp: str | None = None) -> Checked:
-        """Says whether the agent did what the task asks for, by its answer, where it ended, and what the sites hold now."""
+    def check(
+        self,
+        begun: Begun,
+        *,
+        answer: str = "",
+        url: str | None = None,
+        cdp: str | None = None,
+        environment: str | None = None,
+    ) -> Checked:
+        """Says whether the agent did what the task asks for, by its answer, where it ended, and what the sites hold now.
+
+        The environment is the one in which the episode began.
+        """
         body = {"task": begun["task"], "begun": begun, "answer": answer, "url": url, "cdp": cdp}
-        checked: Checked = self._transport.request("POST", f"/v1/environments/{self._name()}/checks", body)
+        path = _path(environment or begun["environment"])
+        checked: Checked = self._transport.request("POST", f"{path}/checks", body)
         return checked
 
     def evaluate(
@@ -150,26 +194,29 @@ class Arena:
         har: Any = None,
         cdp: str | None = None,
         profiles: Iterable[str] = ("compat",),
+        environment: str | None = None,
     ) -> Evaluation:
         """Judges an episode by the rules of `webarena`, `visualwebarena` or `webarena-verified`.
 
-        `task` is the task as the benchmark publishes it, or its number. Call it before the sites are reset.
+        `task` is the task as the benchmark publishes it, or its number. Call it before the sites are reset. The environment is
+        the one that has the sites that the task speaks of.
         """
         body: dict[str, Any] = {"benchmark": benchmark, "task": task, "answer": answer, "url": url, "cdp": cdp}
         body["profiles"] = list(profiles)
         if har is not None:
             body["traffic"] = {"har": har}
-        evaluation: Evaluation = self._transport.request("POST", f"/v1/environments/{self._name()}/evaluations", body)
+        evaluation: Evaluation = self._transport.request("POST", f"{self._found(environment)}/evaluations", body)
         return evaluation
 
-    def snapshots(self) -> list[Snapshot]:
-        """The snapshots, the newest first."""
+    def snapshots(self, *, environment: str | None = None) -> list[Snapshot]:
+        """The snapshots, of all environments or of one, the newest first."""
         snapshots: list[Snapshot] = self._transport.request("GET", "/v1/snapshots")["snapshots"]
-        return snapshots
+        wanted = environment or self._environment
+        return [found for found in snapshots if wanted is None or found["environment"] == wanted]
 
-    def take_snapshot(self, site: str, name: str, *, timeout: float = 600.0) -> Snapshot:
+    def take_snapshot(self, site: str, name: str, *, timeout: float = 600.0, environment: str | None = None) -> Snapshot:
         """Takes a snapshot of a site as it is."""
-        accepted = self._transport.request("POST", f"{self._site(site)}/snapshots", {"name": name})
+        accepted = self._transport.request("POST", f"{self._site(site, environment)}/snapshots", {"name": name})
         return self._ended(accepted["operations"], timeout)[0]["snapshot"]
 
     def events(self, *, after: int | None = None, limit: int = 100) -> list[Event]:
@@ -178,13 +225,51 @@ class Arena:
         events: list[Event] = self._transport.request("GET", path)["events"]
         return events
 
-    def _name(self) -> str:
-        if self._environment is None:
-            self._environment = self.sites()[0]["environment"]
-        return quote(self._environment, safe="")
+    def _environments(self, environment: str | None) -> list[Environment]:
+        """Those that are up, or the one that is meant."""
+        wanted = environment or self._environment
+        up = self.status()["environments"]
+        found = [known for known in up if wanted is None or known["name"] == wanted]
+        if not found:
+            names = ", ".join(known["name"] for known in up)
+            what = "nothing is up" if wanted is None or not up else f"environment {wanted} is not up; up are {names}"
+            raise ArenadError(what, code="unknown_environment", hint="`arenad up` brings sites up")
+        return found
 
-    def _site(self, site: str) -> str:
-        return f"/v1/environments/{self._name()}/sites/{quote(site, safe='')}"
+    def _chosen(self, sites: tuple[str, ...], environment: str | None) -> dict[str, list[str]]:
+        """The named sites by environment; without names, the only environment that can be meant, with no names."""
+        environments = self._environments(environment)
+        if not sites:
+            if len(environments) > 1:
+                names = ", ".join(known["name"] for known in environments)
+                raise _ambiguous(f"several environments are up: {names}")
+            return {environments[0]["name"]: []}
+        chosen: dict[str, list[str]] = {}
+        for name in sites:
+            site = self._one([site for known in environments for site in known["sites"]], name)
+            chosen.setdefault(site["environment"], []).append(name)
+        return chosen
+
+    def _one(self, sites: list[Site], name: str) -> Site:
+        """The site of that name among these."""
+        found = [site for site in sites if site["name"] == name]
+        if not found:
+            up = ", ".join(site["name"] for site in sites)
+            raise ArenadError(f"site {name} is not up", code="unknown_site", hint=f"up are {up}")
+        if len(found) > 1:
+            raise _ambiguous(f"{name} is a site of {' and '.join(site['environment'] for site in found)}")
+        return found[0]
+
+    def _site(self, site: str, environment: str | None) -> str:
+        wanted = environment or self._environment
+        if wanted is None:
+            wanted = self._one(self.sites(), site)["environment"]
+        return f"{_path(wanted)}/sites/{quote(site, safe='')}"
+
+    def _found(self, environment: str | None) -> str:
+        """Below which address a task's environment is: where none is named, the daemon finds it by the task."""
+        wanted = environment or self._environment
+        return "/v1" if wanted is None else _path(wanted)
 
     def _ended(self, begun: Iterable[Operation], timeout: float) -> list[Operation]:
         deadline = time.monotonic() + timeout
@@ -202,6 +287,14 @@ class Arena:
             path = f"/v1/operations/{operation['id']}?wait={min(HOLD, left):.3f}"
             operation = self._transport.request("GET", path)
         return operation
+
+
+def _path(environment: str) -> str:
+    return f"/v1/environments/{quote(environment, safe='')}"
+
+
+def _ambiguous(detail: str) -> ArenadError:
+    return ArenadError(detail, code="which_environment", hint="name one: environment=…, here or of the Arena")
 
 
 def _threaded(method: Callable[P, T]) -> Callable[P, Awaitable[T]]:

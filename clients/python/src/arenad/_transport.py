@@ -50,13 +50,16 @@ class Transport:
             answer = connection.getresponse()
             text = answer.read()
         except (OSError, http.client.HTTPException) as error:
-            hint = "`arenad up` starts a daemon"
-            raise Unreachable(f"no daemon answers at {self._address}: {error}", code="unreachable", hint=hint) from error
+            detail, hint = _why(self._address, error)
+            raise Unreachable(detail, code="unreachable", hint=hint) from error
         finally:
             connection.close()
         if answer.status >= 400:
-            raise _refusal(answer.status, text)
-        return json.loads(text) if text else None
+            raise _refusal(self._address, answer.status, text)
+        try:
+            return json.loads(text) if text else None
+        except ValueError as error:
+            raise _foreign(self._address, answer.status, text) from error
 
     def _connection(self) -> http.client.HTTPConnection:
         parts = urlsplit(self._address)
@@ -76,10 +79,32 @@ def default_socket() -> Path:
     return Path(home) / "arenad" / "arenad.sock"
 
 
-def _refusal(status: int, text: bytes) -> ArenadError:
+def _refusal(address: str, status: int, text: bytes) -> ArenadError:
     try:
         problem = json.loads(text)
         return ArenadError(problem["detail"], code=problem["code"], hint=problem.get("hint"), status=status)
     except (ValueError, KeyError, TypeError):
-        shown = text[:500].decode("utf-8", "replace")
-        return ArenadError(f"the daemon answered {status}: {shown}", code="unknown", status=status)
+        return _foreign(address, status, text)
+
+
+def _foreign(address: str, status: int, text: bytes) -> Unreachable:
+    shown = " ".join(text[:200].decode("utf-8", "replace").split())
+    detail = f"the server at {address} is not arenad: it answered {status}: {shown}"
+    return Unreachable(detail, code="not_arenad", hint="give the daemon's address, or set ARENAD_HOST", status=status)
+
+
+def _why(address: str, error: Exception) -> tuple[str, str]:
+    """Why there is no answer, and what to do: a daemon that this user may not ask is another matter than none."""
+    match error:
+        case PermissionError():
+            return f"this user may not open {address}", "run this as the daemon's user, or use a state directory of your own"
+        case TimeoutError():
+            return f"no answer from {address} in time", "see whether the daemon is well, or give Arena a longer timeout"
+        case FileNotFoundError() | ConnectionRefusedError():
+            return f"no daemon answers at {address}: {error}", "`arenad up` starts a daemon"
+        case socket.gaierror():
+            return f"the host of {address} is unknown: {error}", "correct the address, or ARENAD_HOST"
+        case OSError():
+            return f"the connection to {address} ended before the answer: {error}", "`arenad status` shows whether it runs"
+        case _:
+            return f"the server at {address} is not arenad: {error!r}", "give the daemon's address, or set ARENAD_HOST"

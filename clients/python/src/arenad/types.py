@@ -165,8 +165,8 @@ class StorageState(TypedDict):
     origins: list[Any]
 
 
-class Snapshot(TypedDict):
-    """A snapshot."""
+class _Snapshot(TypedDict):
+    """What every snapshot has."""
 
     id: str
     environment: str
@@ -177,6 +177,13 @@ class Snapshot(TypedDict):
     size_bytes: int
     created_at: str
     used_by: list[str]
+
+
+class Snapshot(_Snapshot, total=False):
+    """A snapshot; one whose images are not in the engine says so."""
+
+    other_engine: str
+    missing_since: str
 
 
 class Event(TypedDict):
@@ -198,7 +205,11 @@ class _Check(TypedDict):
 
 
 class Check(_Check, total=False):
-    """One part of a verdict."""
+    """One part of a verdict.
+
+    `reason` says why it did not pass, such as `hedged answer: ...`; of a passed check of the strict profile, which
+    leniency let the answer pass although the published rule refuses it.
+    """
 
     name: str | None
     found: Any
@@ -208,7 +219,11 @@ class Check(_Check, total=False):
 
 
 class Report(TypedDict):
-    """What an episode came to; the daemon sends more."""
+    """What an episode came to; the daemon sends more.
+
+    `unsupported` comes from the task and `inconclusive` from the environment, never from the answer. A success rate is the
+    passed of all episodes: counting only the decided ones favours agents whose episodes stay undecided.
+    """
 
     verdict: Literal["passed", "failed", "inconclusive", "needs_judge", "unsupported"]
     checks: list[Check]

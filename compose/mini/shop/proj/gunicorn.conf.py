@@ -1,3 +1,4 @@
+import gc
 import os
 import signal
 import time
@@ -9,6 +10,7 @@ worker_class = "gthread"
 # Loaded once and then forked: quicker to start, and the workers share the memory.
 preload_app = True
 worker_tmp_dir = "/dev/shm"
+pidfile = "/run/shop/web.pid"
 # The gateway keeps its connections; closing them first would race with its next request.
 keepalive = 75
 timeout = 60
@@ -25,6 +27,10 @@ def when_ready(server):
 
     warm.code()
     warm.templates()
+    warm.visits()
+    # Otherwise each worker's first garbage collection would copy the memory that all workers share.
+    gc.collect()
+    gc.freeze()
 
 
 def post_fork(server, worker):

@@ -133,9 +133,12 @@ fn contained(scope: Scope<'_>, raw: &Json) -> Vec<Value> {
     items.iter().map(value).collect()
 }
 
+/// How large a compiled pattern may become, in bytes.
+const PATTERN_MAX: usize = 1 << 20;
+
 /// A regular expression.
 pub(super) fn pattern(scope: Scope<'_>, text: &str) -> Option<()> {
-    match regex::Regex::new(text) {
+    match regex::RegexBuilder::new(text).size_limit(PATTERN_MAX).build() {
         Ok(regex) if regex.is_match("") => {
             scope
                 .error("value", "the pattern matches an empty text, so it matches everything")

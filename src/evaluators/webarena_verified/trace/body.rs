@@ -5,9 +5,9 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::evaluators::text::{python, urls};
-use crate::evaluators::webarena_verified::json;
+use crate::evaluators::text::{json, python, urls};
 use crate::evaluators::webarena_verified::trouble::Trouble;
+use crate::evaluators::webarena_verified::values::is_falsy;
 
 /// A body as a HAR has it.
 #[derive(Debug, Clone, Deserialize)]
@@ -17,32 +17,75 @@ pub(super) struct Body {
     mime_type: String,
     #[serde(default)]
     pub(super) text: String,
+    /// Where Playwright keeps a body that it does not write down in place.
+    #[serde(default, rename = "_sha1")]
+    digest: Option<Value>,
+    #[serde(default, rename = "_file")]
+    file: Option<Value>,
+}
+
+impl Body {
+    /// Whether the body lies in another file.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.digest.is_some() || self.file.is_some()
+    }
+}
+
+/// The fields of a body that is not as the format has it.
+pub(super) fn odd_fields(body: &Value) -> Result<Option<Map<String, Value>>, Trouble> {
+    if is_falsy(body) {
+        return Ok(None);
+    }
+    let wrong = |what: &str| Trouble::raised(format!("{what} of a body is of another type"));
+    let Value::Object(parts) = body else { return Err(wrong("the whole")) };
+    let text = match parts.get("text") {
+        None => return Ok(None),
+        Some(text) if is_falsy(text) => return Ok(None),
+        Some(text) => text,
+    };
+    let mime_type = match parts.get("mimeType") {
+        None => "",
+        Some(Value::String(mime_type)) => mime_type,
+        Some(_) => return Err(wrong("the media type")),
+    };
+    let is_read = ["application/x-www-form-urlencoded", "application/json", "multipart/form-data"]
+        .iter()
+        .any(|kind| mime_type.contains(kind));
+    match text {
+        Value::String(text) => fields_of(mime_type, text),
+        _ if is_read => Err(wrong("the text")),
+        _ => Ok(None),
+    }
 }
 
 /// The fields of a body: of a form the first value of each, of JSON if it is an object. Nothing for any other.
 pub(super) fn fields(body: &Body) -> Result<Option<Map<String, Value>>, Trouble> {
-    let is = |kind: &str| body.mime_type.contains(kind);
-    if body.text.is_empty() {
+    fields_of(&body.mime_type, &body.text)
+}
+
+fn fields_of(mime_type: &str, text: &str) -> Result<Option<Map<String, Value>>, Trouble> {
+    let is = |kind: &str| mime_type.contains(kind);
+    if text.is_empty() {
         return Ok(None);
     }
     if is("application/x-www-form-urlencoded") {
         let mut fields = Map::new();
-        for (name, value) in urls::parse_qsl(&body.text) {
+        for (name, value) in urls::parse_qsl(text) {
             fields.entry(name).or_insert(Value::from(value));
         }
         return Ok(Some(fields));
     }
     if is("application/json")
-        && let Some(Value::Object(fields)) = json::parse(&body.text)?
+        && let Some(Value::Object(fields)) = json::parse(text)?
     {
         return Ok(Some(fields));
     }
     if is("multipart/form-data")
-        && let Some((_, after)) = body.mime_type.split_once("boundary=")
+        && let Some((_, after)) = mime_type.split_once("boundary=")
     {
         let boundary = after.split(|c: char| c == ';' || c.is_whitespace()).next().unwrap_or_default();
         if !boundary.is_empty() {
-            return Ok(Some(multipart(&body.text, boundary)));
+            return Ok(Some(multipart(text, boundary)));
         }
     }
     Ok(None)
@@ -78,7 +121,7 @@ mod tests {
     use super::*;
 
     fn read(mime_type: &str, text: &str) -> Option<Value> {
-        let body = Body { mime_type: mime_type.to_owned(), text: text.to_owned() };
+        let body = Body { mime_type: mime_type.to_owned(), text: text.to_owned(), digest: None, file: None };
         fields(&body).expect("a body").map(Value::Object)
     }
 

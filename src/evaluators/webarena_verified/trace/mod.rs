@@ -10,15 +10,15 @@ use serde_json::Value;
 pub use event::Event;
 
 use super::trouble::Trouble;
+use crate::evaluators::text::json;
 use crate::har::{Coverage, Own};
+use event::Plain;
 
 /// The requests of an episode, in order.
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
     events: Vec<Event>,
     warnings: Vec<String>,
-    /// Why one of the requests could not be read.
-    malformed: Option<String>,
     /// What a recording of arenad's own says that it has of each site.
     coverage: Vec<Coverage>,
 }
@@ -80,16 +80,21 @@ impl Trace {
     ///
     /// When it is none, or has no entries.
     pub fn from_har(bytes: &[u8]) -> Result<Self, TraceError> {
-        let (log, malformed) = match serde_json::from_slice::<Har<Event>>(bytes) {
-            Ok(har) => (har.log, None),
-            Err(_) => one_by_one(bytes)?,
+        let (events, own) = match serde_json::from_slice::<Har<Plain>>(bytes) {
+            Ok(har) => (har.log.entries.into_iter().map(Event::from).collect(), har.log.own),
+            Err(error) => one_by_one(bytes, error)?,
         };
-        let Log { entries: events, own } = log;
-        if events.is_empty() && malformed.is_none() && own.is_none() {
+        if events.is_empty() && own.is_none() {
             return Err(TraceError::Empty);
         }
-        let warnings = malformed.clone().into_iter().collect();
-        Ok(Self { events, warnings, malformed, coverage: own.map(|own| own.sites).unwrap_or_default() })
+        let odd = events.iter().filter(|event| !event.is_plain()).count();
+        let warnings = match odd {
+            0 => Vec::new(),
+            odd => vec![format!(
+                "{odd} entries of the HAR are not as the format has them; what asks for the missing parts fails"
+            )],
+        };
+        Ok(Self { events, warnings, coverage: own.map(|own| own.sites).unwrap_or_default() })
     }
 
     /// Reads a trace that Playwright wrote (`trace.zip`). It has no bodies in place; [`Self::warnings`] says how many
@@ -107,7 +112,7 @@ impl Trace {
                 "the trace lacks the bodies of {lost} requests that had one, so what they sent cannot be judged; record a HAR instead"
             )],
         };
-        Ok(Self { events, warnings, malformed: None, coverage: Vec::new() })
+        Ok(Self { events, warnings, coverage: Vec::new() })
     }
 
     /// What whoever reads a verdict on it should know.
@@ -134,9 +139,6 @@ impl Trace {
 
     /// The requests for anything but pictures, fonts, styles and scripts.
     pub(super) fn relevant(&self) -> Result<Vec<&Event>, Trouble> {
-        if let Some(malformed) = &self.malformed {
-            return Err(Trouble::raised(malformed.clone()));
-        }
         let mut events = Vec::new();
         for event in &self.events {
             if !event.is_asset()? {
@@ -147,16 +149,16 @@ impl Trace {
     }
 }
 
-/// The entries of a HAR that can be read, and what is wrong with the first that cannot: tasks about the answer alone do
-/// not need it.
-fn one_by_one(bytes: &[u8]) -> Result<(Log<Event>, Option<String>), TraceError> {
-    let har: Har<Value> = serde_json::from_slice(bytes).map_err(TraceError::Har)?;
-    let (mut entries, mut malformed) = (Vec::new(), None);
-    for (index, entry) in har.log.entries.into_iter().enumerate() {
-        match serde_json::from_value(entry) {
-            Ok(event) => entries.push(event),
-            Err(error) => malformed = malformed.or(Some(format!("entry {index} of the HAR is no request: {error}"))),
+/// The entries of a HAR of which some are not as the format has them, or which only Python reads.
+fn one_by_one(bytes: &[u8], error: serde_json::Error) -> Result<(Vec<Event>, Option<Own>), TraceError> {
+    let parsed = std::str::from_utf8(bytes).ok().and_then(|text| json::parse(text).ok().flatten());
+    let Some(Value::Object(mut har)) = parsed else { return Err(TraceError::Har(error)) };
+    let Some(Value::Object(mut log)) = har.remove("log") else { return Err(TraceError::Har(error)) };
+    let own = log.remove("_arenad").and_then(|own| Own::deserialize(own).ok());
+    match log.remove("entries") {
+        Some(Value::Array(entries)) if entries.iter().all(Value::is_object) => {
+            Ok((entries.into_iter().map(Event::from).collect(), own))
         }
+        _ => Err(TraceError::Har(error)),
     }
-    Ok((Log { entries, own: har.log.own }, malformed))
 }

@@ -3,21 +3,15 @@
 use std::io::{Cursor, Read};
 
 use serde::Deserialize;
+use serde_json::Value;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::{Event, TraceError};
+use crate::evaluators::text::json;
 
 /// A larger one is no trace of an episode, but a bomb.
 const MOST_MIB: u64 = 1024;
-
-#[derive(Deserialize)]
-struct Line {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default)]
-    snapshot: Option<Event>,
-}
 
 pub(super) fn events(bytes: &[u8]) -> Result<Vec<Event>, TraceError> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(TraceError::Zip)?;
@@ -30,12 +24,30 @@ pub(super) fn events(bytes: &[u8]) -> Result<Vec<Event>, TraceError> {
     }
     let mut events = Vec::new();
     for (index, line) in text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
-        let line: Line = serde_json::from_slice(line).map_err(|cause| TraceError::Line { line: index + 1, cause })?;
-        if line.kind == "resource-snapshot" {
-            events.extend(line.snapshot);
+        let mut line = read(line).map_err(|cause| TraceError::Line { line: index + 1, cause })?;
+        if line["type"] == "resource-snapshot"
+            && let Some(snapshot) = line.get_mut("snapshot").filter(|snapshot| snapshot.is_object())
+        {
+            events.push(Event::from(snapshot.take()));
         }
     }
     Ok(events)
+}
+
+/// A line: an object with a type.
+fn read(line: &[u8]) -> Result<Value, serde_json::Error> {
+    let parsed = std::str::from_utf8(line).ok().and_then(|line| json::parse(line).ok().flatten());
+    match parsed.filter(|line| line["type"].is_string()) {
+        Some(line) => Ok(line),
+        // For its message.
+        None => serde_json::from_slice::<Kind>(line).map(|_| Value::Null),
+    }
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    #[serde(rename = "type")]
+    _kind: String,
 }
 
 #[cfg(test)]
@@ -59,12 +71,13 @@ mod tests {
     fn requests_are_the_snapshots_of_resources() {
         let text = concat!(
             "{\"type\": \"context-options\"}\n\n",
-            "{\"type\": \"resource-snapshot\", \"snapshot\": {\"request\": {\"method\": \"GET\", \"url\": \"http://h/\"}, \"response\": {\"status\": 200}}}\n",
-            "{\"type\": \"resource-snapshot\", \"snapshot\": {\"request\": {\"method\": \"POST\", \"url\": \"http://h/a\", ",
+            "{\"type\": \"resource-snapshot\", \"snapshot\": {\"request\": {\"method\": \"GET\", \"url\": \"http://h/\", \"headers\": []}, \"response\": {\"status\": 200}}}\n",
+            "{\"type\": \"resource-snapshot\", \"snapshot\": {\"request\": {\"method\": \"POST\", \"url\": \"http://h/a\", \"headers\": [], ",
             "\"postData\": {\"mimeType\": \"text/plain\", \"text\": \"\", \"_sha1\": \"x\"}}, \"response\": {\"status\": 302}}}\n",
         );
         let trace = Trace::read(&archive("trace.network", text)).expect("a trace");
-        let methods: Vec<&str> = trace.relevant().expect("requests").iter().map(|event| event.method()).collect();
+        let methods: Vec<&str> =
+            trace.relevant().expect("requests").iter().map(|event| event.method().expect("a method")).collect();
         assert_eq!(methods, ["GET", "POST"]);
         assert!(trace.warnings()[0].contains("the bodies of 1 requests"), "{:?}", trace.warnings());
     }

@@ -148,7 +148,7 @@ pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, 
     };
     let (city, state, postcode) = (text("city")?, text("state")?, text("postcode")?);
     let name = match parts.get("name").filter(|name| !is_falsy(name)) {
-        Some(Value::String(name)) => Some(Value::from(normalise_text(name, reading)?)),
+        Some(Value::String(name)) => Some(Value::from(normalise_text(name, reading))),
         Some(other) => Some(other.clone()),
         None => None,
     };
@@ -161,7 +161,7 @@ pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, 
         house_number: plain_number(&number).ok_or_else(|| unknown(&format!("the house number {number:?}")))?,
         street: plain_street(&street).ok_or_else(|| unknown(&format!("the street {street:?}")))?,
         city: if is_city {
-            normalise_text(&city, reading)?
+            normalise_text(&city, reading)
         } else {
             return Err(unknown(&format!("the city {city:?}")));
         },

@@ -6,7 +6,7 @@ use fancy_regex::Regex;
 use serde_json::Value;
 
 use super::{Normal, is_falsy, refuse_empty};
-use crate::evaluators::text::python;
+use crate::evaluators::text::{json, python};
 use crate::evaluators::webarena_verified::trouble::Trouble;
 
 /// `boolean`.
@@ -15,6 +15,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
     let truth = match value {
         Value::Bool(truth) => Some(*truth),
         Value::Number(_) => Some(!is_falsy(value)),
+        value if json::beyond(value).is_some() => Some(true),
         Value::String(text) => match python::strip(text) {
             "true" | "yes" | "y" | "1" | "t" | "on" => Some(true),
             "false" | "no" | "n" | "0" | "f" | "off" => Some(false),

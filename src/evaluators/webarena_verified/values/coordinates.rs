@@ -8,7 +8,7 @@ use fancy_regex::Regex;
 use serde_json::Value;
 
 use super::{Normal, is_falsy};
-use crate::evaluators::text::numbers;
+use crate::evaluators::text::{json, numbers};
 use crate::evaluators::webarena_verified::trouble::Trouble;
 
 /// Degrees that equal coordinates may differ.
@@ -28,7 +28,7 @@ pub(super) fn pair(value: &Value) -> Option<Result<Normal, Trouble>> {
 }
 
 fn is_scalar(value: &Value) -> bool {
-    matches!(value, Value::Bool(_) | Value::Number(_) | Value::String(_))
+    matches!(value, Value::Bool(_) | Value::Number(_) | Value::String(_)) || json::beyond(value).is_some()
 }
 
 pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
@@ -64,7 +64,7 @@ fn degrees(value: &Value) -> Result<f64, Trouble> {
         Value::Bool(value) => Some(f64::from(u8::from(*value))),
         Value::Number(number) => number.as_f64(),
         Value::String(text) => numbers::float(text),
-        _ => None,
+        other => json::beyond(other).and_then(|text| text.parse().ok()),
     };
     degrees.ok_or_else(|| Trouble::raised(format!("{value} is no number of degrees")))
 }

@@ -10,24 +10,23 @@ use crate::evaluators::text::dates::{self, Parsed};
 use crate::evaluators::text::numbers;
 use crate::evaluators::text::python;
 use crate::evaluators::verdict::Profile;
+use crate::evaluators::webarena_verified::reading::Reading;
 use crate::evaluators::webarena_verified::trouble::Trouble;
 
 /// `date`: year, month and day.
-pub(super) fn normalise(value: &Value, profile: Profile) -> Result<Normal, Trouble> {
+pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
     static COMMA: LazyLock<Regex> = LazyLock::new(|| Regex::new(",(?! )").expect("a pattern of ours"));
     let text = value.as_str().filter(|text| !text.is_empty());
     let text = text.ok_or_else(|| Trouble::raised(format!("{value} is no date")))?;
     let text = COMMA.replace_all(text, ", ");
-    // A leap year's January: whatever day is named exists.
-    match dates::parse(&text, (2000, 1, 1)) {
-        Some(Parsed { year: Some(year), month: Some(month), day: Some(day) }) => {
-            Ok(Normal::Text(format!("{year:04}-{month:02}-{day:02}")))
-        }
-        Some(_) if profile == Profile::Compat => Err(Trouble::unsupported(format!(
-            "the benchmark completes the date {text:?} with the day on which it is run"
-        ))),
-        _ => Err(Trouble::raised(format!("{text:?} is no date"))),
-    }
+    let parsed = dates::parse(&text, reading.today, reading.today.0);
+    let is_whole = |parsed: &Parsed| parsed.year.is_some() && parsed.month.is_some() && parsed.day.is_some();
+    // The benchmark completes a date with the day on which it is run. Strictly that is no date.
+    let day = parsed
+        .filter(|parsed| reading.profile == Profile::Compat || is_whole(parsed))
+        .and_then(|parsed| parsed.completed(reading.today));
+    let (year, month, day) = day.ok_or_else(|| Trouble::raised(format!("{text:?} is no date")))?;
+    Ok(Normal::Text(format!("{year:04}-{month:02}-{day:02}")))
 }
 
 const MONTHS: [&str; 12] = [
@@ -46,7 +45,7 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// `month`: its English name.
-pub(super) fn month(value: &Value) -> Result<Normal, Trouble> {
+pub(super) fn month(value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
     let wrong = || Trouble::raised(format!("{value} is no month"));
     let number = match value {
         Value::Bool(value) => Some(i128::from(*value)),
@@ -63,7 +62,7 @@ pub(super) fn month(value: &Value) -> Result<Normal, Trouble> {
         Some(number) => number,
         None => {
             let text = python::to_str(value);
-            let parsed = dates::parse(python::strip(&text), (2000, 1, 1)).ok_or_else(wrong)?;
+            let parsed = dates::parse(python::strip(&text), (2000, 1, 1), reading.today.0).ok_or_else(wrong)?;
             parsed.month.map_or(1, i128::from)
         }
     };

@@ -25,7 +25,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
     if numbers::float(&text).is_some() {
         return Err(wrong());
     }
-    let metres = match expression::metres(&text)? {
+    let metres = match expression::metres(&text) {
         Some(Quantity::Whole(whole)) => Some(Decimal::of_int(whole)),
         Some(Quantity::Float(float)) => Decimal::of_float(float),
         None => None,
@@ -37,8 +37,10 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
 pub(super) fn equal(one: &Decimal, other: &Decimal) -> Result<bool, Trouble> {
     static SHARE: LazyLock<BigDecimal> = LazyLock::new(|| currency::decimal("0.02"));
     static LEAST: LazyLock<BigDecimal> = LazyLock::new(|| currency::decimal("10"));
-    Ok(finite(one, other)?.is_some_and(|(one, other)| {
-        let share = one.max(other) * &*SHARE;
-        (one - other).abs() <= *(&share).max(&*LEAST)
-    }))
+    let Some((one, other)) = finite(one, other)? else {
+        // A fiftieth of infinity is infinite, too.
+        return Ok([one, other].iter().any(|metres| metres.to_string() == "Infinity"));
+    };
+    let share = one.max(other) * &*SHARE;
+    Ok((one - other).abs() <= *(&share).max(&*LEAST))
 }

@@ -6,10 +6,10 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
 use super::{Normal, Typed};
+use crate::evaluators::text::json;
 use crate::evaluators::text::patterns::{Mode, Patterns};
 use crate::evaluators::text::python;
 use crate::evaluators::verdict::Profile;
-use crate::evaluators::webarena_verified::json;
 use crate::evaluators::webarena_verified::reading::Reading;
 use crate::evaluators::webarena_verified::trouble::Trouble;
 
@@ -22,7 +22,7 @@ const STANDARD: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// `json`: a JSON document in a text, its keys sorted.
-pub(super) fn json(value: &Value) -> Result<Normal, Trouble> {
+pub(super) fn json_text(value: &Value) -> Result<Normal, Trouble> {
     let text = value.as_str().ok_or_else(|| Trouble::raised(format!("{value} is no JSON in a text")))?;
     let document = json::parse(text)?.ok_or_else(|| Trouble::raised(format!("{text:?} is no JSON")))?;
     Ok(Normal::Text(json::dump_sorted(&document)))

@@ -5,8 +5,7 @@
 use serde_json::Value;
 
 use super::{Normal, refuse_empty};
-use crate::evaluators::text::numbers;
-use crate::evaluators::text::python;
+use crate::evaluators::text::{json, number_words, numbers, python};
 use crate::evaluators::webarena_verified::trouble::Trouble;
 
 pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
@@ -14,6 +13,14 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
     match value {
         Value::Bool(value) => return Ok(Normal::Number(f64::from(u8::from(*value)))),
         Value::Number(number) => return Ok(Normal::Number(number.as_f64().unwrap_or(f64::NAN))),
+        number if let Some(text) = json::beyond(number) => {
+            let float: f64 = text.parse().unwrap_or(f64::NAN);
+            // An integer that is too large for a float is an error to Python.
+            if float.is_infinite() && !text.ends_with("inf") {
+                return Err(Trouble::raised("the number is too large for a float"));
+            }
+            return Ok(Normal::Number(float));
+        }
         _ => {}
     }
     let text = python::to_str(value);
@@ -26,36 +33,12 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
 
 /// What a word counts, as its reader has it: `point` is a word, too.
 fn value_of(word: &str) -> Option<f64> {
-    const WORDS: [&str; 20] = [
-        "zero",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "thirteen",
-        "fourteen",
-        "fifteen",
-        "sixteen",
-        "seventeen",
-        "eighteen",
-        "nineteen",
-    ];
-    const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
-    let at = |words: &[&str]| words.iter().position(|known| *known == word).and_then(|at| u32::try_from(at).ok());
     match word {
         "hundred" => Some(1e2),
         "thousand" => Some(1e3),
         "million" => Some(1e6),
         "billion" => Some(1e9),
-        _ => at(&WORDS).map(f64::from).or_else(|| at(&TENS).map(|at| f64::from(at * 10 + 20))),
+        _ => number_words::small(word).or_else(|| number_words::tens(word)).map(f64::from),
     }
 }
 

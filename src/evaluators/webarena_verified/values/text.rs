@@ -22,13 +22,9 @@ static HYPHEN: LazyLock<Regex> = LazyLock::new(|| {
 
 /// A text in ASCII and lower case, without marks such as ™, with single blanks, and placeholders for the sites'
 /// addresses. Patterns stay as they are.
-///
-/// # Errors
-///
-/// When it has a character that nobody here knows to transliterate.
-pub(in super::super) fn normalise_text(text: &str, reading: &Reading<'_>) -> Result<String, Trouble> {
+pub(in super::super) fn normalise_text(text: &str, reading: &Reading<'_>) -> String {
     if text.is_empty() || reading.is_pattern(text) {
-        return Ok(text.to_owned());
+        return text.to_owned();
     }
     let mut text = if text.contains("http") { reading.derender_text(text) } else { text.to_owned() };
     if !text.is_ascii() {
@@ -46,8 +42,8 @@ pub(in super::super) fn normalise_text(text: &str, reading: &Reading<'_>) -> Res
             c => Some(c),
         })
         .collect();
-    let text = transliterate(&text)?;
-    Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+    let text = transliterate(&text);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// `string`.
@@ -57,7 +53,7 @@ pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, 
     }
     let text = match value {
         Value::String(text) if reading.is_pattern(text) => python::strip(text).to_owned(),
-        Value::String(text) => normalise_text(text, reading)?,
+        Value::String(text) => normalise_text(text, reading),
         other => python::to_str(other).to_lowercase(),
     };
     Ok(Normal::Text(text))

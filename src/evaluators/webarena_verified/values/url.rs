@@ -1,6 +1,6 @@
 //! `url`: what makes two URLs one, with patterns for the path and for values of the query.
 //!
-//! Sources: `data_types/url.py`; url-normalize 2.2 for ASCII hosts; `core/utils/url_utils.py`.
+//! Sources: `data_types/url.py`; url-normalize 2.2; `core/utils/url_utils.py`.
 
 mod cleaning;
 
@@ -9,9 +9,10 @@ use std::fmt;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json as object};
 
-use super::Typed;
+use super::{Kind, Normal, Typed};
+use crate::evaluators::text::json;
 use crate::evaluators::text::patterns::{Mode, PatternError};
 use crate::evaluators::text::python;
 use crate::evaluators::text::urls::{self, Split};
@@ -32,7 +33,7 @@ pub(in super::super) struct Url {
 impl Url {
     pub(super) fn to_json(&self) -> Value {
         let query: Map<_, _> = self.query.iter().map(|(key, node)| (key.clone(), node.to_json())).collect();
-        json!({ "base_url": self.base, "query_params": query, "is_regex": self.is_pattern })
+        object!({ "base_url": self.base, "query_params": query, "is_regex": self.is_pattern })
     }
 }
 
@@ -70,6 +71,9 @@ pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Url, Tro
     let mut text = text.trim_end_matches('/').to_owned();
     if text.starts_with("__") {
         text = reading.render(&text)?;
+    }
+    if json::has_half_pair(&text) {
+        return Err(Trouble::raised(format!("{text:?} has half a surrogate pair, which Python cannot quote")));
     }
     if let Some(base) = ssh(&text)? {
         return Ok(Url { base, query: Vec::new(), is_pattern: false });
@@ -260,6 +264,12 @@ pub(super) fn equal(expected: &Typed, actual: &Typed, reading: &Reading<'_>) -> 
         }
     }
     Ok(false)
+}
+
+/// A text that is no URL, in the place of one: the benchmark compares its letters.
+pub(in super::super) fn as_it_is(text: &str) -> Typed {
+    let url = Url { base: text.trim_end_matches('/').to_owned(), query: Vec::new(), is_pattern: false };
+    Typed { kind: Kind::Url, alternatives: vec![Normal::Url(url)] }
 }
 
 /// The paths alone: how events are found.

@@ -7,7 +7,6 @@ use std::sync::LazyLock;
 use fancy_regex::Regex;
 
 use super::units::{Name, look_up};
-use crate::evaluators::webarena_verified::trouble::Trouble;
 
 /// A number as Python has it: whole as long as nothing divides it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,18 +50,10 @@ struct Length {
 const DEPTH: usize = 64;
 
 /// The metres of an expression. Nothing if it is no length.
-///
-/// # Errors
-///
-/// When a number without a dimension, such as a percentage, is in it.
-pub(super) fn metres(text: &str) -> Result<Option<Quantity>, Trouble> {
-    let tokens = tokens(&prepared(text));
-    let mut reader = Reader { tokens, at: 0, has_pure: false };
-    let length = reader.tree("", 0).filter(|length| length.power == 1 && reader.at >= reader.tokens.len());
-    if reader.has_pure && length.is_some() {
-        return Err(Trouble::unsupported(format!("{text:?} has a unit in it that is no length")));
-    }
-    Ok(length.map(|length| length.size.times(length.unit)))
+pub(super) fn metres(text: &str) -> Option<Quantity> {
+    let mut reader = Reader { tokens: tokens(&prepared(text))?, at: 0 };
+    let length = reader.tree("", 0).filter(|length| length.power == 1 && reader.at >= reader.tokens.len())?;
+    Some(length.size.times(length.unit))
 }
 
 /// Blanks become multiplications, words powers.
@@ -106,8 +97,9 @@ fn priority(operator: &str) -> Option<u8> {
     }
 }
 
-/// Python's tokens. Signs that are no operators to pint are passed over, and so is what follows a hash.
-fn tokens(text: &str) -> Vec<Token> {
+/// Python's tokens. Signs that are no operators to pint are passed over, and so are texts in quotes and what follows a hash.
+/// Nothing where Python's tokenizer raises.
+fn tokens(text: &str) -> Option<Vec<Token>> {
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
         let digits = "[0-9](?:_?[0-9])*";
         let exponent = format!("[eE][-+]?{digits}");
@@ -117,9 +109,16 @@ fn tokens(text: &str) -> Vec<Token> {
         Regex::new(&pattern).expect("a pattern of ours")
     });
     let mut tokens = Vec::new();
+    // Of brackets of any kind; they only have to be equally many.
+    let mut open = 0;
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        if let Ok(Some(found)) = NUMBER.find(rest) {
+        open += i32::from("([{".contains(c)) - i32::from(")]}".contains(c));
+        if let Some(length) = quoted(rest)? {
+            rest = &rest[length..];
+        } else if let Some(after) = rest.strip_prefix("...") {
+            rest = after;
+        } else if let Ok(Some(found)) = NUMBER.find(rest) {
             let digits = found.as_str().replace('_', "");
             let number = match digits.parse() {
                 Ok(whole) => Quantity::Whole(whole),
@@ -140,14 +139,38 @@ fn tokens(text: &str) -> Vec<Token> {
             rest = &rest[c.len_utf8()..];
         }
     }
-    tokens
+    (open == 0).then_some(tokens)
+}
+
+/// The length of the text in quotes that comes next, if one does: with a prefix such as `r`, and in one or three quotes. A
+/// quote that nothing closes is a sign like others, but three of them are an error.
+#[expect(clippy::option_option, reason = "an error, or none, or a length")]
+fn quoted(text: &str) -> Option<Option<usize>> {
+    let Some(start) = text.find(['\'', '"']).filter(|start| *start <= 2) else { return Some(None) };
+    let prefix = text[..start].to_ascii_lowercase();
+    if !["", "b", "r", "u", "f", "br", "rb", "fr", "rf"].contains(&prefix.as_str()) {
+        return Some(None);
+    }
+    let quote = &text[start..=start];
+    let (open, is_long) = (quote.repeat(3), text[start..].starts_with(&quote.repeat(3)));
+    let close = if is_long { open.as_str() } else { quote };
+    let mut at = start + close.len();
+    while let Some(c) = text[at..].chars().next() {
+        if text[at..].starts_with(close) {
+            return Some(Some(at + close.len()));
+        }
+        at += c.len_utf8();
+        if c == '\\' {
+            at += text[at..].chars().next().map_or(0, char::len_utf8);
+        }
+    }
+    if is_long { None } else { Some(None) }
 }
 
 /// Reads tokens as pint's tree builder does, and computes at once.
 struct Reader {
     tokens: Vec<Token>,
     at: usize,
-    has_pure: bool,
 }
 
 impl Reader {
@@ -200,7 +223,7 @@ impl Reader {
                         let right = self.tree("implicit", depth + 1)?;
                         result = Some(times(left, right)?);
                     } else {
-                        result = Some(self.operand(token)?);
+                        result = Some(Self::operand(token)?);
                         self.at += 1;
                     }
                 }
@@ -209,7 +232,7 @@ impl Reader {
         result
     }
 
-    fn operand(&mut self, token: Token) -> Option<Length> {
+    fn operand(token: Token) -> Option<Length> {
         let number = |size| Length { size, unit: Quantity::Whole(1), power: 0 };
         match token {
             Token::Number(size) => Some(number(size)),
@@ -217,10 +240,7 @@ impl Reader {
             Token::Name(name) => match look_up(&name) {
                 Name::Percent => Some(number(Quantity::Float(0.01))),
                 Name::Length(unit) => Some(Length { size: Quantity::Whole(1), unit, power: 1 }),
-                Name::Pure => {
-                    self.has_pure = true;
-                    Some(number(Quantity::Whole(1)))
-                }
+                Name::Pure(factor) => Some(number(factor)),
                 Name::Other => None,
             },
             Token::Operator(_) => None,

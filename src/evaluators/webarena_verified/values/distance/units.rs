@@ -1,5 +1,7 @@
 //! Names of lengths in pint 0.25, in lower case, with their metres.
 
+use std::f64::consts::PI;
+
 use super::expression::Quantity;
 
 /// Whole where pint's own numbers are.
@@ -57,33 +59,20 @@ const PREFIXES: &[(&[&str], f64)] = &[
     (&["sesqui"], 1.5),
 ];
 
-/// Units without a dimension, by which a length may be multiplied.
-const PURE: &[&str] = &[
-    "arcmin",
-    "arcminute",
-    "arcsec",
-    "arcsecond",
-    "bit",
-    "byte",
-    "circle",
-    "count",
-    "cycle",
-    "deg",
-    "degree",
-    "grad",
-    "grade",
-    "mas",
-    "mil",
-    "oct",
-    "octet",
-    "permille",
-    "pi",
-    "ppm",
-    "rad",
-    "radian",
-    "revolution",
-    "sr",
-    "turn",
+/// Units without a dimension, by which a length may be multiplied: those that are whole, and the others.
+const PURE_WHOLE: &[(&[&str], i128)] =
+    &[(&["bit", "count", "rad", "radian", "sr", "steradian"], 1), (&["byte", "octet"], 8)];
+const PURE: &[(&[&str], f64)] = &[
+    (&["arcmin", "arcminute", "arc_minute", "angular_minute"], 0.000_290_888_208_665_721_63),
+    (&["arcsec", "arcsecond", "arc_second", "angular_second"], 4.848_136_811_095_36e-6),
+    (&["mas", "milliarcsecond"], 4.848_136_811_095_36e-9),
+    (&["circle", "cycle", "revolution", "turn"], 2.0 * PI),
+    (&["deg", "degree", "arcdeg", "arcdegree", "angular_degree"], PI / 180.0),
+    (&["grad", "grade", "gon"], PI / 200.0),
+    (&["mil"], PI / 32_000.0),
+    (&["permille"], 1e-3),
+    (&["pi"], PI),
+    (&["ppm"], 1e-6),
 ];
 
 /// Names that end like a length and are something else.
@@ -95,8 +84,8 @@ pub(super) enum Name {
     Length(Quantity),
     /// A hundredth.
     Percent,
-    /// A number by itself; which one is not known here.
-    Pure,
+    /// A number by itself.
+    Pure(Quantity),
     /// No length.
     Other,
 }
@@ -121,8 +110,7 @@ pub(super) fn look_up(name: &str) -> Name {
     });
     match prefixed {
         Some(metres) => Name::Length(metres),
-        None if PURE.contains(&name) || name.strip_suffix('s').is_some_and(|name| PURE.contains(&name)) => Name::Pure,
-        None => Name::Other,
+        None => pure(name).or_else(|| name.strip_suffix('s').and_then(pure)).map_or(Name::Other, Name::Pure),
     }
 }
 
@@ -130,6 +118,11 @@ fn singular(name: &str) -> Option<Quantity> {
     let whole = WHOLE.iter().find(|(known, _)| *known == name).map(|(_, metres)| Quantity::Whole(*metres));
     whole
         .or_else(|| LENGTHS.iter().find(|(names, _)| names.contains(&name)).map(|(_, metres)| Quantity::Float(*metres)))
+}
+
+fn pure(name: &str) -> Option<Quantity> {
+    let whole = PURE_WHOLE.iter().find(|(names, _)| names.contains(&name)).map(|(_, factor)| Quantity::Whole(*factor));
+    whole.or_else(|| PURE.iter().find(|(names, _)| names.contains(&name)).map(|(_, factor)| Quantity::Float(*factor)))
 }
 
 /// One letter has no plural.

@@ -10,7 +10,7 @@ use crate::evaluators::webarena_verified::trouble::Trouble;
 ///
 /// # Errors
 ///
-/// When Python raises, or the host is not ASCII.
+/// When Python raises.
 pub(super) fn clean(url: &str) -> Result<String, Trouble> {
     if url.is_empty() {
         return Ok(String::new());
@@ -59,6 +59,9 @@ fn with_scheme(url: &str) -> String {
 fn clean_host(host: &str) -> Result<String, Trouble> {
     let host = host.to_lowercase();
     let host = host.trim_matches('.');
+    if !host.is_ascii() {
+        return Ok(in_ascii(host));
+    }
     let labels: Vec<&str> = host.split('.').collect();
     let is_proper = |label: &&str| {
         label.len() < 64
@@ -74,6 +77,12 @@ fn clean_host(host: &str) -> Result<String, Trouble> {
         return Err(Trouble::raised(format!("{host:?} is no host")));
     }
     Ok(host.to_owned())
+}
+
+/// A host in Punycode, label by label. One that has none stays as it is: no site has such a host.
+fn in_ascii(host: &str) -> String {
+    let labels = host.split('.').filter(|label| !label.is_empty()).map(idna::domain_to_ascii);
+    labels.collect::<Result<Vec<_>, _>>().map_or_else(|_| host.to_owned(), |labels| labels.join("."))
 }
 
 fn clean_port(port: &str, scheme: &str) -> String {

@@ -3,10 +3,11 @@
 use crate::daemon::baseline::BaselineError;
 use crate::daemon::proof::ProofError;
 use crate::daemon::store::StoreError;
-use crate::domain::instance::{InstanceId, Trouble};
-use crate::launch::RemoveError;
+use crate::domain::instance::{InstanceId, Refused, Trouble};
+use crate::launch::{LaunchError, RemoveError};
 use crate::probes::describe;
 use crate::reset::ResetError;
+use crate::supervised::Panicked;
 
 /// Why an operation did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -29,9 +30,39 @@ pub(super) enum Failure {
     /// What was made is not as its snapshot, or cannot be compared with it.
     #[error("prove that the site is as its snapshot")]
     Proof(#[from] ProofError),
+    /// A mistake of ours.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
     /// The store refused something.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The site does not start from its new baseline; the old one serves.
+    #[error("start the site from its new baseline, beside the old one, which goes on serving: {0}")]
+    Beside(String),
+    /// The instance's state rules the step out.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// A snapshot was not taken, and the instance could not be started again.
+    #[error("take the snapshot: {reason}; start the site again")]
+    NotRestarted {
+        /// Why there is no snapshot.
+        reason: String,
+        /// Why the site does not run.
+        #[source]
+        cause: Box<Failure>,
+    },
+}
+
+impl Failure {
+    /// Whether the same may succeed later without anyone changing anything.
+    pub(super) fn is_transient(&self) -> bool {
+        matches!(self, Self::Reset(ResetError::Launch(LaunchError::Engine(error))) if error.is_transient())
+    }
+
+    /// Whether an image of the snapshot is gone.
+    pub(super) fn is_missing_image(&self) -> bool {
+        matches!(self, Self::Reset(ResetError::Launch(LaunchError::Engine(error))) if error.is_not_found())
+    }
 }
 
 /// The cause chain on one line, and what to do next.
@@ -71,6 +102,8 @@ pub(super) fn hint(reason: &str, id: &InstanceId) -> String {
             "if what differs changes by itself and does not matter, declare it `volatile`; if it should not differ, the snapshot is \
              damaged: `arenad down {site}`, `arenad snapshot rm` it, `arenad up {environment} {site}`"
         )
+    } else if has("deeper than any path") {
+        format!("remove the folder within the site, or `arenad reset {site}`")
     } else if has("make the baseline") {
         format!("correct the definition or the image, then `arenad up {} {site}`", id.environment)
     } else {

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Puts each old mistake back, one at a time, and runs the simulation until it finds it.
+#
+#   scripts/simulation-mutants.sh [NAME...]      NAME: of tests/simulation/mutants/NAME.patch; all if none is given
+#
+# The patches are applied to a copy of the tree, all at once: each mistake is behind a switch (`crate::mutant::is`, which
+# switch.patch brings), so that one build serves for all. ARENAD_SIM_SCHEDULES bounds the search (default 10000),
+# ARENAD_SIM_BASE says where it begins. Exit code 1: one was not found.
+set -eu
+cd "$(dirname "$0")/.."
+patches=tests/simulation/mutants
+copy=${ARENAD_MUTANTS_FOLDER:-target/mutants}
+: "${ARENAD_SIM_SCHEDULES:=10000}"
+: "${ARENAD_SIM_BASE:=1}"
+export ARENAD_SIM_SCHEDULES ARENAD_SIM_BASE ARENAD_SIM_TWICE=0
+[ $# -gt 0 ] || set -- $(ls $patches | sed -n '/^switch\.patch$/d; s/\.patch$//p')
+
+rm -rf "$copy/tree"
+mkdir -p "$copy/tree"
+git ls-files -z --cached --others --exclude-standard | tar --create --null --files-from=- | tar --extract --directory="$copy/tree"
+for patch in switch "$@"; do
+    patch --directory="$copy/tree" --strip=1 --quiet <"$patches/$patch.patch"
+done
+# The dependencies are those of the tree itself, so only arenad is built again.
+CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
+export CARGO_TARGET_DIR
+cargo test --profile simulation --manifest-path "$copy/tree/Cargo.toml" --test simulation --no-run
+
+failed=0
+for name in "$@"; do
+    log=$copy/$name.log
+    if ARENAD_MUTANT=$name cargo test --quiet --profile simulation --manifest-path "$copy/tree/Cargo.toml" --test simulation >"$log" 2>&1; then
+        echo "$name: not found in $ARENAD_SIM_SCHEDULES schedules"
+        failed=1
+    else
+        echo "$name: $(sed -n 's/^simulation: \([0-9]* schedules in [^,]*\),.*/found after \1/p' "$log"):" \
+            "$(sed -n '/breaks a law/{n;s/^ *//p;}' "$log")"
+    fi
+done
+exit $failed

@@ -1,0 +1,191 @@
+//! The child's side: what it gives up before it reads a byte of a stranger's, and how it answers.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use rustix::process::{Gid, Resource, Rlimit, Signal, Uid, set_parent_process_death_signal, setrlimit};
+use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tempfile::TempDir;
+use tokio::net::{TcpStream, UnixListener, UnixStream};
+use tokio_util::codec::{Framed, LengthDelimitedCodec};
+
+/// The user that a worker is where arenad is root: one that no distribution, service manager or container gives out.
+const USER: u32 = 1_893_000_002;
+
+/// The memory that a worker may map, in bytes: the program, and a few times the longest answer.
+const MEMORY_MAX: u64 = 768 << 20;
+
+/// The longest question, in bytes: a page, each of its characters written as `\u0000`.
+const QUESTION_MAX: usize = 32 << 20;
+
+/// System calls that a worker has no use for once it has its connection: those that make files, connections and processes, or
+/// reach into others.
+const REFUSED: &[libc::c_long] = &[
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_clone,
+    libc::SYS_clone3,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kill,
+    libc::SYS_socket,
+    libc::SYS_socketpair,
+    libc::SYS_connect,
+    libc::SYS_bind,
+    libc::SYS_listen,
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_mknodat,
+    libc::SYS_mkdirat,
+    libc::SYS_symlinkat,
+    libc::SYS_linkat,
+    libc::SYS_renameat2,
+    libc::SYS_fchmodat,
+    libc::SYS_fchownat,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_io_uring_setup,
+    libc::SYS_keyctl,
+    libc::SYS_memfd_create,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_open,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_creat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_fork,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_vfork,
+];
+
+/// What a worker was started with: its connection, and the line to its parent.
+pub struct Inside {
+    connection: OwnedFd,
+    line: Framed<UnixStream, LengthDelimitedCodec>,
+}
+
+/// A worker that may do nothing any more but talk on what it has.
+pub struct Locked {
+    line: Framed<UnixStream, LengthDelimitedCodec>,
+}
+
+/// Gives up every right, and runs a worker until its parent or its connection ends; the hidden commands' whole work.
+///
+/// Errors: a right could not be given up, or the parent is gone.
+pub fn serve<F>(work: impl FnOnce(Inside) -> F) -> io::Result<()>
+where
+    F: Future<Output = io::Result<()>>,
+{
+    give_up_rights()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async { work(Inside::take()?).await })
+}
+
+fn give_up_rights() -> io::Result<()> {
+    if rustix::process::geteuid().is_root() {
+        let (user, group) = (Uid::from_raw(USER), Gid::from_raw(USER));
+        set_thread_groups(&[])?;
+        set_thread_res_gid(group, group, group)?;
+        // The rights of root go with it.
+        set_thread_res_uid(user, user, user)?;
+    }
+    set_no_new_privs(true)?;
+    // After the change of the user, which would take it back.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    for (resource, most) in
+        [(Resource::As, MEMORY_MAX), (Resource::Fsize, 0), (Resource::Core, 0), (Resource::Nofile, 64)]
+    {
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+    }
+    Ok(())
+}
+
+impl Inside {
+    fn take() -> io::Result<Self> {
+        let connection = io::stdin().as_fd().try_clone_to_owned()?;
+        let line: OwnedFd = io::stdout().as_fd().try_clone_to_owned()?;
+        let codec = LengthDelimitedCodec::builder().max_frame_length(QUESTION_MAX).new_codec();
+        let line = Framed::new(UnixStream::from_std(line.into())?, codec);
+        Ok(Self { connection, line })
+    }
+
+    /// The next question; `None`: the parent has gone.
+    pub async fn question<Q: DeserializeOwned>(&mut self) -> io::Result<Option<Q>> {
+        question(&mut self.line).await
+    }
+
+    /// Locks a worker that has no use for its connection.
+    pub fn alone(self) -> io::Result<Locked> {
+        lock()?;
+        Ok(Locked { line: self.line })
+    }
+
+    /// Lets a client connect, which takes a path, and locks the worker before either side has said anything: what the client
+    /// sends goes over the connection.
+    ///
+    /// `connect` is told the folder that has the socket, under `name`.
+    pub async fn connect<C, F>(self, name: &str, connect: impl FnOnce(PathBuf) -> F) -> io::Result<(Locked, C)>
+    where
+        F: Future<Output = C>,
+    {
+        let Self { connection, line } = self;
+        let mut connection = TcpStream::from_std(connection.into())?;
+        let folder = TempDir::new_in("/tmp")?;
+        let listener = UnixListener::bind(folder.path().join(name))?;
+        let connecting = connect(folder.path().to_owned());
+        let bridging = async move {
+            let (mut client, _) = listener.accept().await?;
+            // Nothing is left to be found, however the worker ends.
+            drop((listener, folder));
+            lock()?;
+            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut client, &mut connection).await });
+            Ok::<_, io::Error>(())
+        };
+        let ((), client) = tokio::try_join!(bridging, async { Ok(connecting.await) })?;
+        Ok((Locked { line }, client))
+    }
+}
+
+impl Locked {
+    /// The next question; `None`: the parent has gone.
+    pub async fn question<Q: DeserializeOwned>(&mut self) -> io::Result<Option<Q>> {
+        question(&mut self.line).await
+    }
+
+    /// Answers the last question.
+    pub async fn answer(&mut self, answer: &impl Serialize) -> io::Result<()> {
+        self.line.send(Bytes::from(serde_json::to_vec(answer)?)).await
+    }
+}
+
+async fn question<Q: DeserializeOwned>(line: &mut Framed<UnixStream, LengthDelimitedCodec>) -> io::Result<Option<Q>> {
+    match line.next().await {
+        None => Ok(None),
+        Some(question) => Ok(Some(serde_json::from_slice(&question?)?)),
+    }
+}
+
+/// Refuses the system calls of [`REFUSED`] from now on.
+fn lock() -> io::Result<()> {
+    let refused: BTreeMap<i64, Vec<seccompiler::SeccompRule>> =
+        REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let denied = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let arch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
+    let filter = SeccompFilter::new(refused, SeccompAction::Allow, denied, arch).map_err(io::Error::other)?;
+    let program: BpfProgram = filter.try_into().map_err(io::Error::other)?;
+    seccompiler::apply_filter(&program).map_err(io::Error::other)
+}

@@ -1,0 +1,106 @@
+//! Holding a flow of notices back: the first of a source is passed on at once, those that follow within a pause together
+//! and each kind once. However fast a source repeats itself, it passes on no more than there are kinds in each pause.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What is known of each source that was heard of lately. `now` is always a moment on a clock that only goes forward.
+#[derive(Debug)]
+pub struct Calm<K, T> {
+    pause: Duration,
+    sources: BTreeMap<K, Source<T>>,
+}
+
+#[derive(Debug)]
+struct Source<T> {
+    /// When what waits is passed on.
+    due: Duration,
+    waiting: Vec<T>,
+}
+
+impl<K: Ord + Clone, T: PartialEq> Calm<K, T> {
+    /// One that passes on what a source repeats once in `pause`.
+    pub fn new(pause: Duration) -> Self {
+        Self { pause, sources: BTreeMap::new() }
+    }
+
+    /// Takes a notice in; returns it if it is to be passed on at once.
+    pub fn take(&mut self, source: K, notice: T, now: Duration) -> Option<T> {
+        match self.sources.get_mut(&source) {
+            Some(known) => {
+                // The last of equal ones counts: what waits is in the order of what happened last.
+                known.waiting.retain(|waiting| *waiting != notice);
+                known.waiting.push(notice);
+                None
+            }
+            None => {
+                self.sources.insert(source, Source { due: now + self.pause, waiting: Vec::new() });
+                Some(notice)
+            }
+        }
+    }
+
+    /// When something may have to be passed on, or forgotten; never, if nothing was heard lately.
+    pub fn due(&self) -> Option<Duration> {
+        self.sources.values().map(|source| source.due).min()
+    }
+
+    /// What has waited long enough, source by source.
+    pub fn pass(&mut self, now: Duration) -> Vec<T> {
+        let mut passed = Vec::new();
+        let pause = self.pause;
+        self.sources.retain(|_, source| {
+            if source.due > now {
+                return true;
+            }
+            let waited = std::mem::take(&mut source.waiting);
+            let goes_on = !waited.is_empty();
+            passed.extend(waited);
+            source.due = now + pause;
+            goes_on
+        });
+        passed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAUSE: Duration = Duration::from_millis(100);
+
+    fn at(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn the_first_goes_at_once_and_what_repeats_goes_once_in_a_pause() {
+        let mut calm = Calm::new(PAUSE);
+        assert_eq!(calm.take("a", "pause", at(0)), Some("pause"));
+        for millis in 1..90 {
+            let notice = if millis % 2 == 0 { "pause" } else { "unpause" };
+            assert_eq!(calm.take("a", notice, at(millis)), None);
+        }
+        assert_eq!(calm.take("b", "die", at(50)), Some("die"), "another source");
+        assert_eq!(calm.due(), Some(at(100)));
+        assert!(calm.pass(at(99)).is_empty());
+        assert_eq!(calm.pass(at(100)), ["pause", "unpause"], "each once, the last one last");
+        assert_eq!(calm.take("a", "die", at(110)), None, "it goes on");
+        assert_eq!(calm.pass(at(200)), ["die"]);
+        assert!(calm.pass(at(300)).is_empty());
+        assert_eq!(calm.due(), None, "who is silent is forgotten");
+        assert_eq!(calm.take("a", "start", at(301)), Some("start"));
+    }
+
+    #[test]
+    fn a_flood_passes_as_much_as_there_are_kinds() {
+        let mut calm = Calm::new(PAUSE);
+        let mut passed = 0;
+        for micros in 0..1_000_000_u64 {
+            let now = Duration::from_micros(micros);
+            passed += usize::from(calm.take(1, micros % 3, now).is_some());
+            passed += calm.pass(now).len();
+        }
+        assert!(passed <= 1 + 3 * 10, "{passed}");
+    }
+}

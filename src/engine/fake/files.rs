@@ -1,0 +1,445 @@
+//! File systems of containers: an image's files, the container's writable layer over them, and what is mounted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+/// Files by absolute path; every folder on the way to a file has an entry, apart from `/`.
+pub(super) type Tree = BTreeMap<String, Node>;
+
+/// What a container has changed of its image's files; `None` is removed.
+pub(super) type Layer = BTreeMap<String, Option<Node>>;
+
+/// A file, folder or link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) content: Content,
+    pub(super) mode: u32,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+    /// In seconds since 1970 UTC.
+    pub(super) modified: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Content {
+    File(Bytes),
+    Folder,
+    Link(String),
+}
+
+impl Node {
+    pub(super) fn file(content: impl Into<Bytes>) -> Self {
+        Self { content: Content::File(content.into()), mode: 0o644, uid: 0, gid: 0, modified: 0 }
+    }
+
+    pub(super) fn folder() -> Self {
+        Self { content: Content::Folder, mode: 0o755, uid: 0, gid: 0, modified: 0 }
+    }
+
+    pub(super) fn is_folder(&self) -> bool {
+        self.content == Content::Folder
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        match &self.content {
+            Content::File(bytes) => bytes.len() as u64,
+            Content::Folder | Content::Link(_) => 0,
+        }
+    }
+}
+
+/// Makes a path absolute, without `.`, `..`, doubled or trailing slashes; the root is empty.
+pub(super) fn normal(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.iter().flat_map(|part| ["/", part]).collect()
+}
+
+/// The folder that a normal path is in.
+pub(super) fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// What remains of a path below a folder; both are normal.
+pub(super) fn below_of<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+    path.strip_prefix(folder).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Puts a file into a tree, with the folders on the way.
+pub(super) fn put(tree: &mut Tree, path: &str, node: Node) {
+    let mut folder = parent(path);
+    while !folder.is_empty() && !tree.contains_key(folder) {
+        tree.insert(folder.to_owned(), Node::folder());
+        folder = parent(folder);
+    }
+    tree.insert(path.to_owned(), node);
+}
+
+fn children_of<'a, V>(tree: &'a BTreeMap<String, V>, folder: &str) -> impl Iterator<Item = (&'a str, &'a V)> {
+    let prefix = format!("{folder}/");
+    tree.range(prefix.clone()..)
+        .take_while({
+            let prefix = prefix.clone();
+            move |(path, _)| path.starts_with(&prefix)
+        })
+        .filter_map(move |(path, value)| {
+            let name = path.strip_prefix(&prefix)?;
+            (!name.is_empty() && !name.contains('/')).then_some((name, value))
+        })
+}
+
+/// What lies at a path of a container instead of its own files.
+#[derive(Debug)]
+pub(super) enum Mount {
+    /// The engine's volume of that name.
+    Volume { name: String, read_only: bool },
+    /// A folder or file of the host. The container keeps the one that was there when it was started, whatever takes its
+    /// name later, as a mount does.
+    Host { path: PathBuf, held: Option<File>, read_only: bool },
+    /// Memory, empty at each start.
+    Memory(Tree),
+}
+
+/// Which files are meant.
+enum Place<'p> {
+    Layer(&'p str),
+    Volume { name: String, path: &'p str, read_only: bool },
+    Host { path: PathBuf, read_only: bool },
+    Memory { target: String, path: &'p str },
+}
+
+/// A container's files as its processes see them.
+pub(super) struct View<'a> {
+    pub(super) image: &'a Tree,
+    pub(super) layer: &'a mut Layer,
+    pub(super) mounts: &'a mut BTreeMap<String, Mount>,
+    pub(super) volumes: &'a mut BTreeMap<String, super::world::Volume>,
+    pub(super) disk_full: bool,
+    /// Whether the layer is not to be written.
+    pub(super) read_only: bool,
+}
+
+impl View<'_> {
+    fn place<'p>(&self, path: &'p str) -> Place<'p> {
+        let mounted = self.mounts.iter().filter_map(|(target, mount)| Some((target, mount, below_of(path, target)?)));
+        match mounted.max_by_key(|(target, ..)| target.len()) {
+            None => Place::Layer(path),
+            Some((_, Mount::Volume { name, read_only }, path)) => {
+                Place::Volume { name: name.clone(), path, read_only: *read_only }
+            }
+            Some((target, Mount::Memory(_), path)) => Place::Memory { target: target.clone(), path },
+            Some((_, Mount::Host { path: on_host, held, read_only }, rest)) => {
+                let base = match held {
+                    Some(held) if !rest.is_empty() => PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd())),
+                    _ => on_host.clone(),
+                };
+                let path = if rest.is_empty() { base } else { base.join(rest.trim_start_matches('/')) };
+                Place::Host { path, read_only: *read_only }
+            }
+        }
+    }
+
+    fn own(&self, path: &str) -> Option<&Node> {
+        match self.layer.get(path) {
+            Some(changed) => changed.as_ref(),
+            None => self.image.get(path),
+        }
+    }
+
+    /// What is at a normal path.
+    pub(super) fn get(&self, path: &str) -> Option<Node> {
+        if path.is_empty() {
+            return Some(Node::folder());
+        }
+        let or_root = |path: &str, found: Option<&Node>| match (found, path) {
+            (Some(found), _) => Some(found.clone()),
+            (None, "") => Some(Node::folder()),
+            (None, _) => None,
+        };
+        match self.place(path) {
+            Place::Layer(path) => self.own(path).cloned(),
+            Place::Volume { name, path, .. } => or_root(path, self.volumes.get(&name)?.files.get(path)),
+            Place::Memory { target, path } => match self.mounts.get(&target) {
+                Some(Mount::Memory(files)) => or_root(path, files.get(path)),
+                _ => None,
+            },
+            Place::Host { path, .. } => read_host(&path),
+        }
+    }
+
+    /// What differs from the image, by path. A folder of the image in which something was added or removed has changed.
+    pub(super) fn changes(&self) -> Vec<(String, char)> {
+        let mut found = BTreeMap::new();
+        for (path, change) in self.layer.iter() {
+            let kind = match (change, self.image.get(path)) {
+                (None, _) => 'D',
+                (Some(_), None) => 'A',
+                (Some(node), Some(before)) if node == before => continue,
+                (Some(_), Some(_)) => 'C',
+            };
+            // Of a folder that is gone, its files are not told.
+            if kind == 'D' && self.own(parent(path)).is_none() && !parent(path).is_empty() {
+                continue;
+            }
+            found.insert(path.clone(), kind);
+            let mut folder = parent(path);
+            while self.image.contains_key(folder) && self.own(folder).is_some() {
+                found.entry(folder.to_owned()).or_insert('C');
+                folder = parent(folder);
+            }
+        }
+        found.into_iter().collect()
+    }
+
+    /// The names of what a folder holds.
+    pub(super) fn children(&self, folder: &str) -> BTreeSet<String> {
+        let mut names: BTreeSet<String> = match self.place(folder) {
+            Place::Layer(folder) => {
+                let image = children_of(self.image, folder).map(|(name, _)| name);
+                let own = children_of(self.layer, folder).map(|(name, _)| name);
+                let is_there = |name: &&str| self.own(&format!("{folder}/{name}")).is_some();
+                image.chain(own).filter(is_there).map(str::to_owned).collect()
+            }
+            Place::Volume { name, path, .. } => match self.volumes.get(&name) {
+                Some(volume) => children_of(&volume.files, path).map(|(name, _)| name.to_owned()).collect(),
+                None => BTreeSet::new(),
+            },
+            Place::Memory { target, path } => match self.mounts.get(&target) {
+                Some(Mount::Memory(files)) => children_of(files, path).map(|(name, _)| name.to_owned()).collect(),
+                _ => BTreeSet::new(),
+            },
+            Place::Host { path, .. } => std::fs::read_dir(path)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                .collect(),
+        };
+        names.extend(self.mounts.keys().filter_map(|target| {
+            let rest = below_of(target, folder)?.strip_prefix('/')?;
+            (!rest.contains('/')).then(|| rest.to_owned())
+        }));
+        names
+    }
+
+    /// Puts something at a normal path, with the folders on the way.
+    pub(super) fn put(&mut self, path: &str, node: Node) -> io::Result<()> {
+        let place = self.place(path);
+        if self.disk_full && !matches!(place, Place::Memory { .. } | Place::Host { .. }) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        match place {
+            Place::Layer(_) if self.read_only => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
+            Place::Layer(path) => {
+                let mut folder = parent(path);
+                while !folder.is_empty() && self.own(folder).is_none() {
+                    self.layer.insert(folder.to_owned(), Some(Node::folder()));
+                    folder = parent(folder);
+                }
+                self.layer.insert(path.to_owned(), Some(node));
+                Ok(())
+            }
+            Place::Volume { read_only: true, .. } | Place::Host { read_only: true, .. } => {
+                Err(io::ErrorKind::ReadOnlyFilesystem.into())
+            }
+            Place::Volume { name, path, .. } => {
+                let volume = self.volumes.get_mut(&name).ok_or(io::ErrorKind::NotFound)?;
+                put(&mut volume.files, path, node);
+                Ok(())
+            }
+            Place::Memory { target, path } => {
+                if let Some(Mount::Memory(files)) = self.mounts.get_mut(&target) {
+                    put(files, path, node);
+                }
+                Ok(())
+            }
+            Place::Host { path, .. } => write_host(&path, &node),
+        }
+    }
+
+    /// Removes what is at a normal path, with all that is in it.
+    pub(super) fn remove(&mut self, path: &str) -> io::Result<()> {
+        match self.place(path) {
+            Place::Layer(_) if self.read_only => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
+            Place::Layer(path) => {
+                let gone: Vec<String> =
+                    self.image.keys().filter(|found| below_of(found, path).is_some()).cloned().collect();
+                self.layer.retain(|found, _| below_of(found, path).is_none());
+                self.layer.extend(gone.into_iter().map(|found| (found, None)));
+                Ok(())
+            }
+            Place::Volume { read_only: true, .. } | Place::Host { read_only: true, .. } => {
+                Err(io::ErrorKind::ReadOnlyFilesystem.into())
+            }
+            Place::Volume { name, path, .. } => {
+                if let Some(volume) = self.volumes.get_mut(&name) {
+                    volume.files.retain(|found, _| below_of(found, path).is_none());
+                }
+                Ok(())
+            }
+            Place::Memory { target, path } => {
+                if let Some(Mount::Memory(files)) = self.mounts.get_mut(&target) {
+                    files.retain(|found, _| below_of(found, path).is_none());
+                }
+                Ok(())
+            }
+            Place::Host { path: on_host, .. } => match std::fs::symlink_metadata(&on_host) {
+                Ok(found) if found.is_dir() => std::fs::remove_dir_all(on_host),
+                Ok(_) => std::fs::remove_file(on_host),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// The file or folder at a normal path as a tar archive whose names begin with the path's last part, as
+    /// `docker cp` has it.
+    pub(super) fn pack(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
+        let Some(node) = self.get(path) else { return Ok(None) };
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let mut archive = tar::Builder::new(Vec::new());
+        self.append(&mut archive, path, name, &node)?;
+        archive.into_inner().map(Some)
+    }
+
+    fn append(&self, archive: &mut tar::Builder<Vec<u8>>, path: &str, name: &str, node: &Node) -> io::Result<()> {
+        let mut header = tar::Header::new_gnu();
+        header.set_mode(node.mode);
+        header.set_uid(node.uid.into());
+        header.set_gid(node.gid.into());
+        header.set_mtime(node.modified);
+        header.set_size(node.size());
+        match &node.content {
+            Content::File(bytes) => {
+                header.set_entry_type(tar::EntryType::Regular);
+                archive.append_data(&mut header, name, bytes.as_ref())
+            }
+            Content::Link(target) => {
+                header.set_entry_type(tar::EntryType::Symlink);
+                archive.append_link(&mut header, name, target)
+            }
+            Content::Folder => {
+                header.set_entry_type(tar::EntryType::Directory);
+                let shown = if name.is_empty() { "./".to_owned() } else { format!("{name}/") };
+                archive.append_data(&mut header, shown, io::empty())?;
+                for child in self.children(path) {
+                    let path = format!("{path}/{child}");
+                    let name = if name.is_empty() { child } else { format!("{name}/{child}") };
+                    if let Some(node) = self.get(&path) {
+                        self.append(archive, &path, &name, &node)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Unpacks a tar archive into the folder at a normal path.
+    pub(super) fn unpack(&mut self, folder: &str, archive: &[u8]) -> io::Result<()> {
+        for (path, node) in read_tar(archive)? {
+            let path = normal(&format!("{folder}/{path}"));
+            if path.is_empty() {
+                continue;
+            }
+            // Whatever is inside of a folder that comes again stays.
+            if !(node.is_folder() && self.get(&path).is_some_and(|found| found.is_folder())) {
+                self.put(&path, node)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a tar archive holds, in its order.
+pub(super) fn read_tar(archive: &[u8]) -> io::Result<Vec<(String, Node)>> {
+    let mut found = Vec::new();
+    for entry in tar::Archive::new(archive).entries()? {
+        let mut entry = entry?;
+        let path = entry.path()?.to_string_lossy().into_owned();
+        let header = entry.header().clone();
+        let content = match header.entry_type() {
+            tar::EntryType::Directory => Content::Folder,
+            tar::EntryType::Symlink => match entry.link_name()? {
+                Some(target) => Content::Link(target.to_string_lossy().into_owned()),
+                None => continue,
+            },
+            kind if kind.is_file() => {
+                let mut bytes = Vec::new();
+                io::Read::read_to_end(&mut entry, &mut bytes)?;
+                Content::File(bytes.into())
+            }
+            _ => continue,
+        };
+        let owner = |id: io::Result<u64>| id.ok().and_then(|id| u32::try_from(id).ok()).unwrap_or_default();
+        let node = Node {
+            content,
+            mode: header.mode()? & 0o7777,
+            uid: owner(header.uid()),
+            gid: owner(header.gid()),
+            modified: header.mtime()?,
+        };
+        found.push((path, node));
+    }
+    Ok(found)
+}
+
+fn read_host(path: &Path) -> Option<Node> {
+    let found = std::fs::symlink_metadata(path).ok()?;
+    let content = if found.is_dir() {
+        Content::Folder
+    } else if found.is_symlink() {
+        Content::Link(std::fs::read_link(path).ok()?.to_string_lossy().into_owned())
+    } else {
+        Content::File(std::fs::read(path).ok()?.into())
+    };
+    let modified = u64::try_from(found.mtime()).unwrap_or_default();
+    Some(Node { content, mode: found.mode() & 0o7777, uid: found.uid(), gid: found.gid(), modified })
+}
+
+fn write_host(path: &Path, node: &Node) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    match &node.content {
+        Content::Folder => std::fs::create_dir_all(path)?,
+        Content::Link(target) => return std::os::unix::fs::symlink(target, path),
+        Content::File(bytes) => std::fs::write(path, bytes)?,
+    }
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(node.mode))?;
+    // Only root gives files away; what runs as another user keeps them as its own.
+    match std::os::unix::fs::chown(path, Some(node.uid), Some(node.gid)) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{below_of, normal};
+
+    #[test]
+    fn paths_are_brought_into_one_form() {
+        assert_eq!(normal("/"), "");
+        assert_eq!(normal("a//b/./c/"), "/a/b/c");
+        assert_eq!(normal("/a/../../b"), "/b");
+    }
+
+    #[test]
+    fn a_folder_is_not_that_whose_name_begins_alike() {
+        assert_eq!(below_of("/data/x", "/data"), Some("/x"));
+        assert_eq!(below_of("/data", "/data"), Some(""));
+        assert_eq!(below_of("/database", "/data"), None);
+        assert_eq!(below_of("/x", ""), Some("/x"));
+    }
+}

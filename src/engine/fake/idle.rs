@@ -1,0 +1,34 @@
+//! The program of images that nothing was installed for: it runs and does nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::program::{CommandOutcome, Inside, Life, Program, ProgramMaker, Request, Response};
+
+struct Idle;
+
+pub(super) fn maker() -> ProgramMaker {
+    Arc::new(|| Box::new(Idle))
+}
+
+impl Program for Idle {
+    fn start(&mut self, _inside: &mut Inside<'_>) -> Life {
+        Life::Serves
+    }
+
+    fn is_listening(&self, _port: u16, _uptime: Duration) -> bool {
+        false
+    }
+
+    fn answer(&mut self, _request: &Request, _inside: &mut Inside<'_>) -> Response {
+        Response::text(404, "nothing is here\n")
+    }
+
+    fn run(&mut self, command: &[String], _user: Option<&str>, _inside: &mut Inside<'_>) -> CommandOutcome {
+        match command.first().map(String::as_str) {
+            Some("true") => CommandOutcome::code(0),
+            Some("false") => CommandOutcome::code(1),
+            _ => CommandOutcome { stderr: format!("{command:?}: not found\n"), ..CommandOutcome::code(127) },
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! As much of a shell as tests of engines need: what `sh -c` does in a container of busybox.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::program::{CommandOutcome, Inside, Life, Program, ProgramMaker, Request, Response, Termination};
+
+/// A program that runs the container's command as a script of a small shell, and commands beside it.
+///
+/// It knows `;`, `&&`, `||`, `&`, quotes, `>`, `>>` and `>&2`, and of commands `:`, `cat`, `echo`, `exit`, `false`, `id -u`,
+/// `mkdir`, `rm`, `sleep`, `test -e`, `trap COMMANDS TERM`, `true` and `wait`. As the first process of a container it does not
+/// end when it is asked to, unless a trap is set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shell;
+
+impl Shell {
+    /// Makes the program, for [`super::FakeEngine::install_program`].
+    pub fn maker(self) -> ProgramMaker {
+        Arc::new(|| Box::new(Running { trap: None }))
+    }
+}
+
+struct Running {
+    trap: Option<String>,
+}
+
+/// The state of a script that is being run.
+struct Script<'s, 'a> {
+    inside: &'s mut Inside<'a>,
+    user: &'s str,
+    /// What was said, when, and whether to standard error.
+    said: Vec<(Duration, bool, String)>,
+    elapsed: Duration,
+    /// When the last command in the background ends.
+    background: Duration,
+    trap: Option<String>,
+    exit: Option<i64>,
+}
+
+/// How a command is tied to the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tie {
+    Always,
+    Succeeded,
+    Failed,
+}
+
+/// One command of a script.
+#[derive(Debug, PartialEq, Eq)]
+struct Step {
+    tie: Tie,
+    words: Vec<String>,
+    is_background: bool,
+}
+
+/// Cuts a script into commands; redirections stay words that begin with `>`.
+fn parse(script: &str) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut step = Step { tie: Tie::Always, words: Vec::new(), is_background: false };
+    let mut word: Option<String> = None;
+    let mut characters = script.chars().peekable();
+    let mut end = |step: &mut Step, word: &mut Option<String>, tie: Tie, is_background: bool| {
+        step.words.extend(word.take());
+        step.is_background = is_background;
+        let ended = std::mem::replace(step, Step { tie, words: Vec::new(), is_background: false });
+        if !ended.words.is_empty() {
+            steps.push(ended);
+        }
+    };
+    while let Some(character) = characters.next() {
+        match character {
+            '\'' | '"' => {
+                let quoted: String = characters.by_ref().take_while(|next| *next != character).collect();
+                word.get_or_insert_default().push_str(&quoted);
+            }
+            ' ' | '\t' => step.words.extend(word.take()),
+            ';' | '\n' => end(&mut step, &mut word, Tie::Always, false),
+            '>' => {
+                step.words.extend(word.take());
+                let mut redirection = ">".to_owned();
+                while let Some(next) = characters.next_if(|next| matches!(next, '>' | '&')) {
+                    redirection.push(next);
+                }
+                if redirection == ">&" {
+                    redirection.extend(characters.next());
+                }
+                step.words.push(redirection);
+            }
+            '&' if characters.next_if_eq(&'&').is_some() => end(&mut step, &mut word, Tie::Succeeded, false),
+            '&' => end(&mut step, &mut word, Tie::Always, true),
+            '|' if characters.next_if_eq(&'|').is_some() => end(&mut step, &mut word, Tie::Failed, false),
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    end(&mut step, &mut word, Tie::Always, false);
+    steps
+}
+
+impl Script<'_, '_> {
+    fn say(&mut self, is_stderr: bool, text: &str) {
+        if !text.is_empty() {
+            self.said.push((self.elapsed, is_stderr, text.to_owned()));
+        }
+    }
+
+    /// Runs a script; returns the exit code.
+    fn run(&mut self, script: &str) -> i64 {
+        let mut code = 0;
+        for step in parse(script) {
+            let is_due = match step.tie {
+                Tie::Always => true,
+                Tie::Succeeded => code == 0,
+                Tie::Failed => code != 0,
+            };
+            if is_due {
+                let before = self.elapsed;
+                code = self.redirected(&step.words);
+                if step.is_background {
+                    self.background = self.background.max(self.elapsed);
+                    self.elapsed = before;
+                    code = 0;
+                }
+            }
+            if let Some(exit) = self.exit {
+                return exit;
+            }
+        }
+        code
+    }
+
+    /// Runs a command whose output may go into a file.
+    fn redirected(&mut self, words: &[String]) -> i64 {
+        let Some(place) = words.iter().position(|word| word.starts_with('>')) else {
+            return self.command(words);
+        };
+        let said = self.said.len();
+        let code = self.command(&words[..place]);
+        if words[place] == ">&2" {
+            for (_, is_stderr, _) in &mut self.said[said..] {
+                *is_stderr = true;
+            }
+            return code;
+        }
+        let Some(file) = words.get(place + 1) else { return 2 };
+        let output: String = self.said.drain(said..).map(|(_, _, text)| text).collect();
+        let before = match words[place].as_str() {
+            ">>" => self.inside.read(file).unwrap_or_default(),
+            _ => bytes::Bytes::new(),
+        };
+        match self.inside.write(file, [before.as_ref(), output.as_bytes()].concat()) {
+            Ok(()) => code,
+            Err(error) => {
+                self.say(true, &format!("sh: can't create {file}: {error}\n"));
+                1
+            }
+        }
+    }
+
+    fn command(&mut self, words: &[String]) -> i64 {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            [] | [":" | "true", ..] => 0,
+            ["false", ..] => 1,
+            ["sh" | "/bin/sh", "-c", script, ..] => self.run(script),
+            ["exec", command @ ..] => self.command(&command.iter().map(ToString::to_string).collect::<Vec<_>>()),
+            ["echo", "-n", words @ ..] => {
+                self.say(false, &words.join(" "));
+                0
+            }
+            ["echo", words @ ..] => {
+                self.say(false, &format!("{}\n", words.join(" ")));
+                0
+            }
+            ["exit", code @ ..] => {
+                let code = code.first().and_then(|code| code.parse().ok()).unwrap_or_default();
+                self.exit = Some(code);
+                code
+            }
+            ["id", "-u"] => {
+                self.say(false, &format!("{}\n", self.user));
+                0
+            }
+            ["sleep", seconds] => {
+                let seconds = seconds.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+                self.elapsed = self.elapsed.saturating_add(seconds.unwrap_or_default());
+                0
+            }
+            ["trap", commands, "TERM"] => {
+                self.trap = Some((*commands).to_owned());
+                0
+            }
+            ["wait"] => {
+                self.elapsed = self.elapsed.max(self.background);
+                0
+            }
+            ["test", "-e", path] => i64::from(!self.inside.exists(path)),
+            ["cat", files @ ..] => self.cat(files),
+            ["mkdir", folders @ ..] => self.each(folders, |inside, path| inside.make_folder(path)),
+            ["rm", files @ ..] => self.each(files, |inside, path| inside.remove(path)),
+            [command, ..] => {
+                self.say(true, &format!("sh: {command}: not found\n"));
+                127
+            }
+        }
+    }
+
+    fn cat(&mut self, files: &[&str]) -> i64 {
+        let mut code = 0;
+        for file in files {
+            match self.inside.read(file) {
+                Some(content) => self.say(false, &String::from_utf8_lossy(&content)),
+                None => {
+                    self.say(true, &format!("cat: can't open '{file}': No such file or directory\n"));
+                    code = 1;
+                }
+            }
+        }
+        code
+    }
+
+    /// Does something to each path; words with a dash are options, which change nothing here.
+    fn each(&mut self, paths: &[&str], act: impl Fn(&mut Inside<'_>, &str) -> std::io::Result<()>) -> i64 {
+        let mut code = 0;
+        for path in paths.iter().filter(|path| !path.starts_with('-')) {
+            if let Err(error) = act(self.inside, path) {
+                self.say(true, &format!("{path}: {error}\n"));
+                code = 1;
+            }
+        }
+        code
+    }
+}
+
+impl Running {
+    /// Runs a command; returns its code, how long it took, and what it said.
+    fn execute(
+        &mut self,
+        command: &[String],
+        user: &str,
+        inside: &mut Inside<'_>,
+    ) -> (i64, Duration, Vec<(Duration, bool, String)>) {
+        let (said, elapsed) = (Vec::new(), Duration::ZERO);
+        let mut script =
+            Script { inside, user, said, elapsed, background: Duration::ZERO, trap: self.trap.take(), exit: None };
+        let code = script.command(command);
+        let code = script.exit.unwrap_or(code);
+        self.trap = script.trap;
+        (code, script.elapsed, script.said)
+    }
+}
+
+impl Program for Running {
+    fn start(&mut self, inside: &mut Inside<'_>) -> Life {
+        self.trap = None;
+        let command = inside.command().to_vec();
+        let (code, after, said) = self.execute(&command, "0", inside);
+        for (at, is_stderr, text) in said {
+            inside.print_after(at, is_stderr, text.trim_end_matches('\n'));
+        }
+        Life::Ends { after, code }
+    }
+
+    fn is_listening(&self, _port: u16, _uptime: Duration) -> bool {
+        false
+    }
+
+    fn answer(&mut self, _request: &Request, _inside: &mut Inside<'_>) -> Response {
+        Response::text(404, "nothing is here\n")
+    }
+
+    fn run(&mut self, command: &[String], user: Option<&str>, inside: &mut Inside<'_>) -> CommandOutcome {
+        let trap = self.trap.take();
+        let (code, takes, said) = self.execute(command, user.unwrap_or("0"), inside);
+        self.trap = trap;
+        let output = |wanted: bool| {
+            let pieces = said.iter().filter(|(_, is_stderr, _)| *is_stderr == wanted).map(|(_, _, text)| text.as_str());
+            pieces.collect::<String>()
+        };
+        CommandOutcome { code, stdout: output(false), stderr: output(true), takes }
+    }
+
+    fn terminate(&mut self, inside: &mut Inside<'_>) -> Termination {
+        let Some(trap) = self.trap.clone() else { return Termination::Ignored };
+        let words = ["sh".to_owned(), "-c".to_owned(), trap];
+        let (code, after, _) = self.execute(&words, "0", inside);
+        Termination::Exits { after, code }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn scripts_are_cut_into_commands() {
+        let words = |script: &str| parse(script).into_iter().map(|step| step.words).collect::<Vec<_>>();
+        assert_eq!(words("echo 'a b'; cat x"), [vec!["echo", "a b"], vec!["cat", "x"]]);
+        assert_eq!(words("echo a >&2 && echo b >> /f"), [vec!["echo", "a", ">&2"], vec!["echo", "b", ">>", "/f"]]);
+        let steps = parse("trap 'exit 7' TERM; sleep 9 & wait");
+        assert_eq!(steps.iter().map(|step| step.is_background).collect::<Vec<_>>(), [false, true, false]);
+    }
+}

@@ -1,0 +1,177 @@
+//! A site as small as can be: it keeps entries where sites keep state, and shows them all on one page.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::program::{CommandOutcome, Inside, Life, Program, ProgramMaker, Request, Response, Termination};
+
+/// How a [`ToySite`] is made and behaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToySite {
+    /// The port that it listens on.
+    pub port: u16,
+    /// The folder of its declared store.
+    pub store: String,
+    /// The folder of the container's own layer that it writes to.
+    pub layer: String,
+    /// How long it takes from its start until it listens.
+    pub boot: Duration,
+    /// How long it takes to end when it is asked to; `None`: it does not and is killed.
+    pub stop: Option<Duration>,
+    /// How long `stop-writers` and `start-writers` take.
+    pub commands: Duration,
+    /// Whether `stop-writers` leaves the process alone that holds entries in memory.
+    pub keeps_memory: bool,
+}
+
+impl Default for ToySite {
+    fn default() -> Self {
+        Self {
+            port: 80,
+            store: "/data".to_owned(),
+            layer: "/root".to_owned(),
+            boot: Duration::ZERO,
+            stop: Some(Duration::ZERO),
+            commands: Duration::ZERO,
+            keeps_memory: false,
+        }
+    }
+}
+
+impl ToySite {
+    /// Makes the program, for [`super::FakeEngine::install_program`].
+    ///
+    /// Pages: `GET /` lists all entries as `KIND/NAME=VALUE`, one a line, sorted; `GET /KIND/NAME` answers one of them, or
+    /// 404. `POST /data/NAME`, `POST /layer/NAME` and `POST /memory/NAME` write the body as an entry into the store, the
+    /// container's own layer and the process's memory. Between the commands `stop-writers` and `start-writers`
+    /// everything answers 503.
+    ///
+    /// The store is read when the process starts and at `start-writers`; in between the site believes what it remembers,
+    /// as a database with a cache does.
+    pub fn maker(self) -> ProgramMaker {
+        Arc::new(move || {
+            Box::new(Running { site: self.clone(), data: BTreeMap::new(), memory: BTreeMap::new(), rests: false })
+        })
+    }
+}
+
+struct Running {
+    site: ToySite,
+    data: BTreeMap<String, String>,
+    memory: BTreeMap<String, String>,
+    /// Whether its writers are stopped.
+    rests: bool,
+}
+
+fn entries(inside: &Inside<'_>, folder: &str) -> BTreeMap<String, String> {
+    let read = |name: String| {
+        let content = inside.read(&format!("{folder}/{name}"))?;
+        Some((name, String::from_utf8_lossy(&content).into_owned()))
+    };
+    inside.list(folder).into_iter().filter_map(read).collect()
+}
+
+impl Running {
+    fn all(&self, inside: &Inside<'_>) -> BTreeMap<String, String> {
+        let layer = entries(inside, &self.site.layer);
+        let kinds = [("data", &self.data), ("layer", &layer), ("memory", &self.memory)];
+        let named = kinds.into_iter().flat_map(|(kind, entries)| {
+            entries.iter().map(move |(name, value)| (format!("{kind}/{name}"), value.clone()))
+        });
+        named.collect()
+    }
+
+    fn write(&mut self, path: &str, value: &str, inside: &mut Inside<'_>) -> std::io::Result<bool> {
+        let Some((kind, name)) = path.split_once('/').filter(|(_, name)| !name.is_empty() && !name.contains('/'))
+        else {
+            return Ok(false);
+        };
+        match kind {
+            "data" => {
+                inside.write(&format!("{}/{name}", self.site.store), value.to_owned())?;
+                self.data.insert(name.to_owned(), value.to_owned());
+            }
+            "layer" => inside.write(&format!("{}/{name}", self.site.layer), value.to_owned())?,
+            "memory" => drop(self.memory.insert(name.to_owned(), value.to_owned())),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+impl Program for Running {
+    fn start(&mut self, inside: &mut Inside<'_>) -> Life {
+        self.memory.clear();
+        self.rests = false;
+        self.data = entries(inside, &self.site.store);
+        inside.print(false, "toy site: started");
+        Life::Serves
+    }
+
+    fn is_listening(&self, port: u16, uptime: Duration) -> bool {
+        port == self.site.port && uptime >= self.site.boot
+    }
+
+    fn is_healthy(&self, uptime: Duration) -> bool {
+        uptime >= self.site.boot && !self.rests
+    }
+
+    fn answer(&mut self, request: &Request, inside: &mut Inside<'_>) -> Response {
+        if self.rests {
+            return Response::text(503, "the writers are stopped\n");
+        }
+        let path = request.path.split('?').next().unwrap_or_default().trim_start_matches('/');
+        match (request.method.as_str(), path) {
+            ("GET" | "HEAD", "") => {
+                let lines = self.all(inside).into_iter().map(|(name, value)| format!("{name}={value}\n"));
+                Response::text(200, lines.collect::<String>())
+            }
+            ("GET" | "HEAD", path) => match self.all(inside).remove(path) {
+                Some(value) => Response::text(200, value),
+                None => Response::text(404, "no such entry\n"),
+            },
+            ("POST", path) => match self.write(path, &String::from_utf8_lossy(&request.body), inside) {
+                Ok(true) => Response::text(200, "written\n"),
+                Ok(false) => Response::text(404, "no such kind of entry\n"),
+                Err(error) => Response::text(500, format!("{error}\n")),
+            },
+            _ => Response::text(405, "GET and POST only\n"),
+        }
+    }
+
+    fn run(&mut self, command: &[String], _user: Option<&str>, inside: &mut Inside<'_>) -> CommandOutcome {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        let done = CommandOutcome { takes: self.site.commands, ..CommandOutcome::default() };
+        match words.as_slice() {
+            ["stop-writers"] => {
+                self.rests = true;
+                done
+            }
+            ["start-writers"] => {
+                self.rests = false;
+                self.data = entries(inside, &self.site.store);
+                if !self.site.keeps_memory {
+                    self.memory.clear();
+                }
+                done
+            }
+            ["true"] => CommandOutcome::code(0),
+            ["false"] => CommandOutcome::code(1),
+            ["cat", path] => match inside.read(path) {
+                Some(content) => {
+                    CommandOutcome { stdout: String::from_utf8_lossy(&content).into_owned(), ..CommandOutcome::code(0) }
+                }
+                None => CommandOutcome { stderr: format!("cat: {path}: no such file\n"), ..CommandOutcome::code(1) },
+            },
+            _ => CommandOutcome { stderr: format!("{command:?}: not found\n"), ..CommandOutcome::code(127) },
+        }
+    }
+
+    fn terminate(&mut self, _inside: &mut Inside<'_>) -> Termination {
+        match self.site.stop {
+            Some(after) => Termination::Exits { after, code: 0 },
+            None => Termination::Ignored,
+        }
+    }
+}

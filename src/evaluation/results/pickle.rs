@@ -1,0 +1,597 @@
+//! Pickles of strangers: measured by a machine that knows sizes only, before they are read as data.
+//!
+//! A pickle is a program for a stack machine: a few bytes of it can stand for gigabytes, by references to what was built
+//! before, and for data nested so deep that whoever walks through it overflows the stack. The measuring machine runs the same
+//! program on sizes and depths, within bounds on all that the reader would keep, copy and visit.
+//!
+//! Source: `pickletools.py`, and `serde_pickle`, whose reading this is about.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use serde::de::DeserializeOwned;
+use serde_pickle::DeOptions;
+
+/// The longest pickle, uncompressed, in bytes: more than any step has, screenshots included.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// What a reader may keep of a pickle and copy, in bytes.
+const KEPT_MAX: u64 = 512 << 20;
+
+/// How large the data may become where each reference is replaced by what it leads to, in bytes.
+const EXPANDED_MAX: u64 = 256 << 20;
+
+/// How deep it may be nested.
+const DEPTH_MAX: u32 = 100;
+
+/// The longest number, in digits or bytes: Python converts no more digits.
+const NUMBER_MAX: usize = 4300;
+
+/// What a value takes, in bytes, besides its content; and what a list takes that is cut off the stack at a mark.
+const VALUE_BYTES: u64 = 40;
+const MARKED_BYTES: u64 = 128 * VALUE_BYTES;
+
+/// The longest part of an error of the reader that is shown, in characters: it may quote the data.
+const SHOWN_MAX: usize = 200;
+
+/// Why a pickle is not read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PickleError {
+    /// It could not be read at all.
+    #[error("{0}")]
+    Unreadable(String),
+    /// It is too long.
+    #[error("it has more than {} MiB, uncompressed", BYTES_MAX >> 20)]
+    Long,
+    /// Its data would be too large.
+    #[error("its data would take more memory than any result has")]
+    Large,
+    /// Its data is nested too deep.
+    #[error("its data is nested more than {DEPTH_MAX} deep")]
+    Deep,
+    /// A number in it is too long.
+    #[error("a number in it has more than {NUMBER_MAX} digits")]
+    Number,
+    /// It contains itself.
+    #[error("its data contains itself")]
+    Recursive,
+    /// It is no pickle, or one that no pickler writes.
+    #[error("it is no pickle of data: {0}")]
+    Malformed(&'static str),
+}
+
+/// Reads a pickle as data.
+pub(super) fn read<T: DeserializeOwned>(input: impl Read) -> Result<T, PickleError> {
+    let mut bytes = Vec::new();
+    let read = input.take(BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| PickleError::Unreadable(error.to_string()))?;
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err(PickleError::Long);
+    }
+    measure(&bytes)?;
+    // Classes, arrays and functions that are not known here are none of our business.
+    let options = DeOptions::new().replace_unresolved_globals();
+    serde_pickle::from_slice(&bytes, options).map_err(|error| {
+        let text = error.to_string();
+        let shown: String = text.chars().take(SHOWN_MAX).collect();
+        PickleError::Unreadable(if shown.len() < text.len() { format!("{shown}…") } else { shown })
+    })
+}
+
+/// Insists that a pickle can be read within bounds.
+fn measure(bytes: &[u8]) -> Result<(), PickleError> {
+    let mut machine = Machine::new(bytes);
+    let root = machine.run()?;
+    machine.check_expanded(root)
+}
+
+/// What a value is, as far as operations insist on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    List,
+    Dict,
+    Set,
+    Tuple,
+    Text,
+    Global,
+    /// What a function yielded.
+    Any,
+    Other,
+}
+
+/// A value that was built.
+#[derive(Debug)]
+struct Node {
+    kind: Kind,
+    /// What it takes by itself, in bytes.
+    own: u64,
+    /// What it takes with everything in it, but for what references lead to.
+    inline: u64,
+    depth: u32,
+    children: Vec<usize>,
+}
+
+/// A value on the stack: built there, or a reference to one that is remembered.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    node: usize,
+    is_reference: bool,
+}
+
+/// The one node of all values without content.
+const SCALAR: usize = 0;
+
+struct Machine<'a> {
+    rest: &'a [u8],
+    nodes: Vec<Node>,
+    stack: Vec<Slot>,
+    /// The stacks below each mark.
+    below: Vec<Vec<Slot>>,
+    memo: HashMap<u32, usize>,
+    kept: u64,
+}
+
+impl<'a> Machine<'a> {
+    fn new(rest: &'a [u8]) -> Self {
+        let scalar = Node { kind: Kind::Other, own: VALUE_BYTES, inline: VALUE_BYTES, depth: 1, children: Vec::new() };
+        Self { rest, nodes: vec![scalar], stack: Vec::new(), below: Vec::new(), memo: HashMap::new(), kept: 0 }
+    }
+
+    /// Runs the program to its end; returns what it yields.
+    fn run(&mut self) -> Result<usize, PickleError> {
+        loop {
+            let [operation] = self.fixed()?;
+            match operation {
+                b'.' => {
+                    return match self.rest {
+                        [] => Ok(self.pop()?.node),
+                        _ => Err(PickleError::Malformed("something follows its end")),
+                    };
+                }
+                // PROTO, FRAME.
+                0x80 => drop(self.fixed::<1>()?),
+                0x95 => drop(self.fixed::<8>()?),
+                _ => self.step(operation)?,
+            }
+        }
+    }
+
+    fn step(&mut self, operation: u8) -> Result<(), PickleError> {
+        match operation {
+            b'(' => self.mark(),
+            b'0' if self.stack.is_empty() => self.pop_mark().map(drop),
+            b'0' => self.pop().map(drop),
+            b'1' => self.pop_mark().map(drop),
+            // PUT, BINPUT, LONG_BINPUT, MEMOIZE; GET, BINGET, LONG_BINGET.
+            b'p' => self.memo_line().and_then(|id| self.memoize(id)),
+            b'q' => self.fixed::<1>().and_then(|[id]| self.memoize(id.into())),
+            b'r' => self.fixed().and_then(|id| self.memoize(u32::from_le_bytes(id))),
+            0x94 => self.memoize(u32::try_from(self.memo.len()).map_err(|_| PickleError::Large)?),
+            b'g' => self.memo_line().and_then(|id| self.get(id)),
+            b'h' => self.fixed::<1>().and_then(|[id]| self.get(id.into())),
+            b'j' => self.fixed().and_then(|id| self.get(u32::from_le_bytes(id))),
+            // NONE, NEWTRUE, NEWFALSE, INT, LONG, FLOAT, and the binary numbers.
+            b'N' | 0x88 | 0x89 => self.push_scalar(),
+            b'I' | b'L' | b'F' => {
+                let line = self.line()?;
+                if line.len() > NUMBER_MAX { Err(PickleError::Number) } else { self.push_scalar() }
+            }
+            b'K' => self.scalar::<1>(),
+            b'M' => self.scalar::<2>(),
+            b'J' => self.scalar::<4>(),
+            b'G' => self.scalar::<8>(),
+            0x8a | 0x8b => {
+                let length = if operation == 0x8a { self.length::<1>()? } else { self.length::<4>()? };
+                self.take(length)?;
+                if length > NUMBER_MAX { Err(PickleError::Number) } else { self.push_scalar() }
+            }
+            // Texts and bytes, by the form of their length.
+            b'S' | b'V' => self.line().map(<[u8]>::len).and_then(|length| self.push_text(length)),
+            b'C' | b'U' | 0x8c => self.counted::<1>(),
+            b'B' | b'T' | b'X' => self.counted::<4>(),
+            0x8d | 0x8e | 0x96 => self.counted::<8>(),
+            // TUPLE, LIST, DICT, FROZENSET, and what begins empty.
+            b')' | b']' | b'}' | 0x8f => self.push_new(empty(operation), VALUE_BYTES, &[]).map(drop),
+            0x85..=0x87 => {
+                let count = usize::from(operation - 0x84);
+                let at = self.stack.len().checked_sub(count).ok_or(UNDERFLOW)?;
+                let items = self.stack.split_off(at);
+                self.push_new(Kind::Tuple, VALUE_BYTES, &items).map(drop)
+            }
+            b't' | b'l' | b'd' | 0x91 => {
+                let items = self.pop_mark()?;
+                let kind = match operation {
+                    b't' => Kind::Tuple,
+                    b'l' => Kind::List,
+                    b'd' => Kind::Dict,
+                    _ => Kind::Other,
+                };
+                self.push_new(kind, MARKED_BYTES, &items).map(drop)
+            }
+            // APPEND, APPENDS, SETITEM, SETITEMS, ADDITEMS.
+            b'a' => self.pop().and_then(|item| self.extend(Kind::List, &[item])),
+            b'e' => self.pop_mark().and_then(|items| self.extend(Kind::List, &items)),
+            b's' => {
+                let (value, key) = (self.pop()?, self.pop()?);
+                self.extend(Kind::Dict, &[key, value])
+            }
+            b'u' => self.pop_mark().and_then(|items| self.extend(Kind::Dict, &items)),
+            0x90 => self.pop_mark().and_then(|items| self.extend(Kind::Set, &items)),
+            _ => self.object(operation),
+        }
+    }
+
+    /// Operations on classes and functions, of which nothing is run.
+    fn object(&mut self, operation: u8) -> Result<(), PickleError> {
+        match operation {
+            // GLOBAL, STACK_GLOBAL.
+            b'c' => {
+                self.line()?;
+                self.line()?;
+                self.push_new(Kind::Global, VALUE_BYTES, &[]).map(drop)
+            }
+            0x93 => {
+                for _ in 0..2 {
+                    let name = self.pop()?;
+                    self.insist(name, Kind::Text)?;
+                    self.copy(name)?;
+                }
+                self.push_new(Kind::Global, VALUE_BYTES, &[]).map(drop)
+            }
+            // REDUCE: the arguments are copied, and may become what is yielded.
+            b'R' => {
+                let (arguments, function) = (self.pop()?, self.pop()?);
+                self.insist(arguments, Kind::Tuple)?;
+                self.insist(function, Kind::Global)?;
+                self.copy(arguments)?;
+                for child in self.nodes[arguments.node].children.clone() {
+                    self.copy(Slot { node: child, is_reference: false })?;
+                }
+                self.push_new(Kind::Any, VALUE_BYTES, &[Slot { is_reference: false, ..arguments }]).map(drop)
+            }
+            // INST, OBJ, NEWOBJ, NEWOBJ_EX: an empty dictionary stands in for the object.
+            b'i' | b'o' => {
+                if operation == b'i' {
+                    self.line()?;
+                    self.line()?;
+                }
+                self.pop_mark()?;
+                if operation == b'o' {
+                    self.pop()?;
+                }
+                self.push_new(Kind::Dict, VALUE_BYTES, &[]).map(drop)
+            }
+            0x81 | 0x92 => {
+                for _ in 0..if operation == 0x81 { 2 } else { 3 } {
+                    self.pop()?;
+                }
+                self.push_new(Kind::Dict, VALUE_BYTES, &[]).map(drop)
+            }
+            // BUILD: the state takes the place of the object.
+            b'b' => {
+                let state = self.pop()?;
+                self.pop()?;
+                self.stack.push(state);
+                Ok(())
+            }
+            // DUP is among them: no pickler writes it, and it copies without a trace.
+            _ => Err(PickleError::Malformed("it has an operation that no data needs")),
+        }
+    }
+
+    /// Notes that a reader keeps or copies so much.
+    fn keep(&mut self, bytes: u64) -> Result<(), PickleError> {
+        self.kept = self.kept.saturating_add(bytes);
+        if self.kept > KEPT_MAX { Err(PickleError::Large) } else { Ok(()) }
+    }
+
+    fn copy(&mut self, slot: Slot) -> Result<(), PickleError> {
+        self.keep(self.nodes[slot.node].inline)
+    }
+
+    fn insist(&self, slot: Slot, kind: Kind) -> Result<(), PickleError> {
+        let found = self.nodes[slot.node].kind;
+        if found == kind || found == Kind::Any {
+            Ok(())
+        } else {
+            Err(PickleError::Malformed("it takes a value for another"))
+        }
+    }
+
+    fn push_scalar(&mut self) -> Result<(), PickleError> {
+        self.keep(VALUE_BYTES)?;
+        self.stack.push(Slot { node: SCALAR, is_reference: false });
+        Ok(())
+    }
+
+    fn scalar<const N: usize>(&mut self) -> Result<(), PickleError> {
+        self.fixed::<N>()?;
+        self.push_scalar()
+    }
+
+    fn counted<const N: usize>(&mut self) -> Result<(), PickleError> {
+        let length = self.length::<N>()?;
+        self.take(length)?;
+        self.push_text(length)
+    }
+
+    fn push_text(&mut self, length: usize) -> Result<(), PickleError> {
+        self.push_new(Kind::Text, VALUE_BYTES + length as u64, &[]).map(drop)
+    }
+
+    fn push_new(&mut self, kind: Kind, own: u64, items: &[Slot]) -> Result<usize, PickleError> {
+        self.keep(own)?;
+        let node = self.nodes.len();
+        self.nodes.push(Node { kind, own, inline: own, depth: 1, children: Vec::new() });
+        self.stack.push(Slot { node, is_reference: false });
+        self.add(node, items)?;
+        Ok(node)
+    }
+
+    /// Adds items to the list, dictionary or set on top of the stack.
+    fn extend(&mut self, kind: Kind, items: &[Slot]) -> Result<(), PickleError> {
+        let top = *self.stack.last().ok_or(UNDERFLOW)?;
+        self.insist(top, kind)?;
+        self.keep(VALUE_BYTES.saturating_mul(items.len() as u64))?;
+        self.add(top.node, items)
+    }
+
+    fn add(&mut self, node: usize, items: &[Slot]) -> Result<(), PickleError> {
+        let (mut inline, mut depth) = (self.nodes[node].inline, self.nodes[node].depth);
+        for item in items {
+            let child = &self.nodes[item.node];
+            inline = inline.saturating_add(if item.is_reference { VALUE_BYTES } else { child.inline });
+            depth = depth.max(child.depth + 1);
+        }
+        if depth > DEPTH_MAX {
+            return Err(PickleError::Deep);
+        }
+        let found = &mut self.nodes[node];
+        (found.inline, found.depth) = (inline, depth);
+        found.children.extend(items.iter().map(|item| item.node));
+        Ok(())
+    }
+
+    fn pop(&mut self) -> Result<Slot, PickleError> {
+        self.stack.pop().ok_or(UNDERFLOW)
+    }
+
+    fn mark(&mut self) -> Result<(), PickleError> {
+        if self.below.len() >= DEPTH_MAX as usize {
+            return Err(PickleError::Deep);
+        }
+        self.below.push(std::mem::take(&mut self.stack));
+        Ok(())
+    }
+
+    fn pop_mark(&mut self) -> Result<Vec<Slot>, PickleError> {
+        let below = self.below.pop().ok_or(UNDERFLOW)?;
+        Ok(std::mem::replace(&mut self.stack, below))
+    }
+
+    fn memoize(&mut self, id: u32) -> Result<(), PickleError> {
+        let slot = self.pop()?;
+        self.keep(VALUE_BYTES)?;
+        if slot.is_reference {
+            self.copy(slot)?;
+        }
+        self.memo.insert(id, slot.node);
+        self.stack.push(Slot { is_reference: true, ..slot });
+        Ok(())
+    }
+
+    fn get(&mut self, id: u32) -> Result<(), PickleError> {
+        let node = *self.memo.get(&id).ok_or(PickleError::Malformed("it refers to what was not kept"))?;
+        self.keep(VALUE_BYTES)?;
+        self.stack.push(Slot { node, is_reference: true });
+        Ok(())
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8], PickleError> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(PickleError::Malformed("it is cut off"))?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], PickleError> {
+        let (taken, rest) = self.rest.split_first_chunk().ok_or(PickleError::Malformed("it is cut off"))?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    /// A length of so many bytes, the lowest first.
+    fn length<const N: usize>(&mut self) -> Result<usize, PickleError> {
+        let bytes = self.fixed::<N>()?;
+        let length = bytes.iter().rev().fold(0_u64, |length, byte| length << 8 | u64::from(*byte));
+        usize::try_from(length).map_err(|_| PickleError::Malformed("it is cut off"))
+    }
+
+    fn line(&mut self) -> Result<&'a [u8], PickleError> {
+        let end = memchr::memchr(b'\n', self.rest).ok_or(PickleError::Malformed("it is cut off"))?;
+        Ok(&self.take(end + 1)?[..end])
+    }
+
+    fn memo_line(&mut self) -> Result<u32, PickleError> {
+        let line = std::str::from_utf8(self.line()?).ok().and_then(|line| line.trim_end_matches('\r').parse().ok());
+        line.ok_or(PickleError::Malformed("it numbers what it keeps by something else than numbers"))
+    }
+
+    /// Insists that the data is within bounds where each reference is replaced by what it leads to, at the program's end.
+    fn check_expanded(&self, root: usize) -> Result<(), PickleError> {
+        /// How far a node has been looked at.
+        #[derive(Clone, Copy)]
+        enum Seen {
+            Not,
+            Begun,
+            Done { bytes: u64, depth: u32 },
+        }
+        let mut seen = vec![Seen::Not; self.nodes.len()];
+        let mut path = vec![(root, 0, self.nodes[root].own, 0)];
+        seen[root] = Seen::Begun;
+        while let Some((node, next, bytes, deepest)) = path.last_mut() {
+            match self.nodes[*node].children.get(*next) {
+                Some(child) => match seen[*child] {
+                    Seen::Done { bytes: more, depth } => {
+                        (*next, *bytes, *deepest) = (*next + 1, bytes.saturating_add(more), depth.max(*deepest));
+                        if *bytes > EXPANDED_MAX {
+                            return Err(PickleError::Large);
+                        }
+                    }
+                    Seen::Begun => return Err(PickleError::Recursive),
+                    Seen::Not => {
+                        seen[*child] = Seen::Begun;
+                        path.push((*child, 0, self.nodes[*child].own, 0));
+                    }
+                },
+                None => {
+                    let (bytes, depth) = (*bytes, *deepest + 1);
+                    if depth > DEPTH_MAX {
+                        return Err(PickleError::Deep);
+                    }
+                    seen[*node] = Seen::Done { bytes, depth };
+                    path.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+const UNDERFLOW: PickleError = PickleError::Malformed("it takes what was not put there");
+
+/// What an operation begins that begins something empty.
+fn empty(operation: u8) -> Kind {
+    match operation {
+        b']' => Kind::List,
+        b'}' => Kind::Dict,
+        b')' => Kind::Tuple,
+        _ => Kind::Set,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    fn read_value(pickle: &[u8]) -> Result<Vec<Option<i64>>, PickleError> {
+        read(pickle)
+    }
+
+    fn fails(pickle: &[u8]) -> PickleError {
+        // On the stack of a thread as the daemon has them.
+        let pickle = pickle.to_vec();
+        let work = move || read::<serde::de::IgnoredAny>(pickle.as_slice()).map(drop).expect_err("it is refused");
+        std::thread::Builder::new().stack_size(2 << 20).spawn(work).expect("a thread").join().expect("no panic")
+    }
+
+    #[test]
+    fn data_is_read() {
+        // pickle.dumps([None, 1, 70000, -3], protocol) with protocols 0, 2 and 4.
+        let protocols: [&[u8]; 3] = [
+            b"(lp0\nNaI1\naI70000\naI-3\na.",
+            b"\x80\x02]q\x00(NK\x01Jp\x11\x01\x00J\xfd\xff\xff\xffe.",
+            b"\x80\x04\x95\x13\x00\x00\x00\x00\x00\x00\x00]\x94(NK\x01Jp\x11\x01\x00J\xfd\xff\xff\xffe.",
+        ];
+        for pickle in protocols {
+            assert_eq!(read_value(pickle), Ok(vec![None, Some(1), Some(70000), Some(-3)]));
+        }
+    }
+
+    #[test]
+    fn attributes_of_objects_are_read_and_shared_parts_too() {
+        #[derive(Deserialize)]
+        struct Object {
+            name: String,
+            again: String,
+            ints: (i64, i64),
+        }
+        // An object of a class that is not known here, with a text that is kept and used twice.
+        let pickle = b"\x80\x04\x8c\x01m\x94\x8c\x01C\x94\x93\x94)\x81\x94}\x94(\x8c\x04name\x94\x8c\x03abc\x94\x8c\x05again\x94h\x06\
+            \x8c\x04ints\x94K\x01K\x02\x86\x94ub.";
+        let object: Object = read(pickle.as_slice()).expect("an object");
+        assert_eq!((object.name.as_str(), object.again.as_str(), object.ints), ("abc", "abc", (1, 2)));
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_refused() {
+        for nested in [b"]".repeat(100_000), b"(".repeat(100_000), [b")".to_vec(), b"\x85".repeat(100_000)].concat()] {
+            let closing = if nested[0] == b']' { b"a".repeat(99_999) } else { Vec::new() };
+            assert_eq!(fails(&[nested, closing, b".".to_vec()].concat()), PickleError::Deep);
+        }
+        // By references: each list has the one before, which is remembered.
+        let mut by_reference = b"]q\x00".to_vec();
+        for _ in 0..100_000 {
+            by_reference.extend_from_slice(b"]h\x00aq\x00");
+        }
+        by_reference.push(b'.');
+        assert_eq!(fails(&by_reference), PickleError::Deep);
+        // Grown after it was referred to: a list is put into the one before, which is there already.
+        let mut late = Vec::new();
+        for id in 0..1000_u32 {
+            late.extend_from_slice(b"]r");
+            late.extend_from_slice(&id.to_le_bytes());
+            late.push(b'0');
+        }
+        for id in 0..999_u32 {
+            late.push(b'j');
+            late.extend_from_slice(&id.to_le_bytes());
+            late.push(b'j');
+            late.extend_from_slice(&(id + 1).to_le_bytes());
+            late.extend_from_slice(b"a0");
+        }
+        late.extend_from_slice(b"j\0\0\0\0.");
+        assert_eq!(fails(&late), PickleError::Deep);
+    }
+
+    #[test]
+    fn what_would_take_gigabytes_is_refused() {
+        let nones = [b"(".to_vec(), b"N".repeat(30 << 20), b"l.".to_vec()].concat();
+        assert_eq!(fails(&nones), PickleError::Large);
+        // Each list has ten times the one before.
+        let mut laughs = b"]N.".to_vec();
+        laughs.pop();
+        laughs.extend_from_slice(b"aq\x00");
+        for _ in 0..20 {
+            laughs.extend_from_slice(b"](h\0h\0h\0h\0h\0h\0h\0h\0h\0h\0eq\0");
+        }
+        laughs.push(b'.');
+        assert_eq!(fails(&laughs), PickleError::Large);
+        // A tuple cut off at a mark has room for more.
+        let tuples = [b"(".to_vec(), b"(t".repeat(1 << 20), b"l.".to_vec()].concat();
+        assert_eq!(fails(&tuples), PickleError::Large);
+        // A function is called with the same arguments again and again.
+        let mut calls = b"cm\nf\nq\x01(".to_vec();
+        calls.extend_from_slice(&b"N".repeat(1 << 20));
+        calls.extend_from_slice(b"tq\x00");
+        calls.extend_from_slice(&b"h\x01h\x00R0".repeat(1 << 16));
+        calls.push(b'.');
+        assert_eq!(fails(&calls), PickleError::Large);
+        assert_eq!(fails(b"]2a2a2a2a."), PickleError::Malformed("it has an operation that no data needs"));
+        assert_eq!(fails(&vec![b'N'; (64 << 20) + 1]), PickleError::Long);
+    }
+
+    #[test]
+    fn numbers_that_take_long_are_refused() {
+        assert_eq!(fails(&[b"L".to_vec(), b"9".repeat(3 << 20), b"L\n.".to_vec()].concat()), PickleError::Number);
+        let long = [&b"\x8b"[..], &(3_u32 << 20).to_le_bytes(), &vec![1; 3 << 20], b"."].concat();
+        assert_eq!(fails(&long), PickleError::Number);
+        assert_eq!(read::<i64>(b"L123L\n.".as_slice()), Ok(123));
+    }
+
+    #[test]
+    fn what_contains_itself_is_refused() {
+        assert_eq!(fails(b"]q\x00h\x00a."), PickleError::Recursive);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_overwhelm_the_reader(
+            operations in proptest::collection::vec(
+                proptest::sample::select(&b"(.012NK\x01aelduts])}h\x00q\x00\x85\x86\x87\x94RbocX\x8c\x93\x81\x90\x91\n"[..]), 0..200),
+        ) {
+            let _ = read::<serde::de::IgnoredAny>(operations.as_slice());
+        }
+    }
+}

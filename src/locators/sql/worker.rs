@@ -1,0 +1,111 @@
+//! The confined process that asks a server of databases for a locator: one statement, its rows as typed values.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::{Query, mysql, postgres};
+use crate::confined::{Inside, Worker, WorkerError};
+use crate::domain::locator::{Rows, Value};
+use crate::domain::site::Database;
+use crate::locators::{LocateError, Scene, json};
+use crate::probes::sql_worker::{SOCKET, Server};
+
+/// The hidden command that makes this program the worker.
+pub const COMMAND: &str = "confined-query";
+
+/// Everything that the worker has to know.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Question {
+    server: Server,
+    pub(super) user: String,
+    pub(super) password: String,
+    pub(super) database: String,
+    /// What begins the transaction; only numbers of our own are in it.
+    pub(super) prepare: String,
+    /// The statement, which has passed the guard.
+    pub(super) statement: String,
+    /// Its arguments.
+    pub(super) bound: Vec<String>,
+    pub(super) limit: Duration,
+}
+
+/// What comes back.
+#[derive(Serialize, Deserialize)]
+enum Answer {
+    Rows(Json),
+    Refused(String),
+    Failed(String),
+    Unavailable(String),
+    TimedOut,
+    TooLarge { what: String, limit: String },
+}
+
+/// Asks a server.
+pub(super) async fn ask(
+    scene: &Scene<'_>,
+    database: &Database,
+    server: Server,
+    query: &Query<'_>,
+) -> Result<Rows, LocateError> {
+    let socket = super::socket(scene, database)?;
+    let confined = |error: WorkerError| LocateError::Unavailable(error.to_string());
+    let (prepare, statement) = match server {
+        Server::Mysql => (mysql::prepare(query), query.text(|_, _| "?".to_owned())),
+        Server::Postgres => (postgres::prepare(query), query.text(|number, _| format!("${number}"))),
+    };
+    let question = Question {
+        server,
+        user: database.user.clone(),
+        password: database.password.expose().to_owned(),
+        database: database.database.clone(),
+        prepare,
+        statement,
+        bound: query.bound().map(str::to_owned).collect(),
+        limit: query.limit,
+    };
+    let mut worker = Worker::connected(COMMAND, socket).await.map_err(confined)?;
+    let answer = worker.ask(&question).await.map_err(confined)?;
+    match answer {
+        Answer::Rows(rows) => match json::from_typed(&rows) {
+            Some(Value::Rows(rows)) => Ok(rows),
+            _ => Err(LocateError::Failed("the rows are not understood".to_owned())),
+        },
+        Answer::Refused(reason) => Err(LocateError::Refused(reason)),
+        Answer::Failed(reason) => Err(LocateError::Failed(reason)),
+        Answer::Unavailable(reason) => Err(LocateError::Unavailable(reason)),
+        Answer::TimedOut => Err(LocateError::TimedOut { limit: query.limit }),
+        Answer::TooLarge { what, limit } => Err(LocateError::TooLarge { what, limit }),
+    }
+}
+
+/// Does the worker's work; the hidden command's whole life.
+pub fn serve() -> io::Result<()> {
+    crate::confined::serve(work)
+}
+
+async fn work(mut inside: Inside) -> io::Result<()> {
+    let Some(question) = inside.question::<Question>().await? else { return Ok(()) };
+    let asked = inside.connect(SOCKET, async |folder| rows(&folder, &question).await).await?;
+    let (mut parent, rows) = asked;
+    let answer = match rows {
+        Ok(rows) => Answer::Rows(json::typed(&Value::Rows(rows))),
+        Err(LocateError::Refused(reason)) => Answer::Refused(reason),
+        Err(LocateError::Unavailable(reason)) => Answer::Unavailable(reason),
+        Err(LocateError::TimedOut { .. }) => Answer::TimedOut,
+        Err(LocateError::TooLarge { what, limit }) => Answer::TooLarge { what, limit },
+        Err(LocateError::Failed(reason)) => Answer::Failed(reason),
+        Err(other) => Answer::Failed(other.to_string()),
+    };
+    parent.answer(&answer).await
+}
+
+async fn rows(folder: &Path, question: &Question) -> Result<Rows, LocateError> {
+    match question.server {
+        Server::Mysql => mysql::query(folder, question).await,
+        Server::Postgres => postgres::query(folder, question).await,
+    }
+}

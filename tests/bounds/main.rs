@@ -1,0 +1,56 @@
+//! What does not grow, and what is never taken away: other engines, foreign things in the way, logs and events without
+//! end, on toy sites and real engines.
+
+#![allow(clippy::unwrap_used)]
+
+mod engines;
+mod events;
+mod leftovers;
+mod logs;
+mod pages;
+#[path = "../support/mod.rs"]
+#[allow(dead_code, unused_imports)]
+mod support;
+
+use serde_json::Value;
+use sqlx::SqlitePool;
+use sqlx::sqlite::SqliteConnectOptions;
+
+use crate::support::World;
+
+/// The store of a world, which its daemon may have open.
+async fn store(world: &World) -> SqlitePool {
+    let options = SqliteConnectOptions::new().filename(world.state_dir().join("arenad.db"));
+    SqlitePool::connect_with(options).await.unwrap()
+}
+
+/// What the kernel says of a daemon's memory, in bytes: `VmRSS` is what it has, `VmHWM` the most that it ever had.
+fn memory(world: &World, which: &str) -> u64 {
+    let pid = world.daemon().expect("the daemon runs").as_raw_nonzero();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with(which)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+}
+
+/// The messages of all events of a kind.
+fn told(world: &World, kind: &str) -> Vec<String> {
+    let events = world.api("/v1/events?limit=1000").unwrap_or_default();
+    let events = events["events"].as_array().cloned().unwrap_or_default();
+    let of_kind = events.iter().filter(|event| event["kind"] == kind);
+    of_kind.map(|event| event["message"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The snapshot of a name, as the API has it.
+fn named(world: &World, name: &str) -> Option<Value> {
+    let shown = world.api("/v1/snapshots")?;
+    shown["snapshots"].as_array()?.iter().find(|snapshot| snapshot["name"] == name).cloned()
+}
+
+/// A site that keeps its state in a declared store.
+fn with_store(label: &str) -> World {
+    let world = World::single(label);
+    let stores = "    stores: { notes: { kind: directory, path: /srv/state } }\n    writers:\n      stop: [ { command: [/bin/true] } ]\n      \
+                  start: [ { command: [/bin/true] } ]\n    baseline:\n";
+    world.edit("environment", "    baseline:\n", stores);
+    world
+}

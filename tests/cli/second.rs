@@ -1,0 +1,57 @@
+//! A second environment of the same installation, with a site of the same name.
+
+use crate::support::World;
+use crate::support::world::free_port;
+
+/// Brought up beside a world's own environment; what is left of it goes with it.
+pub struct Second<'a> {
+    world: &'a World,
+    pub name: String,
+    pub port: u16,
+}
+
+impl<'a> Second<'a> {
+    /// Writes its definition: that of the world under another name, with another port and another variable.
+    pub fn of(world: &'a World) -> Self {
+        let second = Self { world, name: format!("{}-b", world.name), port: free_port() };
+        for (kind, folder) in [("environment", "environments"), ("compose", "compose")] {
+            let text = std::fs::read_to_string(world.file(kind)).unwrap();
+            let text =
+                text.replace(&world.name, &second.name).replace(&world.port.to_string(), &second.port.to_string());
+            let text = text.replace("variable: SHOPPING", "variable: GITLAB");
+            std::fs::write(world.root().join(folder).join(format!("{}.yaml", second.name)), text).unwrap();
+        }
+        second
+    }
+
+    /// Brings both up.
+    pub fn up(&self) {
+        self.world.up();
+        self.world.run(&["up", &self.name]).code(0);
+    }
+
+    /// What the second site remembers; none where nobody listens.
+    pub fn page(&self) -> Option<String> {
+        crate::support::http::get(self.port, "/cgi-bin/page").map(|answer| answer.body)
+    }
+
+    /// Writes a task file of an environment.
+    pub fn write_tasks(&self, environment: &str, text: &str) {
+        let folder = self.world.root().join("environments").join(environment).join("tasks");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("toy.yaml"), text.replace("@NAME@", environment)).unwrap();
+    }
+}
+
+impl Drop for Second<'_> {
+    fn drop(&mut self) {
+        // A daemon that a failing test leaves would make anew what is swept.
+        if std::thread::panicking()
+            && let Some(pid) = self.world.daemon()
+        {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        let label = format!("dev.arenad.environment={}", self.name);
+        self.world.engine.sweep(&label, &format!("arenad-toy/{}*", self.name));
+    }
+}

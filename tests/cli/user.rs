@@ -1,0 +1,32 @@
+//! Commands of a user who has no account and is in no group.
+
+use std::process::{Command, Stdio};
+
+use crate::support::World;
+use crate::support::world::{Ran, Running};
+
+/// In nobody's group, the engine's included.
+pub const USER: u32 = 47_211;
+
+/// A command of that user on a world's installation.
+pub fn command(world: &World, args: &[&str]) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args([&format!("--reuid={USER}"), &format!("--regid={USER}"), "--clear-groups"]);
+    command.arg(env!("CARGO_BIN_EXE_arenad")).args(args);
+    for (variable, _) in std::env::vars().filter(|(name, _)| name.starts_with("ARENAD_") || name == "DOCKER_HOST") {
+        command.env_remove(variable);
+    }
+    command.current_dir(world.root()).env("ARENAD_STATE_DIR", world.state_dir()).stdin(Stdio::null());
+    command
+}
+
+/// Starts one.
+pub fn start(world: &World, args: &[&str]) -> Running {
+    world.start_command(command(world, args))
+}
+
+/// Runs one to its end.
+#[track_caller]
+pub fn run(world: &World, args: &[&str]) -> Ran {
+    start(world, args).ended()
+}

@@ -1,0 +1,204 @@
+//! What arenad's compat profile answers to a case that the benchmarks' own code is asked, too.
+
+use std::collections::BTreeMap;
+
+use arenad::evaluators::question::{Question, Told};
+use arenad::evaluators::text::patterns::Patterns;
+use arenad::evaluators::text::urls::urlsplit;
+use arenad::evaluators::text::{Nltk, word_tokenize};
+use arenad::evaluators::verdict::{Profile, Report};
+use arenad::evaluators::visualwebarena::similarity::{Pixels, similarity};
+use arenad::evaluators::webarena::{Context, Eval};
+use arenad::evaluators::webarena_verified::{
+    Kind, Reading, Side, Submission, Task, Trouble, Typed, UrlOptions, evaluate as evaluate_verified,
+    extract_base64_query, normalize_query, parse_json, read_one,
+};
+use arenad::evaluators::{visualwebarena, webarena};
+use serde_json::{Value, json};
+
+use super::seen;
+
+/// Why there is no answer.
+pub enum Lack {
+    /// The benchmark's code is known to raise.
+    Raises(String),
+    /// The verdict is open.
+    Undecided(String),
+}
+
+/// A value, or why there is none.
+pub type Answer = Result<Value, Lack>;
+
+/// Where the sites of the cases are.
+pub fn addresses() -> BTreeMap<String, Vec<String>> {
+    let sites = ["gitlab", "map", "reddit", "shopping_admin", "shopping", "wikipedia", "homepage"];
+    let address = |site: &str| {
+        let path = if site == "shopping_admin" { "/admin" } else { "" };
+        (format!("__{}__", site.to_uppercase()), vec![format!("http://{}.test{path}", site.replace('_', "-"))])
+    };
+    sites.into_iter().map(address).collect()
+}
+
+/// Answers a case. `tasks` are those of WebArena-Verified, for cases that name one.
+pub fn answer(case: &Value, tasks: &BTreeMap<u32, Task>) -> Answer {
+    let input = &case["input"];
+    let function = case["function"].as_str().unwrap_or_default();
+    match case["benchmark"].as_str() {
+        Some("webarena") => of_webarena(function, input),
+        Some("visualwebarena") => of_visualwebarena(function, input),
+        _ => of_verified(function, input, tasks),
+    }
+}
+
+fn text<'a>(input: &'a Value, key: &str) -> &'a str {
+    input[key].as_str().unwrap_or_default()
+}
+
+fn score(fits: bool) -> Answer {
+    Ok(json!(if fits { 1.0 } else { 0.0 }))
+}
+
+fn unknown(function: &str) -> Answer {
+    Err(Lack::Undecided(format!("no function {function}")))
+}
+
+fn of_webarena(function: &str, input: &Value) -> Answer {
+    let text = |key| text(input, key);
+    match function {
+        "tokens" => Ok(json!(word_tokenize(text("text"), Nltk::V3_8_1))),
+        "clean_answer" => Ok(json!(webarena::strings::clean_answer(text("answer")))),
+        "exact_match" => score(webarena::strings::exact_match(text("ref"), text("pred"))),
+        "must_include" => {
+            let tokenize = input["tokenize"].as_bool().unwrap_or_default();
+            score(webarena::strings::must_include(text("ref"), text("pred"), tokenize))
+        }
+        "reddit_get_post_url" if let Err(error) = urlsplit(text("url")) => Err(Lack::Raises(error.to_string())),
+        "reddit_get_post_url" => Ok(json!(webarena::reddit_get_post_url(text("url")))),
+        other => judged(other, input, webarena::questions, webarena::evaluate),
+    }
+}
+
+fn of_visualwebarena(function: &str, input: &Value) -> Answer {
+    let text = |key| text(input, key);
+    match function {
+        "tokens" => Ok(json!(word_tokenize(text("text"), Nltk::V3_10_4))),
+        "clean_answer" => Ok(json!(visualwebarena::strings::clean_answer(text("answer")))),
+        "exact_match" => score(visualwebarena::strings::exact_match(text("ref"), text("pred"))),
+        "must_include" => score(visualwebarena::strings::must_include(text("ref"), text("pred"))),
+        "must_exclude" => score(!visualwebarena::strings::must_include(text("ref"), text("pred"))),
+        "compare_inequality" => {
+            let value = input["value"].as_f64().unwrap_or(f64::NAN);
+            let satisfies = visualwebarena::satisfies(value, text("inequality"));
+            satisfies.map(Value::from).map_err(|error| Lack::Raises(error.to_string()))
+        }
+        "ssim" => {
+            let pixels = |key| Pixels::decode(&seen::bytes(&input[key])).map_err(|e| Lack::Undecided(format!("{e:?}")));
+            let similar = similarity(&pixels("one")?, &pixels("other")?);
+            similar.map(Value::from).ok_or_else(|| Lack::Raises("smaller than a window".to_owned()))
+        }
+        other => judged(other, input, visualwebarena::questions, visualwebarena::evaluate),
+    }
+}
+
+type Questions<E> = fn(&Context, &Eval, &Told, Profile) -> Result<Vec<Question>, E>;
+type Evaluate<E> = fn(&Context, &Eval, &Told, Profile) -> Result<Report, E>;
+
+fn judged<E: ToString>(function: &str, input: &Value, questions: Questions<E>, evaluate: Evaluate<E>) -> Answer {
+    let eval = match function {
+        "string_evaluator" => json!({
+            "eval_types": ["string_match"], "reference_answers": input["reference_answers"],
+            "string_note": input["string_note"],
+        }),
+        "url_evaluator" => json!({
+            "eval_types": ["url_match"], "reference_url": input["reference_url"], "url_note": input["url_note"],
+        }),
+        "html_content_evaluator" => json!({ "eval_types": ["program_html"], "program_html": input["program_html"] }),
+        "task" => input["eval"].clone(),
+        other => return unknown(other),
+    };
+    let task = |error: E| Lack::Raises(error.to_string());
+    let eval: Eval = serde_json::from_value(eval).map_err(|error| Lack::Raises(error.to_string()))?;
+    let text = |key| text(input, key).to_owned();
+    let context = Context { intent: "the intent".to_owned(), answer: text("answer"), url: text("url") };
+    let mut told = Told::default();
+    loop {
+        let open = questions(&context, &eval, &told, Profile::Compat).map_err(task)?;
+        if open.is_empty() {
+            break;
+        }
+        for question in open {
+            let seen = seen::look(&question, input);
+            told.tell(question, seen);
+        }
+    }
+    verdict(&evaluate(&context, &eval, &told, Profile::Compat).map_err(task)?)
+}
+
+fn verdict(report: &Report) -> Answer {
+    report.score.map(|score| json!(score)).ok_or_else(|| Lack::Undecided(format!("{report:?}")))
+}
+
+fn troubled(trouble: &Trouble) -> Lack {
+    match trouble {
+        Trouble::Raised(reason) => Lack::Raises(reason.clone()),
+        other => Lack::Undecided(other.to_string()),
+    }
+}
+
+fn of_verified(function: &str, input: &Value, tasks: &BTreeMap<u32, Task>) -> Answer {
+    let patterns = Patterns::default();
+    let reading = Reading::new(Side::Expected, Profile::Compat, &patterns);
+    match function {
+        "equal" => {
+            let Some(kind) = Kind::named(text(input, "type")) else { return unknown(text(input, "type")) };
+            equal(kind, input, &reading)
+        }
+        "url_equal" => {
+            let texts = |key: &str| -> Vec<String> {
+                serde_json::from_value(input["options"][key].clone()).unwrap_or_default()
+            };
+            let (ignored, patterns) = (texts("ignored_query_parameters"), texts("ignored_query_parameters_patterns"));
+            let url = UrlOptions {
+                decode_base64_query: input["options"]["decode_base64_query"].as_bool().unwrap_or_default(),
+                ignored: &ignored,
+                ignored_patterns: &patterns,
+                ..UrlOptions::default()
+            };
+            let reading = Reading { url, ..reading };
+            let read = |key: &str| Typed::read(Kind::Url, &input[key], &reading).map_err(|trouble| troubled(&trouble));
+            read("a")?.equals(&read("b")?, &reading).map(Value::from).map_err(|trouble| troubled(&trouble))
+        }
+        "extract_base64_query" => Ok(json!(extract_base64_query(text(input, "path")))),
+        "normalize_query" => Ok(Value::Object(normalize_query(text(input, "query")))),
+        "verified_task" => {
+            let id = input["task_id"].as_u64().and_then(|id| u32::try_from(id).ok()).unwrap_or_default();
+            verdict(&whole(&tasks[&id], input))
+        }
+        "verified_own_task" => {
+            let task = read_one(input["task"].clone(), &addresses()).map_err(|e| Lack::Raises(format!("{e:?}")))?;
+            verdict(&whole(&task, input))
+        }
+        other => unknown(other),
+    }
+}
+
+fn equal(kind: Kind, input: &Value, reading: &Reading<'_>) -> Answer {
+    let of_agent = Reading { side: Side::Actual, ..*reading };
+    let value = |key| match parse_json(text(input, key)) {
+        Ok(value) => value.ok_or_else(|| Lack::Undecided(format!("{key} is no JSON"))),
+        Err(trouble) => Err(troubled(&trouble)),
+    };
+    let expected = Typed::read(kind, &value("a")?, reading).map_err(|trouble| troubled(&trouble))?;
+    let actual = match Typed::read(kind, &value("b")?, &of_agent) {
+        Ok(actual) => actual,
+        // An actual value that is not of its type is a mismatch.
+        Err(Trouble::Raised(_)) => return Ok(json!(false)),
+        Err(trouble) => return Err(troubled(&trouble)),
+    };
+    expected.equals(&actual, reading).map(Value::from).map_err(|trouble| troubled(&trouble))
+}
+
+fn whole(task: &Task, input: &Value) -> Report {
+    let submission = Submission::read(text(input, "response"), text(input, "har").as_bytes());
+    evaluate_verified(task, &submission, Profile::Compat)
+}

@@ -1,0 +1,27 @@
+//! Cases in which arenad once differed from a benchmark's own code, one for each class, with what that code answers.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::answers::{Lack, answer};
+use crate::vectors::is_equal;
+
+/// `tests/vectors/mended.jsonl`: lines with a benchmark, a function, its input and what was recorded.
+#[test]
+fn what_was_mended_stays_mended() {
+    let mut count = 0;
+    for line in include_str!("../vectors/mended.jsonl").lines() {
+        let case: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        let expected = &case["expected"];
+        let nought = |value: &Value| value == 0.0 || value == false || value.get("error").is_some();
+        match answer(&case, &BTreeMap::new()) {
+            Ok(value) => assert!(is_equal(&value, expected) || (nought(&value) && nought(expected)), "{line}: {value}"),
+            // Where the benchmark's code raises there is no score, and that counts as none.
+            Err(Lack::Raises(reason)) => assert!(nought(expected), "{line}: {reason}"),
+            Err(Lack::Undecided(reason)) => panic!("{line}: undecided: {reason}"),
+        }
+        count += 1;
+    }
+    assert!(count >= 40, "{count} cases");
+}

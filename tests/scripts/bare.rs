@@ -1,0 +1,215 @@
+//! A bare Debian 12 in mount and process namespaces of its own: the kernel ends its processes and takes its mounts away
+//! when the test ends, however it ends. It has the network of the host, from whose package archives it installs, so its
+//! dockerd makes no bridge and no firewall rules.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+/// The suite, and what is in it beyond the essential packages and apt: whoever types `make up` has make.
+const SUITE: &str = "bookworm";
+const INCLUDE: &str = "make";
+
+/// Packages are written without waiting for the disk: the root lives for one test. Translations are of no use in it.
+const OPTIONS: [&str; 2] = ["--dpkgopt=force-unsafe-io", "--aptopt=Acquire::Languages \"none\""];
+
+/// Keeps the engine from touching the network of the host.
+const DAEMON: &str = r#"{ "bridge": "none", "iptables": false, "ip-forward": false, "ip-masq": false }"#;
+
+/// Makes the mounts, says so, and stays until its input ends. $1 is the root, $2 a folder for the engine's data.
+const KEEPER: &str = r#"
+set -eu
+mount --bind "$1" "$1"
+mount -t proc proc "$1/proc"
+mount --rbind /sys "$1/sys"
+mount --rbind /dev "$1/dev"
+mount --bind -o ro /etc/apt "$1/etc/apt"
+mount --bind "$2" "$1/var/lib/docker"
+echo ready
+exec cat >/dev/null
+"#;
+
+/// How long one command may take; installing packages on a busy machine is slow.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// How a command ended.
+pub struct Ran {
+    pub code: i32,
+    /// Both of its streams.
+    pub said: String,
+}
+
+/// The machine.
+pub struct Bare {
+    folder: TempDir,
+    keeper: Child,
+    first: i32,
+}
+
+impl Bare {
+    /// Unpacks the root, puts the scripts into it, and makes the namespaces.
+    pub fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().join("root");
+        let data = folder.path().join("docker");
+        for path in [&root, &data] {
+            std::fs::create_dir(path).expect("a folder");
+        }
+        run(Command::new("tar").args(["--extract", "--exclude=./dev/*", "--file"]).arg(archive()).arg("-C").arg(&root));
+        let write = |path: &str, text: &[u8]| {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            std::fs::write(path, text).expect("write a file");
+        };
+        write("etc/docker/daemon.json", DAEMON.as_bytes());
+        for file in ["etc/resolv.conf", "etc/hosts"] {
+            write(file, &std::fs::read(Path::new("/").join(file)).unwrap_or_default());
+        }
+        // Rust is not Debian's to install there; the script only asks which one there is.
+        write("usr/local/bin/cargo", b"#!/bin/sh\necho 'cargo 1.99.0 (a stand-in)'\n");
+        run(Command::new("chmod").arg("+x").arg(root.join("usr/local/bin/cargo")));
+        let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+        std::fs::create_dir_all(root.join("project/compose")).expect("a folder");
+        std::fs::create_dir_all(root.join("var/lib/docker")).expect("a folder");
+        for part in ["Makefile", "scripts"] {
+            run(Command::new("cp").arg("-a").arg(project.join(part)).arg(root.join("project")));
+        }
+        let mut keeper = Command::new("unshare")
+            .args([
+                "--mount",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--propagation",
+                "private",
+                "sh",
+                "-c",
+                KEEPER,
+                "keeper",
+            ])
+            .args([&root, &data])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("namespaces; only root can make them");
+        let mut line = String::new();
+        let said = keeper.stdout.take().expect("its output");
+        BufReader::new(said).read_line(&mut line).expect("the keeper says that it is ready");
+        assert_eq!(line, "ready\n", "the mounts could not be made");
+        let children = format!("/proc/{0}/task/{0}/children", keeper.id());
+        let first = std::fs::read_to_string(children).expect("its child").trim().parse().expect("a process");
+        Self { folder, keeper, first }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("root")
+    }
+
+    /// Copies a program into it.
+    pub fn install(&self, program: &Path) {
+        std::fs::copy(program, self.root().join("usr/local/bin").join(program.file_name().expect("a name")))
+            .expect("copy");
+    }
+
+    /// Whether it has a program.
+    pub fn has(&self, program: &str) -> bool {
+        self.run(&format!("command -v {program}")).code == 0
+    }
+
+    /// Runs a command of its shell in the project's folder.
+    pub fn run(&self, script: &str) -> Ran {
+        let out = self.folder.path().join("said");
+        let file = std::fs::File::create(&out).expect("a file");
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &self.first.to_string(), "--mount", "--pid", "--", "chroot"]).arg(self.root());
+        command.args(["env", "-i", "HOME=/root", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]);
+        for (name, value) in std::env::vars().filter(|(name, _)| name.to_lowercase().ends_with("_proxy")) {
+            command.arg(format!("{name}={value}"));
+        }
+        command.args(["sh", "-c", &format!("cd /project && {script}")]);
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone().expect("a file"))
+            .stderr(file)
+            .spawn()
+            .expect("start a command");
+        let deadline = Instant::now() + PATIENCE;
+        // Not its output's end: a dockerd that it leaves may hold that open.
+        let code = loop {
+            if let Some(status) = child.try_wait().expect("look after the command") {
+                break status.code().unwrap_or(-1);
+            }
+            assert!(Instant::now() < deadline, "`{script}` does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        Ran { code, said: std::fs::read_to_string(out).expect("what it said") }
+    }
+
+    /// Runs a command that must succeed; returns what it said.
+    #[track_caller]
+    pub fn succeeds(&self, script: &str) -> String {
+        let ran = self.run(script);
+        assert_eq!(ran.code, 0, "`{script}`: {}", ran.said);
+        ran.said
+    }
+
+    /// Ends it, and insists that nothing of it is left on the host.
+    pub fn end(mut self) {
+        self.close();
+        let path = self.folder.path().display().to_string();
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("the mounts");
+        assert!(!mounts.contains(&path), "a mount is left:\n{mounts}");
+        for entry in std::fs::read_dir("/proc").expect("the processes").flatten() {
+            let root = std::fs::read_link(entry.path().join("root")).unwrap_or_default();
+            assert!(!root.starts_with(&path), "process {:?} still runs in it", entry.file_name());
+        }
+        let loops = Command::new("losetup")
+            .args(["--list", "--noheadings", "--output", "BACK-FILE"])
+            .output()
+            .expect("losetup");
+        let loops = String::from_utf8_lossy(&loops.stdout).into_owned();
+        assert!(!loops.contains(&path), "a loop device is left:\n{loops}");
+    }
+
+    fn close(&mut self) {
+        drop(self.keeper.stdin.take());
+        let _ = self.keeper.wait();
+    }
+}
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The bare root as an archive, made once for these packages and the archives that they come from.
+fn archive() -> PathBuf {
+    let mut inputs = format!("{SUITE} {INCLUDE} {}", OPTIONS.join(" "));
+    let folder = std::fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut sources: Vec<PathBuf> = folder.chain(["/etc/apt/sources.list".into()]).collect();
+    sources.sort();
+    for source in sources {
+        inputs += &std::fs::read_to_string(source).unwrap_or_default();
+    }
+    let hash: String = Sha256::digest(inputs).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let archive = folder.join(format!("bare-{SUITE}-{hash}.tar"));
+    if !archive.exists() {
+        let partial = folder.join(format!("bare-{SUITE}-{hash}.{}.tar", std::process::id()));
+        let include = format!("--include={INCLUDE}");
+        let options = ["--quiet", "--variant=minbase", &include];
+        run(Command::new("mmdebstrap").args(options).args(OPTIONS).arg(SUITE).arg(&partial));
+        std::fs::rename(&partial, &archive).expect("name the archive");
+    }
+    archive
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().expect("start a command");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}

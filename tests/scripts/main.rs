@@ -1,0 +1,91 @@
+//! The scripts behind `make up`, in a bare Debian 12: what they install, what they say, and that they say nothing twice.
+
+#![allow(clippy::unwrap_used)]
+
+mod bare;
+
+use std::path::Path;
+
+use bare::Bare;
+
+/// What a reader of `make up` must not have to wade through.
+const NOISE: [&str; 9] =
+    ["cannot open", "debconf", "rehash", "warning", "invoke-rc.d", "not found", "Setting up", "Get:", "E: "];
+
+/// The programs that `make up` needs on the host.
+const WANTED: [&str; 8] = ["cc", "docker", "dockerd", "iptables", "mkfs.xfs", "losetup", "mount", "umount"];
+
+#[test]
+fn a_bare_machine_is_prepared_cleanly_and_once() {
+    let bare = Bare::start();
+    let missing: Vec<&str> = WANTED.into_iter().filter(|program| !bare.has(program)).collect();
+    for program in ["cc", "docker", "dockerd", "iptables", "mkfs.xfs"] {
+        assert!(missing.contains(&program), "it is no bare machine: {program} is there");
+    }
+
+    // The parts of `make prepare`, up to the one that wants images.
+    for (script, says) in [
+        ("toolchain.sh", "toolchain: installing from Debian: gcc libc6-dev"),
+        ("host-tools.sh", "host tools: installing from Debian: xfsprogs"),
+        ("engine.sh", "engine: installing from Debian: docker.io iptables ca-certificates"),
+    ] {
+        let ran = bare.run(&format!("scripts/{script}"));
+        assert_eq!(ran.code, 0, "{script}: {}", ran.said);
+        assert!(ran.said.contains(says), "{script}: {}", ran.said);
+        for line in ran.said.lines() {
+            assert!(!NOISE.iter().any(|noise| line.contains(noise)), "{script} says: {line}");
+            let who = ["toolchain: ", "host tools: ", "engine: "];
+            assert!(who.iter().any(|who| line.starts_with(who)), "{script} says: {line}");
+        }
+    }
+    for program in WANTED {
+        assert!(bare.has(program), "{program} is still missing");
+    }
+    bare.succeeds("docker version");
+
+    // The images that sites are built on, as if a registry had been there: building them is the base image script's own work.
+    for suite in ["bookworm", "trixie"] {
+        bare.succeeds(&format!("tar -cf - -T /dev/null | docker import - debian:{suite}-slim"));
+    }
+    for time in ["first", "second"] {
+        let ran = bare.run("make prepare");
+        assert_eq!((ran.code, ran.said.as_str()), (0, ""), "the {time} time");
+    }
+
+    // What `up` does with ARENAD_STORAGE=auto: a file system whose copies share their blocks.
+    bare.install(Path::new(env!("CARGO_BIN_EXE_arenad")));
+    bare.succeeds("arenad storage init --size 1G");
+    let status = bare.succeeds("arenad storage status");
+    assert!(status.contains("share their blocks"), "{status}");
+    bare.succeeds("umount /var/lib/arenad/stores");
+    bare.end();
+}
+
+#[test]
+fn a_pid_file_that_is_missing_or_stale_makes_no_noise() {
+    // The functions alone, without an engine.
+    let script = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/engine.sh")).unwrap();
+    let functions: String = ["lives()", "drop_stale_pid()"]
+        .into_iter()
+        .map(|name| {
+            let start = script.find(&format!("\n{name}")).expect("the function") + 1;
+            let end = start + script[start..].find("\n}\n").expect("its end") + 3;
+            script[start..end].to_owned()
+        })
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    let stale = folder.path().join("stale");
+    std::fs::write(&stale, "999999999\n").unwrap();
+    let text = format!(
+        "set -eu\nsay() {{ echo \"$*\"; }}\n{functions}\nlives {0}/none dockerd && echo alive\ndrop_stale_pid {0}/none dockerd\n\
+         drop_stale_pid {0}/stale dockerd\nlives {0}/folder dockerd && echo alive\nexit 0\n",
+        folder.path().display()
+    );
+    std::fs::create_dir(folder.path().join("folder")).unwrap();
+    let output = std::process::Command::new("sh").args(["-c", &text]).output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("left behind by a dockerd that is gone") && !said.contains("alive"), "{said}");
+    assert!(!stale.exists());
+}

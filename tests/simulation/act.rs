@@ -1,0 +1,424 @@
+//! What each step does.
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use arenad::daemon::gateway::Route;
+use arenad::daemon::instance::{InstanceHandle, Report};
+use arenad::engine::fake::Request;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::client::{Seen, call, ended, visit};
+use crate::model::Asked;
+use crate::run::{Run, Undo};
+use crate::schedule::{Kind, SITES, Step, Victim};
+use crate::world::{ENVIRONMENT, FIRST_PORT, Life, NAMES};
+
+impl Life {
+    /// The handle of a site that is up.
+    pub fn handle(&self, site: usize) -> Option<InstanceHandle> {
+        self.environments.choose(ENVIRONMENT, &[NAMES[site].to_owned()]).ok()?.into_iter().next()
+    }
+
+    /// What a site says of itself.
+    pub fn report(&self, site: usize) -> Option<Report> {
+        self.handle(site).map(|handle| handle.report())
+    }
+
+    /// A site's public port, if it is open.
+    pub fn route(&self, site: usize) -> Option<Route> {
+        let port = FIRST_PORT + u16::try_from(site).unwrap_or_default();
+        self.shared.gateway.listening().into_iter().find(|route| route.local_addr().port() == port)
+    }
+}
+
+impl Run {
+    /// Does a step; what takes time goes on beside the next ones.
+    pub async fn act(self: &Rc<Self>, life: &Rc<Life>, step: &Step) {
+        match step {
+            Step::Up(which, patience) => {
+                let asked = self.ask(life, Asked::Up, *which);
+                let work = self.clone().up(life.clone(), *which, asked);
+                let patience = *patience;
+                let run = self.clone();
+                tokio::task::spawn_local(async move {
+                    match patience {
+                        None => work.await,
+                        Some(millis) => {
+                            let left = tokio::time::timeout(Duration::from_millis(millis), work).await.is_err();
+                            if left {
+                                run.tell(|| format!("the client of {asked} has gone"));
+                                run.model.borrow_mut().pending.remove(&asked);
+                            }
+                        }
+                    }
+                });
+            }
+            Step::Reset(site) => self.reset(life, Asked::Reset, Some(*site)),
+            Step::ResetAll => self.reset(life, Asked::Reset, None),
+            Step::ResetIfDirty(site) => self.reset(life, Asked::ResetIfDirty, Some(*site)),
+            Step::ResetTo(site, index) => {
+                let names: Vec<String> = {
+                    let model = self.model.borrow();
+                    let known = model.named.iter().filter(|(_, named)| named.site == *site && named.is_promised);
+                    known.map(|(name, _)| name.clone()).collect()
+                };
+                if !names.is_empty() {
+                    self.reset(life, Asked::ResetTo(names[index % names.len()].clone()), Some(*site));
+                }
+            }
+            Step::Take(site) => {
+                let asked = self.ask(life, Asked::Take(format!("s{}", self.number())), Some(*site));
+                tokio::task::spawn_local(self.clone().take(life.clone(), *site, asked));
+            }
+            Step::Begin(site) => {
+                let asked = self.ask(life, Asked::Begin, Some(*site));
+                drop(tokio::task::spawn_local(self.clone().begin(life.clone(), *site, asked)));
+            }
+            Step::Visit(site) => drop(tokio::task::spawn_local(self.clone().locate(life.clone(), *site))),
+            Step::Down => {
+                let asked = self.ask(life, Asked::Down, None);
+                let (run, life) = (self.clone(), life.clone());
+                tokio::task::spawn_local(async move {
+                    run.down(&life, asked).await;
+                });
+            }
+            Step::Remove(index) => self.remove(life, *index).await,
+            Step::Write(site, kind) => {
+                drop(tokio::task::spawn_local(self.clone().write(life.clone(), *site, *kind)));
+            }
+            Step::Read(site) => drop(tokio::task::spawn_local(self.clone().read(life.clone(), *site))),
+            Step::Wait(millis) => self.advance(life, Duration::from_millis(*millis)).await,
+            Step::Crash(points) => self.world.chaos.crash_in(*points),
+            Step::Mishap(call, after, mishap) => self.world.chaos.arm(*call, *after, *mishap),
+            Step::EngineDown(millis, containers_die) => {
+                self.is_disturbed();
+                self.world.engine.go_down(*containers_die);
+                self.later(*millis, Undo::EngineUp);
+            }
+            Step::Kill(victim) => self.each(life, *victim, |name| self.world.engine.kill(name)),
+            Step::Oom(victim) => self.each(life, *victim, |name| self.world.engine.oom(name)),
+            Step::Discard(victim) => self.each(life, *victim, |name| self.world.engine.discard(name)),
+            Step::Pause(victim, millis) => self.each(life, *victim, |name| {
+                let is_paused = self.world.engine.pause(name);
+                if is_paused {
+                    self.later(*millis, Undo::Unpause(name.to_owned()));
+                }
+                is_paused
+            }),
+            Step::LoseEvents(millis) => {
+                self.is_disturbed();
+                self.world.engine.drop_events(true);
+                self.later(*millis, Undo::Events);
+            }
+            Step::BreakEvents => self.world.engine.break_events(),
+            Step::ClockMoves(seconds) => {
+                self.is_disturbed();
+                self.world.ahead.fetch_add(*seconds, Ordering::Relaxed);
+            }
+            Step::DiskFull(bits, millis) => {
+                self.is_disturbed();
+                self.set_full(self.full.get() | bits);
+                self.later(*millis, Undo::Room(*bits));
+            }
+            Step::OtherEngine(millis) => {
+                if !self.is_elsewhere.get() {
+                    self.later(*millis, Undo::OwnEngine);
+                    self.engine_change.set(Some(true));
+                    self.world.chaos.crash_now();
+                    std::future::pending::<()>().await;
+                }
+            }
+            Step::BreakBuild(site) => self.set_build(*site, false),
+            Step::RepairBuild(site) => self.set_build(*site, true),
+            Step::Rest => self.rest(life).await,
+        }
+    }
+
+    pub fn set_build(&self, site: usize, is_whole: bool) {
+        self.broken.borrow_mut()[site] = !is_whole;
+        self.world.set_build(site, is_whole);
+    }
+
+    /// Puts another engine in the place of the one that is there.
+    pub fn change_engine(&self, is_other: bool) {
+        let shelved = self.world.shelved.borrow_mut().take();
+        let engine = &self.world.engine;
+        let gone = match shelved {
+            Some(earlier) if !is_other => engine.restore(earlier),
+            _ => engine.replace(),
+        };
+        self.tell(|| format!("another engine is there: {is_other}"));
+        *self.world.shelved.borrow_mut() = is_other.then_some(gone);
+        self.is_elsewhere.set(is_other);
+        for named in self.model.borrow_mut().named.values_mut() {
+            // What was taken on the other engine has gone with it.
+            if !is_other && !named.is_here {
+                named.is_promised = false;
+            }
+        }
+    }
+
+    fn each(&self, life: &Life, victim: Victim, act: impl Fn(&str) -> bool) {
+        self.is_disturbed();
+        let Some(report) = life.report(victim.site) else { return };
+        if !victim.is_standby {
+            report.containers.values().for_each(|(id, _)| {
+                act(id);
+            });
+            return;
+        }
+        for (_, name) in self.world.engine.all_containers() {
+            let is_meant = |(made, _): &(u64, &str)| name.contains(&format!("-{}-1-g{made}-", NAMES[victim.site]));
+            if report.standbys.members.iter().any(is_meant) {
+                act(&name);
+            }
+        }
+    }
+
+    /// Notes that something is asked for.
+    pub fn ask(&self, life: &Life, asked: Asked, site: Option<usize>) -> u64 {
+        let mut served = [false; SITES];
+        for (site, served) in served.iter_mut().enumerate() {
+            let is_ready = life.report(site).is_some_and(|report| report.state.name() == "ready");
+            *served = is_ready && life.route(site).is_some_and(|route| self.answers(&route));
+        }
+        let is_take = matches!(asked, Asked::Take(_));
+        let number = self.model.borrow_mut().asks(asked, site, self.world.chaos.disturbances(), served);
+        if is_take && self.is_elsewhere.get() {
+            for named in self.model.borrow_mut().named.values_mut().filter(|named| named.id.is_none()) {
+                named.is_here = false;
+            }
+        }
+        number
+    }
+
+    /// Whether a site's port leads to something that answers with 200 at this moment.
+    pub fn answers(&self, route: &Route) -> bool {
+        let arenad::daemon::gateway::RouteState::Serving { target } = route.state() else { return false };
+        self.world.engine.request(target.address, &Request::get("/")).is_ok_and(|answer| answer.status == 200)
+    }
+
+    fn forget(&self, asked: u64) -> Option<crate::model::Pending> {
+        self.model.borrow_mut().pending.remove(&asked)
+    }
+
+    pub async fn up(self: Rc<Self>, life: Rc<Life>, which: Option<usize>, asked: u64) {
+        let sites: Vec<String> = which.iter().map(|site| NAMES[*site].to_owned()).collect();
+        let body = serde_json::to_value(self.world.up_request(&sites)).expect("JSON");
+        let (status, answer) = call(&life.router, Method::PUT, "/v1/environments/sim", &body).await;
+        let mut failed = Vec::new();
+        if status == 202 {
+            for operation in answer["operations"].as_array().into_iter().flatten() {
+                let shown = ended(&life.router, operation["id"].as_str().unwrap_or_default()).await;
+                self.tell(|| format!("{asked} up {}: {} {}", shown["site"], shown["state"], shown["reason"]));
+                if shown["state"] != "done" {
+                    failed.push(shown["site"].as_str().unwrap_or_default().to_owned());
+                }
+            }
+        } else {
+            self.tell(|| format!("{asked} up: {status} {}", answer["detail"]));
+            // Nobody else is there to have one.
+            if answer["code"] == "ports_taken" {
+                self.model.borrow_mut().violate(format!("`up` finds a port in use: {}", answer["detail"]));
+            }
+            failed.extend(NAMES.iter().map(|name| (*name).to_owned()));
+        }
+        let Some(pending) = self.forget(asked) else { return };
+        self.check_unharmed(&life, &pending, &failed);
+    }
+
+    /// What failed for no other reason than a broken build must have left alone what served.
+    fn check_unharmed(&self, life: &Life, pending: &crate::model::Pending, failed: &[String]) {
+        if pending.disturbances != self.world.chaos.disturbances() {
+            return;
+        }
+        let others = self.model.borrow().pending.len();
+        for (site, name) in NAMES.iter().enumerate() {
+            let is_failed = failed.iter().any(|failed| failed == name);
+            let answers = life.route(site).is_some_and(|route| self.answers(&route));
+            if is_failed && others == 0 && pending.served[site] && !answers {
+                let sentence = format!("{name} served, {:?} failed, and it serves no more", pending.asked);
+                self.model.borrow_mut().violate(sentence);
+            }
+        }
+    }
+
+    pub fn reset(self: &Rc<Self>, life: &Rc<Life>, asked: Asked, site: Option<usize>) {
+        let mut body = json!({ "sites": site.iter().map(|site| NAMES[*site]).collect::<Vec<_>>() });
+        match &asked {
+            Asked::ResetTo(name) => body["to"] = json!(name),
+            Asked::ResetIfDirty => body["if_dirty"] = json!(true),
+            _ => {}
+        }
+        let how = format!("{asked:?}");
+        let number = self.ask(life, asked, site);
+        let (run, life) = (self.clone(), life.clone());
+        tokio::task::spawn_local(async move {
+            let (status, answer) = call(&life.router, Method::POST, "/v1/environments/sim/resets", &body).await;
+            if status != 202 {
+                run.tell(|| format!("{number} {how}: {status} {}", answer["detail"]));
+                *run.last_refusal.borrow_mut() = answer["detail"].to_string();
+            }
+            for operation in answer["operations"].as_array().into_iter().flatten() {
+                let shown = ended(&life.router, operation["id"].as_str().unwrap_or_default()).await;
+                let state = shown["state"].as_str().unwrap_or_default().to_owned();
+                run.tell(|| {
+                    let (site, joined) = (&shown["site"], &shown["joined"]);
+                    let (way, reason) = (&shown["reset"]["strategy"], &shown["reason"]);
+                    format!("{number} {how} of {site}: {state} joined {joined} by {way} {reason}")
+                });
+                if state != "done" {
+                    *run.last_refusal.borrow_mut() = shown["reason"].to_string();
+                }
+                let done = NAMES.iter().position(|name| shown["site"] == **name).filter(|_| state == "done");
+                if let Some(site) = done {
+                    run.resets.set(run.resets.get() + 1);
+                    run.model.borrow_mut().is_reset(site, number, &how);
+                    run.clone().read(life.clone(), site).await;
+                }
+            }
+            run.forget(number);
+        });
+    }
+
+    /// An episode begins, at its start: that is a reset like any other.
+    async fn begin(self: Rc<Self>, life: Rc<Life>, site: usize, asked: u64) {
+        let text = format!(
+            "environment: {ENVIRONMENT}\ntasks:\n  - {{ name: {name}.task, kind: content, sites: [{name}], intent: x, \
+             check: {{ locate: 'http: /', contains: x }} }}\n",
+            name = NAMES[site]
+        );
+        let task = format!("{}.task", NAMES[site]);
+        let body = json!({ "task": task, "file": { "path": "/tasks.yaml", "text": text }, "reset": true });
+        let (status, answer) = call(&life.router, Method::POST, "/v1/environments/sim/checks/begin", &body).await;
+        self.tell(|| format!("{asked} begin {}: {status} {}", NAMES[site], answer["detail"]));
+        if status == 200 {
+            self.model.borrow_mut().is_reset(site, asked, "Begin");
+            self.clone().read(life.clone(), site).await;
+        } else if ["definition", "bad_request", "unknown_task", "internal"].iter().any(|code| answer["code"] == *code) {
+            self.model.borrow_mut().violate(format!("an episode cannot begin: {}", answer["detail"]));
+        }
+        self.forget(asked);
+    }
+
+    /// The daemon looks at a site itself.
+    async fn locate(self: Rc<Self>, life: Rc<Life>, site: usize) {
+        let path = format!("/v1/environments/sim/sites/{}/locate", NAMES[site]);
+        let (status, answer) = call(&life.router, Method::POST, &path, &json!({ "locator": "http: /" })).await;
+        let (page, generation) = (answer["value"].as_str(), answer["evidence"]["generation"].as_u64());
+        self.tell(|| format!("visit {}: {status} {generation:?} {page:?} {}", NAMES[site], answer["detail"]));
+        if let (200, Some(page), Some(generation)) = (status, page, generation) {
+            self.note_page(&life, site, generation, page).await;
+        }
+    }
+
+    async fn take(self: Rc<Self>, life: Rc<Life>, site: usize, asked: u64) {
+        let Some(pending) = self.model.borrow().pending.get(&asked).cloned() else { return };
+        let Asked::Take(name) = &pending.asked else { return };
+        let generation = life.report(site).map(|report| report.generation);
+        let is_alone = self.model.borrow().pending.len() == 1;
+        let path = format!("/v1/environments/sim/sites/{}/snapshots", NAMES[site]);
+        let (status, answer) = call(&life.router, Method::POST, &path, &json!({ "name": name })).await;
+        if status != 202 {
+            self.tell(|| format!("{asked} take: {status} {}", answer["detail"]));
+        }
+        for operation in answer["operations"].as_array().into_iter().flatten() {
+            let shown = ended(&life.router, operation["id"].as_str().unwrap_or_default()).await;
+            self.tell(|| format!("{asked} take: {} {}", shown["state"], shown["reason"]));
+            if let Some(id) = shown["snapshot"]["id"].as_str() {
+                let is_same = life.report(site).map(|report| report.generation) == generation;
+                self.model.borrow_mut().is_taken(name, id, asked, generation, is_alone && is_same);
+                self.clone().read(life.clone(), site).await;
+            }
+        }
+        self.forget(asked);
+    }
+
+    /// Takes everything down; whether that was reported done.
+    pub async fn down(self: &Rc<Self>, life: &Rc<Life>, asked: u64) -> bool {
+        let path = "/v1/environments/sim/down";
+        let (status, answer) = call(&life.router, Method::POST, path, &json!({ "sites": [] })).await;
+        self.tell(|| format!("{asked} down: {status} {}", answer["detail"]));
+        if status == 204 {
+            self.check_down(life, asked).await;
+        }
+        self.forget(asked);
+        status == 204
+    }
+
+    async fn remove(self: &Rc<Self>, life: &Rc<Life>, index: usize) {
+        let known = self.quietly(life.shared.store.snapshots()).await.unwrap_or_default();
+        if known.is_empty() {
+            return;
+        }
+        let chosen = known[index % known.len()].clone();
+        let asked = self.ask(life, Asked::Remove(chosen.id.clone()), None);
+        // Whatever comes of it: someone wants it gone. A refusal takes that back.
+        let promised = self.model.borrow_mut().unwants(&chosen.id);
+        let (run, life) = (self.clone(), life.clone());
+        tokio::task::spawn_local(async move {
+            let path = format!("/v1/snapshots/{}", chosen.id);
+            let (status, answer) = call(&life.router, Method::DELETE, &path, &Value::Null).await;
+            run.tell(|| format!("{asked} remove {:?}: {status} {}", chosen.name, answer["detail"]));
+            if status == 204 {
+                run.model.borrow_mut().unwants(&chosen.id);
+            } else if (400..500).contains(&status) {
+                for name in promised {
+                    run.model.borrow_mut().named.entry(name).and_modify(|named| named.is_promised = true);
+                }
+            }
+            run.forget(asked);
+        });
+    }
+
+    async fn write(self: Rc<Self>, life: Rc<Life>, site: usize, kind: Kind) {
+        let name = format!("w{}", self.number());
+        self.model.borrow_mut().sends(site, &name, kind);
+        let Some(route) = life.route(site) else { return };
+        let request = Request::post(&format!("/{}/{name}", kind.name()), "x");
+        let reached = |generation| self.model.borrow_mut().reaches(site, &name, generation);
+        let seen = visit(&route, &self.world.engine, &request, reached).await;
+        self.tell(|| format!("write {name} ({}) to {}: {seen:?}", kind.name(), NAMES[site]));
+        if let Seen::Answer(_, 200, _) = seen {
+            self.model.borrow_mut().acknowledges(site, &name);
+        }
+    }
+
+    /// Reads a site's page and compares it with what it may show.
+    pub async fn read(self: Rc<Self>, life: Rc<Life>, site: usize) {
+        let Some(route) = life.route(site) else { return };
+        let seen = visit(&route, &self.world.engine, &Request::get("/"), |_| ()).await;
+        let Seen::Answer(generation, 200, page) = &seen else {
+            self.tell(|| format!("read {}: {seen:?}", NAMES[site]));
+            return;
+        };
+        self.tell(|| format!("read {}: {generation} {}", NAMES[site], page.replace('\n', " ")));
+        self.note_page(&life, site, *generation, page).await;
+    }
+
+    /// Compares a page with what its generation may show.
+    async fn note_page(&self, life: &Life, site: usize, generation: u64, page: &str) {
+        let report = life.report(site).filter(|report| report.generation == generation);
+        let snapshot = report.and_then(|report| report.snapshot);
+        let is_baseline = match &snapshot {
+            Some(id) => {
+                let stored = self.quietly(life.shared.store.snapshot(id)).await.ok().flatten();
+                stored.is_some_and(|stored| stored.baseline_key.is_some() && stored.name.is_none())
+            }
+            None => false,
+        };
+        self.model.borrow_mut().sees(site, generation, snapshot.as_deref(), is_baseline, page);
+    }
+
+    /// Looks at something without anything going wrong.
+    pub async fn quietly<T>(&self, look: impl Future<Output = T>) -> T {
+        // In place: nothing else runs until it is done.
+        self.world.chaos.look(true);
+        let seen = look.await;
+        self.world.chaos.look(false);
+        seen
+    }
+}

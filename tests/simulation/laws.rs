@@ -1,0 +1,375 @@
+//! The laws that are looked at from outside: at each step, at rest, and in the end.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::time::Duration;
+
+use arenad::daemon::gateway::RouteState;
+use arenad::domain::ids::{EnvironmentName, SiteName};
+use arenad::domain::instance::InstanceId;
+use arenad::engine::{Engine, labels};
+use arenad::storage::Tree;
+
+use crate::model::Asked;
+use crate::run::Run;
+use crate::schedule::SITES;
+use crate::world::{ENVIRONMENT, FIRST_PORT, Life, NAMES, STANDBYS};
+
+/// How long it may take until a container that died is noticed: two rounds of probes and their time-outs.
+const DETECTION: Duration = Duration::from_secs(90);
+/// Two passes of reconciliation, and what they take.
+const RECONCILED: Duration = Duration::from_secs(200);
+/// Within this everything ends that was asked for, once nothing is wrong any more: the engine may be silent about an image
+/// for an hour before that is an error, and what follows takes its time.
+const ENDS_WITHIN: Duration = Duration::from_secs(3600 + 1200);
+/// The longest pause after failures, and a boot.
+const POOL_FILLS: Duration = Duration::from_secs(400);
+/// More tasks than this no daemon of three sites has.
+const TASKS_MAX: usize = 40;
+
+impl Run {
+    fn violate(&self, what: String) {
+        self.model.borrow_mut().violate(what);
+    }
+
+    /// Everything of ours that the engine has: kind, name, generation, whether it runs. None: it does not answer.
+    async fn things(&self, life: &Life) -> Option<Vec<(&'static str, String, bool)>> {
+        if !self.world.engine.is_up() {
+            return None;
+        }
+        self.quietly(async {
+            let (label, value) = (labels::INSTALLATION, &life.shared.installation);
+            let engine = &self.world.engine;
+            let mut all = Vec::new();
+            for found in engine.containers(label, value).await.ok()? {
+                all.push(("container", found.name, found.running));
+            }
+            all.extend(engine.networks(label, value).await.ok()?.into_iter().map(|it| ("network", it.name, false)));
+            all.extend(engine.volumes(label, value).await.ok()?.into_iter().map(|it| ("volume", it.name, false)));
+            Some(all)
+        })
+        .await
+    }
+
+    /// A `down` has just reported success.
+    pub async fn check_down(&self, life: &Life, asked: u64) {
+        // Rows go with their environment, even where the next `up` is already at work.
+        (0..SITES).for_each(|site| self.model.borrow_mut().is_forgotten(site));
+        let is_wanted_again = {
+            let model = self.model.borrow();
+            model.last_up > asked || model.pending.values().any(|other| other.asked == Asked::Up)
+        };
+        if is_wanted_again {
+            return;
+        }
+        self.model.borrow_mut().is_down = true;
+        let things = self.things(life).await.unwrap_or_default();
+        if self.now() > self.world.chaos.late_until()
+            && let Some((kind, name, _)) = things.first()
+        {
+            self.violate(format!("`down` has succeeded, and {kind} {name} is there"));
+        }
+        if let Some(route) = life.shared.gateway.listening().first() {
+            self.violate(format!("`down` has succeeded, and port {} is open", route.local_addr().port()));
+        }
+    }
+
+    /// The laws that hold after each step.
+    pub async fn look(&self, life: &Life) {
+        let is_down = self.model.borrow().is_down;
+        let is_settled = self.now() > self.calm_since.get().max(self.world.chaos.late_until()) + RECONCILED;
+        if is_down && is_settled {
+            if let Some((kind, name, _)) = self.things(life).await.unwrap_or_default().first() {
+                self.violate(format!("everything is down, and {kind} {name} is there"));
+            }
+            if let Some(route) = life.shared.gateway.listening().first() {
+                self.violate(format!("everything is down, and port {} is open", route.local_addr().port()));
+            }
+        }
+        if self.step.get().is_multiple_of(10) {
+            self.look_for_snapshots(life).await;
+        }
+    }
+
+    /// An instance whose row has gone begins anew: a `down` of which nobody heard the end.
+    pub async fn look_for_rows(&self, life: &Life) {
+        for (site, name) in NAMES.iter().enumerate() {
+            let (environment, name) = (EnvironmentName::parse(ENVIRONMENT), SiteName::parse(name));
+            let id = InstanceId::serving(&environment.expect("a name"), &name.expect("a name"));
+            if let Ok(None) = self.quietly(life.shared.store.instance(&id)).await {
+                self.model.borrow_mut().is_forgotten(site);
+            }
+        }
+    }
+
+    /// What someone named is there until someone removes it.
+    async fn look_for_snapshots(&self, life: &Life) {
+        let promised: Vec<(String, String, bool)> = {
+            let model = self.model.borrow();
+            let named = model.named.iter().filter(|(_, named)| named.is_promised);
+            named.filter_map(|(name, named)| Some((name.clone(), named.id.clone()?, named.is_here))).collect()
+        };
+        for (name, id, is_here) in promised {
+            let Ok(stored) = self.quietly(life.shared.store.snapshot(&id)).await else { continue };
+            let Some(stored) = stored else {
+                self.violate(format!("snapshot {name} was taken and not removed, and has no row"));
+                return;
+            };
+            if let Some(storage) = &life.shared.storage {
+                for tree in &stored.state {
+                    let is_whole = Tree::snapshot(&id, tree).is_ok_and(|tree| storage.root().is_whole(&tree));
+                    if !is_whole {
+                        self.violate(format!("snapshot {name} was taken and not removed, and its {tree} is gone"));
+                    }
+                }
+            }
+            if is_here != self.is_elsewhere.get() && self.world.engine.is_up() {
+                for image in stored.images.values() {
+                    let found = self.quietly(self.world.engine.image(image)).await;
+                    if matches!(found, Ok(None)) {
+                        self.violate(format!("snapshot {name} was taken and not removed, and its image is gone"));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What says that it is ready serves, and answers, apart from the time that it takes to notice what died.
+    pub fn look_for_lies(&self, life: &Life) {
+        for (site, name) in NAMES.iter().enumerate() {
+            let report = life.report(site);
+            let is_ready = report.as_ref().is_some_and(|report| report.state.name() == "ready");
+            let is_true = !is_ready
+                || life.route(site).is_some_and(|route| {
+                    let serves = match route.state() {
+                        RouteState::Serving { target } => {
+                            report.as_ref().is_some_and(|report| report.generation == target.generation)
+                        }
+                        _ => false,
+                    };
+                    serves && self.answers(&route)
+                });
+            let mut since = self.lying_since.borrow_mut();
+            if is_true {
+                since[site] = None;
+                continue;
+            }
+            let begun = *since[site].get_or_insert(self.now());
+            // What is broken outside of the daemon is not its fault for as long as it is.
+            let begun = begun.max(self.calm_since.get());
+            if self.now() > begun + DETECTION && self.world.engine.is_up() {
+                drop(since);
+                let state = life.route(site).map(|route| route.state());
+                self.violate(format!("{name} says that it is ready, and does not serve: its route is {state:?}"));
+            }
+        }
+    }
+
+    /// Repairs everything, waits until all has come to rest, and looks.
+    pub async fn rest(self: &Rc<Self>, life: &Rc<Life>) {
+        self.world.chaos.calm();
+        self.undo_due(true);
+        if self.engine_change.get().is_some() {
+            // The daemon ends here, and the next one rests.
+            std::future::pending::<()>().await;
+        }
+        self.world.engine.come_up();
+        self.world.engine.drop_events(false);
+        self.set_full(0);
+        (0..SITES).for_each(|site| self.set_build(site, true));
+        self.is_disturbed();
+        self.end_all(life).await;
+        // What is still to die or to answer late does so now, and spoils no reset afterwards.
+        let late = self.world.chaos.late_until().saturating_sub(self.now());
+        self.advance(life, late).await;
+        // Before anything else repairs it: whatever a site is, a reset of it succeeds.
+        let there: Vec<usize> = (0..SITES).filter(|site| life.report(*site).is_some()).collect();
+        if !self.is_violated() && !self.model.borrow().is_down {
+            for site in &there {
+                self.succeed_in_resetting(life, *site).await;
+            }
+        }
+        self.advance(life, RECONCILED).await;
+        if self.is_violated() {
+            return;
+        }
+        if !self.model.borrow().is_down {
+            for site in there {
+                self.look_for_service(life, site, "a reset");
+            }
+        }
+        self.look_at_rest(life).await;
+        if !self.model.borrow().is_down && !self.is_violated() {
+            self.come_up(life).await;
+        }
+    }
+
+    /// Waits until everything has ended that was asked for.
+    async fn end_all(self: &Rc<Self>, life: &Rc<Life>) {
+        let limit = self.now() + ENDS_WITHIN;
+        while !self.model.borrow().pending.is_empty() && !self.is_violated() {
+            if self.now() > limit {
+                let pending = self.model.borrow().pending.values().next().cloned();
+                self.violate(format!("{pending:?} has not ended {ENDS_WITHIN:?} after everything was repaired"));
+                return;
+            }
+            self.advance(life, Duration::from_secs(1)).await;
+        }
+    }
+
+    /// Nothing is in the way, so a reset is done.
+    async fn succeed_in_resetting(self: &Rc<Self>, life: &Rc<Life>, site: usize) {
+        let resets = self.resets.get();
+        self.reset(life, Asked::Reset, Some(site));
+        self.end_all(life).await;
+        if self.resets.get() == resets {
+            let told = self.last_refusal.borrow().clone();
+            self.violate(format!("nothing is wrong, and a reset of {} is not done: {told}", NAMES[site]));
+        }
+    }
+
+    /// Nothing is in the way, so what was brought up serves.
+    fn look_for_service(&self, life: &Life, site: usize, after: &str) {
+        let (state, name) = (life.report(site).map(|report| report.state.name()), NAMES[site]);
+        let answers = life.route(site).is_some_and(|route| self.answers(&route));
+        if state != Some("ready") || !answers {
+            self.violate(format!(
+                "nothing is wrong, and after {after} {name} is {} and its page {}",
+                state.unwrap_or("not there"),
+                if answers { "answers" } else { "does not answer" }
+            ));
+        }
+    }
+
+    /// Nothing is in the way, so `up` succeeds.
+    async fn come_up(self: &Rc<Self>, life: &Rc<Life>) {
+        let asked = self.ask(life, Asked::Up, None);
+        let work = tokio::task::spawn_local(self.clone().up(life.clone(), None, asked));
+        let limit = self.now() + ENDS_WITHIN;
+        while !work.is_finished() && self.now() < limit && !self.is_violated() {
+            self.advance(life, Duration::from_secs(1)).await;
+        }
+        for site in 0..SITES {
+            self.look_for_service(life, site, "`up`");
+            if !self.is_violated() {
+                self.clone().read(life.clone(), site).await;
+            }
+        }
+        for site in (0..SITES).filter(|site| STANDBYS[*site] > 0 && !self.is_violated()) {
+            self.stand_by(life, site).await;
+        }
+    }
+
+    /// Nothing is in the way, so a reset succeeds, and what it takes out of the pool comes back.
+    async fn stand_by(self: &Rc<Self>, life: &Rc<Life>, site: usize) {
+        self.succeed_in_resetting(life, site).await;
+        let is_ready = || {
+            let members = life.report(site).map(|report| report.standbys.members).unwrap_or_default();
+            members.iter().any(|(_, state)| matches!(*state, "running" | "frozen"))
+        };
+        let limit = self.now() + POOL_FILLS;
+        while !is_ready() && !self.is_violated() {
+            if self.now() > limit {
+                let standbys = life.report(site).map(|report| report.standbys);
+                self.violate(format!("nothing is wrong, and {} has no standby: {standbys:?}", NAMES[site]));
+            }
+            self.advance(life, Duration::from_secs(5)).await;
+        }
+    }
+
+    /// What holds when nothing goes on.
+    async fn look_at_rest(&self, life: &Life) {
+        let mut claimed = BTreeSet::new();
+        let mut open = BTreeSet::new();
+        for (site, name) in NAMES.iter().enumerate() {
+            let Some(report) = life.report(site) else { continue };
+            open.insert(FIRST_PORT + u16::try_from(site).unwrap_or_default());
+            let made = report.incarnation.iter().map(|incarnation| incarnation.made);
+            claimed.extend(made.chain(report.standbys.members.iter().map(|(made, _)| *made)).map(|made| (site, made)));
+            if !report.state.serves() && life.route(site).is_some_and(|route| self.answers(&route)) {
+                self.violate(format!("{name} is {}, and its port leads to a page", report.state.name()));
+            }
+            let id = life.handle(site).expect("it is there").id;
+            let row = self.quietly(life.shared.store.instance(&id)).await.ok().flatten();
+            // What could not be taken up yet is taken up by the next attempt.
+            claimed.extend(row.iter().filter_map(|row| Some((site, row.serving.as_ref()?.made))));
+            for standby in self.quietly(life.shared.store.standbys(&id.to_string())).await.unwrap_or_default() {
+                claimed.insert((site, standby.made));
+            }
+            let row = row.map(|row| row.state);
+            if row.as_deref() != Some(report.state.name()) {
+                self.violate(format!("{name} says that it is {}, and its row {row:?}", report.state.name()));
+            }
+        }
+        for (instance, all) in self.quietly(life.shared.store.generations_elsewhere()).await.unwrap_or_default() {
+            let site = NAMES.iter().position(|name| instance.contains(&format!("/{name}/")));
+            claimed.extend(all.into_iter().filter_map(|made| Some((site?, made))));
+        }
+        let is_claimed = |name: &str| {
+            claimed.iter().any(|(site, made)| {
+                let begin = format!("-{}-1-g{made}-", NAMES[*site]);
+                format!("{name}-").contains(&begin)
+            })
+        };
+        for (kind, name, _) in self.things(life).await.unwrap_or_default() {
+            if !is_claimed(&name) {
+                self.violate(format!("{kind} {name} is nobody's after two passes of reconciliation"));
+            }
+        }
+        for route in life.shared.gateway.listening() {
+            let port = route.local_addr().port();
+            if !open.contains(&port) {
+                self.violate(format!("port {port} is open, and no site has it"));
+            }
+        }
+        self.look_at_trees(life, &claimed).await;
+        self.look_for_snapshots(life).await;
+        let tasks = life.shared.tasks.len();
+        if tasks > TASKS_MAX {
+            self.violate(format!("{tasks} tasks run at rest"));
+        }
+    }
+
+    async fn look_at_trees(&self, life: &Life, claimed: &BTreeSet<(usize, u64)>) {
+        let Some(storage) = &life.shared.storage else { return };
+        let rows = self.quietly(life.shared.store.snapshots()).await.unwrap_or_default();
+        for tree in storage.root().trees().unwrap_or_default() {
+            let is_known = match &tree {
+                Tree::Instance { instance, generation, .. } => {
+                    let site = NAMES.iter().position(|name| instance.site.as_str() == *name);
+                    site.is_some_and(|site| claimed.contains(&(site, *generation)))
+                }
+                Tree::Snapshot { snapshot, .. } => rows.iter().any(|row| row.id == *snapshot),
+            };
+            if !is_known {
+                self.violate(format!("tree {tree:?} is nobody's after two passes of reconciliation"));
+            }
+        }
+        let trash = storage.root().trash_usage();
+        if trash.is_ok_and(|usage| usage.files + usage.folders > 1) {
+            self.violate("the trash is not empty at rest".to_owned());
+        }
+    }
+
+    /// The end: down, and nothing is left but snapshots.
+    pub async fn finish(self: &Rc<Self>, life: &Rc<Life>) {
+        if !self.model.borrow().is_down {
+            let asked = self.ask(life, Asked::Down, None);
+            if !self.down(life, asked).await {
+                self.violate("nothing is wrong, and `down` fails".to_owned());
+            }
+        }
+        self.advance(life, RECONCILED).await;
+        if self.is_violated() {
+            return;
+        }
+        if let Some((kind, name, _)) = self.things(life).await.unwrap_or_default().first() {
+            self.violate(format!("{kind} {name} is there in the end"));
+        }
+        self.look_at_trees(life, &BTreeSet::new()).await;
+        let rows = self.quietly(life.shared.store.environments()).await.unwrap_or_default();
+        if !rows.is_empty() {
+            self.violate("a definition is there in the end".to_owned());
+        }
+    }
+}

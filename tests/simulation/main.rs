@@ -1,0 +1,203 @@
+//! The simulation: real environments, drivers, queues, pools, proofs, reconciliation, store and gateway decisions on an engine in
+//! memory and virtual time, through schedules that follow from seeds. See README.md.
+
+mod act;
+mod chaos;
+mod client;
+mod dial;
+mod laws;
+mod model;
+mod random;
+mod run;
+mod schedule;
+mod shrink;
+mod world;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use arenad::daemon::store::Store;
+use arenad::wall_clock::WallClock;
+
+use self::random::mix;
+use self::run::run;
+
+/// Schedules of a run that says nothing else.
+const SCHEDULES: u64 = 40;
+/// The seed from which those of the schedules follow.
+const BASE: u64 = 1;
+/// Steps of each.
+const STEPS: u64 = 200;
+
+fn number_of(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    let parsed = text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16));
+    Some(parsed.unwrap_or_else(|_| panic!("{variable} is a number, not {text:?}")))
+}
+
+/// What is said of a seed that does not decide everything.
+const DIFFER: &str = "two runs of one seed differ";
+
+/// Somewhere quick, gone in the end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Self {
+        let shared = Path::new("/dev/shm");
+        let base = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
+        let folder = base.join(format!("arenad-simulation-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        Self(folder)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A database with the current schema, to be copied.
+fn template(folder: &Path) -> PathBuf {
+    let path = folder.join("template.db");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let store = Store::open(&path, WallClock::system()).await.expect("a database");
+        store.installation().await.expect("an installation");
+        store.close().await;
+    });
+    path
+}
+
+/// The first schedule that breaks a law.
+struct Found {
+    seed: u64,
+    sentence: String,
+}
+
+fn main() -> ExitCode {
+    // Asked for by runners of tests that look for names; there are none here.
+    if std::env::args().any(|argument| argument == "--list") {
+        return ExitCode::SUCCESS;
+    }
+    let place = Place::new();
+    let template = template(&place.0);
+    let steps = usize::try_from(number_of("ARENAD_SIM_STEPS").unwrap_or(STEPS)).unwrap_or(usize::MAX);
+    if let Some(seed) = number_of("ARENAD_SIM_SEED") {
+        return one(seed, steps, &place.0, &template);
+    }
+    // The same schedules each time, so that a run of all tests means the same everywhere; `random` looks for new ones.
+    let base = match std::env::var("ARENAD_SIM_BASE").as_deref() {
+        Ok("random") => {
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+            mix(now.as_nanos() as u64)
+        }
+        _ => number_of("ARENAD_SIM_BASE").unwrap_or(BASE),
+    };
+    let schedules = number_of("ARENAD_SIM_SCHEDULES").unwrap_or(SCHEDULES);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = number_of("ARENAD_SIM_THREADS").map_or(processors, |threads| usize::try_from(threads).unwrap_or(1));
+    println!("simulation: {schedules} schedules of {steps} steps, base seed {base:#x}, {threads} threads");
+    let (next, is_over, found) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(None));
+    let goes_on = std::env::var_os("ARENAD_SIM_GO_ON").is_some();
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let (folder, template) = (place.0.join(format!("t{thread}")), &template);
+            let (next, is_over, found) = (&next, &is_over, &found);
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= schedules {
+                        return;
+                    }
+                    let seed = mix(mix(base).wrapping_add(number));
+                    if let Some(sentence) = checked(seed, number, steps, &folder, template) {
+                        if goes_on {
+                            println!("simulation: seed {seed:#x} (number {number}): {sentence}");
+                        } else {
+                            is_over.store(true, Ordering::Relaxed);
+                        }
+                        found.lock().expect("no panic").get_or_insert(Found { seed, sentence });
+                    }
+                }
+            });
+        }
+    });
+    let took = begun.elapsed();
+    let count = next.load(Ordering::Relaxed).min(schedules);
+    let rate = (count * steps as u64) as f64 / took.as_secs_f64();
+    println!("simulation: {count} schedules in {took:.1?}, {rate:.0} steps/s");
+    match found.into_inner().expect("no panic") {
+        None => ExitCode::SUCCESS,
+        Some(_) if goes_on => ExitCode::FAILURE,
+        Some(found) => report(&found, steps, &place.0, &template),
+    }
+}
+
+/// Runs a schedule, every now and then twice; returns what it breaks.
+fn checked(seed: u64, number: u64, steps: usize, folder: &Path, template: &Path) -> Option<String> {
+    let schedule = schedule::generate(seed, steps);
+    let ended = run(seed, &schedule, folder, template, false);
+    let every = number_of("ARENAD_SIM_TWICE").unwrap_or_default();
+    if every > 0 && number.is_multiple_of(every) {
+        let again = run(seed, &schedule, folder, template, false);
+        if again.trace != ended.trace {
+            return Some(format!("{DIFFER}: {:x?} and {:x?}", ended.trace, again.trace));
+        }
+    }
+    ended.violation.map(|(_, sentence)| sentence)
+}
+
+fn report(found: &Found, steps: usize, folder: &Path, template: &Path) -> ExitCode {
+    let Found { seed, sentence } = found;
+    println!("\nsimulation: seed {seed:#x} breaks a law:\n  {sentence}");
+    println!("  ARENAD_SIM_SEED={seed:#x} ARENAD_SIM_STEPS={steps} cargo test --test simulation");
+    if sentence.starts_with(DIFFER) {
+        return ExitCode::FAILURE;
+    }
+    let begun = Instant::now();
+    let schedule = schedule::generate(*seed, steps);
+    let (short, sentence) = shrink::shrink(*seed, &schedule, sentence.clone(), &folder.join("shrink"), template);
+    println!("the shortest schedule found in {:.1?}, of {} steps:\n  {sentence}", begun.elapsed(), short.len());
+    for index in &short {
+        println!("  {index:>3} {}", schedule[*index]);
+    }
+    let kept: Vec<String> = short.iter().map(usize::to_string).collect();
+    println!(
+        "  ARENAD_SIM_VERBOSE=1 ARENAD_SIM_SEED={seed:#x} ARENAD_SIM_STEPS={steps} ARENAD_SIM_KEEP={} cargo test --test simulation",
+        kept.join(",")
+    );
+    ExitCode::FAILURE
+}
+
+/// Replays one seed, shortened unless everything is to be told.
+fn one(seed: u64, steps: usize, folder: &Path, template: &Path) -> ExitCode {
+    let verbose = std::env::var_os("ARENAD_SIM_VERBOSE").is_some();
+    if verbose && std::env::var_os("RUST_LOG").is_some() {
+        tracing_subscriber::fmt()
+            .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+            .without_time()
+            .init();
+    }
+    let mut schedule = schedule::generate(seed, steps);
+    if let Ok(kept) = std::env::var("ARENAD_SIM_KEEP") {
+        let kept: Vec<usize> = kept.split(',').filter_map(|index| index.trim().parse().ok()).collect();
+        schedule = kept.iter().filter_map(|index| schedule.get(*index).cloned()).collect();
+    }
+    let begun = Instant::now();
+    let ended = run(seed, &schedule, &folder.join("one"), template, verbose);
+    let took: Duration = begun.elapsed();
+    println!("simulation: seed {seed:#x}, {} steps in {took:.1?}, trace {:x?}", schedule.len(), ended.trace);
+    match ended.violation {
+        None => ExitCode::SUCCESS,
+        Some((step, sentence)) if verbose => {
+            println!("step {step}: {sentence}");
+            ExitCode::FAILURE
+        }
+        Some((_, sentence)) => report(&Found { seed, sentence }, steps, folder, template),
+    }
+}

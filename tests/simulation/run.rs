@@ -1,0 +1,242 @@
+//! One schedule, from an empty installation to its end.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, LocalOptions};
+
+use crate::model::Model;
+use crate::schedule::{SITES, Step};
+use crate::world::{Life, World};
+
+/// How a run ended.
+#[derive(Debug, Clone, Default)]
+pub struct Ended {
+    /// The law that was broken, and at which step.
+    pub violation: Option<(usize, String)>,
+    /// The same for every run of the same schedule.
+    pub trace: (u64, u64),
+}
+
+/// What is undone at its time.
+#[derive(Debug, Clone)]
+pub enum Undo {
+    EngineUp,
+    Unpause(String),
+    Events,
+    Room(u8),
+    OwnEngine,
+}
+
+/// What a run has in hand; outlives daemons.
+pub struct Run {
+    pub world: World,
+    pub model: RefCell<Model>,
+    pub agenda: RefCell<BTreeMap<(Duration, u64), Undo>>,
+    pub broken: RefCell<[bool; SITES]>,
+    pub full: Cell<u8>,
+    /// Whether another engine is in the place of the first.
+    pub is_elsewhere: Cell<bool>,
+    /// To which engine the next daemon belongs, if that changes: whether it is the other.
+    pub engine_change: Cell<Option<bool>>,
+    /// Since when nothing has been wrong that could leave something behind.
+    pub calm_since: Cell<Duration>,
+    pub counter: Cell<u64>,
+    /// How many resets were reported done.
+    pub resets: Cell<u64>,
+    /// Why the last one was not.
+    pub last_refusal: RefCell<String>,
+    /// Since when each site has said that it is ready without serving.
+    pub lying_since: RefCell<[Option<Duration>; SITES]>,
+    pub verbose: bool,
+    /// The trace in words, where it is wanted.
+    pub dump: RefCell<Option<String>>,
+    pub step: Cell<usize>,
+}
+
+/// Why a daemon's part of a run is over.
+enum End {
+    /// No step is left.
+    Finished,
+    /// The daemon could not be started.
+    Stillborn,
+}
+
+impl Run {
+    /// The time of the run.
+    pub fn now(&self) -> Duration {
+        self.world.clock.now()
+    }
+
+    pub fn number(&self) -> u64 {
+        self.counter.set(self.counter.get() + 1);
+        self.counter.get()
+    }
+
+    /// Notes something that happened, for the trace and for whoever watches.
+    pub fn tell(&self, what: impl FnOnce() -> String) {
+        let text = what();
+        if let Some(trace) = &mut *self.dump.borrow_mut() {
+            trace.push_str(&format!("{:.6} {text}\n", self.now().as_secs_f64()));
+        }
+        if self.verbose {
+            eprintln!("{:>12.3} {text}", self.now().as_secs_f64());
+        }
+        self.world.chaos.trace(self.now(), &text);
+    }
+
+    pub fn is_violated(&self) -> bool {
+        self.model.borrow().violation.is_some()
+    }
+
+    pub fn later(&self, after: u64, undo: Undo) {
+        let due = self.now() + Duration::from_millis(after);
+        self.agenda.borrow_mut().insert((due, self.number()), undo);
+    }
+
+    /// Something was wrong until now.
+    pub fn is_disturbed(&self) {
+        self.world.chaos.disturb();
+        self.calm_since.set(self.now());
+    }
+
+    /// Undoes what is due.
+    pub fn undo_due(&self, all: bool) {
+        loop {
+            let next = self.agenda.borrow().first_key_value().map(|(key, undo)| (*key, undo.clone()));
+            let Some((key, undo)) = next.filter(|((due, _), _)| all || *due <= self.now()) else { return };
+            self.agenda.borrow_mut().remove(&key);
+            self.is_disturbed();
+            self.tell(|| format!("undo {undo:?}"));
+            match undo {
+                Undo::EngineUp => self.world.engine.come_up(),
+                Undo::Unpause(container) => drop(self.world.engine.unpause(&container)),
+                Undo::Events => self.world.engine.drop_events(false),
+                Undo::Room(bits) => self.set_full(self.full.get() & !bits),
+                Undo::OwnEngine => {
+                    self.engine_change.set(Some(false));
+                    self.world.chaos.crash_now();
+                }
+            }
+        }
+    }
+
+    pub fn set_full(&self, bits: u8) {
+        self.full.set(bits);
+        self.world.chaos.set_full(bits);
+        self.world.engine.fill_disk(bits & crate::chaos::ENGINE_FULL != 0);
+    }
+
+    /// Lets time pass, and what is due in it happen.
+    pub async fn advance(self: &Rc<Self>, life: &Life, time: Duration) {
+        let until = self.now() + time;
+        loop {
+            self.undo_due(false);
+            self.look_for_lies(life);
+            let now = self.now();
+            if now >= until || self.is_violated() {
+                return;
+            }
+            let due = self.agenda.borrow().keys().next().map_or(until, |(due, _)| (*due).min(until));
+            let most = now + Duration::from_secs(10);
+            tokio::time::sleep((due.min(most).saturating_sub(now)).max(Duration::from_millis(1))).await;
+        }
+    }
+
+    async fn live(self: &Rc<Self>, steps: &[Step], cursor: &Cell<usize>) -> End {
+        let Some(life) = self.world.start().await else {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            self.undo_due(false);
+            return End::Stillborn;
+        };
+        let life = Rc::new(life);
+        self.tell(|| "a daemon has started".to_owned());
+        self.look_for_rows(&life).await;
+        while cursor.get() < steps.len() && !self.is_violated() {
+            let index = cursor.get();
+            self.step.set(index);
+            self.tell(|| format!("step {index}: {}", steps[index]));
+            // A crash in a rest begins it again.
+            let is_rest = steps[index] == Step::Rest;
+            cursor.set(if is_rest { index } else { index + 1 });
+            self.act(&life, &steps[index]).await;
+            cursor.set(index + 1);
+            self.advance(&life, Duration::from_millis(1)).await;
+            self.look(&life).await;
+        }
+        if !self.is_violated() {
+            self.finish(&life).await;
+        }
+        End::Finished
+    }
+}
+
+/// Runs a schedule in a folder of its own.
+pub fn run(seed: u64, steps: &[Step], folder: &Path, template: &Path, verbose: bool) -> Ended {
+    let run = Rc::new(Run {
+        world: World::new(folder, template, seed),
+        model: RefCell::new(Model::new()),
+        agenda: RefCell::default(),
+        broken: RefCell::default(),
+        full: Cell::new(0),
+        is_elsewhere: Cell::new(false),
+        engine_change: Cell::new(None),
+        calm_since: Cell::new(Duration::ZERO),
+        counter: Cell::new(0),
+        resets: Cell::new(0),
+        last_refusal: RefCell::default(),
+        lying_since: RefCell::default(),
+        verbose,
+        dump: RefCell::new(std::env::var_os("ARENAD_SIM_DUMP").map(|_| String::new())),
+        step: Cell::new(0),
+    });
+    let cursor = Cell::new(0);
+    let mut stillborn = 0;
+    loop {
+        let runtime = Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build_local(LocalOptions::default())
+            .expect("a runtime");
+        let chaos = run.world.chaos.clone();
+        let end = runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = chaos.crashed() => None,
+                end = run.live(steps, &cursor) => Some(end),
+            }
+        });
+        // Shows the time at which the runtime ends, for the next to begin at.
+        runtime.block_on(async { run.now() });
+        drop(runtime);
+        match end {
+            Some(End::Finished) => break,
+            Some(End::Stillborn) => stillborn += 1,
+            None => {
+                run.tell(|| "the daemon has ended".to_owned());
+                run.model.borrow_mut().pending.clear();
+            }
+        }
+        if let Some(is_other) = run.engine_change.take() {
+            run.change_engine(is_other);
+        }
+        if run.is_violated() {
+            break;
+        }
+        if stillborn > 1000 {
+            run.model.borrow_mut().violate("no daemon can be started");
+            break;
+        }
+        run.is_disturbed();
+        chaos.revive();
+    }
+    if let (Some(path), Some(trace)) = (std::env::var_os("ARENAD_SIM_DUMP"), run.dump.take()) {
+        // For a person who compares two of them.
+        let _ = std::fs::write(path, trace);
+    }
+    let violation = run.model.borrow().violation.clone().map(|sentence| (run.step.get(), sentence));
+    Ended { violation, trace: run.world.chaos.trace_hash() }
+}

@@ -1,0 +1,304 @@
+//! What happens in one run, as a list of steps that follows from a seed. Every step says all of what it does, so that any part
+//! of the list is a schedule too.
+
+use std::fmt;
+
+use arenad::engine::fake::Operation;
+
+use crate::random::Random;
+
+/// How many sites there are.
+pub const SITES: usize = 3;
+
+/// Where a client writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// In the declared store.
+    Data,
+    /// In the container's own layer.
+    Layer,
+    /// In a process's memory.
+    Memory,
+}
+
+impl Kind {
+    /// Its name in the site's paths.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Layer => "layer",
+            Self::Memory => "memory",
+        }
+    }
+}
+
+/// What becomes of a call to the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mishap {
+    Fail,
+    Refuse,
+    Lose,
+    Delay(u64),
+    LateReply(u64),
+    Never,
+    Die(u64),
+    Oom(u64),
+}
+
+/// Which container is meant: one of those that serve a site, or one that stands by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Victim {
+    pub site: usize,
+    pub is_standby: bool,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// `arenad up`, of one site or all; with a patience, after which the client goes away.
+    Up(Option<usize>, Option<u64>),
+    Reset(usize),
+    ResetAll,
+    ResetIfDirty(usize),
+    /// To the n-th of the snapshots that were named.
+    ResetTo(usize, usize),
+    Take(usize),
+    /// `arenad check begin --reset` of a task of the site.
+    Begin(usize),
+    /// A locator of the daemon reads the page, past the gateway.
+    Visit(usize),
+    Down,
+    /// Of the n-th of all snapshots, baselines included.
+    Remove(usize),
+    Write(usize, Kind),
+    Read(usize),
+    /// Milliseconds.
+    Wait(u64),
+    /// At the n-th I/O from now.
+    Crash(u64),
+    /// Of the call of this kind after so many others.
+    Mishap(Option<Operation>, u64, Mishap),
+    EngineDown(u64, bool),
+    Kill(Victim),
+    Oom(Victim),
+    Pause(Victim, u64),
+    /// As `docker rm --force`.
+    Discard(Victim),
+    LoseEvents(u64),
+    BreakEvents,
+    /// Seconds.
+    ClockMoves(i64),
+    /// Of the daemon's database, its state root, the engine: bits 1, 2, 4; milliseconds.
+    DiskFull(u8, u64),
+    /// Another engine behind the same address; milliseconds.
+    OtherEngine(u64),
+    BreakBuild(usize),
+    RepairBuild(usize),
+    /// Everything is repaired and comes to rest, and the laws of rest are looked at.
+    Rest,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+/// What mishaps happen to.
+const CALLS: &[Operation] = &[
+    Operation::Create,
+    Operation::Start,
+    Operation::Remove,
+    Operation::CreateNetwork,
+    Operation::RemoveNetwork,
+    Operation::Inspect,
+    Operation::Containers,
+    Operation::Exec,
+    Operation::Freeze,
+    Operation::Thaw,
+    Operation::Stop,
+    Operation::Commit,
+    Operation::Image,
+    Operation::Build,
+    Operation::Weigh,
+];
+
+fn victim(random: &mut Random) -> Victim {
+    Victim { site: site(random), is_standby: random.percent(30) }
+}
+
+fn site(random: &mut Random) -> usize {
+    // The first has all the machinery.
+    if random.percent(50) { 0 } else { usize::try_from(random.below(SITES as u64)).unwrap_or_default() }
+}
+
+fn mishap(random: &mut Random) -> Mishap {
+    let millis = [50, 700, 4_000, 20_000];
+    match random.below(9) {
+        0 | 1 => Mishap::Fail,
+        2 => Mishap::Refuse,
+        3 => Mishap::Lose,
+        4 => Mishap::Delay(*random.pick(&millis)),
+        5 => Mishap::LateReply(*random.pick(&millis)),
+        6 => Mishap::Never,
+        7 => Mishap::Die(*random.pick(&millis)),
+        _ => Mishap::Oom(*random.pick(&millis)),
+    }
+}
+
+fn pause(random: &mut Random) -> u64 {
+    match random.below(10) {
+        0..=3 => random.within(1..50),
+        4..=6 => random.within(50..1_000),
+        7 | 8 => random.within(1_000..10_000),
+        _ => random.within(10_000..150_000),
+    }
+}
+
+fn step(random: &mut Random) -> Step {
+    let index = usize::try_from(random.below(8)).unwrap_or_default();
+    match random.below(1000) {
+        0..190 => Step::Write(site(random), *random.pick(&[Kind::Data, Kind::Data, Kind::Layer, Kind::Memory])),
+        190..280 => Step::Read(site(random)),
+        280..300 => Step::Visit(site(random)),
+        300..470 => Step::Wait(pause(random)),
+        470..580 => Step::Reset(site(random)),
+        580..590 => Step::Begin(site(random)),
+        590..605 => Step::ResetAll,
+        605..635 => Step::ResetIfDirty(site(random)),
+        635..665 => Step::ResetTo(site(random), index),
+        665..695 => Step::Take(site(random)),
+        695..735 => {
+            let which = random.percent(40).then(|| site(random));
+            Step::Up(which, random.percent(15).then(|| random.within(1..400)))
+        }
+        735..757 => Step::Down,
+        757..777 => Step::Remove(index),
+        777..815 => Step::Crash(random.within(1..120)),
+        815..875 => {
+            let call = random.percent(85).then(|| *random.pick(CALLS));
+            Step::Mishap(call, random.below(6), mishap(random))
+        }
+        875..885 => Step::EngineDown(random.within(100..40_000), random.percent(30)),
+        885..905 => Step::Kill(victim(random)),
+        905..912 => Step::Oom(victim(random)),
+        912..930 => Step::Pause(victim(random), random.within(200..120_000)),
+        930..936 => Step::Discard(victim(random)),
+        936..944 => Step::LoseEvents(random.within(100..60_000)),
+        944..947 => Step::BreakEvents,
+        947..957 => Step::ClockMoves(*random.pick(&[-86_400, -3_600, -61, -5, 5, 61, 3_600, 86_400])),
+        957..969 => Step::DiskFull(1 + u8::try_from(random.below(7)).unwrap_or_default(), random.within(50..30_000)),
+        969..973 => Step::OtherEngine(random.within(500..150_000)),
+        973..981 => Step::BreakBuild(site(random)),
+        981..990 => Step::RepairBuild(site(random)),
+        _ => Step::Rest,
+    }
+}
+
+/// A request about a site, or about everything.
+fn request(random: &mut Random, site: usize) -> Step {
+    match random.below(12) {
+        0..=4 => Step::Reset(site),
+        5 => Step::ResetIfDirty(site),
+        6 => Step::ResetTo(site, 0),
+        7 => {
+            if random.percent(70) {
+                Step::Take(site)
+            } else {
+                Step::Begin(site)
+            }
+        }
+        8 => Step::Up(random.percent(50).then_some(site), random.percent(20).then(|| random.within(1..400))),
+        _ => Step::Down,
+    }
+}
+
+/// Requests that follow each other closely, so that most are asked for while others run: what they run into may be slow, the
+/// daemon may end among them.
+fn rush(random: &mut Random, all: &mut Vec<Step>) {
+    let site = site(random);
+    if random.percent(60) {
+        let calls = [Operation::Thaw, Operation::Create, Operation::Start, Operation::Inspect, Operation::Remove];
+        let delay = *random.pick(&[200, 1_500, 6_000]);
+        all.push(Step::Mishap(Some(*random.pick(&calls)), 0, Mishap::Delay(delay)));
+    }
+    for _ in 0..random.within(2..5) {
+        all.push(request(random, site));
+        all.push(match random.below(10) {
+            0..=5 => Step::Wait(random.within(1..60)),
+            6 | 7 => Step::Wait(random.within(60..1_500)),
+            8 => Step::Write(site, Kind::Memory),
+            _ => Step::Crash(random.within(1..40)),
+        });
+    }
+}
+
+/// An episode in which the site is paused for a moment and goes on as it was.
+fn paused_episode(random: &mut Random, all: &mut Vec<Step>) {
+    let site = site(random);
+    all.push(Step::Write(site, *random.pick(&[Kind::Memory, Kind::Memory, Kind::Layer, Kind::Data])));
+    all.push(Step::Wait(random.within(20..2_000)));
+    all.push(Step::Pause(Victim { site, is_standby: false }, random.within(200..5_000)));
+    all.push(Step::Wait(random.within(5_000..15_000)));
+    all.push(if random.percent(50) { Step::ResetIfDirty(site) } else { Step::Reset(site) });
+    all.push(Step::Wait(random.within(50..5_000)));
+    all.push(Step::Reset(site));
+}
+
+/// What is down comes up while something is in the way, and once more.
+fn hindered_up(random: &mut Random, all: &mut Vec<Step>) {
+    all.push(Step::Down);
+    all.push(Step::Wait(random.within(2_000..10_000)));
+    all.push(match random.below(3) {
+        0 | 1 => Step::DiskFull(1 + 2 * u8::try_from(random.below(4)).unwrap_or_default(), random.within(50..3_000)),
+        _ => Step::EngineDown(random.within(100..10_000), false),
+    });
+    all.push(Step::Up(None, random.percent(20).then(|| random.within(1..50))));
+    all.push(Step::Wait(random.within(100..10_000)));
+    all.push(Step::Up(None, None));
+}
+
+/// A `down` that fails, and a reset of what it has left.
+fn hindered_down(random: &mut Random, all: &mut Vec<Step>) {
+    let site = site(random);
+    all.push(match random.below(2) {
+        0 => Step::EngineDown(random.within(1_000..40_000), false),
+        _ => Step::Mishap(Some(Operation::Remove), random.below(3), Mishap::Refuse),
+    });
+    all.push(Step::Down);
+    all.push(Step::Wait(random.within(5_000..60_000)));
+    all.push(Step::Reset(site));
+}
+
+/// The baseline is asked to go while a named snapshot serves.
+fn baseline_goes(random: &mut Random, all: &mut Vec<Step>) {
+    let site = site(random);
+    all.extend([
+        Step::Write(site, Kind::Data),
+        Step::Wait(50),
+        Step::Take(site),
+        Step::Wait(random.within(2_000..9_000)),
+    ]);
+    all.extend([Step::ResetTo(site, 0), Step::Wait(random.within(2_000..9_000))]);
+    all.extend((0..3).map(Step::Remove));
+    all.push(Step::Reset(site));
+}
+
+/// The steps that follow from a seed. Everything is up at first, and comes to rest in the end.
+pub fn generate(seed: u64, steps: usize) -> Vec<Step> {
+    let mut random = Random::new(seed);
+    let mut all = vec![Step::Up(None, None), Step::Wait(20_000)];
+    while all.len() + 1 < steps {
+        match random.below(1000) {
+            0..12 => rush(&mut random, &mut all),
+            12..15 => paused_episode(&mut random, &mut all),
+            15..17 => hindered_up(&mut random, &mut all),
+            17..19 => hindered_down(&mut random, &mut all),
+            19..21 => baseline_goes(&mut random, &mut all),
+            _ => all.push(step(&mut random)),
+        }
+    }
+    all.truncate(steps.saturating_sub(1));
+    all.push(Step::Rest);
+    all
+}

@@ -1,0 +1,247 @@
+//! What outlives daemons: the engine, the state directory, the project, the time of day.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use arenad::daemon::api::{self, Api};
+use arenad::daemon::environments::Environments;
+use arenad::daemon::gateway::Gateway;
+use arenad::daemon::host::HostReport;
+use arenad::daemon::machine::Machine;
+use arenad::daemon::operations::Operations;
+use arenad::daemon::shared::{Shared, StateDir};
+use arenad::daemon::store::Store;
+use arenad::daemon::turns::Turns;
+use arenad::daemon::{Parts, take_up};
+use arenad::dial::Dialer;
+use arenad::doctor::facts;
+use arenad::doctor::judge::capacity::Resources;
+use arenad::domain::site::Environment;
+use arenad::engine::Engine;
+use arenad::engine::fake::{Call, FakeClock, FakeEngine, FakeImage, ShelvedEngine, ToySite};
+use arenad::inline::{Inline, Part};
+use arenad::storage::{StateRoot, Storage};
+use arenad::wall_clock::WallClock;
+use arenad::wire::{Condition, SourceText, UpRequest};
+use axum::Router;
+use jiff::Timestamp;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::chaos::Chaos;
+use crate::dial::SimulatedDial;
+use crate::schedule::SITES;
+
+/// The environment's name.
+pub const ENVIRONMENT: &str = "sim";
+/// The sites, by number.
+pub const NAMES: [&str; SITES] = ["shop", "forum", "wiki"];
+/// How many standbys each is to have.
+pub const STANDBYS: [usize; SITES] = [1, 1, 0];
+/// The first site's public port.
+pub const FIRST_PORT: u16 = 20_001;
+/// What a baseline's store holds.
+pub const SEED: &str = "data/seed=1";
+
+/// One installation and its engine.
+pub struct World {
+    pub folder: PathBuf,
+    pub engine: FakeEngine,
+    pub clock: FakeClock,
+    pub chaos: Chaos,
+    /// By how many seconds the time of day has been set ahead.
+    pub ahead: Arc<AtomicI64>,
+    /// The engine that another has taken the place of.
+    pub shelved: std::cell::RefCell<Option<ShelvedEngine>>,
+}
+
+/// One daemon.
+pub struct Life {
+    pub shared: Arc<Shared>,
+    pub environments: Arc<Environments>,
+    pub router: Router,
+    /// Kept for as long as the daemon: a sender that is gone ends those who listen.
+    _host: watch::Sender<HostReport>,
+}
+
+struct Plenty;
+
+#[async_trait::async_trait]
+impl Machine for Plenty {
+    fn free_memory(&self) -> u64 {
+        64 << 30
+    }
+
+    fn resources(&self, _: &Path, _: &Path, _: &Environment) -> Resources {
+        let machine = facts::Machine { memory_bytes: 64 << 30, available_bytes: 64 << 30, processors: 8 };
+        Resources { machine, disks: Vec::new() }
+    }
+
+    async fn port_owner(&self, _: &dyn Engine, _: SocketAddr) -> String {
+        "someone".to_owned()
+    }
+}
+
+fn condition() -> Condition {
+    Condition {
+        kind: String::new(),
+        status: "True".to_owned(),
+        reason: String::new(),
+        message: String::new(),
+        last_transition_time: String::new(),
+    }
+}
+
+fn definition() -> String {
+    let mut text = format!("name: {ENVIRONMENT}\ndescription: Simulated\nsites:\n");
+    let more = [
+        "    stores: { notes: { kind: directory, path: /data } }
+    writers: { stop: [ { command: [stop-writers] } ], start: [ { command: [start-writers] } ] }
+    reset: { standby: 1, hold_timeout: 20s }
+",
+        "    reset: { standby: 1 }\n",
+        "    reset: { strategy: keep }\n",
+    ];
+    for (number, (name, more)) in NAMES.iter().zip(more).enumerate() {
+        let port = usize::from(FIRST_PORT) + number;
+        text.push_str(&format!(
+            "  {name}:
+    title: {name}
+    entry: {{ port: 80 }}
+    public: {{ port: {port}, variable: SHOPPING_{number} }}
+    ready:
+      timeout: 20s
+      probes: [ {{ name: page, http: {{ path: /, contains: seed }} }} ]
+    health: {{ shallow: {{ every: 20s, probes: [ {{ name: page, http: {{ path: /, contains: seed }} }} ] }} }}
+{more}"
+        ));
+    }
+    text
+}
+
+fn compose() -> String {
+    let mut text = "services:\n".to_owned();
+    for (number, name) in NAMES.iter().enumerate() {
+        let port = usize::from(FIRST_PORT) + number;
+        text.push_str(&format!(
+            "  {name}:
+    image: arenad-sim/{name}:1
+    build: {{ context: {name} }}
+    ports: [ \"{port}:80\" ]
+    mem_reservation: 16m
+    stop_grace_period: 5s
+"
+        ));
+    }
+    text
+}
+
+impl World {
+    /// Makes the folder anew and an engine that has nothing but a base image in reach.
+    pub fn new(folder: &Path, template: &Path, seed: u64) -> Self {
+        let _ = std::fs::remove_dir_all(folder);
+        std::fs::create_dir_all(folder.join("state")).expect("a folder");
+        std::fs::copy(template, folder.join("state/arenad.db")).expect("copy the database");
+        let project = folder.join("project");
+        for name in NAMES {
+            std::fs::create_dir_all(project.join("compose").join(name)).expect("a folder");
+        }
+        let clock = FakeClock::default();
+        let engine = FakeEngine::with_clock(clock.clone());
+        let toy =
+            ToySite { boot: Duration::from_millis(120), commands: Duration::from_millis(5), ..ToySite::default() };
+        engine.install_program("toy", toy.maker());
+        let mut base = FakeImage::new("toy-base:1", "toy");
+        base.files.insert("/data/seed".to_owned(), b"1".to_vec());
+        engine.offer_image(base);
+        let world = Self {
+            folder: folder.to_owned(),
+            engine,
+            clock,
+            chaos: Chaos::new(seed),
+            ahead: Arc::default(),
+            shelved: Default::default(),
+        };
+        let chaos = world.chaos.clone();
+        world.engine.set_script(move |call: &Call<'_>| chaos.fate(call));
+        (0..SITES).for_each(|site| world.set_build(site, true));
+        world
+    }
+
+    /// Says whether a site's image can be built.
+    pub fn set_build(&self, site: usize, is_whole: bool) {
+        let path = self.folder.join("project/compose").join(NAMES[site]).join("Dockerfile");
+        let more = if is_whole { "" } else { "RUN exit 5\n" };
+        std::fs::write(path, format!("FROM toy-base:1\nLABEL site={}\n{more}", NAMES[site])).expect("write a file");
+    }
+
+    /// The time of day.
+    pub fn wall_clock(&self) -> WallClock {
+        let (clock, ahead) = (self.clock.clone(), self.ahead.clone());
+        WallClock::new(move || {
+            let seconds = clock.unix() + ahead.load(Ordering::Relaxed);
+            Timestamp::from_second(seconds).expect("a time of this century")
+        })
+    }
+
+    /// The body of `PUT /v1/environments/sim`.
+    pub fn up_request(&self, sites: &[String]) -> UpRequest {
+        let project = self.folder.join("project");
+        let source = |kind: &str, text: String| SourceText {
+            path: project.join(kind).join(format!("{ENVIRONMENT}.yaml")).display().to_string(),
+            text,
+        };
+        UpRequest {
+            root: project.display().to_string(),
+            environment: source("environments", definition()),
+            compose: source("compose", compose()),
+            dotenv: None,
+            variables: BTreeMap::new(),
+            sites: sites.to_vec(),
+            force: true,
+        }
+    }
+
+    /// Starts a daemon; returns when it has taken up what the last one left. `None`: it has ended at once.
+    pub async fn start(&self) -> Option<Life> {
+        self.clock.enter();
+        let state_dir = StateDir::new(self.folder.join("state"));
+        let chaos: Arc<Chaos> = Arc::new(self.chaos.clone());
+        let how = Inline::new(Part::Store, chaos.clone());
+        let store = Store::open_inline(&state_dir.database(), self.wall_clock(), how).await.ok()?;
+        let root = StateRoot::open(state_dir.stores()).expect("a state root");
+        let parts = Parts {
+            engine: Arc::new(self.engine.clone()),
+            dialer: Dialer::new(SimulatedDial { engine: self.engine.clone(), chaos: self.chaos.clone() }),
+            clock: self.wall_clock(),
+            machine: Arc::new(Plenty),
+            store,
+            storage: Some(Storage::in_place(root, Inline::new(Part::Storage, chaos))),
+            storage_note: None,
+            gateway: Gateway::without_sockets(),
+            turns: Turns::new(std::num::NonZeroUsize::new(2), std::num::NonZeroUsize::MIN),
+            memory_reserve: 0,
+            block: "10.101.0.0/16".parse().expect("a subnet"),
+            state_dir,
+        };
+        let shared = parts.assemble().await.ok()?;
+        let environments = Arc::new(Environments::new(shared.clone()));
+        let report = HostReport { engine: condition(), disk: condition() };
+        let (host, listener) = watch::channel(report);
+        let api = Arc::new(Api {
+            shared: shared.clone(),
+            environments: environments.clone(),
+            operations: Operations::default(),
+            host: listener,
+            background: true,
+            started_at: shared.clock.now(),
+            stop: CancellationToken::new(),
+        });
+        take_up(&shared, &environments).await.ok()?;
+        Some(Life { shared, environments, router: api::router(api), _host: host })
+    }
+}

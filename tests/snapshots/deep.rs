@@ -1,0 +1,24 @@
+//! Sites that make what cannot be kept.
+
+use crate::home::with_stores;
+
+#[test]
+fn a_deep_folder_fails_the_snapshot_and_the_site_is_not_stopped_for_it() {
+    let world = with_stores("deep");
+    world.up();
+    world.write("before");
+    let container = world.engine.containers(&world.label()).pop().unwrap();
+    // Folders in one another, each of which is entered before the next one is made: their path is longer than any may be.
+    let dig = "cd /srv/state; n=$(printf '%0200d' 0); i=0; while [ $i -lt 60 ]; do mkdir $n && cd -P $n || exit 1; i=$((i+1)); done";
+    world.engine.docker(&["exec", &container, "/bin/sh", "-c", dig]);
+    let started_at = || world.engine.docker(&["inspect", "--format", "{{.State.StartedAt}}", &container]);
+    let before = started_at();
+    let refused = world.run(&["snapshot", "take", "toy", "--name", "buried"]).code(1);
+    refused.says("deeper than any path").says("remove the folder");
+    assert_eq!(started_at(), before, "nothing was stopped");
+    assert_eq!(world.state(), "ready");
+    assert!(world.page().contains("before"));
+    world.run(&["reset", "toy"]).code(0);
+    world.run(&["snapshot", "take", "toy", "--name", "buried"]).code(0);
+    world.run(&["down", "--purge", "--yes"]).code(0);
+}
