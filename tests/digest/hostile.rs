@@ -13,6 +13,7 @@ use arenad::launch::Incarnation;
 use arenad::probes::Session;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
 
 /// What this process may take of memory for all that is sent to it, in bytes.
 const GROWTH_MAX: u64 = 128 << 20;
@@ -116,7 +117,8 @@ fn workers() -> usize {
     all.filter(|process| process.stat().is_ok_and(|stat| stat.ppid == ours && stat.comm.contains("arenad"))).count()
 }
 
-async fn try_on(engine: DatabaseEngine, attacked: Attack) {
+/// A server that attacks, and where it is.
+async fn serve(engine: DatabaseEngine, attacked: Attack) -> (JoinHandle<()>, Database, Incarnation) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let hostile = tokio::spawn(async move {
@@ -144,6 +146,11 @@ async fn try_on(engine: DatabaseEngine, attacked: Attack) {
         started_at: 0,
         pristine: None,
     };
+    (hostile, database, incarnation)
+}
+
+async fn try_on(engine: DatabaseEngine, attacked: Attack) {
+    let (hostile, database, incarnation) = serve(engine, attacked).await;
     let docker = DockerEngine::new("unix:///nowhere");
     let before = memory();
     let asked = async {
@@ -174,12 +181,40 @@ async fn hostile_servers_end_a_confined_process_at_most() {
     }
 }
 
-/// The status of the only confined process of this one that has given everything up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_listens_to_a_server_has_given_everything_up() {
+    arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
+    let (hostile, database, incarnation) = serve(DatabaseEngine::Postgres, Attack::Silence).await;
+    let asked = tokio::spawn(async move {
+        let docker = DockerEngine::new("unix:///nowhere");
+        Session::open(&docker, &database, &incarnation, PATIENCE).await.map(drop)
+    });
+    let deadline = Instant::now() + PATIENCE;
+    let status = loop {
+        if let Some(status) = locked_worker() {
+            break status;
+        }
+        assert!(Instant::now() < deadline, "no process has locked itself in");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    assert_eq!([status.ruid, status.euid, status.suid, status.fuid], [WORKER_USER; 4]);
+    assert_eq!([status.rgid, status.egid, status.sgid, status.fgid], [WORKER_USER; 4]);
+    assert_eq!(status.groups, Vec::<u32>::new());
+    assert_eq!(status.nonewprivs, Some(1));
+    assert_eq!((status.capeff, status.capprm, status.capinh), (0, 0, 0));
+    asked.abort();
+    hostile.abort();
+}
+
+/// The user of confined processes, as `confined/child.rs` has it.
+const WORKER_USER: u32 = 1_893_000_002;
+
+/// The status of a confined process of this one that takes no other system calls any more than those it needs.
 fn locked_worker() -> Option<procfs::process::Status> {
     let ours = i32::try_from(std::process::id()).expect("a pid");
-    let mut all = procfs::process::all_processes().expect("processes").flatten();
-    let worker = all.find(|process| process.stat().is_ok_and(|stat| stat.ppid == ours && stat.comm.contains("exe")))?;
-    worker.status().ok().filter(|status| status.seccomp == Some(2))
+    let all = procfs::process::all_processes().expect("processes").flatten();
+    let mut statuses = all.filter_map(|process| process.status().ok());
+    statuses.find(|status| status.ppid == ours && status.name.contains("arenad") && status.seccomp == Some(2))
 }
 
 /// A file that takes hours to read, for a digest that nobody waits for.

@@ -1,4 +1,4 @@
-//! An archive of three gigabytes, and a program that is killed while it loads it.
+//! An archive of a gigabyte, and a program that is killed while it loads it.
 
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use crate::project::Project;
 use crate::support::wait::{PATIENCE, within};
 
-const CONTENT: u64 = 3 << 30;
+const CONTENT: u64 = 1 << 30;
 
 /// Where in its work the program is when it is killed: its own words on standard error.
 const POINTS: [&str; 5] = [
@@ -21,7 +21,7 @@ const POINTS: [&str; 5] = [
 ];
 
 #[test]
-fn three_gigabytes_are_loaded_however_often_the_program_is_killed() {
+fn a_gigabyte_is_loaded_however_often_the_program_is_killed() {
     let project = Project::new("big", "");
     let saved = project.save("shop.tar", 11, CONTENT);
     let from = project.path("shop.tar");

@@ -1,6 +1,6 @@
 //! A bare Debian 12 in mount and process namespaces of its own: the kernel ends its processes and takes its mounts away
 //! when the test ends, however it ends. It has the network of the host, from whose package archives it installs, so its
-//! dockerd makes no bridge and no firewall rules.
+//! dockerd has a bridge of its own and makes no firewall rules. Told to have no bridge, it would delete the host's `docker0`.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -17,8 +17,24 @@ const INCLUDE: &str = "make";
 /// Packages are written without waiting for the disk: the root lives for one test. Translations are of no use in it.
 const OPTIONS: [&str; 2] = ["--dpkgopt=force-unsafe-io", "--aptopt=Acquire::Languages \"none\""];
 
-/// Keeps the engine from touching the network of the host.
-const DAEMON: &str = r#"{ "bridge": "none", "iptables": false, "ip-forward": false, "ip-masq": false }"#;
+/// What the bridges' names begin with; the test's process id follows, within the 15 characters that an interface may have.
+const BRIDGE: &str = "abare";
+
+/// Keeps the engine from touching what the network of the host has already.
+fn daemon_options(bridge: &str) -> String {
+    format!(r#"{{ "bridge": "{bridge}", "iptables": false, "ip-forward": false, "ip-masq": false }}"#)
+}
+
+/// Takes away the bridges of tests that were killed.
+fn remove_old_bridges() {
+    for entry in std::fs::read_dir("/sys/class/net").into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(owner) = name.strip_prefix(BRIDGE) else { continue };
+        if !Path::new("/proc").join(owner).exists() {
+            let _ = Command::new("ip").args(["link", "delete", &name]).status();
+        }
+    }
+}
 
 /// Makes the mounts, says so, and stays until its input ends. $1 is the root, $2 a folder for the engine's data.
 const KEEPER: &str = r#"
@@ -48,6 +64,7 @@ pub struct Bare {
     folder: TempDir,
     keeper: Child,
     first: i32,
+    bridge: String,
 }
 
 impl Bare {
@@ -65,7 +82,10 @@ impl Bare {
             std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
             std::fs::write(path, text).expect("write a file");
         };
-        write("etc/docker/daemon.json", DAEMON.as_bytes());
+        remove_old_bridges();
+        let bridge = format!("{BRIDGE}{}", std::process::id());
+        run(Command::new("ip").args(["link", "add", &bridge, "type", "bridge"]));
+        write("etc/docker/daemon.json", daemon_options(&bridge).as_bytes());
         for file in ["etc/resolv.conf", "etc/hosts"] {
             write(file, &std::fs::read(Path::new("/").join(file)).unwrap_or_default());
         }
@@ -102,7 +122,7 @@ impl Bare {
         assert_eq!(line, "ready\n", "the mounts could not be made");
         let children = format!("/proc/{0}/task/{0}/children", keeper.id());
         let first = std::fs::read_to_string(children).expect("its child").trim().parse().expect("a process");
-        Self { folder, keeper, first }
+        Self { folder, keeper, first, bridge }
     }
 
     fn root(&self) -> PathBuf {
@@ -178,6 +198,7 @@ impl Bare {
     fn close(&mut self) {
         drop(self.keeper.stdin.take());
         let _ = self.keeper.wait();
+        let _ = Command::new("ip").args(["link", "delete", &self.bridge]).stderr(Stdio::null()).status();
     }
 }
 
