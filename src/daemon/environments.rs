@@ -244,7 +244,7 @@ impl Environments {
         force: bool,
     ) -> Result<Begun, EnvironmentError> {
         let _turn = self.change.lock().await;
-        let definition = parse(&stored).map_err(EnvironmentError::Definition)?;
+        let definition = self.read_definition(&stored)?;
         let doubts = self.doubts(&definition, &choose_sites(&definition, sites)?).await;
         let (problems, mut warnings): (Vec<Finding>, _) =
             doubts.into_iter().partition(|finding| finding.level == Level::Problem);
@@ -253,7 +253,11 @@ impl Environments {
         } else if !problems.is_empty() {
             return Err(EnvironmentError::DoesNotFit(problems));
         }
-        Ok(Begun { operations: self.up_in_turn(stored, sites, Purpose::Client).await?, warnings })
+        Ok(Begun { operations: self.up_in_turn(stored, definition, sites, Purpose::Client).await?, warnings })
+    }
+
+    fn read_definition(&self, stored: &StoredEnvironment) -> Result<Environment, EnvironmentError> {
+        (self.shared.read_definition)(stored).map_err(EnvironmentError::Definition)
     }
 
     /// What speaks against starting those of the sites that are not up.
@@ -284,10 +288,10 @@ impl Environments {
     async fn up_in_turn(
         &self,
         mut stored: StoredEnvironment,
+        definition: Environment,
         sites: &[String],
         purpose: Purpose,
     ) -> Result<Vec<(InstanceHandle, Ticket)>, EnvironmentError> {
-        let definition = parse(&stored).map_err(EnvironmentError::Definition)?;
         // What the file says counts, whatever address the request was sent to.
         stored.name = definition.name.to_string();
         let chosen = choose_sites(&definition, sites)?;
@@ -600,7 +604,7 @@ impl Environments {
                 continue;
             }
             let name = stored.name.clone();
-            let definition = parse(&stored).ok();
+            let definition = self.read_definition(&stored);
             // What is on this engine is taken up, wherever the rest is.
             let (mut wanted, mut elsewhere, mut other) = (Vec::new(), Vec::new(), None);
             for row in &rows {
@@ -614,7 +618,7 @@ impl Environments {
             }
             if let Some(other) = other {
                 if wanted.is_empty() {
-                    let stranded = Stranded::on_other_engine(&name, definition, rows, &other.endpoint);
+                    let stranded = Stranded::on_other_engine(&name, definition.ok(), rows, &other.endpoint);
                     let message = format!("environment {name} was not taken up: {}", stranded.trouble.reason);
                     if self.stranded.keep(stranded) {
                         self.shared.events.note("environment.elsewhere", None, &message).await;
@@ -628,8 +632,13 @@ impl Environments {
                 );
                 self.shared.events.note("environment.elsewhere", None, &message).await;
             }
-            if let Err(error) = self.up_in_turn(stored, &wanted, Purpose::Restore).await {
-                let stranded = Stranded::new(&name, definition, rows, &error);
+            let known = definition.as_ref().ok().cloned();
+            let begun = match definition {
+                Ok(definition) => self.up_in_turn(stored, definition, &wanted, Purpose::Restore).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = begun {
+                let stranded = Stranded::new(&name, known, rows, &error);
                 let message = format!("environment {name} could not be taken up again: {}", describe(&error));
                 if self.stranded.keep(stranded) {
                     self.shared.events.note("environment.failed", None, &message).await;
@@ -697,7 +706,8 @@ async fn remove_unused(engine: &dyn crate::engine::Engine, id: &str) -> Result<(
     }
 }
 
-fn parse(stored: &StoredEnvironment) -> Result<Environment, Diagnostics> {
+/// Reads the definition that is stored with an environment.
+pub fn read_definition(stored: &StoredEnvironment) -> Result<Environment, Diagnostics> {
     let file = |(path, text): &(String, String)| SourceFile::new(path.clone(), text.clone());
     let sources = Sources {
         root: stored.root.clone().into(),

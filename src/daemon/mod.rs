@@ -60,7 +60,7 @@ use self::health_log::HealthLog;
 use self::machine::{Machine, ThisMachine};
 use self::operations::Operations;
 use self::server::ListenError;
-use self::shared::{Shared, StateDir};
+use self::shared::{ReadDefinition, Shared, StateDir};
 use self::store::{Store, StoreError};
 use self::turns::Turns;
 use crate::dial::Dialer;
@@ -154,6 +154,8 @@ pub struct Parts {
     pub storage_note: Option<String>,
     /// Owns the public ports.
     pub gateway: Gateway,
+    /// Reads stored definitions.
+    pub read_definition: ReadDefinition,
     /// Bounds what goes on at once.
     pub turns: Turns,
     /// Memory that standbys leave to everything else, in bytes.
@@ -187,6 +189,7 @@ impl Parts {
             health: HealthLog::new(self.store.clone()),
             images: Default::default(),
             references: Default::default(),
+            read_definition: self.read_definition,
             turns: self.turns,
             memory_reserve: self.memory_reserve,
             shutdown: CancellationToken::new(),
@@ -235,6 +238,7 @@ impl Daemon {
             storage,
             storage_note,
             gateway: Gateway::start(gateway_settings()).map_err(StartError::Gateway)?,
+            read_definition: Arc::new(environments::read_definition),
             turns: Turns::new(settings.parallel, settings.standby_boots),
             memory_reserve: settings.memory_reserve,
             block: settings.block,

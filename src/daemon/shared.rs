@@ -14,11 +14,12 @@ use super::gateway::Gateway;
 use super::health_log::HealthLog;
 use super::machine::Machine;
 use super::proof::References;
-use super::store::Store;
+use super::store::{Store, StoredEnvironment};
 use super::turns::Turns;
+use crate::definition::Diagnostics;
 use crate::domain::ids::ServiceName;
 use crate::domain::instance::InstanceId;
-use crate::domain::site::Site;
+use crate::domain::site::{Environment, Site};
 use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
 use crate::launch::{self, Incarnation, Remains, RemoveError};
@@ -78,6 +79,9 @@ impl StateDir {
     }
 }
 
+/// How a stored definition is read. A simulation that starts thousands of daemons on one definition reads it once.
+pub type ReadDefinition = Arc<dyn Fn(&StoredEnvironment) -> Result<Environment, Diagnostics> + Send + Sync>;
+
 /// The daemon's common ground.
 pub struct Shared {
     /// Runs containers.
@@ -112,6 +116,8 @@ pub struct Shared {
     pub storage_note: Option<String>,
     /// Where address ranges are taken from.
     pub block: Subnet,
+    /// Reads stored definitions.
+    pub read_definition: ReadDefinition,
     /// Bounds what goes on at once.
     pub turns: Turns,
     /// Memory that standbys leave to everything else on the host, in bytes.
