@@ -141,11 +141,7 @@ fn quoted(name: &str, quote: char) -> String {
 }
 
 /// Counts and hashes rows. The hashes are added up, so that their order does not matter and equal rows count.
-async fn table_rows(
-    connection: &mut SqliteConnection,
-    table: &str,
-    columns: &[String],
-) -> Result<Rows, sqlx::Error> {
+async fn table_rows(connection: &mut SqliteConnection, table: &str, columns: &[String]) -> Result<Rows, sqlx::Error> {
     let columns: Vec<String> = columns.iter().map(|name| quoted(name, '"')).collect();
     let list = if columns.is_empty() { "1".to_owned() } else { columns.join(", ") };
     let sql = format!("select {list} from {}", quoted(table, '"'));

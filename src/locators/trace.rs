@@ -80,11 +80,7 @@ struct Meant {
     lost: Vec<String>,
 }
 
-pub(super) async fn run(
-    scene: &Scene<'_>,
-    locator: &TraceLocator,
-    limit: Duration,
-) -> Result<Found, LocateError> {
+pub(super) async fn run(scene: &Scene<'_>, locator: &TraceLocator, limit: Duration) -> Result<Found, LocateError> {
     let traffic = scene.traffic.ok_or_else(|| {
         let advice = "give a HAR of it, or have the gateway record it: `public: { record: all }` of the site";
         LocateError::Unavailable(format!("nobody recorded the traffic; {advice}"))

@@ -216,9 +216,9 @@ const WORKER_USER: u32 = 1_893_000_002;
 fn locked_workers() -> Vec<(procfs::process::Status, PathBuf)> {
     let ours = i32::try_from(std::process::id()).expect("a pid");
     let all = procfs::process::all_processes().expect("processes").flatten();
-    let locked = all.filter_map(|process| process.status().ok()).filter(|status| {
-        status.ppid == ours && status.name.contains("arenad") && status.seccomp == Some(2)
-    });
+    let locked = all
+        .filter_map(|process| process.status().ok())
+        .filter(|status| status.ppid == ours && status.name.contains("arenad") && status.seccomp == Some(2));
     let rooted = locked.filter_map(|status| {
         let root = std::fs::read_link(format!("/proc/{}/root", status.pid)).ok()?;
         Some((status, root))

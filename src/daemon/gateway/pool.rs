@@ -217,7 +217,11 @@ impl Pool {
 
     /// Keeps a connection whose answer has been read to its end.
     pub(super) fn put(&self, route: &Rc<LocalRoute>, mut connection: Box<TargetConnection>) {
-        if connection.is_ended || connection.is_last || connection.is_sending() || connection.entry.epoch != route.shared.epoch() {
+        if connection.is_ended
+            || connection.is_last
+            || connection.is_sending()
+            || connection.entry.epoch != route.shared.epoch()
+        {
             return;
         }
         connection.progress = None;

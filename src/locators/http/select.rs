@@ -14,11 +14,7 @@ use crate::domain::locator::{Selection, Value};
 use crate::locators::json::{parsed, text_or_bytes};
 use crate::locators::{LocateError, json_query};
 
-pub(super) async fn take(
-    selection: &Selection,
-    answer: Answer,
-    limit: Duration,
-) -> Result<Value, LocateError> {
+pub(super) async fn take(selection: &Selection, answer: Answer, limit: Duration) -> Result<Value, LocateError> {
     match selection {
         Selection::Status => Ok(Value::Integer(answer.status.as_u16().into())),
         Selection::Header(name) => {
