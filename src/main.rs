@@ -5,8 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use arenad::accounts::form;
+use arenad::digest::sqlite_worker;
 use arenad::locators::http::select;
-use arenad::locators::sql::worker;
+use arenad::locators::json_query;
+use arenad::locators::sql::{sqlite, worker};
 use arenad::probes::sql_worker;
 
 /// How long blocking work may go on after everything else has ended.
@@ -16,7 +18,10 @@ fn main() -> ExitCode {
     // Before anything else: a confined process has one thread, and gives up its rights first.
     let work = match std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {
         Some(sql_worker::COMMAND) => Some(sql_worker::serve as fn() -> std::io::Result<()>),
+        Some(sqlite_worker::COMMAND) => Some(sqlite_worker::serve as _),
         Some(worker::COMMAND) => Some(worker::serve as _),
+        Some(sqlite::COMMAND) => Some(sqlite::serve as _),
+        Some(json_query::COMMAND) => Some(json_query::serve as _),
         Some(select::COMMAND) => Some(select::serve as _),
         Some(form::COMMAND) => Some(form::serve as _),
         _ => None,

@@ -43,7 +43,6 @@ use clap::{CommandFactory, Parser};
 
 use self::args::{Cli, Command};
 use self::failure::Failure;
-use crate::locators::confined;
 
 /// Runs the command that the process was started with and returns its exit code.
 pub async fn run() -> u8 {
@@ -84,7 +83,6 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Eval(args) => eval::run(global, args).await,
         Command::Check(args) => check::run(global, args).await,
         Command::Tasks(command) => tasks::run(global, command).await,
-        Command::ConfinedLocator { seconds } => Ok(confined::work(*seconds).await.map(|()| exit_code::OK)?),
         Command::Images(command) => images::run(global, command).await,
         Command::Df(args) => df::run(global, args).await,
         Command::Prune(args) => prune::run(global, args).await,

@@ -35,11 +35,10 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
         && is_readable_on_the_way(address.ip())
         && !args.behind_tls_proxy
     {
-        tracing::warn!(
-            %address,
-            "the API on {address} has no TLS: whoever is on the way can read the token and use it; listen on 127.0.0.1 behind a \
-             proxy or a tunnel, or say --behind-tls-proxy if one is there"
-        );
+        return Err(Failure::usage(format!("--listen {address} can be reached from other hosts, and the API has no TLS")).hint(
+            "listen on 127.0.0.1 behind a TLS proxy or a tunnel; if a TLS proxy on another host is the only way to this \
+             address, say --behind-tls-proxy",
+        ));
     }
     let settings = Settings {
         state_dir: client::state_dir(global)?,

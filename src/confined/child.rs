@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
-use rustix::process::{Gid, Resource, Rlimit, Signal, Uid, set_parent_process_death_signal, setrlimit};
+use rustix::process::{
+    Gid, Resource, Rlimit, Signal, Uid, chroot, fchdir, geteuid, set_parent_process_death_signal, setrlimit,
+};
 use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use serde::Serialize;
@@ -17,7 +19,7 @@ use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
 /// The user that a worker is where arenad is root: one that no distribution, service manager or container gives out.
-const USER: u32 = 1_893_000_002;
+pub(super) const USER: u32 = 1_893_000_002;
 
 /// The memory that a worker may map, in bytes: the program, and a few times the longest answer.
 const MEMORY_MAX: u64 = 768 << 20;
@@ -25,8 +27,11 @@ const MEMORY_MAX: u64 = 768 << 20;
 /// The longest question, in bytes: a page, each of its characters written as `\u0000`.
 const QUESTION_MAX: usize = 32 << 20;
 
-/// System calls that a worker has no use for once it has its connection: those that make files, connections and processes, or
-/// reach into others.
+/// The largest file that a worker may make, in bytes, if it has a folder: no copy is larger, and what is beside it neither.
+const FILE_MAX: u64 = 4 << 30;
+
+/// System calls that a worker has no use for once it has its connection: those that make connections and processes, reach into
+/// others, or change files in other ways than by writing.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -45,8 +50,6 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_connect,
     libc::SYS_bind,
     libc::SYS_listen,
-    libc::SYS_openat,
-    libc::SYS_openat2,
     libc::SYS_open_by_handle_at,
     libc::SYS_mknodat,
     libc::SYS_mkdirat,
@@ -63,13 +66,19 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_keyctl,
     libc::SYS_memfd_create,
     #[cfg(target_arch = "x86_64")]
-    libc::SYS_open,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_creat,
-    #[cfg(target_arch = "x86_64")]
     libc::SYS_fork,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_vfork,
+];
+
+/// System calls that only a worker with a folder has a use for.
+const OPENING: &[libc::c_long] = &[
+    libc::SYS_openat,
+    libc::SYS_openat2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_open,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_creat,
 ];
 
 /// What a worker was started with: its connection, and the line to its parent.
@@ -90,13 +99,33 @@ pub fn serve<F>(work: impl FnOnce(Inside) -> F) -> io::Result<()>
 where
     F: Future<Output = io::Result<()>>,
 {
-    give_up_rights()?;
+    run(0, work)
+}
+
+/// The same for a worker that was handed a folder instead of a connection. It works there; where arenad is root, that is all of
+/// the file system that it has.
+pub fn serve_within<F>(work: impl FnOnce(Inside) -> F) -> io::Result<()>
+where
+    F: Future<Output = io::Result<()>>,
+{
+    fchdir(io::stdin())?;
+    if geteuid().is_root() {
+        chroot(".")?;
+    }
+    run(FILE_MAX, work)
+}
+
+fn run<F>(file_max: u64, work: impl FnOnce(Inside) -> F) -> io::Result<()>
+where
+    F: Future<Output = io::Result<()>>,
+{
+    give_up_rights(file_max)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { work(Inside::take()?).await })
 }
 
-fn give_up_rights() -> io::Result<()> {
-    if rustix::process::geteuid().is_root() {
+fn give_up_rights(file_max: u64) -> io::Result<()> {
+    if geteuid().is_root() {
         let (user, group) = (Uid::from_raw(USER), Gid::from_raw(USER));
         set_thread_groups(&[])?;
         set_thread_res_gid(group, group, group)?;
@@ -107,7 +136,7 @@ fn give_up_rights() -> io::Result<()> {
     // After the change of the user, which would take it back.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     for (resource, most) in
-        [(Resource::As, MEMORY_MAX), (Resource::Fsize, 0), (Resource::Core, 0), (Resource::Nofile, 64)]
+        [(Resource::As, MEMORY_MAX), (Resource::Fsize, file_max), (Resource::Core, 0), (Resource::Nofile, 64)]
     {
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
     }
@@ -130,8 +159,15 @@ impl Inside {
 
     /// Locks a worker that has no use for its connection.
     pub fn alone(self) -> io::Result<Locked> {
-        lock()?;
+        lock(&[REFUSED, OPENING])?;
         Ok(Locked { line: self.line })
+    }
+
+    /// Opens what is in the worker's folder, and locks the worker before anything of that is read. Files can still be opened.
+    pub async fn open<C>(self, opening: impl Future<Output = C>) -> io::Result<(Locked, C)> {
+        let opened = opening.await;
+        lock(&[REFUSED])?;
+        Ok((Locked { line: self.line }, opened))
     }
 
     /// Lets a client connect, which takes a path, and locks the worker before either side has said anything: what the client
@@ -151,7 +187,7 @@ impl Inside {
             let (mut client, _) = listener.accept().await?;
             // Nothing is left to be found, however the worker ends.
             drop((listener, folder));
-            lock()?;
+            lock(&[REFUSED, OPENING])?;
             tokio::spawn(async move { tokio::io::copy_bidirectional(&mut client, &mut connection).await });
             Ok::<_, io::Error>(())
         };
@@ -179,13 +215,13 @@ async fn question<Q: DeserializeOwned>(line: &mut Framed<UnixStream, LengthDelim
     }
 }
 
-/// Refuses the system calls of [`REFUSED`] from now on.
-fn lock() -> io::Result<()> {
+/// Refuses system calls from now on, to threads that there are already as well.
+fn lock(calls: &[&[libc::c_long]]) -> io::Result<()> {
     let refused: BTreeMap<i64, Vec<seccompiler::SeccompRule>> =
-        REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+        calls.iter().copied().flatten().map(|call| (*call, Vec::new())).collect();
     let denied = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let arch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
     let filter = SeccompFilter::new(refused, SeccompAction::Allow, denied, arch).map_err(io::Error::other)?;
     let program: BpfProgram = filter.try_into().map_err(io::Error::other)?;
-    seccompiler::apply_filter(&program).map_err(io::Error::other)
+    seccompiler::apply_filter_all_threads(&program).map_err(io::Error::other)
 }

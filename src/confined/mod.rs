@@ -1,8 +1,8 @@
 //! Processes of our own for what strangers say: this program once more, started with a hidden command, which can do little.
 //!
-//! A worker is handed one connection, already made, and answers questions about what is at its other end. It is a user that owns
-//! nothing, may open no file, no other connection and no process, and has a bounded memory; it ends with its parent, or when
-//! nobody waits for its answer any more. What a hostile server makes of it, a crash included, is an error with a reason here.
+//! A worker is handed one connection, already made, and answers questions about what is at its other end; or a folder with copies
+//! of a site's files ([`Folder`]). It is a user that owns nothing, may open no file elsewhere, no other connection and no process,
+//! and has a bounded memory; it ends with its parent, or when nobody waits for its answer any more. What a hostile server makes of it, a crash included, is an error with a reason here.
 //!
 //! ```text
 //!   parent: question ──► socket pair ──► child: the connection ◄──► server
@@ -10,9 +10,11 @@
 //! ```
 
 mod child;
+mod folder;
 mod worker;
 
-pub use child::{Inside, Locked, serve};
+pub use child::{Inside, Locked, serve, serve_within};
+pub use folder::Folder;
 pub use worker::{Worker, WorkerError};
 
 use std::path::PathBuf;

@@ -14,7 +14,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::process::{Child, Command};
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
-use super::program;
+use super::{Folder, program};
 
 /// The longest answer, in bytes: the catalog of a database with some thousand tables, or a locator's value in its worst form.
 const ANSWER_MAX: usize = 32 << 20;
@@ -58,6 +58,11 @@ impl Worker {
     pub async fn connected(command: &str, address: SocketAddr) -> Result<Self, WorkerError> {
         let dialed = async { TcpStream::connect(address).await?.into_std() }.await;
         Self::start(command, dialed.map_err(WorkerError::Unreachable)?.into())
+    }
+
+    /// Starts one that has a folder, which is its own from now on, and nothing else of the file system.
+    pub fn within(command: &str, folder: &Folder) -> Result<Self, WorkerError> {
+        folder.hand_over().and_then(|folder| Self::started(command, folder)).map_err(WorkerError::Start)
     }
 
     /// Has one do a single thing, without any connection, within a time.

@@ -176,6 +176,9 @@ impl Parts {
         }
         let engine: Arc<dyn Engine> = Arc::new(Settled::new(self.engine));
         let prober = Prober::new(engine.clone(), self.dialer);
+        let copies = self.state_dir.copies();
+        // What a daemon that was killed has left.
+        let _ = std::fs::remove_dir_all(&copies);
         Ok(Arc::new(Shared {
             locators: Locators::new(engine.clone(), prober.http().clone(), self.state_dir.locators())
                 .map_err(StartError::Http)?,
@@ -198,6 +201,7 @@ impl Parts {
             block: self.block,
             store: self.store,
             installation,
+            copies,
             state_dir: self.state_dir,
         }))
     }

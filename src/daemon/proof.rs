@@ -170,7 +170,8 @@ impl Candidate<'_> {
 
     fn subject<'s>(&'s self, folders: &'s BTreeMap<(ServiceName, String), PathBuf>, lines: &'s Lines) -> Subject<'s> {
         let (engine, site, incarnation) = (self.shared.engine.as_ref(), self.site, self.incarnation);
-        Subject { engine, site, incarnation, folders, lines, started: None }
+        let copies = &self.shared.copies;
+        Subject { engine, site, incarnation, folders, copies, lines, started: None }
     }
 
     async fn needed_reference(&self) -> Result<Arc<Digest>, ProofError> {

@@ -68,6 +68,11 @@ impl StateDir {
         self.0.join("stores")
     }
 
+    /// Where sites' databases are copied to while they are read.
+    pub fn copies(&self) -> PathBuf {
+        self.0.join("copies")
+    }
+
     /// What locators keep while they run.
     pub fn locators(&self) -> PathBuf {
         self.0.join("locators")
@@ -110,6 +115,8 @@ pub struct Shared {
     pub installation: String,
     /// Where files are kept.
     pub state_dir: StateDir,
+    /// Where sites' databases are copied to while they are read.
+    pub copies: PathBuf,
     /// Where the state of sites' stores is kept; none where the system does not allow it.
     pub storage: Option<Storage>,
     /// Why there is no such place, or why copies there are not free: what works less well than it could.

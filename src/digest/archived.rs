@@ -14,6 +14,7 @@ use super::content::{Content, FileEntry, FileKind};
 use super::rules::FileRules;
 use super::tree::{ENTRIES_MAX, Place, shown};
 use super::{DigestError, Look, Subject, sqlite};
+use crate::confined::Folder;
 use crate::domain::store::Store;
 use crate::engine::EngineHandle;
 use crate::storage::archive::{Archive, Kind, Member, parts};
@@ -29,7 +30,7 @@ pub(super) async fn look(subject: &Subject<'_>, store: &Store) -> Result<Look, D
 
 /// The rows of a SQLite database, whose files are copied out of the container.
 pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<Look, DigestError> {
-    let copy = tempfile::tempdir().map_err(|cause| DigestError::File {
+    let copy = Folder::new_in(subject.copies).map_err(|cause| DigestError::File {
         store: store.name.clone(),
         path: String::new(),
         cause,
@@ -39,7 +40,8 @@ pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<
     let to = copy.path().to_owned();
     let read = read_stream(archive, move |archive| copy_database(archive, &name, &to)).await;
     read.and_then(|copied| copied).map_err(|cause| failed(store, cause))?;
-    let look = sqlite::look(store, Place { root: copy.path().to_owned(), below: PathBuf::new() }, None).await?;
+    let place = Place { root: copy.path().to_owned(), below: PathBuf::new() };
+    let look = sqlite::look(store, place, subject.copies, None).await?;
     // The copy does not move, whatever the site does.
     Ok(Look { mark: None, ..look })
 }

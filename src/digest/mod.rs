@@ -26,11 +26,12 @@ mod reader;
 mod redis;
 mod rules;
 mod sqlite;
+pub mod sqlite_worker;
 mod stat_mark;
 mod tree;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -161,6 +162,8 @@ pub struct Subject<'a> {
     /// The folders of this host that are mounted into them, by service and path in the container. If there are none,
     /// files are read through the engine.
     pub folders: &'a BTreeMap<(ServiceName, String), PathBuf>,
+    /// Where databases are copied to while they are read.
+    pub copies: &'a Path,
     /// The lines to its servers.
     pub lines: &'a Lines,
     /// Set when its servers take questions; files are read before. None: they do.
@@ -309,7 +312,7 @@ async fn content(subject: &Subject<'_>, store: &Store, baseline: Option<&Content
         StoreKind::Redis { access } => redis::look(subject, store, access).await,
         StoreKind::Sqlite if subject.folders.is_empty() => archived::look_sqlite(subject, store).await,
         StoreKind::Directory if subject.folders.is_empty() => archived::look(subject, store).await,
-        StoreKind::Sqlite => sqlite::look(store, folder(subject, store)?, baseline).await,
+        StoreKind::Sqlite => sqlite::look(store, folder(subject, store)?, subject.copies, baseline).await,
         StoreKind::Directory => tree::look(subject.site, store, folder(subject, store)?, baseline).await,
     }
 }

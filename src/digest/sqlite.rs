@@ -1,5 +1,5 @@
-//! SQLite databases: their files are copied and the rows read from the copy, so that neither a lock nor a file of ours is
-//! ever in the site's way.
+//! SQLite databases: their files are copied and the rows read from the copy by a confined process, so that neither a lock nor a
+//! file of ours is ever in the site's way, and nothing that a file says is understood here.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -8,18 +8,16 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use futures_util::TryStreamExt;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, TypeInfo, ValueRef};
-use tempfile::TempDir;
 
-use super::content::{Content, Rows};
+use super::content::Content;
 use super::rules::Rules;
+use super::sqlite_worker::{Reader, SEQUENCES, Schema};
 use super::stat_mark::{Seen, StatMark};
 use super::tree::{PIECE, Place, open_file};
 use super::{DigestError, Look, Stop, blocking};
+use crate::confined::{Folder, WorkerError};
 use crate::domain::store::Store;
 
 /// What follows the database's name in those of the files that hold rows. The third companion, `-shm`, is an index of the
@@ -39,19 +37,23 @@ pub(super) async fn mark(store: &Store, folder: Place) -> Result<Option<String>,
 }
 
 /// The rows of a database.
-pub(super) async fn look(store: &Store, folder: Place, baseline: Option<&Content>) -> Result<Look, DigestError> {
+///
+/// `copies` is where it is copied to.
+pub(super) async fn look(
+    store: &Store,
+    folder: Place,
+    copies: &Path,
+    baseline: Option<&Content>,
+) -> Result<Look, DigestError> {
     let files = Files::of(store, folder);
     let name = files.name.clone();
-    let copied = blocking(store, move |stop| files.copy(stop)).await?;
+    let copies = copies.to_owned();
+    let copied = blocking(store, move |stop| files.copy(&copies, stop)).await?;
     let same = baseline.filter(|baseline| baseline.bytes.as_ref() == Some(&copied.bytes));
     let content = match same {
         Some(baseline) => baseline.clone(),
         None => {
-            let failed = |cause: sqlx::Error| DigestError::Sqlite { store: store.name.clone(), cause: cause.into() };
-            let options = SqliteConnectOptions::new().filename(copied.folder.path().join(&name));
-            let mut connection = options.connect().await.map_err(failed)?;
-            let mut content = rows(store, &mut connection).await?;
-            connection.close().await.map_err(failed)?;
+            let mut content = rows(store, &copied.folder, &name).await?;
             content.bytes = Some(copied.bytes);
             content
         }
@@ -68,7 +70,7 @@ struct Files {
 
 /// A copy of them, gone with the value.
 struct Copied {
-    folder: TempDir,
+    folder: Folder,
     /// BLAKE3 (hex) over all.
     bytes: String,
     mark: Option<String>,
@@ -97,12 +99,12 @@ impl Files {
         Ok(mark.finish())
     }
 
-    fn copy(&self, stop: &Stop) -> Result<Copied, DigestError> {
+    fn copy(&self, copies: &Path, stop: &Stop) -> Result<Copied, DigestError> {
         let from = self.open()?;
         let mut attempt = 1;
         loop {
             let before = self.seen(&from)?;
-            let folder = TempDir::new().map_err(|cause| self.failed("", cause))?;
+            let folder = Folder::new_in(copies).map_err(|cause| self.failed("", cause))?;
             let mut hash = blake3::Hasher::new();
             for part in PARTS {
                 let name = format!("{}{part}", self.name);
@@ -156,98 +158,25 @@ fn copy_file(from: File, to: &Path, hash: &mut blake3::Hasher, stop: &Stop) -> i
     }
 }
 
-async fn rows(store: &Store, connection: &mut SqliteConnection) -> Result<Content, DigestError> {
-    let failed = |cause: sqlx::Error| DigestError::Sqlite { store: store.name.clone(), cause: cause.into() };
-    // The schema is the site's: what it says must not run functions that do more than compute.
-    query(connection, "pragma trusted_schema = off").await.map_err(failed)?;
+/// The rows of a copy, as a confined process reads them: a file of SQLite's is a program for whoever opens it.
+async fn rows(store: &Store, folder: &Folder, name: &str) -> Result<Content, DigestError> {
+    let failed = |cause: WorkerError| DigestError::Sqlite { store: store.name.clone(), cause: cause.into() };
+    let (mut reader, Schema { objects, tables }) = Reader::start(folder, name).await.map_err(failed)?;
     let rules = Rules::of(store);
-    let mut content = Content::default();
-    let (mut tables, mut columns) = (Vec::new(), Vec::new());
-    for row in query(connection, "select type, name, coalesce(sql, '') from sqlite_master").await.map_err(failed)? {
-        let (kind, name, sql) = (text(&row, 0), text(&row, 1), text(&row, 2));
-        // The rows of a virtual table are in the tables that it keeps beside it.
-        let is_virtual = sql.get(..14).is_some_and(|begin| begin.eq_ignore_ascii_case("create virtual"));
-        content.objects.insert(format!("{kind} {name}"), blake3::hash(sql.as_bytes()).to_hex().to_string());
-        if kind == "table" && !is_virtual {
-            tables.push(name);
-        }
-    }
-    for pragma in ["user_version", "application_id", "encoding"] {
-        let sql = format!("select cast({pragma} as text) from pragma_{pragma}");
-        let value = query(connection, &sql).await.map_err(failed)?.first().map(|row| text(row, 0));
-        content.objects.insert(format!("pragma {pragma}"), value.unwrap_or_default());
-    }
-    for table in &tables {
-        let sql = format!("select name from pragma_table_info({})", quoted(table, '\''));
-        let names: Vec<String> =
-            query(connection, &sql).await.map_err(failed)?.iter().map(|row| text(row, 0)).collect();
-        columns.extend(names.iter().map(|name| (table.clone(), name.clone())));
+    let mut content = Content { objects, ..Content::default() };
+    for (table, columns) in &tables {
         if rules.leaves_out_table(table) {
             continue;
         }
-        if table == "sqlite_sequence" {
-            for row in query(connection, "select name, cast(seq as text) from sqlite_sequence").await.map_err(failed)? {
-                if !rules.leaves_out_table(&text(&row, 0)) {
-                    content.counters.insert(text(&row, 0), text(&row, 1));
-                }
-            }
+        if table == SEQUENCES {
+            let counters = reader.sequences().await.map_err(failed)?;
+            content.counters.extend(counters.into_iter().filter(|(name, _)| !rules.leaves_out_table(name)));
             continue;
         }
-        let counted = names.iter().filter(|name| !rules.leaves_out_column(name, table));
-        let counted: Vec<String> = counted.map(|name| quoted(name, '"')).collect();
-        let list = if counted.is_empty() { "1".to_owned() } else { counted.join(", ") };
-        let sql = format!("select {list} from {}", quoted(table, '"'));
-        content.tables.insert(table.clone(), table_rows(connection, sql).await.map_err(failed)?);
+        let counted = columns.iter().filter(|name| !rules.leaves_out_column(name, table)).cloned().collect();
+        content.tables.insert(table.clone(), reader.rows(table, counted).await.map_err(failed)?);
     }
-    rules.check(&columns.into_iter().collect(), &tables.into_iter().collect(), &Default::default())?;
+    let columns = tables.iter().flat_map(|(table, names)| names.iter().map(|name| (table.clone(), name.clone())));
+    rules.check(&columns.collect(), &tables.iter().map(|(table, _)| table.clone()).collect(), &Default::default())?;
     Ok(content)
-}
-
-async fn query(connection: &mut SqliteConnection, sql: &str) -> Result<Vec<SqliteRow>, sqlx::Error> {
-    sqlx::query(AssertSqlSafe(sql.to_owned())).fetch_all(connection).await
-}
-
-fn text(row: &SqliteRow, column: usize) -> String {
-    row.try_get_unchecked::<Option<String>, _>(column).ok().flatten().unwrap_or_default()
-}
-
-fn quoted(name: &str, quote: char) -> String {
-    let doubled: String = [quote, quote].iter().collect();
-    format!("{quote}{}{quote}", name.replace(quote, &doubled))
-}
-
-/// Counts and hashes rows. The hashes are added up, so that their order does not matter and equal rows count.
-async fn table_rows(connection: &mut SqliteConnection, sql: String) -> Result<Rows, sqlx::Error> {
-    let mut rows = sqlx::query(AssertSqlSafe(sql)).fetch(connection);
-    let (mut count, mut sum) = (0, 0_u128);
-    while let Some(row) = rows.try_next().await? {
-        let mut hash = blake3::Hasher::new();
-        for column in 0..row.len() {
-            add_value(&mut hash, &row, column)?;
-        }
-        let mut half = [0; 16];
-        half.copy_from_slice(&hash.finalize().as_bytes()[..16]);
-        sum = sum.wrapping_add(u128::from_le_bytes(half));
-        count += 1;
-    }
-    Ok(Rows { count, hash: format!("{sum:032x}") })
-}
-
-/// A value with its type and length, so that no two rows look alike.
-fn add_value(hash: &mut blake3::Hasher, row: &SqliteRow, column: usize) -> Result<(), sqlx::Error> {
-    let value = row.try_get_raw(column)?;
-    if value.is_null() {
-        hash.update(b"n");
-        return Ok(());
-    }
-    let kind = value.type_info().name().to_owned();
-    let bytes = match kind.as_str() {
-        "INTEGER" => row.try_get_unchecked::<i64, _>(column)?.to_le_bytes().to_vec(),
-        "REAL" => row.try_get_unchecked::<f64, _>(column)?.to_bits().to_le_bytes().to_vec(),
-        _ => row.try_get_unchecked::<Vec<u8>, _>(column)?,
-    };
-    hash.update(&kind.as_bytes()[..1]);
-    hash.update(&(bytes.len() as u64).to_le_bytes());
-    hash.update(&bytes);
-    Ok(())
 }

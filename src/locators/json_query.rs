@@ -1,28 +1,58 @@
 //! What is asked of JSON: by a path, or by a filter of jq.
 
+use std::io;
 use std::time::Duration;
 
 use jaq_core::{Ctx, Vars, data};
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::confined::{Confined, Job};
 use super::json::{parsed, to_value};
+use super::outcome::Outcome;
 use super::{LocateError, SIZE_MAX};
+use crate::confined::{Worker, WorkerError};
 use crate::domain::locator::{JsonQuery, Value};
 
-/// Asks; what may never end is asked in a process of its own.
-pub(super) async fn ask(
-    confined: &Confined,
-    query: &JsonQuery,
-    input: String,
-    limit: Duration,
-) -> Result<Value, LocateError> {
-    match query.clone() {
+/// The hidden command that makes this program the process for what may never end.
+pub const COMMAND: &str = "confined-filter";
+
+/// What is asked of JSON text.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Question {
+    Jq { filter: String, input: String, all: bool },
+    JsonPath { path: String, input: String, all: bool },
+}
+
+/// Asks; what may never end is asked in a confined process.
+pub(super) async fn ask(query: &JsonQuery, input: String, limit: Duration) -> Result<Value, LocateError> {
+    let question = match query.clone() {
         // Two descents can look at every value for every value.
-        JsonQuery::Path { path, all } if path.matches("..").count() < 2 => json_path(&path, &input, all),
-        JsonQuery::Path { path, all } => confined.run(&Job::JsonPath { path, input, all }, limit).await,
-        JsonQuery::Jq { filter, all } => confined.run(&Job::Jq { filter, input, all }, limit).await,
+        JsonQuery::Path { path, all } if path.matches("..").count() < 2 => return json_path(&path, &input, all),
+        JsonQuery::Path { path, all } => Question::JsonPath { path, input, all },
+        JsonQuery::Jq { filter, all } => Question::Jq { filter, input, all },
+    };
+    match Worker::job(COMMAND, &question, limit).await {
+        // Nobody else speaks to it: what ended it is what it was asked.
+        Err(ended @ WorkerError::Ended(_)) => Err(LocateError::TooLarge {
+            what: format!("it has no value: {ended}"),
+            limit: "the memory of a confined process".to_owned(),
+        }),
+        answer => Outcome::received(answer, limit),
     }
+}
+
+/// Asks one thing; the hidden command's whole life.
+pub fn serve() -> io::Result<()> {
+    crate::confined::serve(async |inside| {
+        let mut parent = inside.alone()?;
+        let found = match parent.question().await? {
+            None => return Ok(()),
+            Some(Question::Jq { filter, input, all }) => jq(&filter, &input, all),
+            Some(Question::JsonPath { path, input, all }) => json_path(&path, &input, all),
+        };
+        parent.answer(&Outcome::from(found)).await
+    })
 }
 
 fn json(input: &str) -> Result<Json, LocateError> {

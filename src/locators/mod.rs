@@ -11,17 +11,17 @@
 //! ```
 //! Called by the daemon, which knows what is up. Judges nothing: that is the evaluators' work. Every locator ends in time,
 //! and what it reads is bounded. What is evaluated on texts that a site controls, by engines that cannot be stopped from
-//! inside (jq, SQLite), runs in a process of its own: see [`confined`].
+//! inside (jq, SQLite), runs in a process of its own: see [`crate::confined`].
 
-pub mod confined;
 mod error;
 mod exec;
 mod file;
 pub mod http;
 pub mod js;
 pub mod json;
-mod json_query;
+pub mod json_query;
 mod mounted;
+mod outcome;
 mod scene;
 mod sessions;
 pub mod sql;
@@ -33,7 +33,6 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use self::confined::Confined;
 use self::js::Browser;
 use self::sessions::Sessions;
 use crate::domain::locator::{Locator, LocatorKind, Value};
@@ -91,7 +90,8 @@ pub struct Locators {
     engine: Arc<dyn Engine>,
     http: SiteClient,
     sessions: Sessions,
-    confined: Confined,
+    /// Where databases are copied to.
+    copies: PathBuf,
     browser: Browser,
 }
 
@@ -101,10 +101,13 @@ impl Locators {
     ///
     /// Errors: the client that carries browsers' requests could not be made.
     pub fn new(engine: Arc<dyn Engine>, http: SiteClient, folder: PathBuf) -> Result<Self, reqwest::Error> {
+        let copies = folder.join("databases");
+        // What a daemon that was killed has left.
+        let _ = std::fs::remove_dir_all(&copies);
         Ok(Self {
             engine,
             sessions: Sessions::default(),
-            confined: Confined::new(folder.join("databases")),
+            copies,
             browser: Browser::new(folder.join("browser"), js::client()?),
             http,
         })
@@ -120,10 +123,10 @@ impl Locators {
         let limit = locator.timeout.unwrap_or(usual);
         let work = async {
             match &locator.kind {
-                LocatorKind::Sql(sql) => sql::run(self.engine.as_ref(), &self.confined, scene, sql, limit).await,
+                LocatorKind::Sql(sql) => sql::run(self.engine.as_ref(), &self.copies, scene, sql, limit).await,
                 LocatorKind::Http(locator) => {
                     let session = self.sessions.of(&self.http, scene, locator.account.as_deref()).await?;
-                    http::run(&self.http, &self.confined, scene, locator, session.as_deref(), limit).await
+                    http::run(&self.http, scene, locator, session.as_deref(), limit).await
                 }
                 LocatorKind::Js(locator) => {
                     let session = self.sessions.of(&self.http, scene, locator.account.as_deref()).await?;
@@ -131,7 +134,7 @@ impl Locators {
                 }
                 LocatorKind::Exec(locator) => exec::run(self.engine.as_ref(), scene, locator, limit).await,
                 LocatorKind::File(locator) => file::run(self.engine.as_ref(), scene, locator).await,
-                LocatorKind::Trace(locator) => trace::run(&self.confined, scene, locator, limit).await,
+                LocatorKind::Trace(locator) => trace::run(scene, locator, limit).await,
             }
         };
         // The kinds stop by themselves, and know better what took so long; this is for whatever they overlook.

@@ -8,7 +8,6 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::confined::Confined;
 use super::json::to_value;
 use super::{Found, LocateError, SIZE_MAX, Scene, json_query};
 use crate::accounts::Place;
@@ -81,12 +80,7 @@ struct Meant {
     lost: Vec<String>,
 }
 
-pub(super) async fn run(
-    confined: &Confined,
-    scene: &Scene<'_>,
-    locator: &TraceLocator,
-    limit: Duration,
-) -> Result<Found, LocateError> {
+pub(super) async fn run(scene: &Scene<'_>, locator: &TraceLocator, limit: Duration) -> Result<Found, LocateError> {
     let traffic = scene.traffic.ok_or_else(|| {
         let advice = "give a HAR of it, or have the gateway record it: `public: { record: all }` of the site";
         LocateError::Unavailable(format!("nobody recorded the traffic; {advice}"))
@@ -104,13 +98,13 @@ pub(super) async fn run(
         (TracePart::Whole, false) => found.into_iter().next_back().map_or(Value::Null, to_value),
         (TracePart::Whole, true) => to_value(Json::Array(found)),
         (TracePart::Json(query), false) => match found.last() {
-            Some(last) => json_query::ask(confined, query, last.to_string(), limit).await?,
+            Some(last) => json_query::ask(query, last.to_string(), limit).await?,
             None => Value::Null,
         },
         (TracePart::Json(query), true) => {
             let mut all = Vec::new();
             for request in &found {
-                all.push(super::json::plain(&json_query::ask(confined, query, request.to_string(), limit).await?));
+                all.push(super::json::plain(&json_query::ask(query, request.to_string(), limit).await?));
             }
             to_value(Json::Array(all))
         }

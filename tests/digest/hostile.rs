@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use arenad::domain::ids::ServiceName;
@@ -11,6 +12,7 @@ use arenad::domain::site::{Database, DatabaseAccess, DatabaseEngine, Secret};
 use arenad::engine::docker::DockerEngine;
 use arenad::launch::Incarnation;
 use arenad::probes::Session;
+use sqlx::{ConnectOptions, Executor};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -191,7 +193,7 @@ async fn whoever_listens_to_a_server_has_given_everything_up() {
     });
     let deadline = Instant::now() + PATIENCE;
     let status = loop {
-        if let Some(status) = locked_worker() {
+        if let Some((status, _)) = locked_workers().into_iter().find(|(_, root)| root == Path::new("/")) {
             break status;
         }
         assert!(Instant::now() < deadline, "no process has locked itself in");
@@ -209,12 +211,19 @@ async fn whoever_listens_to_a_server_has_given_everything_up() {
 /// The user of confined processes, as `confined/child.rs` has it.
 const WORKER_USER: u32 = 1_893_000_002;
 
-/// The status of a confined process of this one that takes no other system calls any more than those it needs.
-fn locked_worker() -> Option<procfs::process::Status> {
+/// The confined processes of this one that take no other system calls any more than those they need, with what each has for the
+/// root of the file system.
+fn locked_workers() -> Vec<(procfs::process::Status, PathBuf)> {
     let ours = i32::try_from(std::process::id()).expect("a pid");
     let all = procfs::process::all_processes().expect("processes").flatten();
-    let mut statuses = all.filter_map(|process| process.status().ok());
-    statuses.find(|status| status.ppid == ours && status.name.contains("arenad") && status.seccomp == Some(2))
+    let locked = all
+        .filter_map(|process| process.status().ok())
+        .filter(|status| status.ppid == ours && status.name.contains("arenad") && status.seccomp == Some(2));
+    let rooted = locked.filter_map(|status| {
+        let root = std::fs::read_link(format!("/proc/{}/root", status.pid)).ok()?;
+        Some((status, root))
+    });
+    rooted.collect()
 }
 
 /// A file that takes hours to read, for a digest that nobody waits for.
@@ -236,4 +245,49 @@ fn given_up(stores: &'static str, name: &'static str) {
 fn files_without_end_are_given_up_with_whoever_asked() {
     given_up("{ files: { kind: directory, path: /data } }", "huge");
     given_up("{ notes: { kind: sqlite, path: /data/notes.db } }", "notes.db");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_reads_a_file_sees_nothing_else() {
+    let stores = Stores::declared("{ notes: { kind: sqlite, path: /data/notes.db } }");
+    let path = stores.folder().join("notes.db");
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+    let mut connection = options.connect().await.expect("a database");
+    // Enough rows to be seen at work.
+    let rows = "with recursive n (i) as (select 1 union all select i + 1 from n where i < 300000) \
+                insert into notes select i, hex(randomblob(20)) from n";
+    for statement in ["pragma journal_mode = wal", "create table notes (id integer primary key, text)", rows] {
+        connection.execute(statement).await.expect("it works");
+    }
+    let taken = tokio::spawn(async move {
+        // In the file's log as well, as long as somebody has it open.
+        let taken = stores.take().await;
+        drop((connection, stores));
+        taken
+    });
+    let deadline = Instant::now() + PATIENCE;
+    let (status, root) = loop {
+        if let Some(found) = locked_workers().into_iter().find(|(_, root)| root != Path::new("/")) {
+            break found;
+        }
+        assert!(Instant::now() < deadline && !taken.is_finished(), "nobody was seen to read the file");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    };
+    assert_eq!([status.ruid, status.euid, status.suid, status.fuid], [WORKER_USER; 4]);
+    assert_eq!(status.capeff, 0);
+    assert!(root.starts_with(std::env::temp_dir()), "it sees {}", root.display());
+    let taken = taken.await.expect("it ends").expect("a digest");
+    assert_eq!(taken.digest.stores["notes"].tables["notes"].count, 300_000);
+    assert!(!root.exists(), "its copy is left");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_are_no_databases_are_errors() {
+    let stores = Stores::declared("{ notes: { kind: sqlite, path: /data/notes.db } }");
+    let mut noise = b"SQLite format 3\0".to_vec();
+    noise.extend((0..1 << 16).map(|byte: u32| (byte.wrapping_mul(2_654_435_761) >> 24) as u8));
+    std::fs::write(stores.folder().join("notes.db"), noise).expect("a file");
+    let error = stores.take().await.expect_err("no database");
+    let said = arenad::probes::describe(&error);
+    assert!(said.contains("SQLite says: "), "{said}");
 }

@@ -22,6 +22,7 @@ pub struct Stores {
 impl Stores {
     /// Declares stores, in the words of a definition.
     pub fn declared(stores: &str) -> Self {
+        arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
         let environment = format!(
             "name: x\nsites:\n  web:\n    entry: {{ port: 80 }}\n    public: {{ port: 7770 }}\n    ready: {{ probes: [ {{ tcp: {{ port: 80 }} }} ] }}\n    stores: {stores}\n"
         );
@@ -90,6 +91,7 @@ impl Stores {
             site: &self.site,
             incarnation: &incarnation,
             folders: &self.folders,
+            copies: &std::env::temp_dir(),
             lines: &Lines::passing(),
             started: None,
         };

@@ -169,3 +169,28 @@ fn an_answer_in_a_coding_that_would_go_unnamed_is_not_passed_on() {
     let (_gateway, route) = serving(&site);
     assert_eq!(Client::connect(route.local_addr()).get("/").expect("an answer").status(), 502);
 }
+
+#[test]
+fn a_body_that_a_site_ignores_is_nobodys_request() {
+    // A server that expects no body with a GET: what follows the head is the next request to it.
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let record = Arc::clone(&seen);
+    let site = Site::start(move |visit| {
+        loop {
+            let request = read_head(&mut visit.reader)?;
+            record.lock().expect("no panic").push(request.path().to_owned());
+            visit.answer(request.path())?;
+        }
+    });
+    let (_gateway, route) = serving(&site);
+    let mut attacker = Client::connect(route.local_addr());
+    let head = format!("GET /first HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", SMUGGLED.len());
+    attacker.send(format!("{head}{SMUGGLED}")).expect("sent");
+    assert_eq!(attacker.answer().expect("an answer").text(), "/first");
+    for number in 0..20 {
+        let path = format!("/victim/{number}");
+        let mut victim = Client::connect(route.local_addr());
+        assert_eq!(victim.get(&path).expect("an answer").text(), path, "the answer to another's request");
+    }
+    assert!(seen.lock().expect("no panic").iter().any(|path| path == "/victim/0"));
+}

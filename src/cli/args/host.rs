@@ -22,7 +22,7 @@ pub struct ServeArgs {
     /// Offer the API on this TCP address too, without TLS; wants a token
     #[arg(long, env = "ARENAD_LISTEN", value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
-    /// The address of `--listen` is reached through a proxy that adds TLS: do not warn that there is none
+    /// The address of `--listen` is reached through a proxy that adds TLS; without this, only loopback addresses are accepted
     #[arg(long, env = "ARENAD_BEHIND_TLS_PROXY", requires = "listen")]
     pub behind_tls_proxy: bool,
     /// How many standbys boot at once on this host

@@ -105,12 +105,6 @@ pub enum Command {
     /// Check, list and show native tasks; render those of benchmarks
     #[command(subcommand)]
     Tasks(TasksCommand),
-    /// What cannot be stopped from inside; started by the daemon
-    #[command(name = crate::locators::confined::COMMAND, hide = true)]
-    ConfinedLocator {
-        /// The processor time that it may take
-        seconds: u64,
-    },
     /// List, fetch, load and verify images and data that no build makes
     #[command(subcommand)]
     Images(ImagesCommand),

@@ -26,6 +26,7 @@ use super::local::LocalRoute;
 use super::nudge::Nudge;
 use super::route::{SharedRoute, TargetEntry};
 use super::wire::{TargetIo, Wire};
+use super::writes::is_safe;
 
 /// Idle connections that one worker keeps per route.
 const MOST_IDLE: usize = 128;
@@ -48,6 +49,9 @@ pub(super) struct TargetConnection {
     progress: Option<Rc<Progress>>,
     idle_since: Instant,
     is_ended: bool,
+    /// Whether nothing more is sent on it. A server that expects no body with a GET may take it for the next request, whose answer
+    /// would be another visitor's.
+    is_last: bool,
     /// Whether an earlier request was answered on it, so that the target may have closed it meanwhile.
     pub(super) is_reused: bool,
 }
@@ -106,6 +110,7 @@ impl TargetConnection {
             progress: None,
             idle_since: Instant::now(),
             is_ended: false,
+            is_last: false,
             is_reused: false,
         }))
     }
@@ -135,6 +140,7 @@ impl TargetConnection {
         request: Request<RequestBody>,
     ) -> Result<Response<Incoming>, TrySendError<Request<RequestBody>>> {
         self.progress = request.body().progress();
+        self.is_last = self.progress.is_some() && is_safe(request.method());
         let sender = &mut self.sender;
         let mut answer = pin!(self.nudge.quietly(|| sender.try_send_request(request)));
         std::future::poll_fn(|cx| self.drive(cx, |cx| answer.as_mut().poll(cx))).await
@@ -211,7 +217,11 @@ impl Pool {
 
     /// Keeps a connection whose answer has been read to its end.
     pub(super) fn put(&self, route: &Rc<LocalRoute>, mut connection: Box<TargetConnection>) {
-        if connection.is_ended || connection.is_sending() || connection.entry.epoch != route.shared.epoch() {
+        if connection.is_ended
+            || connection.is_last
+            || connection.is_sending()
+            || connection.entry.epoch != route.shared.epoch()
+        {
             return;
         }
         connection.progress = None;

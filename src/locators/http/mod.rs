@@ -12,7 +12,6 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use reqwest::Url;
 
-use super::confined::Confined;
 use super::{Found, LocateError, SIZE_MAX, Scene};
 use crate::accounts::Session;
 use crate::domain::locator::{HttpLocator, Selection};
@@ -32,7 +31,6 @@ struct Answer {
 
 pub(super) async fn run(
     client: &SiteClient,
-    confined: &Confined,
     scene: &Scene<'_>,
     locator: &HttpLocator,
     session: Option<&Session>,
@@ -60,7 +58,7 @@ pub(super) async fn run(
     if needs_success && answer.status.as_u16() >= 400 {
         return Err(LocateError::Failed(format!("{} answers {}", answer.url.path(), answer.status)));
     }
-    let value = select::take(confined, &locator.selection, answer, limit).await?;
+    let value = select::take(&locator.selection, answer, limit).await?;
     Ok(Found { value, ran, notes })
 }
 

@@ -11,16 +11,10 @@ use serde_json::Value as Json;
 use super::Answer;
 use crate::confined::{Worker, WorkerError};
 use crate::domain::locator::{Selection, Value};
-use crate::locators::confined::Confined;
 use crate::locators::json::{parsed, text_or_bytes};
 use crate::locators::{LocateError, json_query};
 
-pub(super) async fn take(
-    confined: &Confined,
-    selection: &Selection,
-    answer: Answer,
-    limit: Duration,
-) -> Result<Value, LocateError> {
+pub(super) async fn take(selection: &Selection, answer: Answer, limit: Duration) -> Result<Value, LocateError> {
     match selection {
         Selection::Status => Ok(Value::Integer(answer.status.as_u16().into())),
         Selection::Header(name) => {
@@ -49,7 +43,7 @@ pub(super) async fn take(
                 Err(error) => Err(LocateError::Unavailable(error.to_string())),
             }
         }
-        Selection::Json(query) => json_query::ask(confined, query, text(answer)?, limit).await,
+        Selection::Json(query) => json_query::ask(query, text(answer)?, limit).await,
     }
 }
 

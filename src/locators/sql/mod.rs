@@ -11,16 +11,16 @@ mod client_types;
 mod guard;
 mod mysql;
 mod postgres;
-pub(super) mod sqlite;
+pub mod sqlite;
 pub mod worker;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use futures_util::{Stream, StreamExt};
 
 use self::guard::{Dialect, Piece, guard};
-use super::confined::Confined;
 use super::{Found, LocateError, SIZE_MAX, Scene};
 use crate::domain::locator::{Arguments, Rows, SqlLocator, Value};
 use crate::domain::site::{Database, DatabaseAccess, DatabaseEngine};
@@ -32,7 +32,7 @@ const ROWS_MAX: usize = 10_000;
 
 pub(super) async fn run(
     engine: &dyn Engine,
-    confined: &Confined,
+    copies: &Path,
     scene: &Scene<'_>,
     locator: &SqlLocator,
     limit: Duration,
@@ -54,7 +54,7 @@ pub(super) async fn run(
                 worker::ask(scene, database, Server::Postgres, &query).await
             }
             (DatabaseAccess::Tcp, DatabaseEngine::Sqlite) => {
-                sqlite::query(engine, confined, scene, database, &query).await
+                sqlite::query(engine, copies, scene, database, &query).await
             }
         }
     };

@@ -4,18 +4,21 @@
 //! The site goes on writing while its file is read, so the file and what lies beside it are read until two looks in a row
 //! are the same. The copy is ours alone: whatever a statement did to it would harm nobody.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
+use serde::{Deserialize, Serialize};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
 
 use super::{Query, collect};
+use crate::confined::{Folder, Worker, WorkerError};
 use crate::domain::locator::{Rows, Value};
 use crate::domain::site::Database;
 use crate::engine::Engine;
-use crate::locators::confined::{Confined, Job};
+use crate::locators::outcome::Outcome;
 use crate::locators::{LocateError, Scene, file, mounted};
 
 /// The largest database that is copied, in bytes.
@@ -27,29 +30,47 @@ const LOOKS: usize = 6;
 /// What may lie beside the file and belongs to it: the write-ahead log, and the journal of a write that goes on.
 const COMPANIONS: [&str; 3] = ["-wal", "-journal", ""];
 
+/// The hidden command that makes this program the process that asks a copy.
+pub const COMMAND: &str = "confined-copy";
+
+/// What the copy is called.
+const COPY: &str = "database";
+
+/// A statement on a copy, with `?` for its arguments.
+#[derive(Debug, Serialize, Deserialize)]
+struct Question {
+    statement: String,
+    arguments: Vec<String>,
+}
+
 pub(super) async fn query(
     engine: &dyn Engine,
-    confined: &Confined,
+    copies: &Path,
     scene: &Scene<'_>,
     database: &Database,
     query: &Query<'_>,
 ) -> Result<Rows, LocateError> {
-    let folder = confined.folder()?;
-    let path = folder.path().join("database");
+    let failed = |error: io::Error| LocateError::Unavailable(format!("copy the database: {error}"));
+    let folder = Folder::new_in(copies).map_err(failed)?;
     let copy = at_rest(engine, scene, database).await?;
     for (suffix, bytes) in COMPANIONS.iter().zip(copy) {
         let Some(bytes) = bytes else { continue };
-        let target = folder.path().join(format!("database{suffix}"));
-        tokio::fs::write(&target, bytes)
-            .await
-            .map_err(|error| LocateError::Unavailable(format!("copy the database: {error}")))?;
+        tokio::fs::write(folder.path().join(format!("{COPY}{suffix}")), bytes).await.map_err(failed)?;
     }
-    let job = Job::Sqlite {
-        path,
+    let question = Question {
         statement: query.text(|_, _| "?".to_owned()),
         arguments: query.bound().map(str::to_owned).collect(),
     };
-    match confined.run(&job, query.limit).await? {
+    let asked = async { Worker::within(COMMAND, &folder)?.ask(&question).await };
+    let answer = tokio::time::timeout(query.limit, asked).await;
+    let rows = match answer.unwrap_or(Err(WorkerError::TimedOut(query.limit))) {
+        Err(ended @ WorkerError::Ended(_)) => Err(LocateError::TooLarge {
+            what: format!("the database cannot be read: {ended}"),
+            limit: "the memory of a confined process".to_owned(),
+        }),
+        answer => Outcome::received(answer, query.limit),
+    };
+    match rows? {
         Value::Rows(rows) => Ok(rows),
         other => Err(LocateError::Failed(format!("the database answers with {}", other.type_name()))),
     }
@@ -94,29 +115,31 @@ async fn look(engine: &dyn Engine, scene: &Scene<'_>, database: &Database) -> Re
     Ok([log, journal, file])
 }
 
-/// Asks a copy; runs in the confined process.
-pub(in crate::locators) async fn ask(
-    path: &Path,
-    statement: String,
-    arguments: Vec<String>,
-) -> Result<Value, LocateError> {
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .create_if_missing(false)
-        .pragma("trusted_schema", "off")
-        .pragma("query_only", "on")
-        // Files of its own would be more than the process may write.
-        .pragma("temp_store", "memory");
-    let refused = |error: sqlx::Error| LocateError::Failed(format!("SQLite says: {error}"));
-    let mut connection = options.connect().await.map_err(refused)?;
+/// Asks one thing of a copy; the hidden command's whole life.
+pub fn serve() -> io::Result<()> {
+    crate::confined::serve_within(async |mut inside| {
+        let Some(question) = inside.question::<Question>().await? else { return Ok(()) };
+        let options = SqliteConnectOptions::new()
+            .filename(COPY)
+            .create_if_missing(false)
+            .pragma("trusted_schema", "off")
+            .pragma("query_only", "on")
+            .pragma("temp_store", "memory");
+        let (mut parent, connection) = inside.open(options.connect()).await?;
+        let refused = |error: sqlx::Error| LocateError::Failed(format!("SQLite says: {error}"));
+        let rows = async { rows(connection.map_err(refused)?, question).await }.await;
+        parent.answer(&Outcome::from(rows.map(Value::Rows))).await
+    })
+}
+
+async fn rows(mut connection: SqliteConnection, question: Question) -> Result<Rows, LocateError> {
     // AssertSqlSafe: the statement has passed the guard, and its arguments are bound.
-    let mut query = sqlx::query(AssertSqlSafe(statement)).persistent(false);
-    for text in arguments {
+    let mut query = sqlx::query(AssertSqlSafe(question.statement)).persistent(false);
+    for text in question.arguments {
         query = query.bind(text);
     }
     // The process that waits for this one keeps the time.
-    let rows = collect(query.fetch(&mut connection), Duration::ZERO, columns, cells).await?;
-    Ok(Value::Rows(rows))
+    collect(query.fetch(&mut connection), Duration::ZERO, columns, cells).await
 }
 
 fn columns(row: &SqliteRow) -> Vec<String> {

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 
 use super::{Query, mysql, postgres};
 use crate::confined::{Inside, Worker, WorkerError};
 use crate::domain::locator::{Rows, Value};
 use crate::domain::site::Database;
-use crate::locators::{LocateError, Scene, json};
+use crate::locators::outcome::Outcome;
+use crate::locators::{LocateError, Scene};
 use crate::probes::sql_worker::{SOCKET, Server};
 
 /// The hidden command that makes this program the worker.
@@ -31,17 +31,6 @@ pub(super) struct Question {
     /// Its arguments.
     pub(super) bound: Vec<String>,
     pub(super) limit: Duration,
-}
-
-/// What comes back.
-#[derive(Serialize, Deserialize)]
-enum Answer {
-    Rows(Json),
-    Refused(String),
-    Failed(String),
-    Unavailable(String),
-    TimedOut,
-    TooLarge { what: String, limit: String },
 }
 
 /// Asks a server.
@@ -68,17 +57,9 @@ pub(super) async fn ask(
         limit: query.limit,
     };
     let mut worker = Worker::connected(COMMAND, socket).await.map_err(confined)?;
-    let answer = worker.ask(&question).await.map_err(confined)?;
-    match answer {
-        Answer::Rows(rows) => match json::from_typed(&rows) {
-            Some(Value::Rows(rows)) => Ok(rows),
-            _ => Err(LocateError::Failed("the rows are not understood".to_owned())),
-        },
-        Answer::Refused(reason) => Err(LocateError::Refused(reason)),
-        Answer::Failed(reason) => Err(LocateError::Failed(reason)),
-        Answer::Unavailable(reason) => Err(LocateError::Unavailable(reason)),
-        Answer::TimedOut => Err(LocateError::TimedOut { limit: query.limit }),
-        Answer::TooLarge { what, limit } => Err(LocateError::TooLarge { what, limit }),
+    match Outcome::received(worker.ask(&question).await, query.limit)? {
+        Value::Rows(rows) => Ok(rows),
+        other => Err(LocateError::Failed(format!("the database answers with {}", other.type_name()))),
     }
 }
 
@@ -91,16 +72,7 @@ async fn work(mut inside: Inside) -> io::Result<()> {
     let Some(question) = inside.question::<Question>().await? else { return Ok(()) };
     let asked = inside.connect(SOCKET, async |folder| rows(&folder, &question).await).await?;
     let (mut parent, rows) = asked;
-    let answer = match rows {
-        Ok(rows) => Answer::Rows(json::typed(&Value::Rows(rows))),
-        Err(LocateError::Refused(reason)) => Answer::Refused(reason),
-        Err(LocateError::Unavailable(reason)) => Answer::Unavailable(reason),
-        Err(LocateError::TimedOut { .. }) => Answer::TimedOut,
-        Err(LocateError::TooLarge { what, limit }) => Answer::TooLarge { what, limit },
-        Err(LocateError::Failed(reason)) => Answer::Failed(reason),
-        Err(other) => Answer::Failed(other.to_string()),
-    };
-    parent.answer(&answer).await
+    parent.answer(&Outcome::from(rows.map(Value::Rows))).await
 }
 
 async fn rows(folder: &Path, question: &Question) -> Result<Rows, LocateError> {

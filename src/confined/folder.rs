@@ -1,0 +1,44 @@
+//! Copies of a site's files for a worker.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, chownat};
+use rustix::process::{Gid, Uid, geteuid};
+use tempfile::TempDir;
+
+use super::child::USER;
+
+/// A folder for copies that one worker reads; gone with its owner.
+#[derive(Debug)]
+pub struct Folder(TempDir);
+
+impl Folder {
+    /// Makes one in a folder, which is made as well if it is missing.
+    pub fn new_in(parent: &Path) -> io::Result<Self> {
+        std::fs::create_dir_all(parent)?;
+        TempDir::new_in(parent).map(Self)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Makes it and the files in it the workers' own, where arenad may do that, and opens it.
+    pub(super) fn hand_over(&self) -> io::Result<OwnedFd> {
+        if geteuid().is_root() {
+            let give = |path: &Path| {
+                let (user, group) = (Some(Uid::from_raw(USER)), Some(Gid::from_raw(USER)));
+                chownat(CWD, path, user, group, AtFlags::SYMLINK_NOFOLLOW)
+            };
+            for entry in std::fs::read_dir(self.path())? {
+                give(&entry?.path())?;
+            }
+            give(self.path())?;
+        }
+        Ok(File::open(self.path())?.into())
+    }
+}
