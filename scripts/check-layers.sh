@@ -55,8 +55,8 @@ for file in $(grep -rlE '\baxum::' --include='*.rs' . | grep -vE '^./daemon/(api
     echo "$file: only daemon/api and daemon/server.rs name axum"
     bad=1
 done
-for file in $(grep -rlE '\bsqlx::' --include='*.rs' . | grep -vE '^./(daemon/store/|probes/sql_worker.rs$|digest/sqlite.rs$|locators/sql/)' || true); do
-    echo "$file: only daemon/store, probes/sql_worker.rs, digest/sqlite.rs and locators/sql/ name sqlx"
+for file in $(grep -rlE '\bsqlx::' --include='*.rs' . | grep -vE '^./(daemon/store/|probes/sql_worker.rs$|digest/sqlite_worker.rs$|locators/sql/)' || true); do
+    echo "$file: only daemon/store, probes/sql_worker.rs, digest/sqlite_worker.rs and locators/sql/ name sqlx"
     bad=1
 done
 exit "$bad"

@@ -59,6 +59,7 @@ impl Instance {
 
     fn subject(&self) -> Subject<'_> {
         Subject {
+            copies: Path::new("/tmp"),
             engine: &self.engine,
             site: &self.site,
             incarnation: &self.incarnation,
