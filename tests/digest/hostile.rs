@@ -18,7 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 /// What this process may take of memory for all that is sent to it, in bytes.
-const GROWTH_MAX: u64 = 128 << 20;
+const GROWTH_MAX: u64 = 512 << 20;
 
 /// How long an attack may go on.
 const PATIENCE: Duration = Duration::from_secs(60);

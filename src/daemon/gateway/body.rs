@@ -146,14 +146,15 @@ impl PassedBody {
                 }
             }
             Poll::Ready(Some(Err(_))) => {
-                // A switch breaks the connection as well, and that is not the target's fault.
-                if let (Some(visit), Some(connection)) = (&self.visit, &self.connection)
-                    && connection.is_current(&visit.route().shared)
-                {
-                    visit.route().shared.counters.target_failed();
-                }
                 // hyper would close in order, and to a client that reads until the end that looks like a whole body.
-                self.client.link.cut();
+                self.client.link.cut_telling(|| {
+                    if let (Some(visit), Some(connection)) = (&self.visit, &self.connection) {
+                        let shared = &visit.route().shared;
+                        // A switch breaks the connection as well, before it comes to the client's: that is not the target's fault.
+                        let is_current = connection.is_current(shared);
+                        if is_current { shared.counters.target_failed() } else { shared.counters.cut_by_switch() }
+                    }
+                });
             }
             Poll::Ready(None) => self.finish(),
         }

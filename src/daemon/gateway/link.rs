@@ -184,7 +184,15 @@ impl ClientLink {
 
     /// Cuts the connection because its answer cannot be completed.
     pub(super) fn cut(&self) {
-        self.ledger().exchange = Exchange::Cut;
+        self.cut_telling(|| {});
+    }
+
+    /// The same, and tells of it before the client or a switch can notice, unless the connection has been cut already.
+    pub(super) fn cut_telling(&self, tell: impl FnOnce()) {
+        let mut ledger = self.ledger();
+        if std::mem::replace(&mut ledger.exchange, Exchange::Cut) != Exchange::Cut {
+            tell();
+        }
         self.wire.abort();
     }
 

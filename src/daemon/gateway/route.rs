@@ -83,6 +83,11 @@ impl Counters {
     pub(super) fn target_failed(&self) {
         self.target_failures.fetch_add(1, Ordering::Relaxed);
     }
+
+    /// A switch has cut a client's connection before it came to it.
+    pub(super) fn cut_by_switch(&self) {
+        self.cut.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug)]
