@@ -82,6 +82,7 @@ async fn pages_are_read_and_do_no_harm() {
     hostile::requests_and_expressions_do_no_harm(&arena).await;
     pages::a_page_forges_nothing(&arena);
     pages::the_browser_is_nobody(&arena);
+    pages::the_pages_proxies_know_the_browser(&arena);
     pages::the_browser_comes_back_and_leaves_nothing(&arena);
     pages::the_agents_page_is_looked_at_and_left_alone(&arena).await;
     pages::sixty_looks_leave_no_more_than_ten(&arena);

@@ -1,5 +1,6 @@
 //! Requests, files, commands, and expressions in a browser.
 
+use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -125,22 +126,48 @@ pub fn the_browser_is_nobody(arena: &Arena) {
     let status = first.status().expect("a status");
     assert_eq!((status.capprm, status.capeff, status.nonewprivs), (0, 0, Some(1)));
     // It listens nowhere.
-    let sockets: std::collections::BTreeSet<u64> = inside
-        .iter()
-        .flat_map(|process| process.fd().into_iter().flatten().flatten())
+    let ours: Vec<_> = inside.iter().flat_map(listening).collect();
+    assert!(ours.is_empty(), "the browser listens on {ours:?}");
+    // Its memory and its processes have a limit.
+    let groups = first.cgroups().expect("groups").0;
+    assert!(groups.iter().any(|group| group.pathname.contains("arenad-browser-")), "{groups:?}");
+}
+
+/// The proxies of pages have open ports, and take nobody's connections but the browser's.
+pub fn the_pages_proxies_know_the_browser(arena: &Arena) {
+    assert_eq!(value(arena, "shopping", "js: 1 + 1 @ /"), json!(2));
+    let daemon = procfs::process::Process::new(arena.daemon().as_raw_nonzero().get()).expect("its process");
+    // What a page asks its proxy for, and what a site's public port answers with an error.
+    let answers = |address: std::net::SocketAddr| {
+        let mut client = std::net::TcpStream::connect(address).expect("the port is open");
+        client.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+        client.write_all(b"GET http://elsewhere/ HTTP/1.1\r\nHost: elsewhere\r\n\r\n").expect("sent");
+        let mut answer = [0; 1];
+        matches!(client.read(&mut answer), Ok(1))
+    };
+    // The site's public port, and the proxies of two pages that are kept for the next looks.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while listening(&daemon).len() < 3 {
+        assert!(Instant::now() < deadline, "it listens on {:?}", listening(&daemon));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let (answering, silent): (Vec<_>, Vec<_>) = listening(&daemon).into_iter().partition(|address| answers(*address));
+    assert_eq!((answering.len(), silent.len()), (1, 2), "{answering:?} answer, {silent:?} do not");
+}
+
+/// Where a process listens.
+fn listening(process: &procfs::process::Process) -> Vec<std::net::SocketAddr> {
+    let files = process.fd().into_iter().flatten().flatten();
+    let sockets: std::collections::BTreeSet<u64> = files
         .filter_map(|fd| match fd.target {
             procfs::process::FDTarget::Socket(inode) => Some(inode),
             _ => None,
         })
         .collect();
-    let listening =
-        procfs::net::tcp().expect("sockets").into_iter().filter(|socket| socket.state == procfs::net::TcpState::Listen);
-    let ours: Vec<_> =
-        listening.filter(|socket| sockets.contains(&socket.inode)).map(|socket| socket.local_address).collect();
-    assert!(ours.is_empty(), "the browser listens on {ours:?}");
-    // Its memory and its processes have a limit.
-    let groups = first.cgroups().expect("groups").0;
-    assert!(groups.iter().any(|group| group.pathname.contains("arenad-browser-")), "{groups:?}");
+    let all = procfs::net::tcp().expect("sockets").into_iter();
+    all.filter(|socket| socket.state == procfs::net::TcpState::Listen && sockets.contains(&socket.inode))
+        .map(|socket| socket.local_address)
+        .collect()
 }
 
 /// Looks at the processes again until one holds of them.

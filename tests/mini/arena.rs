@@ -202,12 +202,16 @@ impl Arena {
 
     /// Sends the daemon a signal that ends it, and waits until it has.
     pub fn signal_daemon(&self, signal: rustix::process::Signal) {
-        let pid = std::fs::read_to_string(self.state_dir().join("lock")).expect("the daemon's lock");
-        let pid = pid.trim().parse().ok().and_then(rustix::process::Pid::from_raw).expect("the daemon's pid");
-        rustix::process::kill_process(pid, signal).expect("the daemon is signalled");
+        rustix::process::kill_process(self.daemon(), signal).expect("the daemon is signalled");
         // The lock is the last thing that it lets go of.
         let lock = std::fs::File::open(self.state_dir().join("lock")).expect("the daemon's lock");
         rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockShared).expect("the daemon has ended");
+    }
+
+    /// The daemon's process.
+    pub fn daemon(&self) -> rustix::process::Pid {
+        let pid = std::fs::read_to_string(self.state_dir().join("lock")).expect("the daemon's lock");
+        pid.trim().parse().ok().and_then(rustix::process::Pid::from_raw).expect("the daemon's pid")
     }
 
     fn container(&self, site: &str) -> String {

@@ -107,13 +107,24 @@ impl Gather {
 
     pub(super) fn add(&mut self, bytes: &[u8]) {
         self.size += bytes.len() as u64;
-        if self.loss.is_none() && self.kept.len() + bytes.len() > BODY_MAX {
+        if self.loss.is_some() {
+            return;
+        }
+        if self.kept.len() + bytes.len() > BODY_MAX {
             self.loss = Some(Loss::TooLong);
-            self.kept = Vec::new();
-        }
-        if self.loss.is_none() {
+        } else if !self.track.recorder.take_room(bytes.len()) {
+            self.loss = Some(Loss::MadeRoom);
+        } else {
             self.kept.extend_from_slice(bytes);
+            return;
         }
+        drop(self.taken());
+    }
+
+    /// What is kept so far, which is no longer on its way.
+    fn taken(&mut self) -> Vec<u8> {
+        self.track.recorder.give_room(self.kept.len());
+        std::mem::take(&mut self.kept)
     }
 
     pub(super) fn end(&mut self) {
@@ -121,7 +132,7 @@ impl Gather {
             let body = match self.loss {
                 _ if self.size == 0 => RecordedBody::None,
                 Some(why) => RecordedBody::Lost { why, size: self.size },
-                None => RecordedBody::Whole(Bytes::from(std::mem::take(&mut self.kept))),
+                None => RecordedBody::Whole(Bytes::from(self.taken())),
             };
             self.track.note(self.side, body);
         }
@@ -131,6 +142,7 @@ impl Gather {
 impl Drop for Gather {
     fn drop(&mut self) {
         if !self.has_ended {
+            drop(self.taken());
             self.track.note(self.side, RecordedBody::Lost { why: Loss::CutOff, size: self.size });
         }
     }

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::Request;
@@ -20,10 +21,16 @@ use super::recording::{Exchange, Loss, Record, RecordedBody, Recording, RequestH
 const BYTES_MAX: usize = 16 << 20;
 const EXCHANGES_MAX: usize = 10_000;
 
+/// How much of bodies that are still on their way is kept beside that, in bytes: hundreds of clients can each be in the middle of
+/// one.
+const PASSING_MAX: usize = 16 << 20;
+
 /// Keeps what passes through one route.
 pub struct Recorder {
     records: Record,
     log: Mutex<Log>,
+    /// Bytes of bodies that are on their way.
+    passing: AtomicUsize,
 }
 
 impl fmt::Debug for Recorder {
@@ -34,7 +41,7 @@ impl fmt::Debug for Recorder {
 
 impl Recorder {
     pub(super) fn new(records: Record) -> Self {
-        Self { records, log: Mutex::new(Log::new(None, false)) }
+        Self { records, log: Mutex::new(Log::new(None, false)), passing: AtomicUsize::new(0) }
     }
 
     // Every critical section leaves a log that is whole at each step.
@@ -85,6 +92,21 @@ impl Recorder {
     pub(super) fn enter(&self, known: Option<Place>, generation: u64, request: &Arc<RequestHead>) -> Option<Place> {
         let mut log = self.log();
         known.filter(|place| place.serial == log.serial).or_else(|| log.enter(generation, request))
+    }
+
+    /// Takes room for bytes of a body on its way; `false`: there is none left.
+    pub(super) fn take_room(&self, bytes: usize) -> bool {
+        let taken = self.passing.fetch_add(bytes, Ordering::Relaxed);
+        let is_taken = taken + bytes <= PASSING_MAX;
+        if !is_taken {
+            self.give_room(bytes);
+        }
+        is_taken
+    }
+
+    /// Gives room back.
+    pub(super) fn give_room(&self, bytes: usize) {
+        self.passing.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Completes an exchange, if it is still there.
@@ -233,6 +255,29 @@ mod tests {
         assert_eq!(recording.exchanges.len(), EXCHANGES_MAX);
         assert_eq!(recording.dropped, 65);
         assert_eq!(recorder.log().bytes, recording.exchanges.iter().map(Exchange::bytes).sum::<usize>());
+    }
+
+    #[test]
+    fn bodies_on_their_way_have_bounds_of_their_own() {
+        let recorder = recorder();
+        let gather = || {
+            let request = Request::post("/a").header(HOST, "h:7770").body(()).expect("a request");
+            let track = Rc::new(recorder.hear(&request, REACHED).expect("recorded"));
+            track.sent_to(1);
+            let mut sent = Gather::sent(&track);
+            sent.add(&vec![b'x'; BODY_MAX]);
+            sent
+        };
+        let mut all: Vec<_> = (0..20).map(|_| gather()).collect();
+        assert_eq!(recorder.passing.load(Ordering::Relaxed), PASSING_MAX);
+        all.iter_mut().for_each(|gather| gather.end());
+        drop(all);
+        assert_eq!(recorder.passing.load(Ordering::Relaxed), 0);
+        let recording = recorded(&recorder);
+        let lost = |exchange: &&Exchange| matches!(exchange.sent, RecordedBody::Lost { why: Loss::MadeRoom, .. });
+        assert_eq!(recording.dropped as usize + recording.exchanges.iter().filter(lost).count() + 15, 20);
+        drop(gather());
+        assert_eq!(recorder.passing.load(Ordering::Relaxed), 0, "one that is cut off gives its room back");
     }
 
     #[test]

@@ -87,7 +87,7 @@ pub enum Loss {
     NoText,
     /// It ended early.
     CutOff,
-    /// Later exchanges needed its place.
+    /// There was no room for it: others needed it.
     MadeRoom,
 }
 

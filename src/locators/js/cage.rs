@@ -23,6 +23,11 @@ use super::launch::found;
 /// The user that the browser is where arenad is root: one that no distribution, service manager or container gives out.
 const USER: u32 = 1_893_000_001;
 
+/// The user that the browser is, as the host sees it.
+pub(super) fn user() -> u32 {
+    if is_root() { USER } else { rustix::process::geteuid().as_raw() }
+}
+
 /// Where the profile is, in the cage.
 const PROFILE: &str = "/profile";
 

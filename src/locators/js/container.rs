@@ -17,6 +17,9 @@ use super::launch::found;
 /// The image; the number counts changes of what is expected of it.
 const IMAGE: &str = "arenad-browser:2";
 
+/// The user that the browser is there, and on the host: not the image's own, which might be somebody's here.
+pub(super) const USER: u32 = 1_893_000_003;
+
 /// What a page with much on it takes, and a bit.
 const MEMORY: &str = "1536m";
 
@@ -56,6 +59,7 @@ pub(super) async fn command(arguments: &[&str], folder: &Path) -> Result<Command
             "--security-opt",
         ])
         .arg(format!("seccomp={}", filter.display()))
+        .args(["--user", &format!("{USER}:{USER}")])
         .args(["--memory", MEMORY, "--pids-limit", "500", "--label", "dev.arenad.role=browser", IMAGE])
         .args(arguments)
         // The container is the sandbox.

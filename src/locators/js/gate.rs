@@ -1,7 +1,8 @@
 //! The proxy of one page's context: carries requests to the site's entry, and refuses every other address.
 //!
 //! Whatever runs on a page — its own scripts, or an expression — can ask for any address. In front of the daemon's host
-//! that would be its loopback, its network and the clouds' metadata; here it is 403.
+//! that would be its loopback, its network and the clouds' metadata; here it is 403. Nobody but the browser gets even that: the
+//! proxy adds an account's headers, and its port is open to every user of the host.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -11,6 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use procfs::net::TcpNetEntry;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -26,6 +28,7 @@ pub(super) struct Gate {
 
 struct State {
     client: reqwest::Client,
+    user: Option<u32>,
     /// Where it leads, and the headers that every request gets; nowhere until somebody says.
     way: OnceLock<(Place, HeaderMap)>,
     /// Why the site could not be reached, if it could not.
@@ -34,10 +37,11 @@ struct State {
 
 impl Gate {
     /// Opens it; it leads nowhere yet.
-    pub(super) async fn open(client: reqwest::Client) -> std::io::Result<Self> {
+    /// `user` is the only one whose connections it takes, if there is one.
+    pub(super) async fn open(client: reqwest::Client, user: Option<u32>) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let state = Arc::new(State { client, way: OnceLock::new(), fault: Mutex::default() });
+        let state = Arc::new(State { client, user, way: OnceLock::new(), fault: Mutex::default() });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, state.clone()));
         Ok(Self { address, state, _tasks: tasks })
@@ -69,11 +73,16 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                let Ok((stream, _)) = accepted else { continue };
+                let Ok((stream, peer)) = accepted else { continue };
                 // Slower without, but as right.
                 let _ = stream.set_nodelay(true);
                 let state = state.clone();
                 connections.spawn(async move {
+                    if let Some(user) = state.user
+                        && !is_of(user, peer, stream.local_addr()).await
+                    {
+                        return;
+                    }
                     let service = service_fn(|request| pass(state.clone(), request));
                     // A browser that goes away in the middle is none of our business.
                     let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
@@ -82,6 +91,16 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
             Some(_) = connections.join_next() => {}
         }
     }
+}
+
+/// Whether the other end of a connection within this host belongs to a user.
+async fn is_of(user: u32, peer: SocketAddr, here: std::io::Result<SocketAddr>) -> bool {
+    let Ok(here) = here else { return false };
+    let looked = tokio::task::spawn_blocking(move || {
+        let is_peer = |socket: &TcpNetEntry| socket.local_address == peer && socket.remote_address == here;
+        procfs::net::tcp().is_ok_and(|all| all.iter().any(|socket| is_peer(socket) && socket.uid == user))
+    });
+    looked.await.unwrap_or_default()
 }
 
 async fn pass(state: Arc<State>, request: Request<Incoming>) -> Result<Response<reqwest::Body>, Infallible> {

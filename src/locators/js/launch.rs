@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 
-use super::cage::Cage;
+use super::cage::{self, Cage};
 use super::cdp::{Cdp, CdpError};
 use super::container::{self, Missing};
 use super::transport;
@@ -59,7 +59,14 @@ const ARGUMENTS: [&str; 22] = [
 pub(super) struct Process {
     _child: Child,
     /// After the child: what is left in its control group ends with it.
-    _cage: Option<Cage>,
+    cage: Option<Cage>,
+}
+
+impl Process {
+    /// The user that its processes are, as the host sees it.
+    pub(super) fn user(&self) -> u32 {
+        if self.cage.is_some() { cage::user() } else { container::USER }
+    }
 }
 
 /// Starts a browser whose files are in `folder`, which is emptied first. Errors: why not, and what to do.
@@ -78,7 +85,7 @@ pub(super) async fn start(folder: &Path) -> Result<(Cdp, Option<Process>), Strin
     };
     let Some(program) = program else {
         let (cdp, child) = answering("the browser's container", contained(folder).await?).await?;
-        return Ok((cdp, Some(Process { _child: child, _cage: None })));
+        return Ok((cdp, Some(Process { _child: child, cage: None })));
     };
     let (cdp, process) = caged(&program, folder).await?;
     Ok((cdp, Some(process)))
@@ -97,7 +104,7 @@ async fn caged(program: &Path, folder: &Path) -> Result<(Cdp, Process), String> 
         started => started,
     };
     let (cdp, child) = started?;
-    Ok((cdp, Process { _child: child, _cage: Some(cage) }))
+    Ok((cdp, Process { _child: child, cage: Some(cage) }))
 }
 
 /// Starts a program in its cage, with `folder` for its files, and has it show a page. Returns what it calls itself; nothing of it

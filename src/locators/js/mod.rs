@@ -57,7 +57,8 @@ struct Running {
     /// The pages that those get who ask next. Locked while they are being prepared: to wait for one is quicker than to make
     /// another beside it. Two, so that the next is there while that of the last is made again.
     spares: [Arc<Mutex<Option<Page>>>; 2],
-    _process: Arc<Option<Process>>,
+    /// `None`: it is somebody else's.
+    process: Arc<Option<Process>>,
 }
 
 impl Running {
@@ -75,15 +76,20 @@ impl Running {
         None
     }
 
+    /// The user whose connections pages' proxies take; `None`: any.
+    fn user(&self) -> Option<u32> {
+        self.process.as_ref().as_ref().map(Process::user)
+    }
+
     /// Prepares the pages that are missing, after this one has its answer.
     fn prepare_spares(&self, client: reqwest::Client) {
         let missing = self.spares.iter().filter_map(|spare| spare.clone().try_lock_owned().ok());
         let missing: Vec<_> = missing.filter(|spare| spare.is_none()).collect();
-        let cdp = self.cdp.clone();
+        let (cdp, user) = (self.cdp.clone(), self.user());
         tokio::spawn(async move {
             for mut spare in missing {
                 // A browser that cannot do it in time is found out by whoever asks next.
-                let prepared = tokio::time::timeout(STOP_PATIENCE, Page::prepare(&cdp, &client)).await;
+                let prepared = tokio::time::timeout(STOP_PATIENCE, Page::prepare(&cdp, &client, user)).await;
                 *spare = prepared.ok().and_then(Result::ok);
             }
         });
@@ -143,7 +149,7 @@ impl Browser {
             let seen = async {
                 let page = match spare {
                     Some(page) => page,
-                    None => Page::prepare(&running.cdp, &self.http).await?,
+                    None => Page::prepare(&running.cdp, &self.http, running.user()).await?,
                 };
                 page.look(scene, &path, locator, session, deadline).await
             };
@@ -185,7 +191,7 @@ impl Browser {
         // The old one's processes go before the new one gets the folder.
         *running = None;
         let (cdp, process) = launch::start(&self.folder).await.map_err(LocateError::Unavailable)?;
-        let fresh = Running { cdp, spares: Default::default(), _process: Arc::new(process) };
+        let fresh = Running { cdp, spares: Default::default(), process: Arc::new(process) };
         *running = Some(fresh.clone());
         Ok(fresh)
     }

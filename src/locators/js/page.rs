@@ -58,8 +58,9 @@ impl Drop for Context {
 
 impl Page {
     /// Makes one, before anybody says what is to be seen on it: a new process takes longer than most pages.
-    pub(super) async fn prepare(cdp: &Cdp, client: &reqwest::Client) -> Result<Self, PageFault> {
-        let gate = Gate::open(client.clone()).await;
+    /// `user` is the user that the browser's processes are, if that is known.
+    pub(super) async fn prepare(cdp: &Cdp, client: &reqwest::Client, user: Option<u32>) -> Result<Self, PageFault> {
+        let gate = Gate::open(client.clone(), user).await;
         let gate = gate.map_err(|error| LocateError::Unavailable(format!("open a port for the browser: {error}")))?;
         let proxy = format!("http://{}", gate.address());
         // Without the bypass list the browser would go to its own loopback without asking.
