@@ -45,7 +45,7 @@ test-differential: ## Compare the evaluators with the benchmarks' own code, from
 	scripts/differential.sh
 
 simulation: ## Look for schedules that break a promise: SCHEDULES=1000 of them, new ones each time
-	ARENAD_SIM_BASE=random ARENAD_SIM_SCHEDULES=$${SCHEDULES:-1000} $(CARGO) test --locked --profile simulation --test simulation
+	ARENAD_SIM_BASE=random ARENAD_SIM_SCHEDULES=$${SCHEDULES:-1000} scripts/simulation.sh
 
 browser: prepare ## Build the browser's image, for hosts without Chromium
 	scripts/browser-image.sh

@@ -24,12 +24,12 @@ done
 # The dependencies are those of the tree itself, so only arenad is built again.
 CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
 export CARGO_TARGET_DIR
-cargo test --profile simulation --manifest-path "$copy/tree/Cargo.toml" --test simulation --no-run
+"$copy/tree/scripts/simulation.sh" --no-run
 
 failed=0
 for name in "$@"; do
     log=$copy/$name.log
-    if ARENAD_MUTANT=$name cargo test --quiet --profile simulation --manifest-path "$copy/tree/Cargo.toml" --test simulation >"$log" 2>&1; then
+    if ARENAD_MUTANT=$name "$copy/tree/scripts/simulation.sh" --quiet >"$log" 2>&1; then
         echo "$name: not found in $ARENAD_SIM_SCHEDULES schedules"
         failed=1
     else

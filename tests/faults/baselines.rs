@@ -58,12 +58,12 @@ fn a_container_that_ends_at_once_is_named_with_its_log() {
 #[test]
 fn a_site_that_never_gets_ready_is_told_with_its_last_probe_and_log() {
     let world = World::single("never");
-    world.edit("environment", "timeout: 20s", "timeout: 2s");
+    world.edit("environment", "timeout: 20s", "timeout: 6s");
     world.edit("environment", "contains: configured", "contains: a miracle");
     let ran = fails(&world);
-    ran.says("not ready after 2").says("page: the page does not contain \"a miracle\"").says("toy | the toy serves");
+    ran.says("not ready after 6").says("page: the page does not contain \"a miracle\"").says("toy | the toy serves");
     world.edit("environment", "contains: a miracle", "contains: configured");
-    world.edit("environment", "timeout: 2s", "timeout: 20s");
+    world.edit("environment", "timeout: 6s", "timeout: 20s");
     works(&world);
 }
 

@@ -212,7 +212,7 @@ impl Run {
         let mut failed = Vec::new();
         if status == 202 {
             for operation in answer["operations"].as_array().into_iter().flatten() {
-                let shown = ended(&life.router, operation["id"].as_str().unwrap_or_default()).await;
+                let (shown, _) = ended(&life.router, operation["id"].as_str().unwrap_or_default()).await;
                 self.tell(|| format!("{asked} up {}: {} {}", shown["site"], shown["state"], shown["reason"]));
                 if shown["state"] != "done" {
                     failed.push(shown["site"].as_str().unwrap_or_default().to_owned());
@@ -263,7 +263,7 @@ impl Run {
                 *run.last_refusal.borrow_mut() = answer["detail"].to_string();
             }
             for operation in answer["operations"].as_array().into_iter().flatten() {
-                let shown = ended(&life.router, operation["id"].as_str().unwrap_or_default()).await;
+                let (shown, at_once) = ended(&life.router, operation["id"].as_str().unwrap_or_default()).await;
                 let state = shown["state"].as_str().unwrap_or_default().to_owned();
                 run.tell(|| {
                     let (site, joined) = (&shown["site"], &shown["joined"]);
@@ -275,6 +275,9 @@ impl Run {
                 }
                 let done = NAMES.iter().position(|name| shown["site"] == **name).filter(|_| state == "done");
                 if let Some(site) = done {
+                    if at_once {
+                        run.look_for_life_after_down(site);
+                    }
                     run.resets.set(run.resets.get() + 1);
                     run.model.borrow_mut().is_reset(site, number, &how);
                     run.clone().read(life.clone(), site).await;
@@ -326,7 +329,7 @@ impl Run {
             self.tell(|| format!("{asked} take: {status} {}", answer["detail"]));
         }
         for operation in answer["operations"].as_array().into_iter().flatten() {
-            let shown = ended(&life.router, operation["id"].as_str().unwrap_or_default()).await;
+            let (shown, _) = ended(&life.router, operation["id"].as_str().unwrap_or_default()).await;
             self.tell(|| format!("{asked} take: {} {}", shown["state"], shown["reason"]));
             if let Some(id) = shown["snapshot"]["id"].as_str() {
                 let is_same = life.report(site).map(|report| report.generation) == generation;

@@ -36,15 +36,17 @@ pub async fn call(router: &Router, method: Method, path: &str, body: &Value) -> 
 }
 
 /// Waits for the end of an operation and returns it as the API shows it; the last that was seen of it, after a time that no
-/// operation takes.
-pub async fn ended(router: &Router, id: &str) -> Value {
+/// operation takes. With it comes whether it was told at once.
+pub async fn ended(router: &Router, id: &str) -> (Value, bool) {
     let begun = tokio::time::Instant::now();
+    let mut at_once = true;
     loop {
         let (status, shown) = call(router, Method::GET, &format!("/v1/operations/{id}?wait=60"), &Value::Null).await;
         if status == 200 && shown["state"] != "running" || begun.elapsed() > OPERATION_LIMIT {
-            return shown;
+            return (shown, at_once);
         }
         if status != 200 {
+            at_once = false;
             // The store may not be readable for a while.
             tokio::time::sleep(Duration::from_secs(1)).await;
         }

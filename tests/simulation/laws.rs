@@ -24,6 +24,8 @@ const RECONCILED: Duration = Duration::from_secs(200);
 const ENDS_WITHIN: Duration = Duration::from_secs(3600 + 1200);
 /// The longest pause after failures, and a boot.
 const POOL_FILLS: Duration = Duration::from_secs(400);
+/// Between two clients who are told of what has ended: nothing takes as long that ended first.
+const TOLD_WITHIN: Duration = Duration::from_millis(50);
 /// More tasks than this no daemon of three sites has.
 const TASKS_MAX: usize = 40;
 
@@ -63,6 +65,7 @@ impl Run {
             return;
         }
         self.model.borrow_mut().is_down = true;
+        self.down_since.set(self.now());
         let things = self.things(life).await.unwrap_or_default();
         if self.now() > self.world.chaos.late_until()
             && let Some((kind, name, _)) = things.first()
@@ -71,6 +74,13 @@ impl Run {
         }
         if let Some(route) = life.shared.gateway.listening().first() {
             self.violate(format!("`down` has succeeded, and port {} is open", route.local_addr().port()));
+        }
+    }
+
+    /// A reset has just been done.
+    pub fn look_for_life_after_down(&self, site: usize) {
+        if self.model.borrow().is_down && self.now() > self.down_since.get() + TOLD_WITHIN {
+            self.violate(format!("`down` has succeeded, and afterwards {} is reset", NAMES[site]));
         }
     }
 

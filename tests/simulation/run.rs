@@ -44,6 +44,8 @@ pub struct Run {
     pub engine_change: Cell<Option<bool>>,
     /// Since when nothing has been wrong that could leave something behind.
     pub calm_since: Cell<Duration>,
+    /// When the last `down` was told to have succeeded.
+    pub down_since: Cell<Duration>,
     pub counter: Cell<u64>,
     /// How many resets were reported done.
     pub resets: Cell<u64>,
@@ -185,6 +187,7 @@ pub fn run(seed: u64, steps: &[Step], folder: &Path, template: &Path, verbose: b
         is_elsewhere: Cell::new(false),
         engine_change: Cell::new(None),
         calm_since: Cell::new(Duration::ZERO),
+        down_since: Cell::new(Duration::ZERO),
         counter: Cell::new(0),
         resets: Cell::new(0),
         last_refusal: RefCell::default(),

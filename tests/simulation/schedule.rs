@@ -233,13 +233,13 @@ fn rush(random: &mut Random, all: &mut Vec<Step>) {
     }
 }
 
-/// An episode in which the site is paused for a moment and goes on as it was.
+/// An episode in which the site is paused for a while, which may be noticed, and goes on as it was.
 fn paused_episode(random: &mut Random, all: &mut Vec<Step>) {
     let site = site(random);
     all.push(Step::Write(site, *random.pick(&[Kind::Memory, Kind::Memory, Kind::Layer, Kind::Data])));
     all.push(Step::Wait(random.within(20..2_000)));
-    all.push(Step::Pause(Victim { site, is_standby: false }, random.within(200..5_000)));
-    all.push(Step::Wait(random.within(5_000..15_000)));
+    all.push(Step::Pause(Victim { site, is_standby: false }, random.within(200..25_000)));
+    all.push(Step::Wait(random.within(5_000..70_000)));
     all.push(if random.percent(50) { Step::ResetIfDirty(site) } else { Step::Reset(site) });
     all.push(Step::Wait(random.within(50..5_000)));
     all.push(Step::Reset(site));

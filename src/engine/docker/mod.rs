@@ -56,6 +56,10 @@ pub struct DockerEngine {
     endpoint: String,
 }
 
+/// How the builder begins to say that an image of its cache was removed under it: somebody else on the same engine cleans up. The
+/// next attempt makes that layer itself.
+const VANISHED: &str = "unable to find image \"sha256:";
+
 impl DockerEngine {
     /// Remembers the engine's address (`unix:///…`, `tcp://…` or `http://…`); nothing is sent yet.
     pub fn new(endpoint: &str) -> Self {
@@ -162,6 +166,49 @@ impl DockerEngine {
                 ports: summary.ports.unwrap_or_default().into_iter().filter_map(|port| port.public_port).collect(),
             })
             .collect())
+    }
+
+    async fn build_once(&self, build: &ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError> {
+        let doing = format!("build image {}", build.tag);
+        let options = query::BuildImageOptions {
+            dockerfile: build.dockerfile.to_owned(),
+            t: Some(build.tag.to_owned()),
+            rm: true,
+            forcerm: true,
+            buildargs: Some(spec::to_hash_map(build.args)),
+            target: build.target.unwrap_or_default().to_owned(),
+            labels: Some(spec::to_hash_map(&build.labels)),
+            ..Default::default()
+        };
+        let mut last_lines: Vec<String> = Vec::new();
+        let mut stream =
+            std::pin::pin!(self.docker()?.build_image(options, None, Some(bollard::body_full(build.context.clone()))));
+        while let Some(item) = self.heard(&doing, &mut stream).await? {
+            let item = match item {
+                Ok(item) => item,
+                Err(Error::DockerStreamError { error }) => {
+                    return Err(EngineError::Build { doing, message: with_tail(&error, &last_lines) });
+                }
+                Err(cause) => return Err(self.error(doing, cause)),
+            };
+            if let Some(error) = item.error_detail.and_then(|detail| detail.message) {
+                return Err(EngineError::Build { doing, message: with_tail(&error, &last_lines) });
+            }
+            for line in item.stream.iter().chain(item.status.iter()).flat_map(|text| text.lines()) {
+                let line = line.trim_end();
+                if !line.is_empty() {
+                    progress(line);
+                    if last_lines.len() == 20 {
+                        last_lines.remove(0);
+                    }
+                    last_lines.push(line.to_owned());
+                }
+            }
+        }
+        self.image(build.tag).await?.ok_or_else(|| EngineError::Build {
+            doing,
+            message: with_tail("the builder ended without an image", &last_lines),
+        })
     }
 }
 
@@ -337,46 +384,12 @@ impl Engine for DockerEngine {
     }
 
     async fn build(&self, build: ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError> {
-        let doing = format!("build image {}", build.tag);
-        let options = query::BuildImageOptions {
-            dockerfile: build.dockerfile.to_owned(),
-            t: Some(build.tag.to_owned()),
-            rm: true,
-            forcerm: true,
-            buildargs: Some(spec::to_hash_map(build.args)),
-            target: build.target.unwrap_or_default().to_owned(),
-            labels: Some(spec::to_hash_map(&build.labels)),
-            ..Default::default()
-        };
-        let mut last_lines: Vec<String> = Vec::new();
-        let mut stream =
-            std::pin::pin!(self.docker()?.build_image(options, None, Some(bollard::body_full(build.context))));
-        while let Some(item) = self.heard(&doing, &mut stream).await? {
-            let item = match item {
-                Ok(item) => item,
-                Err(Error::DockerStreamError { error }) => {
-                    return Err(EngineError::Build { doing, message: with_tail(&error, &last_lines) });
-                }
-                Err(cause) => return Err(self.error(doing, cause)),
-            };
-            if let Some(error) = item.error_detail.and_then(|detail| detail.message) {
-                return Err(EngineError::Build { doing, message: with_tail(&error, &last_lines) });
+        match self.build_once(&build, progress).await {
+            Err(EngineError::Build { message, .. }) if message.starts_with(VANISHED) => {
+                self.build_once(&build, progress).await
             }
-            for line in item.stream.iter().chain(item.status.iter()).flat_map(|text| text.lines()) {
-                let line = line.trim_end();
-                if !line.is_empty() {
-                    progress(line);
-                    if last_lines.len() == 20 {
-                        last_lines.remove(0);
-                    }
-                    last_lines.push(line.to_owned());
-                }
-            }
+            built => built,
         }
-        self.image(build.tag).await?.ok_or_else(|| EngineError::Build {
-            doing,
-            message: with_tail("the builder ended without an image", &last_lines),
-        })
     }
 
     async fn remove_image(&self, id: &str) -> Result<(), EngineError> {

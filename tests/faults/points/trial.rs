@@ -237,10 +237,14 @@ impl Trial {
 
     /// The container of a standby that is ready.
     fn standby(&self) -> String {
-        let site = self.world.site().unwrap_or_default();
-        let generation = format!("label=dev.arenad.generation={}", site["standbys"]["members"][0]["generation"]);
-        let ours = format!("label={}", self.world.label());
-        self.world.engine.docker(&["ps", "--quiet", "--filter", &generation, "--filter", &ours])
+        // One that the engine's end has taken along is a member until the daemon has noticed.
+        within("a standby that runs", PATIENCE, || {
+            let site = self.world.site().unwrap_or_default();
+            let generation = format!("label=dev.arenad.generation={}", site["standbys"]["members"][0]["generation"]);
+            let ours = format!("label={}", self.world.label());
+            let found = self.world.engine.docker(&["ps", "--quiet", "--filter", &generation, "--filter", &ours]);
+            (!found.is_empty()).then_some(found)
+        })
     }
 
     /// What a snapshot of this round is called.
