@@ -43,6 +43,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -193,6 +194,7 @@ impl Parts {
             images: Default::default(),
             references: Default::default(),
             read_definition: self.read_definition,
+            is_engine_known: AtomicBool::new(false),
             turns: self.turns,
             memory_reserve: self.memory_reserve,
             shutdown: CancellationToken::new(),

@@ -7,6 +7,8 @@
 mod found;
 mod places;
 
+pub(super) use places::meet;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

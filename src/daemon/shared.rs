@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -125,6 +126,8 @@ pub struct Shared {
     pub block: Subnet,
     /// Reads stored definitions.
     pub read_definition: ReadDefinition,
+    /// Whether the engine that answers is the one that the store takes for the one in use.
+    pub is_engine_known: AtomicBool,
     /// Bounds what goes on at once.
     pub turns: Turns,
     /// Memory that standbys leave to everything else on the host, in bytes.

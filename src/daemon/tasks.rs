@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cron::Cron;
@@ -161,6 +162,8 @@ async fn listen(shared: Arc<Shared>, environments: Arc<Environments>) {
                 Some(Err(_)) | None => break,
             }
         }
+        // Whoever answers next may be another.
+        shared.is_engine_known.store(false, Ordering::SeqCst);
         tokio::select! {
             biased;
             () = shared.shutdown.cancelled() => return,

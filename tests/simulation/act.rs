@@ -227,7 +227,10 @@ impl Run {
             failed.extend(NAMES.iter().map(|name| (*name).to_owned()));
         }
         let Some(pending) = self.forget(asked) else { return };
-        self.check_unharmed(&life, &pending, &failed);
+        // What was asked for meanwhile may have failed, too, and have had to take what served away.
+        if pending.was_alone && self.model.borrow().last_asked == asked {
+            self.check_unharmed(&life, &pending, &failed);
+        }
     }
 
     /// What failed for no other reason than a broken build must have left alone what served.
@@ -235,11 +238,10 @@ impl Run {
         if pending.disturbances != self.world.chaos.disturbances() {
             return;
         }
-        let others = self.model.borrow().pending.len();
         for (site, name) in NAMES.iter().enumerate() {
             let is_failed = failed.iter().any(|failed| failed == name);
             let answers = life.route(site).is_some_and(|route| self.answers(&route));
-            if is_failed && others == 0 && pending.served[site] && !answers {
+            if is_failed && pending.served[site] && !answers {
                 let sentence = format!("{name} served, {:?} failed, and it serves no more", pending.asked);
                 self.model.borrow_mut().violate(sentence);
             }

@@ -311,10 +311,7 @@ impl Run {
                 self.violate(format!("{name} says that it is {}, and its row {row:?}", report.state.name()));
             }
         }
-        for (instance, all) in self.quietly(life.shared.store.generations_elsewhere()).await.unwrap_or_default() {
-            let site = NAMES.iter().position(|name| instance.contains(&format!("/{name}/")));
-            claimed.extend(all.into_iter().filter_map(|made| Some((site?, made))));
-        }
+        claimed.extend(self.elsewhere(life).await);
         let is_claimed = |name: &str| {
             claimed.iter().any(|(site, made)| {
                 let begin = format!("-{}-1-g{made}-", NAMES[*site]);
@@ -338,6 +335,17 @@ impl Run {
         if tasks > TASKS_MAX {
             self.violate(format!("{tasks} tasks run at rest"));
         }
+    }
+
+    /// The generations that run on another engine than the one that is there, by site. Their state is kept until they are removed
+    /// there.
+    async fn elsewhere(&self, life: &Life) -> BTreeSet<(usize, u64)> {
+        let all = self.quietly(life.shared.store.generations_elsewhere()).await.unwrap_or_default();
+        let sited = all.into_iter().filter_map(|(instance, made)| {
+            let site = NAMES.iter().position(|name| instance.contains(&format!("/{name}/")))?;
+            Some(made.into_iter().map(move |made| (site, made)))
+        });
+        sited.flatten().collect()
     }
 
     async fn look_at_trees(&self, life: &Life, claimed: &BTreeSet<(usize, u64)>) {
@@ -376,7 +384,7 @@ impl Run {
         if let Some((kind, name, _)) = self.things(life).await.unwrap_or_default().first() {
             self.violate(format!("{kind} {name} is there in the end"));
         }
-        self.look_at_trees(life, &BTreeSet::new()).await;
+        self.look_at_trees(life, &self.elsewhere(life).await).await;
         let rows = self.quietly(life.shared.store.environments()).await.unwrap_or_default();
         if !rows.is_empty() {
             self.violate("a definition is there in the end".to_owned());

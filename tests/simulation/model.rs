@@ -60,6 +60,8 @@ pub struct Pending {
     pub disturbances: u64,
     /// The sites that served then.
     pub served: [bool; SITES],
+    /// Whether nothing else had been asked for that was not answered.
+    pub was_alone: bool,
 }
 
 /// One site.
@@ -82,6 +84,8 @@ pub struct Model {
     pub is_down: bool,
     /// When anything was last asked to come up.
     pub last_up: u64,
+    /// When anything was last asked for.
+    pub last_asked: u64,
     pub violation: Option<String>,
     now: u64,
 }
@@ -146,7 +150,9 @@ impl Model {
             }
             _ => {}
         }
-        self.pending.insert(at, Pending { asked, site, disturbances, served });
+        self.last_asked = at;
+        let was_alone = self.pending.is_empty();
+        self.pending.insert(at, Pending { asked, site, disturbances, served, was_alone });
         at
     }
 

@@ -22,6 +22,7 @@ use super::watch::Watch;
 use crate::daemon::baseline::{self, BaselineError, snapshot};
 use crate::daemon::gateway::Route;
 use crate::daemon::proof::Candidate;
+use crate::daemon::reconcile;
 use crate::daemon::store::{NewGeneration, StoredInstance, StoredSnapshot};
 use crate::digest::Lines;
 use crate::domain::instance::InstanceState;
@@ -97,6 +98,10 @@ impl Instance {
         self.pool.tend_soon();
         // The driver hears no round end before the operation does, and by then the round would be out of date.
         self.watch.drop_rounds();
+        // One that does not answer fails what is asked of it.
+        if let Err(error) = reconcile::meet(&self.context.shared).await {
+            tracing::debug!(instance.id = %self.context.id, error = describe(&error), "the engine in use is not known");
+        }
         let work = supervised(self.attempt(request, operation, begun, cancel)).await;
         let result = work.unwrap_or_else(|panicked| {
             self.context.note_later("instance.panicked", format!("{}: {panicked}", self.context.id));

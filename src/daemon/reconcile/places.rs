@@ -1,6 +1,8 @@
 //! Which engine is in use, and which engine has what: the same address may lead to another engine, and an engine may lose
 //! images behind our back. Both are told; neither leads to the removal of anything.
 
+use std::sync::atomic::Ordering;
+
 use super::found::Found;
 use super::{Findings, ReconcileError};
 use crate::daemon::baseline::snapshot;
@@ -9,22 +11,43 @@ use crate::daemon::store::{StoredEngine, StoredSnapshot};
 use crate::domain::reconcile::{Kind, Owner};
 use crate::engine::EngineDetails;
 
+/// Notes which engine answers, unless that is known: what is made is noted as that engine's. An engine that could not be reached
+/// may be another when it can be again.
+pub(in crate::daemon) async fn meet(shared: &Shared) -> Result<(), ReconcileError> {
+    // Said beforehand: if it is lost while it is asked, that stands.
+    if shared.is_engine_known.swap(true, Ordering::SeqCst) {
+        return Ok(());
+    }
+    let met = ask(shared).await;
+    if met.is_err() {
+        shared.is_engine_known.store(false, Ordering::SeqCst);
+    }
+    met
+}
+
+async fn ask(shared: &Shared) -> Result<(), ReconcileError> {
+    let details = shared.engine.details().await?;
+    // An engine without an id cannot be told from another.
+    if let Some(id) = identity(&details)
+        && let Some(before) = shared.store.meet_engine(&id, shared.engine.endpoint()).await?
+    {
+        tell_of_change(shared, &id, &before).await?;
+    }
+    Ok(())
+}
+
 /// Notes the engine in use, and what of this installation it has.
 pub(super) async fn note(shared: &Shared, found: &Found, findings: &mut Findings) {
-    let Some(details) = findings.take("asking the engine what it is", shared.engine.details().await) else { return };
-    // An engine without an id cannot be told from another.
-    let Some(id) = identity(&details) else { return };
-    let met = shared.store.meet_engine(&id, shared.engine.endpoint()).await;
-    let Some(before) = findings.take("noting the engine", met) else { return };
+    shared.is_engine_known.store(false, Ordering::SeqCst);
+    if findings.take("noting the engine", meet(shared).await).is_none() {
+        return;
+    }
     let placed = place_instances(shared, found).await;
     findings.take("noting which engine has what", placed);
-    if let Some(images) = &found.images {
+    let known = findings.take("reading which engine is in use", shared.store.engine_in_use().await);
+    if let (Some(Some(id)), Some(images)) = (known, &found.images) {
         let placed = place_snapshots(shared, &id, images).await;
         findings.take("looking for the images of snapshots", placed);
-    }
-    if let Some(before) = before {
-        let told = tell_of_change(shared, &id, &before).await;
-        findings.take("telling of another engine", told);
     }
 }
 

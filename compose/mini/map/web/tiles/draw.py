@@ -4,6 +4,7 @@ import collections
 import math
 import queue
 import threading
+import time
 
 import mapnik
 
@@ -11,6 +12,10 @@ from tiles import style
 
 SIZE, BLOCK, DEEPEST = 256, 4, 19
 WORLD = 20037508.342789244
+
+# Seconds between the attempts at a drawing. The first use of a connection after the database was exchanged fails, and on a busy
+# machine a new one may not be there in time; Mapnik makes another for the next attempt.
+PAUSES = (0, 0.2, 1, None)
 
 
 class Painter:
@@ -51,13 +56,15 @@ class Painter:
         try:
             board.resize(across * SIZE, across * SIZE)
             board.zoom_to_box(box)
-            image = mapnik.Image(across * SIZE, across * SIZE)
-            try:
-                mapnik.render(board, image)
-            except RuntimeError:
-                # The first use of a connection after the database was exchanged fails; Mapnik makes a new one for the next.
+            for pause in PAUSES:
                 image = mapnik.Image(across * SIZE, across * SIZE)
-                mapnik.render(board, image)
+                try:
+                    mapnik.render(board, image)
+                    break
+                except RuntimeError:
+                    if pause is None:
+                        raise
+                    time.sleep(pause)
             return image
         finally:
             self.free.put(board)
