@@ -58,9 +58,10 @@ impl Store {
     /// Keeps a snapshot whose images and archives are in place. The same content taken twice is one row.
     ///
     /// A snapshot that a person named keeps the images that another engine has of it: `up` there makes a baseline of the same
-    /// content, and nobody would know of the named one's images any more.
+    /// content, and nobody would know of the named one's images any more. Taken by name here as well, it is here.
     pub async fn save_snapshot(&self, snapshot: &StoredSnapshot) -> Result<(), StoreError> {
-        const KEEPS: &str = "snapshots.name IS NOT NULL AND snapshots.engine <> excluded.engine";
+        const KEEPS: &str =
+            "snapshots.name IS NOT NULL AND excluded.name IS NULL AND snapshots.engine <> excluded.engine";
         sqlx::query(sqlx::AssertSqlSafe(format!(
             "INSERT INTO snapshots (id, environment, site, baseline_key, name, images, volumes, state, recipe, imported_at, \
              size_bytes, created_at, engine) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT engine FROM installation)) ON CONFLICT (id) DO UPDATE SET \
