@@ -18,8 +18,9 @@ const HELD: Duration = Duration::from_secs(20);
 const LOOKS_AGAIN: Duration = Duration::from_millis(10);
 /// How long a client waits for a site.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long an operation is waited for: longer than anything is allowed to take.
-pub const OPERATION_LIMIT: Duration = Duration::from_secs(1800);
+/// How long an operation is waited for: longer than anything is allowed to take, and the engine may be silent about an image for an
+/// hour.
+pub const OPERATION_LIMIT: Duration = Duration::from_secs(3600 + 1800);
 
 /// Sends a request to the API; returns status and body.
 pub async fn call(router: &Router, method: Method, path: &str, body: &Value) -> (u16, Value) {
