@@ -5,8 +5,11 @@ set -eu
 cd "$(dirname -- "$0")/.."
 mkdir -p schemas
 bad=0
+# As the tests have it: `cargo run` would build most dependencies once more, with other features.
+cargo test --quiet --locked --no-run --test definitions
+arenad=${CARGO_TARGET_DIR:-target}/debug/arenad
 for file in environment compose tasks; do
-    cargo run --quiet --locked -- schema "$file" >"schemas/$file.json.new"
+    "$arenad" schema "$file" >"schemas/$file.json.new"
     if [ "${1:-}" = --write ]; then
         mv "schemas/$file.json.new" "schemas/$file.json"
     elif cmp -s "schemas/$file.json" "schemas/$file.json.new"; then
