@@ -30,9 +30,9 @@ forbid evaluators '\b(tokio|async |reqwest|sqlx|bollard)\b|SystemTime|Instant::n
 forbid evaluation '\b(tokio|async |reqwest|sqlx|bollard)\b|SystemTime|Instant::now|Timestamp::now|crate::(export|judge|outbound|doctor|digest|definition|engine|storage|images|launch|probes|accounts|locators|reset|daemon|cli|wire)' \
     'evaluation knows domain and evaluators; it reads files and asks nobody'
 forbid judge 'crate::(evaluation|accounts|doctor|digest|definition|engine|storage|images|launch|locators|probes|reset|daemon|cli|wire)' 'a judge knows the evaluators'\'' questions, the domain and connections'
-forbid folders.rs 'crate::' 'folders are made for whoever needs them'
+forbid folders.rs 'crate::' 'it depends on no other module'
 forbid outbound.rs 'crate::' 'connections know nobody'
-forbid json_path.rs 'crate::' 'paths are read for whoever has them'
+forbid json_path.rs 'crate::' 'it depends on no other module'
 forbid jq.rs 'crate::' 'filters are read for whoever has them'
 forbid har.rs 'crate::' 'recordings are read by whoever has them'
 forbid confined 'crate::(domain|export|doctor|digest|definition|engine|storage|images|launch|probes|accounts|locators|reset|daemon|cli|wire)' 'a confined process is told by others what it is for'

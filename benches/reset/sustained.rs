@@ -44,7 +44,7 @@ pub fn compare(arena: &Arena, resetter: &Resetter, site: &Site, time: Duration) 
         time.as_secs()
     );
     for ((what, visits), (theirs, their_seconds)) in
-        [("nobody in between", false), ("a visitor in between", true)].into_iter().zip(theirs)
+        [("no visitor between resets", false), ("a visitor between resets", true)].into_iter().zip(theirs)
     {
         let before = Held::by(arena);
         let mut ways: BTreeMap<String, usize> = BTreeMap::new();

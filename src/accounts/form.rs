@@ -26,7 +26,7 @@ pub const COMMAND: &str = "confined-form";
 /// How long a page may take to be read.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is to be found, and filled in.
+/// A page, the form to find on it, and the values to fill in.
 #[derive(Debug, Serialize, Deserialize)]
 struct Question {
     page: String,

@@ -2,7 +2,8 @@
 //!
 //! A worker is handed one connection, already made, and answers questions about what is at its other end; or a folder with copies
 //! of a site's files ([`Folder`]). It is a user that owns nothing, may open no file elsewhere, no other connection and no process,
-//! and has a bounded memory; it ends with its parent, or when nobody waits for its answer any more. What a hostile server makes of it, a crash included, is an error with a reason here.
+//! and has a bounded memory; it ends with its parent, or when nobody waits for its answer any more. What a hostile server or file
+//! makes of it, a crash included, is an error with a reason here.
 //!
 //! ```text
 //!   parent: question ──► socket pair ──► child: the connection ◄──► server

@@ -62,7 +62,7 @@ impl Worker {
 
     /// Starts one that has a folder, which is its own from now on, and nothing else of the file system.
     pub fn within(command: &str, folder: &Folder) -> Result<Self, WorkerError> {
-        folder.hand_over().and_then(|folder| Self::started(command, folder)).map_err(WorkerError::Start)
+        Self::start(command, folder.hand_over().map_err(WorkerError::Start)?)
     }
 
     /// Has one do a single thing, without any connection, within a time.
@@ -72,8 +72,21 @@ impl Worker {
         limit: Duration,
     ) -> Result<A, WorkerError> {
         let nothing = std::fs::File::open("/dev/null").map_err(WorkerError::Start)?;
-        let mut worker = Self::start(command, nothing.into())?;
-        let answer = tokio::time::timeout(limit, worker.ask(question)).await;
+        Self::start(command, nothing.into())?.once(question, limit).await
+    }
+
+    /// The same with a folder: see [`Worker::within`].
+    pub async fn job_within<A: DeserializeOwned>(
+        command: &str,
+        folder: &Folder,
+        question: &impl Serialize,
+        limit: Duration,
+    ) -> Result<A, WorkerError> {
+        Self::within(command, folder)?.once(question, limit).await
+    }
+
+    async fn once<A: DeserializeOwned>(mut self, question: &impl Serialize, limit: Duration) -> Result<A, WorkerError> {
+        let answer = tokio::time::timeout(limit, self.ask(question)).await;
         answer.unwrap_or(Err(WorkerError::TimedOut(limit)))
     }
 

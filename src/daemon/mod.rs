@@ -43,7 +43,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -194,7 +194,8 @@ impl Parts {
             images: Default::default(),
             references: Default::default(),
             read_definition: self.read_definition,
-            is_engine_known: AtomicBool::new(false),
+            engine_silences: AtomicU64::new(1),
+            engine_met: AtomicU64::new(0),
             turns: self.turns,
             memory_reserve: self.memory_reserve,
             shutdown: CancellationToken::new(),

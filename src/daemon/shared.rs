@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -126,8 +126,10 @@ pub struct Shared {
     pub block: Subnet,
     /// Reads stored definitions.
     pub read_definition: ReadDefinition,
-    /// Whether the engine that answers is the one that the store takes for the one in use.
-    pub is_engine_known: AtomicBool,
+    /// How often the engine has fallen silent; the time before it first answers is a silence, too.
+    pub engine_silences: AtomicU64,
+    /// After which of these silences it was last asked who it is.
+    pub engine_met: AtomicU64,
     /// Bounds what goes on at once.
     pub turns: Turns,
     /// Memory that standbys leave to everything else on the host, in bytes.

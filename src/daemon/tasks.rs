@@ -163,7 +163,7 @@ async fn listen(shared: Arc<Shared>, environments: Arc<Environments>) {
             }
         }
         // Whoever answers next may be another.
-        shared.is_engine_known.store(false, Ordering::SeqCst);
+        shared.engine_silences.fetch_add(1, Ordering::SeqCst);
         tokio::select! {
             biased;
             () = shared.shutdown.cancelled() => return,

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::json::{parsed, to_value};
-use super::outcome::Outcome;
+use super::outcome::{Outcome, no_answer};
 use super::{LocateError, SIZE_MAX};
-use crate::confined::{Worker, WorkerError};
+use crate::confined::Worker;
 use crate::domain::locator::{JsonQuery, Value};
 
 /// The hidden command that makes this program the process for what may never end.
@@ -32,14 +32,8 @@ pub(super) async fn ask(query: &JsonQuery, input: String, limit: Duration) -> Re
         JsonQuery::Path { path, all } => Question::JsonPath { path, input, all },
         JsonQuery::Jq { filter, all } => Question::Jq { filter, input, all },
     };
-    match Worker::job(COMMAND, &question, limit).await {
-        // Nobody else speaks to it: what ended it is what it was asked.
-        Err(ended @ WorkerError::Ended(_)) => Err(LocateError::TooLarge {
-            what: format!("it has no value: {ended}"),
-            limit: "the memory of a confined process".to_owned(),
-        }),
-        answer => Outcome::received(answer, limit),
-    }
+    let answer: Result<Outcome, _> = Worker::job(COMMAND, &question, limit).await;
+    answer.map_err(|error| no_answer(error, "it has no value"))?.into_value(limit)
 }
 
 /// Asks one thing; the hidden command's whole life.

@@ -39,19 +39,31 @@ impl From<Result<Value, LocateError>> for Outcome {
 }
 
 impl Outcome {
-    /// What the daemon makes of it, or of there being none within `limit`.
-    pub(super) fn received(answer: Result<Self, WorkerError>, limit: Duration) -> Result<Value, LocateError> {
-        match answer {
-            Ok(Self::Value(value)) => {
+    /// What the daemon makes of it, where there was `limit` for it.
+    pub(super) fn into_value(self, limit: Duration) -> Result<Value, LocateError> {
+        match self {
+            Self::Value(value) => {
                 json::from_typed(&value).ok_or_else(|| LocateError::Failed("the value is not understood".to_owned()))
             }
-            Ok(Self::Refused(reason)) => Err(LocateError::Refused(reason)),
-            Ok(Self::Unknown(reason)) => Err(LocateError::Unknown(reason)),
-            Ok(Self::Failed(reason)) => Err(LocateError::Failed(reason)),
-            Ok(Self::Unavailable(reason)) => Err(LocateError::Unavailable(reason)),
-            Ok(Self::TimedOut) | Err(WorkerError::TimedOut(_)) => Err(LocateError::TimedOut { limit }),
-            Ok(Self::TooLarge { what, limit }) => Err(LocateError::TooLarge { what, limit }),
-            Err(error) => Err(LocateError::Unavailable(error.to_string())),
+            Self::Refused(reason) => Err(LocateError::Refused(reason)),
+            Self::Unknown(reason) => Err(LocateError::Unknown(reason)),
+            Self::Failed(reason) => Err(LocateError::Failed(reason)),
+            Self::Unavailable(reason) => Err(LocateError::Unavailable(reason)),
+            Self::TimedOut => Err(LocateError::TimedOut { limit }),
+            Self::TooLarge { what, limit } => Err(LocateError::TooLarge { what, limit }),
         }
+    }
+}
+
+/// Why a process that was given all that it reads has no answer: what ends it is what it was given. `what` says what it could not
+/// do.
+pub(super) fn no_answer(error: WorkerError, what: &str) -> LocateError {
+    match error {
+        WorkerError::TimedOut(limit) => LocateError::TimedOut { limit },
+        ended @ WorkerError::Ended(_) => LocateError::TooLarge {
+            what: format!("{what}: {ended}"),
+            limit: "the memory of a confined process".to_owned(),
+        },
+        error => LocateError::Unavailable(error.to_string()),
     }
 }

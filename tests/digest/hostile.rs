@@ -113,10 +113,11 @@ fn memory() -> u64 {
 }
 
 /// The confined processes of this one.
-fn workers() -> usize {
+fn workers() -> Vec<procfs::process::Status> {
     let ours = i32::try_from(std::process::id()).expect("a pid");
     let all = procfs::process::all_processes().expect("processes").flatten();
-    all.filter(|process| process.stat().is_ok_and(|stat| stat.ppid == ours && stat.comm.contains("arenad"))).count()
+    let is_ours = |status: &procfs::process::Status| status.ppid == ours && status.name.contains("arenad");
+    all.filter_map(|process| process.status().ok()).filter(is_ours).collect()
 }
 
 /// A server that attacks, and where it is.
@@ -177,8 +178,8 @@ async fn hostile_servers_end_a_confined_process_at_most() {
         try_on(DatabaseEngine::Mysql, attacked).await;
     }
     let deadline = Instant::now() + PATIENCE;
-    while workers() > 0 {
-        assert!(Instant::now() < deadline, "{} confined processes are left", workers());
+    while !workers().is_empty() {
+        assert!(Instant::now() < deadline, "{} confined processes are left", workers().len());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -214,11 +215,7 @@ const WORKER_USER: u32 = 1_893_000_002;
 /// The confined processes of this one that take no other system calls any more than those they need, with what each has for the
 /// root of the file system.
 fn locked_workers() -> Vec<(procfs::process::Status, PathBuf)> {
-    let ours = i32::try_from(std::process::id()).expect("a pid");
-    let all = procfs::process::all_processes().expect("processes").flatten();
-    let locked = all
-        .filter_map(|process| process.status().ok())
-        .filter(|status| status.ppid == ours && status.name.contains("arenad") && status.seccomp == Some(2));
+    let locked = workers().into_iter().filter(|status| status.seccomp == Some(2));
     let rooted = locked.filter_map(|status| {
         let root = std::fs::read_link(format!("/proc/{}/root", status.pid)).ok()?;
         Some((status, root))

@@ -14,38 +14,32 @@ use crate::engine::EngineDetails;
 /// Notes which engine answers, unless that is known: what is made is noted as that engine's. An engine that could not be reached
 /// may be another when it can be again.
 pub(in crate::daemon) async fn meet(shared: &Shared) -> Result<(), ReconcileError> {
-    // Said beforehand: if it is lost while it is asked, that stands.
-    if shared.is_engine_known.swap(true, Ordering::SeqCst) {
-        return Ok(());
-    }
-    let met = ask(shared).await;
-    if met.is_err() {
-        shared.is_engine_known.store(false, Ordering::SeqCst);
-    }
-    met
-}
-
-async fn ask(shared: &Shared) -> Result<(), ReconcileError> {
-    let details = shared.engine.details().await?;
-    // An engine without an id cannot be told from another.
-    if let Some(id) = identity(&details)
-        && let Some(before) = shared.store.meet_engine(&id, shared.engine.endpoint()).await?
-    {
-        tell_of_change(shared, &id, &before).await?;
+    if shared.engine_met.load(Ordering::SeqCst) < shared.engine_silences.load(Ordering::SeqCst) {
+        ask(shared).await?;
     }
     Ok(())
 }
 
+/// Asks the engine who it is, and notes that; none if it has no id, for then it cannot be told from another.
+async fn ask(shared: &Shared) -> Result<Option<String>, ReconcileError> {
+    // A silence that begins while it is asked is not over with this answer.
+    let silences = shared.engine_silences.load(Ordering::SeqCst);
+    let id = identity(&shared.engine.details().await?);
+    if let Some(id) = &id
+        && let Some(before) = shared.store.meet_engine(id, shared.engine.endpoint()).await?
+    {
+        tell_of_change(shared, id, &before).await?;
+    }
+    shared.engine_met.fetch_max(silences, Ordering::SeqCst);
+    Ok(id)
+}
+
 /// Notes the engine in use, and what of this installation it has.
 pub(super) async fn note(shared: &Shared, found: &Found, findings: &mut Findings) {
-    shared.is_engine_known.store(false, Ordering::SeqCst);
-    if findings.take("noting the engine", meet(shared).await).is_none() {
-        return;
-    }
+    let Some(Some(id)) = findings.take("noting the engine", ask(shared).await) else { return };
     let placed = place_instances(shared, found).await;
     findings.take("noting which engine has what", placed);
-    let known = findings.take("reading which engine is in use", shared.store.engine_in_use().await);
-    if let (Some(Some(id)), Some(images)) = (known, &found.images) {
+    if let Some(images) = &found.images {
         let placed = place_snapshots(shared, &id, images).await;
         findings.take("looking for the images of snapshots", placed);
     }

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::Answer;
-use crate::confined::{Worker, WorkerError};
+use crate::confined::Worker;
 use crate::domain::locator::{Selection, Value};
 use crate::locators::json::{parsed, text_or_bytes};
+use crate::locators::outcome::no_answer;
 use crate::locators::{LocateError, json_query};
 
 pub(super) async fn take(selection: &Selection, answer: Answer, limit: Duration) -> Result<Value, LocateError> {
@@ -33,15 +34,8 @@ pub(super) async fn take(selection: &Selection, answer: Answer, limit: Duration)
         Selection::Css { selector, attribute, all } => {
             let question =
                 Question { page: text(answer)?, selector: selector.clone(), attribute: attribute.clone(), all: *all };
-            match Worker::job(COMMAND, &question, limit).await {
-                Ok(found) => Found::into_value(found),
-                Err(WorkerError::TimedOut(limit)) => Err(LocateError::TimedOut { limit }),
-                Err(ended @ WorkerError::Ended(_)) => Err(LocateError::TooLarge {
-                    what: format!("the page cannot be read: {ended}"),
-                    limit: "the memory of a confined process".to_owned(),
-                }),
-                Err(error) => Err(LocateError::Unavailable(error.to_string())),
-            }
+            let found: Result<Found, _> = Worker::job(COMMAND, &question, limit).await;
+            found.map_err(|error| no_answer(error, "the page cannot be read"))?.into_value()
         }
         Selection::Json(query) => json_query::ask(query, text(answer)?, limit).await,
     }

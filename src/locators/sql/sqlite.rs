@@ -14,11 +14,11 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
 
 use super::{Query, collect};
-use crate::confined::{Folder, Worker, WorkerError};
+use crate::confined::{Folder, Worker};
 use crate::domain::locator::{Rows, Value};
 use crate::domain::site::Database;
 use crate::engine::Engine;
-use crate::locators::outcome::Outcome;
+use crate::locators::outcome::{Outcome, no_answer};
 use crate::locators::{LocateError, Scene, file, mounted};
 
 /// The largest database that is copied, in bytes.
@@ -61,15 +61,8 @@ pub(super) async fn query(
         statement: query.text(|_, _| "?".to_owned()),
         arguments: query.bound().map(str::to_owned).collect(),
     };
-    let asked = async { Worker::within(COMMAND, &folder)?.ask(&question).await };
-    let answer = tokio::time::timeout(query.limit, asked).await;
-    let rows = match answer.unwrap_or(Err(WorkerError::TimedOut(query.limit))) {
-        Err(ended @ WorkerError::Ended(_)) => Err(LocateError::TooLarge {
-            what: format!("the database cannot be read: {ended}"),
-            limit: "the memory of a confined process".to_owned(),
-        }),
-        answer => Outcome::received(answer, query.limit),
-    };
+    let answer: Result<Outcome, _> = Worker::job_within(COMMAND, &folder, &question, query.limit).await;
+    let rows = answer.map_err(|error| no_answer(error, "the database cannot be read"))?.into_value(query.limit);
     match rows? {
         Value::Rows(rows) => Ok(rows),
         other => Err(LocateError::Failed(format!("the database answers with {}", other.type_name()))),

@@ -57,7 +57,8 @@ pub(super) async fn ask(
         limit: query.limit,
     };
     let mut worker = Worker::connected(COMMAND, socket).await.map_err(confined)?;
-    match Outcome::received(worker.ask(&question).await, query.limit)? {
+    let outcome: Outcome = worker.ask(&question).await.map_err(confined)?;
+    match outcome.into_value(query.limit)? {
         Value::Rows(rows) => Ok(rows),
         other => Err(LocateError::Failed(format!("the database answers with {}", other.type_name()))),
     }
