@@ -1,6 +1,6 @@
 //! Requests that two readers could understand differently. Whatever is sent, `/smuggled` never arrives at the site.
 
-use std::io::Read;
+use std::io::{BufRead, Read};
 use std::sync::{Arc, Mutex};
 
 use crate::support::*;
@@ -172,13 +172,14 @@ fn an_answer_in_a_coding_that_would_go_unnamed_is_not_passed_on() {
 
 #[test]
 fn a_body_that_a_site_ignores_is_nobodys_request() {
-    // A server that expects no body with a GET: what follows the head is the next request to it.
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let record = Arc::clone(&seen);
+    // A server that expects no body with a GET: what follows the head is the next request to it. It answers that one when more comes,
+    // so that nothing on the idle connection tells that its answers are one ahead.
     let site = Site::start(move |visit| {
         loop {
             let request = read_head(&mut visit.reader)?;
-            record.lock().expect("no panic").push(request.path().to_owned());
+            if request.path() == "/smuggled" {
+                visit.reader.fill_buf()?;
+            }
             visit.answer(request.path())?;
         }
     });
@@ -187,10 +188,10 @@ fn a_body_that_a_site_ignores_is_nobodys_request() {
     let head = format!("GET /first HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", SMUGGLED.len());
     attacker.send(format!("{head}{SMUGGLED}")).expect("sent");
     assert_eq!(attacker.answer().expect("an answer").text(), "/first");
+    // Each worker keeps connections of its own, and the kernel chooses the worker.
     for number in 0..20 {
         let path = format!("/victim/{number}");
         let mut victim = Client::connect(route.local_addr());
         assert_eq!(victim.get(&path).expect("an answer").text(), path, "the answer to another's request");
     }
-    assert!(seen.lock().expect("no panic").iter().any(|path| path == "/victim/0"));
 }
