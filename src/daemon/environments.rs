@@ -594,16 +594,18 @@ impl Environments {
     pub async fn restore(&self) -> Result<(), StoreError> {
         let _turn = self.change.lock().await;
         for stored in self.shared.store.environments().await? {
-            if self.read(|running| running.contains_key(&stored.name)) {
-                continue;
-            }
-            let mut rows = self.shared.store.instances(&stored.name).await?;
-            rows.retain(|row| row.desired_up);
-            if rows.is_empty() {
-                self.shared.store.forget_environment(&stored.name).await?;
-                continue;
-            }
             let name = stored.name.clone();
+            let mut rows = self.shared.store.instances(&name).await?;
+            rows.retain(|row| row.desired_up);
+            // Some of its sites may be up already: the others were on an engine that did not answer when these came up.
+            let is_up = self.read(|running| running.contains_key(&name));
+            rows.retain(|row| !self.has_driver(&name, &row.site));
+            if rows.is_empty() {
+                if !is_up {
+                    self.shared.store.forget_environment(&name).await?;
+                }
+                continue;
+            }
             let definition = self.read_definition(&stored);
             // What is on this engine is taken up, wherever the rest is.
             let (mut wanted, mut elsewhere, mut other) = (Vec::new(), Vec::new(), None);
@@ -615,6 +617,9 @@ impl Environments {
                         other = Some(engine);
                     }
                 }
+            }
+            if is_up && wanted.is_empty() {
+                continue;
             }
             if let Some(other) = other {
                 if wanted.is_empty() {
@@ -638,6 +643,10 @@ impl Environments {
                 Err(error) => Err(error),
             };
             if let Err(error) = begun {
+                if is_up {
+                    tracing::warn!("{} of {name} cannot be taken up again: {}", wanted.join(", "), describe(&error));
+                    continue;
+                }
                 let stranded = Stranded::new(&name, known, rows, &error);
                 let message = format!("environment {name} could not be taken up again: {}", describe(&error));
                 if self.stranded.keep(stranded) {
@@ -646,6 +655,12 @@ impl Environments {
             }
         }
         Ok(())
+    }
+
+    fn has_driver(&self, environment: &str, site: &str) -> bool {
+        self.read(|running| {
+            running.get(environment).is_some_and(|found| found.instances.keys().any(|name| name.as_str() == site))
+        })
     }
 
     /// Passes an event of the engine on to the instance that it is about.

@@ -70,7 +70,7 @@ use crate::domain::subnet::Subnet;
 use crate::engine::Engine;
 use crate::engine::settled::Settled;
 use crate::evaluators::question::{Answer, Question};
-use crate::locators::Locators;
+use crate::locators::{self, Locators};
 use crate::probes::{Prober, describe};
 use crate::storage::{StateRoot, Storage, disk, trial};
 use crate::wall_clock::WallClock;
@@ -233,6 +233,7 @@ impl Daemon {
         let state_dir = StateDir::new(settings.state_dir);
         let lock = lock(&state_dir, settings.socket_group)?;
         closed::close_content(&state_dir);
+        locators::end_remains(&state_dir.locators());
         let clock = WallClock::system();
         let store = Store::open(&state_dir.database(), clock.clone()).await?;
         let (storage, storage_note) = open_state_root(&state_dir);

@@ -27,7 +27,7 @@ mod sessions;
 pub mod sql;
 mod trace;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -95,20 +95,32 @@ pub struct Locators {
     browser: Browser,
 }
 
+/// Ends and removes what locators of a daemon that was killed have left in their folder.
+pub fn end_remains(folder: &Path) {
+    // There is none at first.
+    let _ = std::fs::remove_dir_all(copies(folder));
+    js::end_remains(&browser(folder));
+}
+
+fn copies(folder: &Path) -> PathBuf {
+    folder.join("databases")
+}
+
+fn browser(folder: &Path) -> PathBuf {
+    folder.join("browser")
+}
+
 impl Locators {
     /// Prepares everything; nothing is started before it is needed. `http` looks at sites, `folder` is
-    /// where the browser and copies of databases are kept, emptied at each start.
+    /// where the browser and copies of databases are kept.
     ///
     /// Errors: the client that carries browsers' requests could not be made.
     pub fn new(engine: Arc<dyn Engine>, http: SiteClient, folder: PathBuf) -> Result<Self, reqwest::Error> {
-        let copies = folder.join("databases");
-        // What a daemon that was killed has left.
-        let _ = std::fs::remove_dir_all(&copies);
         Ok(Self {
             engine,
             sessions: Sessions::default(),
-            copies,
-            browser: Browser::new(folder.join("browser"), js::client()?),
+            copies: copies(&folder),
+            browser: Browser::new(browser(&folder), js::client()?),
             http,
         })
     }

@@ -276,6 +276,9 @@ impl Run {
                     *run.last_refusal.borrow_mut() = shown["reason"].to_string();
                 }
                 let done = NAMES.iter().position(|name| shown["site"] == **name).filter(|_| state == "done");
+                if site.is_some() {
+                    run.model.borrow_mut().is_told(number);
+                }
                 if let Some(site) = done {
                     if at_once {
                         run.look_for_life_after_down(site);
@@ -360,6 +363,8 @@ impl Run {
             return;
         }
         let chosen = known[index % known.len()].clone();
+        let users = self.users(life, &chosen.id).await;
+        let is_alone = self.model.borrow().pending.is_empty();
         let asked = self.ask(life, Asked::Remove(chosen.id.clone()), None);
         // Whatever comes of it: someone wants it gone. A refusal takes that back.
         let promised = self.model.borrow_mut().unwants(&chosen.id);
@@ -369,6 +374,10 @@ impl Run {
             let (status, answer) = call(&life.router, Method::DELETE, &path, &Value::Null).await;
             run.tell(|| format!("{asked} remove {:?}: {status} {}", chosen.name, answer["detail"]));
             if status == 204 {
+                if let Some(user) = users.first().filter(|_| is_alone && run.model.borrow().last_asked == asked) {
+                    let sentence = format!("{user} uses snapshot {}, and it was removed", chosen.id);
+                    run.model.borrow_mut().violate(sentence);
+                }
                 run.model.borrow_mut().unwants(&chosen.id);
             } else if (400..500).contains(&status) {
                 for name in promised {
@@ -409,11 +418,12 @@ impl Run {
         let report = life.report(site).filter(|report| report.generation == generation);
         let snapshot = report.and_then(|report| report.snapshot);
         let is_baseline = match &snapshot {
-            Some(id) => {
+            // Where nobody has named a snapshot, it makes no difference.
+            Some(id) if self.model.borrow().has_named(site) => {
                 let stored = self.quietly(life.shared.store.snapshot(id)).await.ok().flatten();
                 stored.is_some_and(|stored| stored.baseline_key.is_some() && stored.name.is_none())
             }
-            None => false,
+            _ => false,
         };
         self.model.borrow_mut().sees(site, generation, snapshot.as_deref(), is_baseline, page);
     }

@@ -21,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long an operation is waited for: longer than anything is allowed to take, and the engine may be silent about an image for an
 /// hour.
 pub const OPERATION_LIMIT: Duration = Duration::from_secs(3600 + 1800);
+/// How long it waits after the API could not say how an operation is.
+pub const ASKS_AGAIN: Duration = Duration::from_millis(100);
 
 /// Sends a request to the API; returns status and body.
 pub async fn call(router: &Router, method: Method, path: &str, body: &Value) -> (u16, Value) {
@@ -49,7 +51,7 @@ pub async fn ended(router: &Router, id: &str) -> (Value, bool) {
         if status != 200 {
             at_once = false;
             // The store may not be readable for a while.
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            tokio::time::sleep(ASKS_AGAIN).await;
         }
     }
 }

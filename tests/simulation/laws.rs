@@ -10,6 +10,7 @@ use arenad::domain::instance::InstanceId;
 use arenad::engine::{Engine, labels};
 use arenad::storage::Tree;
 
+use crate::client::ASKS_AGAIN;
 use crate::model::Asked;
 use crate::run::Run;
 use crate::schedule::SITES;
@@ -28,6 +29,11 @@ const POOL_FILLS: Duration = Duration::from_secs(400);
 const TOLD_WITHIN: Duration = Duration::from_millis(50);
 /// More tasks than this no daemon of three sites has.
 const TASKS_MAX: usize = 40;
+
+fn instance(site: &str) -> InstanceId {
+    let (environment, site) = (EnvironmentName::parse(ENVIRONMENT), SiteName::parse(site));
+    InstanceId::serving(&environment.expect("a name"), &site.expect("a name"))
+}
 
 impl Run {
     fn violate(&self, what: String) {
@@ -64,7 +70,11 @@ impl Run {
         if is_wanted_again {
             return;
         }
-        self.model.borrow_mut().is_down = true;
+        {
+            let mut model = self.model.borrow_mut();
+            model.is_down = true;
+            model.down_at = model.tick();
+        }
         self.down_since.set(self.now());
         let things = self.things(life).await.unwrap_or_default();
         if self.now() > self.world.chaos.late_until()
@@ -84,8 +94,20 @@ impl Run {
         }
     }
 
+    /// Whatever was asked for before a `down` ends with it.
+    fn look_for_work_after_down(&self) {
+        let model = self.model.borrow();
+        let is_told = model.is_down && self.now() > self.down_since.get() + ASKS_AGAIN + TOLD_WITHIN;
+        let working = is_told.then(|| model.works_since(model.down_at).cloned()).flatten();
+        drop(model);
+        if let Some(asked) = working {
+            self.violate(format!("`down` has succeeded, and {asked:?}, asked for before, goes on"));
+        }
+    }
+
     /// The laws that hold after each step.
     pub async fn look(&self, life: &Life) {
+        self.look_for_work_after_down();
         let is_down = self.model.borrow().is_down;
         let is_settled = self.now() > self.calm_since.get().max(self.world.chaos.late_until()) + RECONCILED;
         if is_down && is_settled {
@@ -101,12 +123,22 @@ impl Run {
         }
     }
 
+    /// The sites that are up and start from a snapshot, or are reset to it.
+    pub async fn users(&self, life: &Life, snapshot: &str) -> Vec<&'static str> {
+        let rows = self.quietly(life.shared.store.instances(ENVIRONMENT)).await.unwrap_or_default();
+        let is_user = |name: &&&str| {
+            rows.iter().any(|row| {
+                let uses = [&row.snapshot, &row.baseline].into_iter().flatten().any(|used| used == snapshot);
+                row.site == **name && row.state != "down" && uses
+            })
+        };
+        NAMES.iter().filter(is_user).copied().collect()
+    }
+
     /// An instance whose row has gone begins anew: a `down` of which nobody heard the end.
     pub async fn look_for_rows(&self, life: &Life) {
         for (site, name) in NAMES.iter().enumerate() {
-            let (environment, name) = (EnvironmentName::parse(ENVIRONMENT), SiteName::parse(name));
-            let id = InstanceId::serving(&environment.expect("a name"), &name.expect("a name"));
-            if let Ok(None) = self.quietly(life.shared.store.instance(&id)).await {
+            if let Ok(None) = self.quietly(life.shared.store.instance(&instance(name))).await {
                 self.model.borrow_mut().is_forgotten(site);
             }
         }
@@ -292,19 +324,19 @@ impl Run {
         let mut claimed = BTreeSet::new();
         let mut open = BTreeSet::new();
         for (site, name) in NAMES.iter().enumerate() {
+            let id = instance(name);
+            let row = self.quietly(life.shared.store.instance(&id)).await.ok().flatten();
+            // What could not be taken up yet, or is on another engine, is taken up by a later attempt.
+            claimed.extend(row.iter().filter_map(|row| Some((site, row.serving.as_ref()?.made))));
+            for standby in self.quietly(life.shared.store.standbys(&id.to_string())).await.unwrap_or_default() {
+                claimed.insert((site, standby.made));
+            }
             let Some(report) = life.report(site) else { continue };
             open.insert(FIRST_PORT + u16::try_from(site).unwrap_or_default());
             let made = report.incarnation.iter().map(|incarnation| incarnation.made);
             claimed.extend(made.chain(report.standbys.members.iter().map(|(made, _)| *made)).map(|made| (site, made)));
             if !report.state.serves() && life.route(site).is_some_and(|route| self.answers(&route)) {
                 self.violate(format!("{name} is {}, and its port leads to a page", report.state.name()));
-            }
-            let id = life.handle(site).expect("it is there").id;
-            let row = self.quietly(life.shared.store.instance(&id)).await.ok().flatten();
-            // What could not be taken up yet is taken up by the next attempt.
-            claimed.extend(row.iter().filter_map(|row| Some((site, row.serving.as_ref()?.made))));
-            for standby in self.quietly(life.shared.store.standbys(&id.to_string())).await.unwrap_or_default() {
-                claimed.insert((site, standby.made));
             }
             let row = row.map(|row| row.state);
             if row.as_deref() != Some(report.state.name()) {

@@ -54,7 +54,6 @@ pub enum Asked {
 pub struct Pending {
     pub asked: Asked,
     /// None: all sites.
-    #[expect(dead_code, reason = "told in messages")]
     pub site: Option<usize>,
     /// What had gone wrong by then.
     pub disturbances: u64,
@@ -62,6 +61,8 @@ pub struct Pending {
     pub served: [bool; SITES],
     /// Whether nothing else had been asked for that was not answered.
     pub was_alone: bool,
+    /// Whether its end was told, and only a look at what it left is still under way.
+    pub is_told: bool,
 }
 
 /// One site.
@@ -82,6 +83,8 @@ pub struct Model {
     removals: BTreeMap<String, u64>,
     /// Whether a `down` of everything has reported success, and nobody has asked for anything to come up since.
     pub is_down: bool,
+    /// The moment at which that `down` was reported.
+    pub down_at: u64,
     /// When anything was last asked to come up.
     pub last_up: u64,
     /// When anything was last asked for.
@@ -152,8 +155,23 @@ impl Model {
         }
         self.last_asked = at;
         let was_alone = self.pending.is_empty();
-        self.pending.insert(at, Pending { asked, site, disturbances, served, was_alone });
+        self.pending.insert(at, Pending { asked, site, disturbances, served, was_alone, is_told: false });
         at
+    }
+
+    /// Everything that was to come of a request has been told.
+    pub fn is_told(&mut self, asked: u64) {
+        if let Some(pending) = self.pending.get_mut(&asked) {
+            pending.is_told = true;
+        }
+    }
+
+    /// What works on one site, was asked for before a moment and has not been told to be over.
+    pub fn works_since(&self, moment: u64) -> Option<&Asked> {
+        let is_work = |asked: &Asked| matches!(asked, Asked::Reset | Asked::ResetTo(_) | Asked::ResetIfDirty);
+        let before = self.pending.range(..moment).map(|(_, pending)| pending);
+        let mut found = before.filter(|pending| pending.site.is_some() && !pending.is_told && is_work(&pending.asked));
+        found.next().map(|pending| &pending.asked)
     }
 
     /// A reset was reported done.
@@ -211,6 +229,11 @@ impl Model {
             write.dead.get_or_insert_with(|| "the site went down".to_owned());
         }
         site.newest = 0;
+    }
+
+    /// Whether anybody has ever named a snapshot of a site.
+    pub fn has_named(&self, site: usize) -> bool {
+        self.named.values().any(|named| named.site == site)
     }
 
     /// The names of the snapshots that an id may stand for.

@@ -14,7 +14,7 @@ use arenad::daemon::host::HostReport;
 use arenad::daemon::machine::Machine;
 use arenad::daemon::operations::Operations;
 use arenad::daemon::shared::{ReadDefinition, Shared, StateDir};
-use arenad::daemon::store::{Store, StoredEnvironment};
+use arenad::daemon::store::{InlineDatabase, Store, StoredEnvironment};
 use arenad::daemon::turns::Turns;
 use arenad::daemon::{Parts, take_up};
 use arenad::dial::Dialer;
@@ -55,6 +55,8 @@ pub struct World {
     pub chaos: Chaos,
     /// By how many seconds the time of day has been set ahead.
     pub ahead: Arc<AtomicI64>,
+    /// The rows; opened once, for that takes as long as a dozen steps.
+    database: InlineDatabase,
     /// The engine that another has taken the place of.
     pub shelved: std::cell::RefCell<Option<ShelvedEngine>>,
     read_definition: ReadDefinition,
@@ -179,6 +181,7 @@ impl World {
             clock,
             chaos: Chaos::new(seed),
             ahead: Arc::default(),
+            database: InlineDatabase::open(&folder.join("state/arenad.db")).expect("a database"),
             shelved: Default::default(),
             read_definition: read_once(),
         };
@@ -228,7 +231,7 @@ impl World {
         let state_dir = StateDir::new(self.folder.join("state"));
         let chaos: Arc<Chaos> = Arc::new(self.chaos.clone());
         let how = Inline::new(Part::Store, chaos.clone());
-        let store = Store::open_inline(&state_dir.database(), self.wall_clock(), how).await.ok()?;
+        let store = Store::inline(&self.database, self.wall_clock(), how);
         let root = StateRoot::open(state_dir.stores()).expect("a state root");
         let parts = Parts {
             engine: Arc::new(self.engine.clone()),

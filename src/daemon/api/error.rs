@@ -177,6 +177,7 @@ impl From<BaselineError> for ApiError {
             BaselineError::Engine(error) => error.into(),
             BaselineError::Store(error) => error.into(),
             BaselineError::Remove(RemoveError::Engine(error)) => error.into(),
+            BaselineError::KeptElsewhere { .. } => Self::new(StatusCode::CONFLICT, "kept_elsewhere", detail),
             BaselineError::Remove(RemoveError::State(error)) | BaselineError::State(error) => error.into(),
             BaselineError::Image { .. }
             | BaselineError::Launch(_)

@@ -68,6 +68,16 @@ pub enum BaselineError {
         /// The last lines of the containers' logs.
         log: String,
     },
+    /// Another engine has a snapshot of the same content that somebody named, and it would be lost there.
+    #[error("keep the snapshot: the engine at {endpoint} has one of the same content, named {name}, with the id {id}")]
+    KeptElsewhere {
+        /// The snapshot's id.
+        id: String,
+        /// Its name.
+        name: String,
+        /// Where that engine answered last.
+        endpoint: String,
+    },
     /// Data that a service mounts is not there: the definition says where it comes from, nobody has fetched it.
     #[error("find the data {path}, which {service} mounts")]
     NoData {

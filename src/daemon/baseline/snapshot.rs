@@ -112,6 +112,9 @@ pub async fn store(
     };
     let by_service = layers.iter().map(|(service, layers)| (service.as_str(), layers.as_slice()));
     let id_text = content_id(id.environment.as_str(), site.name.as_str(), by_service, &volumes, fingerprint.as_deref());
+    if is_named && let Some((name, endpoint)) = shared.store.named_elsewhere(&id_text).await? {
+        return Err(BaselineError::KeptElsewhere { id: id_text, name, endpoint });
+    }
     let state = match &shared.storage {
         Some(storage) => {
             let live = is_named.then_some((id, incarnation.made));

@@ -18,6 +18,9 @@ pub(super) enum Failure {
     /// There is no baseline.
     #[error("make the baseline")]
     Baseline(#[from] BaselineError),
+    /// A snapshot could not be taken.
+    #[error("take the snapshot")]
+    Snapshot(#[source] BaselineError),
     /// The containers could not be brought back.
     #[error("bring the site back to its snapshot")]
     Reset(#[from] ResetError),
@@ -43,7 +46,7 @@ pub(super) enum Failure {
     #[error(transparent)]
     Refused(#[from] Refused),
     /// A snapshot was not taken, and the instance could not be started again.
-    #[error("take the snapshot: {reason}; start the site again")]
+    #[error("{reason}; start the site again")]
     NotRestarted {
         /// Why there is no snapshot.
         reason: String,
@@ -70,6 +73,10 @@ pub(super) fn of(failure: &Failure, id: &InstanceId) -> Trouble {
     let mut reason = describe(failure);
     if let Failure::Reset(ResetError::NotReady { log, .. } | ResetError::Start { log, .. }) = failure {
         reason.push_str(log);
+    }
+    if let Failure::Snapshot(BaselineError::KeptElsewhere { id: kept, .. }) = failure {
+        let hint = format!("`arenad snapshot rm {kept}` removes that one, or take this one on that engine");
+        return Trouble { hint, reason };
     }
     Trouble { hint: hint(&reason, id), reason }
 }

@@ -169,7 +169,7 @@ impl Instance {
     }
 
     /// Forgets a baseline that somebody removed while nothing used it: the next request provides one.
-    async fn forget_missing_baseline(&mut self) {
+    pub(super) async fn forget_missing_baseline(&mut self) {
         let Some(known) = &self.baseline else { return };
         if matches!(self.context.shared.store.snapshot(&known.id).await, Ok(None)) {
             self.baseline = None;
@@ -444,10 +444,11 @@ impl Instance {
     async fn store_snapshot(&self, name: &str, serving: &Serving) -> Result<StoredSnapshot, Failure> {
         let Context { shared, id, site } = self.context.as_ref();
         self.service.tell("stopping cleanly");
-        snapshot::stop_cleanly(shared, site, &serving.incarnation).await?;
+        snapshot::stop_cleanly(shared, site, &serving.incarnation).await.map_err(Failure::Snapshot)?;
         self.service.tell("taking the snapshot");
         let purpose = snapshot::Purpose::Named { name: name.to_owned() };
-        let taken = snapshot::store(shared, id, site, &serving.incarnation, purpose).await?;
+        let taken = snapshot::store(shared, id, site, &serving.incarnation, purpose).await;
+        let taken = taken.map_err(Failure::Snapshot)?;
         shared.store.inherit_sessions(&serving.snapshot.id, &taken.id).await?;
         Ok(taken)
     }

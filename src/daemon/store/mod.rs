@@ -30,7 +30,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sqlx::ConnectOptions;
 use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteLockingMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 
 use self::connection::{Connection, Flusher, InlineConnection};
@@ -117,6 +117,24 @@ struct Keeper {
     wal: PathBuf,
 }
 
+/// A database for stores whose statements are done in place, one after the other: each finds what the last has committed.
+pub struct InlineDatabase {
+    connection: Arc<tokio::sync::Mutex<SqliteConnection>>,
+}
+
+impl InlineDatabase {
+    /// Opens a database file that exists and has the current schema. Nothing is brought to disk.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let options = options(path)
+            .journal_mode(SqliteJournalMode::Memory)
+            .locking_mode(SqliteLockingMode::Exclusive)
+            .synchronous(SqliteSynchronous::Off);
+        let shown = || path.display().to_string();
+        let opened = inline::wait(options.connect()).map_err(|cause| StoreError::Open { path: shown(), cause })?;
+        Ok(Self { connection: Arc::new(tokio::sync::Mutex::new(opened)) })
+    }
+}
+
 /// The store of one installation.
 #[derive(Clone)]
 pub struct Store {
@@ -168,19 +186,11 @@ impl Store {
         })
     }
 
-    /// Opens a database file that exists and has the current schema, for statements in place. Nothing is brought to disk: what
-    /// is committed outlives the store, not the host.
-    pub async fn open_inline(path: &Path, clock: WallClock, how: Inline) -> Result<Self, StoreError> {
-        let options = options(path)
-            .journal_mode(SqliteJournalMode::Memory)
-            .locking_mode(SqliteLockingMode::Exclusive)
-            .synchronous(SqliteSynchronous::Off);
-        let shown = || path.display().to_string();
-        let opened = inline::wait(options.connect()).map_err(|cause| StoreError::Open { path: shown(), cause })?;
-        let connection = InlineConnection { how, connection: Arc::new(tokio::sync::Mutex::new(opened)) };
-        let connection = Connection::Inline(connection);
+    /// A store whose statements are done in place, on a database that outlives it.
+    pub fn inline(database: &InlineDatabase, clock: WallClock, how: Inline) -> Self {
+        let connection = Connection::Inline(InlineConnection { how, connection: database.connection.clone() });
         let [durable, quick, readers] = std::array::from_fn(|_| connection.clone());
-        Ok(Self { durable, quick, readers, keeper: None, clock })
+        Self { durable, quick, readers, keeper: None, clock }
     }
 
     /// The time now as it stands in columns: RFC 3339, UTC.

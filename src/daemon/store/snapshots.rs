@@ -58,7 +58,7 @@ impl Store {
     /// Keeps a snapshot whose images and archives are in place. The same content taken twice is one row.
     ///
     /// A snapshot that a person named keeps the images that another engine has of it: `up` there makes a baseline of the same
-    /// content, and nobody would know of the named one's images any more. Taken by name here as well, it is here.
+    /// content, and nobody would know of the named one's images any more.
     pub async fn save_snapshot(&self, snapshot: &StoredSnapshot) -> Result<(), StoreError> {
         const KEEPS: &str =
             "snapshots.name IS NOT NULL AND excluded.name IS NULL AND snapshots.engine <> excluded.engine";
@@ -87,6 +87,19 @@ impl Store {
         .await
         .doing("keep a snapshot")?;
         Ok(())
+    }
+
+    /// The name of a snapshot that another engine has, and where that engine answered last; none for any other.
+    pub async fn named_elsewhere(&self, id: &str) -> Result<Option<(String, String)>, StoreError> {
+        let row = sqlx::query(
+            "SELECT snapshots.name, engines.endpoint FROM snapshots JOIN engines ON engines.id = snapshots.engine \
+             WHERE snapshots.id = ? AND snapshots.name IS NOT NULL AND engines.id <> (SELECT engine FROM installation)",
+        )
+        .bind(id)
+        .fetch_optional(&self.quick)
+        .await
+        .doing("look up which engine has a snapshot")?;
+        Ok(row.map(|row| (row.get("name"), row.get("endpoint"))))
     }
 
     /// All snapshots, the newest first.

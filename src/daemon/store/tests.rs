@@ -184,6 +184,8 @@ async fn what_was_made_on_one_engine_stays_its_own_while_another_is_in_use() {
     let place = |engine: &str| SnapshotPlace { engine: Some(engine.to_owned()), missing_since: None };
     assert_eq!(store.snapshot_places().await.expect("rows")["keep"], place("A"));
 
+    let elsewhere = store.named_elsewhere("keep").await.expect("rows");
+    assert_eq!(elsewhere, Some(("keep".to_owned(), "unix:///a".to_owned())));
     // Brought up on B, it is B's from then on; what A has of it is not forgotten.
     begin(&store).await;
     assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row"), None);
@@ -193,6 +195,7 @@ async fn what_was_made_on_one_engine_stays_its_own_while_another_is_in_use() {
     assert_eq!(store.generations_elsewhere().await.expect("rows")["mini/shop/1"], [made + 1].into());
     assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row").expect("it is B's").id, "B");
     assert_eq!(store.snapshot_places().await.expect("rows")["keep"], place("A"));
+    assert_eq!(store.named_elsewhere("keep").await.expect("rows"), None, "it is here");
     // The engine has got a new id, and the containers are there.
     assert!(store.place_instance("mini/shop/1", made + 1).await.expect("a row"));
     assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row"), None);

@@ -145,7 +145,7 @@ async fn shown_by(program: &Path, folder: &Path) -> Result<String, String> {
 }
 
 /// Ends what a daemon before has left of a browser whose files are in `folder`.
-pub(super) fn end_remains(folder: &Path) {
+pub(in crate::locators) fn end_remains(folder: &Path) {
     super::cage::end_remains(folder);
     super::cage::end_group(folder);
 }

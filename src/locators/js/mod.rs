@@ -30,6 +30,7 @@ use tokio::time::Instant;
 
 use self::cdp::{Cdp, CdpError};
 use self::launch::Process;
+pub(super) use self::launch::end_remains;
 pub use self::launch::try_browser;
 use self::page::{Page, PageFault};
 use super::{Found, LocateError, Scene};
@@ -108,9 +109,8 @@ pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
 }
 
 impl Browser {
-    /// Nothing is started yet, and what a daemon that was killed has left is ended. `folder` is the browser's own; `http` is what carries its requests.
+    /// Nothing is started yet. `folder` is the browser's own; `http` is what carries its requests.
     pub fn new(folder: PathBuf, http: reqwest::Client) -> Self {
-        launch::end_remains(&folder);
         Self { folder, http, running: Arc::default(), uses: Arc::default() }
     }
 
@@ -219,6 +219,6 @@ impl Browser {
         *self.running.lock().await = None;
         let folder = self.folder.clone();
         // A browser that stays is found by the next daemon.
-        let _ = tokio::task::spawn_blocking(move || launch::end_remains(&folder)).await;
+        let _ = tokio::task::spawn_blocking(move || end_remains(&folder)).await;
     }
 }

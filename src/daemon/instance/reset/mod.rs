@@ -148,6 +148,10 @@ impl Instance {
         to: Option<StoredSnapshot>,
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
+        // The row of a site that failed while the store took nothing may have said that it is down.
+        if !self.service.state().serves() {
+            self.forget_missing_baseline().await;
+        }
         let target = match to.or_else(|| self.baseline.clone()) {
             Some(target) => target,
             None => unless(cancel, self.provide_baseline()).await??,
