@@ -59,7 +59,11 @@ pub(super) enum Failure {
 impl Failure {
     /// Whether the same may succeed later without anyone changing anything.
     pub(super) fn is_transient(&self) -> bool {
-        matches!(self, Self::Reset(ResetError::Launch(LaunchError::Engine(error))) if error.is_transient())
+        match self {
+            Self::Store(_) => true,
+            Self::Reset(ResetError::Launch(LaunchError::Engine(error))) => error.is_transient(),
+            _ => false,
+        }
     }
 
     /// Whether an image of the snapshot is gone.

@@ -152,7 +152,7 @@ impl Instance {
                     tracing::error!(instance.id = %self.context.id, error = describe(&refused), "a failure was misread");
                 }
                 if self.found.is_some() && failure.is_transient() {
-                    // Nothing was made yet: containers that an earlier daemon left are taken up when the engine answers.
+                    // Nothing was made yet: containers that an earlier daemon left are taken up when engine and store answer.
                     self.retry_at = Some(Instant::now() + RETRY * (1 << self.unanswered.min(4)));
                     self.unanswered += 1;
                     return trouble;

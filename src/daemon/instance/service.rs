@@ -190,9 +190,10 @@ impl Service {
         }
     }
 
-    /// The instance is being brought up: images and baseline come first.
+    /// The instance is being brought up: images and baseline come first. Nothing is made that needs the row to say so, and where
+    /// the store takes nothing, what an earlier daemon left is not to count as down.
     pub(super) async fn prepare(&mut self) -> Result<(), Failure> {
-        self.enter(InstanceEvent::UpRequested).await?;
+        self.accept(InstanceEvent::UpRequested).await?;
         self.route.refuse(format!("{} is starting", self.context.site.name), RETRY_AFTER);
         Ok(())
     }
