@@ -1,5 +1,8 @@
 //! Fuzzing: every parser of bytes that strangers choose, on mutated inputs, in processes that may die of it. See README.md.
 
+#[path = "../support/hostile/mod.rs"]
+#[allow(dead_code, reason = "made for tests that ask such servers")]
+mod hostile;
 mod mutate;
 #[path = "../simulation/random.rs"]
 mod random;

@@ -2,11 +2,13 @@
 
 mod answers;
 mod archives;
+mod browsers;
 mod definitions;
 mod episodes;
 mod locators;
 mod pickles;
 mod recordings;
+mod redis;
 mod requests;
 mod schedules;
 mod snapshots;
@@ -18,7 +20,7 @@ mod wire;
 use crate::target::Target;
 
 /// All of them.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 15] = [
     requests::TARGET,
     answers::TARGET,
     sql::TARGET,
@@ -28,6 +30,8 @@ pub const TARGETS: [Target; 13] = [
     pickles::TARGET,
     recordings::TARGET,
     episodes::TARGET,
+    redis::TARGET,
+    browsers::TARGET,
     definitions::TARGET,
     tasks::TARGET,
     locators::TARGET,

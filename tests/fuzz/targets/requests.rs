@@ -2,7 +2,7 @@
 //! and the next client gets the answer to its own.
 
 use std::collections::HashMap;
-use std::io::{BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -64,12 +64,22 @@ pub const TARGET: Target = Target {
 /// What a client waits for at most; the gateway waits for a tenth of it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What every client says in the end, so that the gateway hangs up: unless it is taken for a part of what was said before.
+const LAST: &[u8] = b"GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+
+/// How long a client waits before it says that it has said everything.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// How long a recording may get: it is copied for each input.
+const RECORDED_MAX: u64 = 200;
+
 /// Requests by method and target, each with what is known of its body.
 type Requests = HashMap<(String, String), Vec<Option<Vec<u8>>>>;
 
 /// A gateway with one route to a site.
 pub struct Passage {
-    pub route: Route,
+    route: Route,
+    site: SocketAddr,
     // Its threads end when it is dropped.
     _gateway: Gateway,
 }
@@ -84,8 +94,13 @@ impl Passage {
         let hold = HoldLimits { requests: 64, timeout: PATIENCE };
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
         let route = gateway.open_with(listen, hold, WriteRules::default(), Record::All, "shop").expect("a free port");
-        route.serve(Served { address: site, instance: "shop-1".to_owned(), generation: 1 });
-        Self { route, _gateway: gateway }
+        let passage = Self { route, site, _gateway: gateway };
+        passage.serve(1);
+        passage
+    }
+
+    fn serve(&self, generation: u64) {
+        self.route.serve(Served { address: self.site, instance: "shop-1".to_owned(), generation });
     }
 
     pub fn connect(&self) -> TcpStream {
@@ -142,6 +157,7 @@ fn open() -> Check {
     let mut known = Requests::new();
     let mut taken = 0;
     let mut number = 0;
+    let mut generation = 1;
     Box::new(move |input| {
         let answers = exchange(&passage, input);
         number += 1;
@@ -149,21 +165,28 @@ fn open() -> Check {
         // What the site has seen first: whatever arrives later was recorded before it did.
         let seen = std::mem::take(&mut *seen.lock().expect("no panic"));
         learn(&passage.route, &mut known, &mut taken);
+        if taken > RECORDED_MAX {
+            // Nothing is sent while requests are held, so nothing is missed before the recording begins anew.
+            passage.route.hold("a new generation");
+            learn(&passage.route, &mut known, &mut taken);
+            (generation, taken) = (generation + 1, 0);
+            passage.serve(generation);
+        }
         for request in &seen {
             forget(&mut known, request);
         }
         let statuses: Vec<&str> = answers.iter().map(Message::second).collect();
-        let lengths: Vec<usize> = seen.iter().map(|request| request.body.len().min(9)).collect();
-        format!("{statuses:?} {}", lengths.len())
+        format!("{statuses:?} {} seen", seen.len())
     })
 }
 
 /// Sends bytes, and reads well-formed answers until the gateway has nothing more to say.
 fn exchange(passage: &Passage, input: &[u8]) -> Vec<Message> {
     let mut client = passage.connect();
+    client.set_read_timeout(Some(PAUSE)).expect("a time-out");
     // A gateway that has heard enough hangs up.
-    let _ = client.write_all(input).and_then(|()| client.shutdown(Shutdown::Write));
-    let mut from = BufReader::new(client);
+    let _ = client.write_all(input).and_then(|()| client.write_all(LAST));
+    let mut from = BufReader::new(Patient { client, has_ended: false });
     let mut answers = Vec::new();
     loop {
         // Which request it is the answer to, the client can only count; a HEAD leaves the rest unread.
@@ -175,7 +198,7 @@ fn exchange(passage: &Passage, input: &[u8]) -> Vec<Message> {
                 return answers;
             }
         }
-        let has_other_rules = [b"HEAD".as_slice(), b"pgrade"].iter().any(|word| memchr_any(input, word));
+        let has_other_rules = [b"HEAD".as_slice(), b"pgrade"].iter().any(|word| has_word(input, word));
         if has_other_rules {
             let _ = from.read_to_end(&mut Vec::new());
             return answers;
@@ -183,7 +206,28 @@ fn exchange(passage: &Passage, input: &[u8]) -> Vec<Message> {
     }
 }
 
-fn memchr_any(bytes: &[u8], word: &[u8]) -> bool {
+/// A client that reads until nothing more comes, says that it has said everything, and reads on.
+struct Patient {
+    client: TcpStream,
+    has_ended: bool,
+}
+
+impl Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.client.read(buffer) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && !self.has_ended => {
+                self.has_ended = true;
+                self.client.set_read_timeout(Some(PATIENCE))?;
+                // The gateway may have hung up meanwhile.
+                let _ = self.client.shutdown(Shutdown::Write);
+                self.client.read(buffer)
+            }
+            read => read,
+        }
+    }
+}
+
+fn has_word(bytes: &[u8], word: &[u8]) -> bool {
     bytes.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
 }
 
