@@ -5,7 +5,8 @@ use std::io::{Cursor, Read};
 
 use arenad::images::scan::{Kind, ScanError, images, scan};
 use arenad::images::watch::Watch;
-use serde_json::Value;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::tape::mend_sums;
 use crate::target::{Check, Target, scratch};
@@ -46,6 +47,7 @@ pub const TARGET: Target = Target {
         "77777777777",
     ],
     mend: |archive| mend_sums(archive),
+    made,
     ..Target::new("archives", open)
 };
 
@@ -128,4 +130,47 @@ impl<'de> serde::Deserialize<'de> for Keys {
         let texts = |tags: &Value| serde_json::from_value::<Vec<String>>(tags.clone()).unwrap_or_default();
         Ok(Self(tags.flat_map(|(_, tags)| texts(tags)).collect()))
     }
+}
+
+/// As many images, names and manifests as are read, and many more.
+fn made() -> Vec<Vec<u8>> {
+    [800, 20_000].into_iter().flat_map(entangled).collect()
+}
+
+/// Archives whose digests are right, and in which everything has to be looked for in everything else.
+fn entangled(many: usize) -> [Vec<u8>; 4] {
+    let hex = |text: &str| Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let blob = |text: &str| (format!("sha256:{}", hex(text)), text.to_owned());
+    let layer = blob("layer");
+    let config = blob(&json!({ "rootfs": { "diff_ids": [layer.0] } }).to_string());
+    let path = |blob: &(String, String)| blob.0.replace("sha256:", "blobs/sha256/");
+    let item = |tag: &str| json!({ "Config": path(&config), "RepoTags": [tag], "Layers": [path(&layer)] });
+    // Indexes of indexes: each names the one below again and again.
+    let naming = |digest: &str| json!({ "manifests": vec![json!({ "digest": digest }); many] }).to_string();
+    let lowest = blob(&json!({ "config": { "digest": "sha256:00" } }).to_string());
+    let middle = blob(&naming(&lowest.0));
+    let upper = blob(&naming(&middle.0));
+    let deep = naming(&upper.0);
+    // As many names as images.
+    let name = |number: usize| format!("shop:{number}");
+    let named =
+        |number: usize| json!({ "digest": lowest.0, "annotations": { "io.containerd.image.name": name(number) } });
+    let names = json!({ "manifests": (0..many).map(named).collect::<Vec<_>>() }).to_string();
+    let tags: Vec<String> = (0..many).map(name).collect();
+    let tagged = json!([{ "Config": path(&config), "RepoTags": tags, "Layers": [path(&layer)] }]).to_string();
+    let one = json!([item("shop:1")]).to_string();
+    let images = json!((0..many).map(|number| item(&name(number))).collect::<Vec<_>>()).to_string();
+    let blobs = [&layer, &config, &lowest, &middle, &upper].map(|blob| (path(blob), blob.1.as_str()));
+    let archive = |manifest: &str, index: &str| {
+        let mut archive = tar::Builder::new(Vec::new());
+        let files = blobs.iter().map(|(path, text)| (path.as_str(), *text));
+        for (path, text) in files.chain([("manifest.json", manifest), ("index.json", index)]) {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(text.len() as u64);
+            header.set_mode(0o644);
+            archive.append_data(&mut header, path, text.as_bytes()).expect("an entry");
+        }
+        archive.into_inner().expect("an archive")
+    };
+    [archive(&one, &deep), archive(&tagged, &names), archive(&images, &deep), archive(&images, &names)]
 }
