@@ -6,6 +6,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -19,6 +20,9 @@ use crate::target::{Check, Target};
 pub const CURRENT: &str = "ARENAD_FUZZ_CURRENT";
 /// A file to look at, once.
 pub const INPUT: &str = "ARENAD_FUZZ_INPUT";
+
+/// Held by a thread that panics, for good: what it panicked at stays the current input while it tells why.
+static PANICKED: Mutex<()> = Mutex::new(());
 
 /// How many inputs are kept for their answers.
 const KEPT_MAX: usize = 2000;
@@ -42,6 +46,7 @@ pub fn asked_for(targets: &[&Target]) -> Option<ExitCode> {
 fn open(target: &Target) -> Check {
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        let _held = PANICKED.lock();
         told(panic);
         std::process::exit(101);
     }));
@@ -101,6 +106,7 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     fn look(&mut self, input: &[u8]) {
+        drop(PANICKED.lock());
         self.current.set_len(input.len() as u64).and_then(|()| self.current.write_all_at(input, 0)).expect("written");
         let begun = Instant::now();
         let answer = (self.check)(input);

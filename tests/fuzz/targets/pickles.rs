@@ -90,6 +90,6 @@ fn made() -> Vec<Vec<u8>> {
         repeated(b"(", b"N", 4 << 20, b"l."),
         repeated(b"]Naq\0", b"](h\0h\0h\0h\0h\0h\0h\0h\0h\0h\0eq\0", 20, b"."),
         repeated(b"L", b"9", 1 << 20, b"L\n."),
-        repeated(b"cm\nf\nq\x01(NNNNtq\0", b"h\x01h\0R0", 1 << 16, b"."),
+        repeated(&[b"cm\nf\nq\x01(".as_slice(), &b"N".repeat(1 << 20), b"tq\0"].concat(), b"h\x01h\0R0", 1 << 16, b"."),
     ]
 }
