@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ARENAD = target/release/arenad
 
-.PHONY: simulation up down test test-differential check bench build schemas browser prepare help
+.PHONY: simulation fuzz up down test test-differential check bench build schemas browser prepare help
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -46,6 +46,9 @@ test-differential: ## Compare the evaluators with the benchmarks' own code, from
 
 simulation: ## Look for schedules that break a promise: SCHEDULES=1000 of them, new ones each time
 	ARENAD_SIM_BASE=random ARENAD_SIM_SCHEDULES=$${SCHEDULES:-1000} scripts/simulation.sh
+
+fuzz: prepare ## Look for inputs that break a promise, EACH=300 seconds for each parser, new ones each time
+	ARENAD_FUZZ_SECONDS=$${EACH:-300} scripts/fuzz.sh
 
 browser: prepare ## Build the browser's image, for hosts without Chromium
 	scripts/browser-image.sh

@@ -4,7 +4,8 @@
 //! `blobs/sha256/<digest>`, and an `index.json` names manifests as well. The id of an image is the digest of its
 //! configuration, or, in engines that keep images in containerd, that of its manifest.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::collections::hash_map::{Entry, HashMap};
 use std::fmt;
 
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -21,6 +22,17 @@ const TEXT_MAX: u64 = 4 << 20;
 
 /// How much JSON is kept in all, in bytes.
 const TEXTS_MAX: usize = 64 << 20;
+
+/// How many images an archive may have, and how many manifests all of its indexes may name together: which leads to which is looked
+/// for in all of them.
+const IMAGES_MAX: usize = 1000;
+const DESCRIPTORS_MAX: usize = 5000;
+
+/// How many names images may have together.
+const TAGS_MAX: usize = 10_000;
+
+/// How deep indexes may lie within indexes.
+const INDEXES_MAX: u8 = 4;
 
 /// The folder of the newer layout.
 const BLOBS: &str = "blobs/sha256/";
@@ -245,48 +257,89 @@ impl Walk {
         }
         self.json::<Unambiguous>("manifest.json")?;
         let items: Vec<ManifestItem> = self.json("manifest.json")?;
-        let images: Vec<ArchivedImage> = items.iter().map(|item| self.image(item)).collect::<Result<_, _>>()?;
+        let tags: usize = items.iter().flat_map(|item| &item.repo_tags).map(Vec::len).sum();
+        if items.len() > IMAGES_MAX || tags > TAGS_MAX {
+            let what = format!("`manifest.json` has {} images with {tags} names", items.len());
+            return Err(ScanError::Damaged(format!("{what}; at most {IMAGES_MAX} with {TAGS_MAX} are read")));
+        }
         if self.files.contains_key("index.json") {
             self.json::<Unambiguous>("index.json")?;
-            self.check_index_names(&self.json("index.json")?, &images)?;
+            let index: Manifest = self.json("index.json")?;
+            let leads = self.leads(&index)?;
+            let images = self.all(&items, &leads)?;
+            check_index_names(&index, &images)?;
+            return Ok(images);
         }
-        Ok(images)
+        self.all(&items, &Leads::new())
     }
 
-    /// Insists that the index gives images no name that `manifest.json` does not give them.
-    fn check_index_names(&self, index: &Manifest, images: &[ArchivedImage]) -> Result<(), ScanError> {
-        let is_known = |name: &str| {
-            let plain = name.strip_prefix("docker.io/").map(|name| name.strip_prefix("library/").unwrap_or(name));
-            let tags = images.iter().flat_map(|image| &image.tags).map(|tag| full_reference(tag));
-            tags.into_iter().any(|tag| {
-                let is_its_tag = tag.rsplit_once(':').is_some_and(|(_, short)| short == name);
-                is_its_tag || tag == full_reference(name) || plain.is_some_and(|name| tag == full_reference(name))
-            })
-        };
-        let annotations = index.manifests.iter().flat_map(|manifest| &manifest.annotations);
-        let mut names = annotations.filter(|(key, _)| NAMING.contains(&key.as_str())).map(|(_, name)| name);
-        match names.find(|name| !is_known(name)) {
-            Some(name) => {
-                let name = name.escape_debug();
-                Err(ScanError::Damaged(format!("`index.json` names an image `{name}`, and `manifest.json` does not")))
+    fn all(&self, items: &[ManifestItem], leads: &Leads) -> Result<Vec<ArchivedImage>, ScanError> {
+        // One that several images share is read once.
+        let mut configs = HashMap::new();
+        items.iter().map(|item| self.image(item, leads, &mut configs)).collect()
+    }
+
+    /// The configurations that each manifest of an index leads to, by itself or by manifests that it names.
+    fn leads(&self, index: &Manifest) -> Result<Leads, ScanError> {
+        let mut read = HashMap::new();
+        let mut left = DESCRIPTORS_MAX;
+        let mut leads = Leads::new();
+        for manifest in &index.manifests {
+            let (mut seen, mut configs) = (HashSet::new(), HashSet::new());
+            let mut next = vec![manifest.digest.clone()];
+            left = left.checked_sub(1).ok_or_else(too_many)?;
+            for _ in 0..INDEXES_MAX {
+                let mut inner = Vec::new();
+                for digest in next.drain(..).filter(|digest| seen.insert(digest.clone())).collect::<Vec<_>>() {
+                    let Some(found) = self.manifest(&digest, &mut read, &mut left)? else { continue };
+                    configs.extend(found.config.as_ref().map(|config| config.digest.clone()));
+                    inner.extend(found.manifests.iter().map(|manifest| manifest.digest.clone()));
+                }
+                next = inner;
             }
-            None => Ok(()),
+            leads.push((manifest.digest.clone(), configs));
         }
+        Ok(leads)
     }
 
-    fn image(&self, item: &ManifestItem) -> Result<ArchivedImage, ScanError> {
+    /// A manifest by its digest, read once; `None`: there is none of it.
+    fn manifest<'a>(
+        &self,
+        digest: &str,
+        read: &'a mut HashMap<String, Option<Manifest>>,
+        left: &mut usize,
+    ) -> Result<Option<&'a Manifest>, ScanError> {
+        if !read.contains_key(digest) {
+            let path = digest.replacen("sha256:", BLOBS, 1);
+            let found = self.texts.get(&path).and_then(|text| serde_json::from_slice::<Manifest>(text).ok());
+            let named = found.as_ref().map_or(0, |found| found.manifests.len());
+            *left = left.checked_sub(named).ok_or_else(too_many)?;
+            read.insert(digest.to_owned(), found);
+        }
+        Ok(read.get(digest).and_then(Option::as_ref))
+    }
+
+    fn image<'a>(
+        &self,
+        item: &'a ManifestItem,
+        leads: &Leads,
+        configs: &mut HashMap<&'a str, Config>,
+    ) -> Result<ArchivedImage, ScanError> {
         let digest = &self.seen(&item.config)?.digest;
         let name = item.config.strip_suffix(".json").unwrap_or(digest);
         if name != digest {
             return Err(ScanError::Damaged(format!("the content of `{}` has the digest {digest}", item.config)));
         }
-        let config: Config = self.json(&item.config)?;
-        let layers = config.rootfs.diff_ids;
+        let config = match configs.entry(&item.config) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(self.json(&item.config)?),
+        };
+        let layers = &config.rootfs.diff_ids;
         if layers.len() != item.layers.len() {
             let (says, names) = (layers.len(), item.layers.len());
             return Err(ScanError::Damaged(format!("the image has {says} layers, `manifest.json` names {names}")));
         }
-        for (path, layer) in item.layers.iter().zip(&layers) {
+        for (path, layer) in item.layers.iter().zip(layers) {
             let seen = self.seen(path)?;
             // A layer's id is that of its content uncompressed; the engine compares it when it has unpacked it.
             if !seen.is_gzip && !path.starts_with(BLOBS) && format!("sha256:{}", seen.digest) != *layer {
@@ -295,23 +348,9 @@ impl Walk {
         }
         let config = format!("sha256:{digest}");
         let mut ids = vec![config.clone()];
-        if self.files.contains_key("index.json") {
-            let index: Manifest = self.json("index.json")?;
-            let of_image = index.manifests.iter().filter(|manifest| self.leads_to(&manifest.digest, &config, 3));
-            ids.extend(of_image.map(|manifest| manifest.digest.clone()));
-            ids.dedup();
-        }
-        Ok(ArchivedImage { ids, tags: item.repo_tags.clone().unwrap_or_default(), layers })
-    }
-
-    /// Whether a manifest, or one in an index of manifests, has that configuration.
-    fn leads_to(&self, manifest: &str, config: &str, depth: u8) -> bool {
-        let path = manifest.replacen("sha256:", BLOBS, 1);
-        let Some(found) = self.texts.get(&path).and_then(|text| serde_json::from_slice::<Manifest>(text).ok()) else {
-            return false;
-        };
-        found.config.is_some_and(|found| found.digest == config)
-            || (depth > 0 && found.manifests.iter().any(|inner| self.leads_to(&inner.digest, config, depth - 1)))
+        ids.extend(leads.iter().filter(|(_, found)| found.contains(&config)).map(|(digest, _)| digest.clone()));
+        ids.dedup();
+        Ok(ArchivedImage { ids, tags: item.repo_tags.clone().unwrap_or_default(), layers: layers.clone() })
     }
 
     /// A file of the archive, through links.
@@ -324,6 +363,33 @@ impl Walk {
         let unreadable = |why: String| ScanError::Damaged(format!("`{path}` cannot be read: {why}"));
         let text = self.texts.get(path).ok_or_else(|| unreadable("it is too large, or no JSON".to_owned()))?;
         serde_json::from_slice(text).map_err(|error| unreadable(error.to_string()))
+    }
+}
+
+/// The manifests of an index, each with the digests of the configurations that it leads to.
+type Leads = Vec<(String, HashSet<String>)>;
+
+fn too_many() -> ScanError {
+    ScanError::Damaged(format!("its indexes name more than {DESCRIPTORS_MAX} manifests"))
+}
+
+/// Insists that an index gives images no name that `manifest.json` does not give them.
+fn check_index_names(index: &Manifest, images: &[ArchivedImage]) -> Result<(), ScanError> {
+    let tags: HashSet<String> = images.iter().flat_map(|image| &image.tags).map(|tag| full_reference(tag)).collect();
+    let short: HashSet<&str> = tags.iter().filter_map(|tag| tag.rsplit_once(':')).map(|(_, short)| short).collect();
+    let is_known = |name: &str| {
+        let plain = name.strip_prefix("docker.io/").map(|name| name.strip_prefix("library/").unwrap_or(name));
+        let is_tag = |name: &str| tags.contains(&full_reference(name));
+        short.contains(name) || is_tag(name) || plain.is_some_and(is_tag)
+    };
+    let annotations = index.manifests.iter().flat_map(|manifest| &manifest.annotations);
+    let mut names = annotations.filter(|(key, _)| NAMING.contains(&key.as_str())).map(|(_, name)| name);
+    match names.find(|name| !is_known(name)) {
+        Some(name) => {
+            let name = name.escape_debug();
+            Err(ScanError::Damaged(format!("`index.json` names an image `{name}`, and `manifest.json` does not")))
+        }
+        None => Ok(()),
     }
 }
 

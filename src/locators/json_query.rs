@@ -54,7 +54,7 @@ fn json(input: &str) -> Result<Json, LocateError> {
 }
 
 /// The values at a path of JSON text.
-pub(super) fn json_path(path: &str, input: &str, all: bool) -> Result<Value, LocateError> {
+pub fn json_path(path: &str, input: &str, all: bool) -> Result<Value, LocateError> {
     let parsed = crate::json_path::parse(path)
         .map_err(|reason| LocateError::Unknown(format!("`{}` is no JSONPath: {reason}", shown(path))))?;
     let input = json(input)?;
@@ -79,7 +79,7 @@ fn several_values(kind: &str, count: usize) -> LocateError {
 }
 
 /// What a filter makes of JSON text.
-pub(super) fn jq(filter: &str, input: &str, all: bool) -> Result<Value, LocateError> {
+pub fn jq(filter: &str, input: &str, all: bool) -> Result<Value, LocateError> {
     let compiled = crate::jq::compile(filter)
         .map_err(|reason| LocateError::Unknown(format!("`{}` is no jq filter: {reason}", shown(filter))))?;
     let input = jaq_json::read::parse_single(input.as_bytes())

@@ -7,105 +7,22 @@ use std::time::{Duration, Instant};
 
 use arenad::domain::ids::ServiceName;
 
+use crate::kit::{Attack, Hostile, Move, mysql, postgres};
 use crate::subject::Stores;
 use arenad::domain::site::{Database, DatabaseAccess, DatabaseEngine, Secret};
 use arenad::engine::docker::DockerEngine;
 use arenad::launch::Incarnation;
 use arenad::probes::Session;
 use sqlx::{ConnectOptions, Executor};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
 
 /// What this process may take of memory for all that is sent to it, in bytes.
 const GROWTH_MAX: u64 = 512 << 20;
 
-/// How long an attack may go on.
+/// How long whoever asks a server waits.
+const LIMIT: Duration = Duration::from_secs(3);
+
+/// How long anything may go on.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Signs anybody in at PostgreSQL.
-const SIGNED_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
-
-/// A greeting of MySQL's that asks for a native password.
-fn greeting() -> Vec<u8> {
-    let mut body = vec![10];
-    body.extend(b"8.0.0\0");
-    body.extend([1, 0, 0, 0]);
-    body.extend(b"12345678\0");
-    // Protocol 4.1, plugins, secure connection, transactions, and the rest of the greeting.
-    body.extend([0x08, 0xa2, 33, 2, 0, 0x08, 0x00, 21]);
-    body.extend([0; 10]);
-    body.extend(b"123456789012\0mysql_native_password\0");
-    packet(0, &body)
-}
-
-fn packet(number: u8, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(body.len()).expect("short").to_le_bytes();
-    [&length[..3], &[number], body].concat()
-}
-
-/// What a hostile server does with its one client.
-#[derive(Clone, Copy, Debug)]
-enum Attack {
-    /// An authentication request of four bytes, which is too short for its kind.
-    ShortRequest,
-    /// Rows without end.
-    Rows,
-    /// A message of two gigabytes.
-    LongMessage,
-    /// Packets that belong together without end.
-    JoinedPackets,
-    /// Something else than the protocol.
-    Noise,
-    /// It says nothing.
-    Silence,
-    /// It hangs up.
-    Nothing,
-}
-
-async fn attack(mut client: TcpStream, attack: Attack) -> std::io::Result<()> {
-    let mut heard = [0; 4096];
-    let much = vec![b'x'; 1 << 20];
-    match attack {
-        Attack::ShortRequest => {
-            let _ = client.read(&mut heard).await?;
-            client.write_all(b"R\0\0\0\0").await?;
-        }
-        Attack::Rows | Attack::LongMessage => {
-            let _ = client.read(&mut heard).await?;
-            client.write_all(SIGNED_IN).await?;
-            let _ = client.read(&mut heard).await?;
-            // One column of texts.
-            client.write_all(b"T\0\0\0\x1a\0\x01c\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0").await?;
-            if matches!(attack, Attack::LongMessage) {
-                client.write_all(b"D\x7f\xff\xff\xff\0\x01\x7f\xff\xff\xf5").await?;
-                loop {
-                    client.write_all(&much).await?;
-                }
-            }
-            let rows = b"D\0\0\0\x0b\0\x01\0\0\0\x01x".repeat(10_000);
-            loop {
-                client.write_all(&rows).await?;
-            }
-        }
-        Attack::JoinedPackets => {
-            client.write_all(&greeting()).await?;
-            let _ = client.read(&mut heard).await?;
-            let body = vec![b'x'; 0x00ff_ffff];
-            for number in 2_u8.. {
-                client.write_all(&packet(number, &body)).await?;
-            }
-        }
-        Attack::Noise => loop {
-            client.write_all(&much).await?;
-        },
-        Attack::Silence => {}
-        Attack::Nothing => return Ok(()),
-    }
-    // Whoever is still there waits for more.
-    let _ = client.read_to_end(&mut Vec::new()).await;
-    Ok(())
-}
 
 fn memory() -> u64 {
     let status = procfs::process::Process::myself().and_then(|this| this.status()).expect("a status");
@@ -120,22 +37,13 @@ fn workers() -> Vec<procfs::process::Status> {
     all.filter_map(|process| process.status().ok()).filter(is_ours).collect()
 }
 
-/// A server that attacks, and where it is.
-async fn serve(engine: DatabaseEngine, attacked: Attack) -> (JoinHandle<()>, Database, Incarnation) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let port = listener.local_addr().expect("an address").port();
-    let hostile = tokio::spawn(async move {
-        loop {
-            let (client, _) = listener.accept().await.expect("a client");
-            // It ends when its client does.
-            let _ = attack(client, attacked).await;
-        }
-    });
+/// The declared database of a server, and where it is.
+fn database(engine: DatabaseEngine, server: &Hostile) -> (Database, Incarnation) {
     let service = ServiceName::parse("web").expect("valid");
     let database = Database {
         engine,
         service: service.clone(),
-        port,
+        port: server.address.port(),
         user: "reader".to_owned(),
         password: Secret::new("password"),
         database: "shop".to_owned(),
@@ -149,33 +57,34 @@ async fn serve(engine: DatabaseEngine, attacked: Attack) -> (JoinHandle<()>, Dat
         started_at: 0,
         pristine: None,
     };
-    (hostile, database, incarnation)
+    (database, incarnation)
 }
 
-async fn try_on(engine: DatabaseEngine, attacked: Attack) {
-    let (hostile, database, incarnation) = serve(engine, attacked).await;
+async fn try_on(engine: DatabaseEngine, (name, script): Attack) {
+    let (database, incarnation) = database(engine, &Hostile::start(script));
     let docker = DockerEngine::new("unix:///nowhere");
     let before = memory();
     let asked = async {
-        let mut session = Session::open(&docker, &database, &incarnation, PATIENCE).await?;
+        let mut session = Session::open(&docker, &database, &incarnation, LIMIT).await?;
         session.column("select 1").await
     };
-    let answer = tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("{attacked:?} goes on"));
-    let error = answer.expect_err("no answer").to_string();
-    println!("{engine:?} {attacked:?}: {error}");
+    // Whoever asks has a limit of their own: the time-out of the probe or the store.
+    match tokio::time::timeout(LIMIT, asked).await {
+        Ok(answer) => println!("{engine:?}, {name}: {}", answer.expect_err(name)),
+        Err(_) => println!("{engine:?}, {name}: given up"),
+    }
     let growth = memory().saturating_sub(before);
-    assert!(growth < GROWTH_MAX, "{attacked:?} took {} MiB here", growth >> 20);
-    hostile.abort();
+    assert!(growth < GROWTH_MAX, "{name}: it took {} MiB here", growth >> 20);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_servers_end_a_confined_process_at_most() {
     arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
-    for attacked in [Attack::ShortRequest, Attack::Rows, Attack::LongMessage, Attack::Noise, Attack::Nothing] {
-        try_on(DatabaseEngine::Postgres, attacked).await;
+    for attack in postgres::attacks() {
+        try_on(DatabaseEngine::Postgres, attack).await;
     }
-    for attacked in [Attack::JoinedPackets, Attack::Noise, Attack::Silence, Attack::Nothing] {
-        try_on(DatabaseEngine::Mysql, attacked).await;
+    for attack in mysql::attacks() {
+        try_on(DatabaseEngine::Mysql, attack).await;
     }
     let deadline = Instant::now() + PATIENCE;
     while !workers().is_empty() {
@@ -187,7 +96,7 @@ async fn hostile_servers_end_a_confined_process_at_most() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_listens_to_a_server_has_given_everything_up() {
     arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
-    let (hostile, database, incarnation) = serve(DatabaseEngine::Postgres, Attack::Silence).await;
+    let (database, incarnation) = database(DatabaseEngine::Postgres, &Hostile::start(vec![Move::Silence]));
     let asked = tokio::spawn(async move {
         let docker = DockerEngine::new("unix:///nowhere");
         Session::open(&docker, &database, &incarnation, PATIENCE).await.map(drop)
@@ -206,7 +115,6 @@ async fn whoever_listens_to_a_server_has_given_everything_up() {
     assert_eq!(status.nonewprivs, Some(1));
     assert_eq!((status.capeff, status.capprm, status.capinh), (0, 0, 0));
     asked.abort();
-    hostile.abort();
 }
 
 /// The user of confined processes, as `confined/child.rs` has it.

@@ -5,6 +5,9 @@ mod arena;
 mod files;
 mod hostile;
 mod instance;
+#[path = "../support/hostile/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "it has servers of other protocols too")]
+mod kit;
 mod servers;
 mod sites;
 mod sqlite;

@@ -12,6 +12,9 @@ use crate::domain::locator::{JsLocator, Value};
 use crate::locators::{Found, LocateError};
 use crate::probes::innermost;
 
+/// The longest list of pages, in bytes: each takes some hundred, and addresses of pages may be long.
+const LIST_MAX: usize = 4 << 20;
+
 /// A page of a browser, as `/json/list` has it.
 #[derive(Debug, Deserialize)]
 struct Target {
@@ -86,7 +89,17 @@ async fn pages(client: &reqwest::Client, browser: &Url) -> Result<Vec<Target>, L
     if browser.host_str().is_some_and(|host| host.parse::<IpAddr>().is_err()) {
         request = request.header("host", "localhost");
     }
-    let targets: Vec<Target> = request.send().await.map_err(unreachable)?.json().await.map_err(unreachable)?;
+    let mut answer = request.send().await.map_err(unreachable)?;
+    let mut list = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(unreachable)? {
+        list.extend_from_slice(&piece);
+        if list.len() > LIST_MAX {
+            let what = format!("its list of pages has more than {} MiB", LIST_MAX >> 20);
+            return Err(LocateError::Unavailable(format!("ask the agent's browser at {browser}: {what}")));
+        }
+    }
+    let targets: Vec<Target> = serde_json::from_slice(&list)
+        .map_err(|error| LocateError::Unavailable(format!("ask the agent's browser at {browser}: {error}")))?;
     Ok(targets.into_iter().filter(|target| target.kind == "page").collect())
 }
 

@@ -11,7 +11,7 @@ use crate::domain::locator::Arguments;
 
 /// Whose rules of quoting hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub enum Dialect {
     /// MySQL and MariaDB, without `ANSI_QUOTES` and `NO_BACKSLASH_ESCAPES`.
     Mysql,
     /// PostgreSQL with `standard_conforming_strings`.
@@ -22,7 +22,7 @@ pub(super) enum Dialect {
 
 /// A part of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece<'a> {
+pub enum Piece<'a> {
     /// Sent as it is.
     Text(&'a str),
     /// The argument of that index is bound here.
@@ -114,7 +114,7 @@ const FAMILIES: [&str; 29] = [
 /// Takes a statement apart.
 ///
 /// Errors: the column and why it is refused.
-pub(super) fn guard<'a>(
+pub fn guard<'a>(
     dialect: Dialect,
     statement: &'a str,
     arguments: &Arguments,

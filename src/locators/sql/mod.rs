@@ -8,7 +8,7 @@
 
 mod client;
 mod client_types;
-mod guard;
+pub mod guard;
 mod mysql;
 mod postgres;
 pub mod sqlite;

@@ -1,0 +1,1 @@
+with x as (select 1 as n) delete from t where a in (select n from x)

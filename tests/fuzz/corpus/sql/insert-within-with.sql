@@ -1,0 +1,1 @@
+with x as (select 9, 'z') insert into t select * from x returning a

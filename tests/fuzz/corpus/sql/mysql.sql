@@ -1,0 +1,1 @@
+select `a`, "it\"s; x", @x := 1, 2 - -1 from t # into

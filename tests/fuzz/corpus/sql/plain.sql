@@ -1,0 +1,1 @@
+SELECT number, total FROM t WHERE a = {sku} AND b <> 'it''s; --' LIMIT 10;

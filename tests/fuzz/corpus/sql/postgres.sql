@@ -1,0 +1,1 @@
+select a::text, b ->> 'x', c ? 'k', $q$ it's ; $q$, E'\'; x' from t /* a /* b */ ; */

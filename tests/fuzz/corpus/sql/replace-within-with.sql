@@ -1,0 +1,1 @@
+with x as (select 9, 'z') replace into t select * from x

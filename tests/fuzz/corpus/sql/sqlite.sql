@@ -1,0 +1,1 @@
+select [a;b], `c`, x'00ff', a glob 'x*' from t where rowid = ?

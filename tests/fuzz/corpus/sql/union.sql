@@ -1,0 +1,1 @@
+ (select a from t) union (select 'into; outfile') ; -- the end

@@ -1,0 +1,1 @@
+with x as (select 9 as n) update t set a = (select n from x) where b = 'x' returning a

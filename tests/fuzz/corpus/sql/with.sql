@@ -1,0 +1,1 @@
+with x as (select 1.5e3 as n, 0x1f) select replace(n, 'a', 'b'), "x" from x where d >= '2023-01-01 10:00:00'

@@ -1,0 +1,90 @@
+//! Fuzzing: every parser of bytes that strangers choose, on mutated inputs, in processes that may die of it. See README.md.
+
+#[path = "../support/hostile/mod.rs"]
+#[allow(dead_code, reason = "made for tests that ask such servers")]
+mod hostile;
+mod mutate;
+#[path = "../simulation/random.rs"]
+mod random;
+mod shrink;
+mod supervise;
+mod tape;
+mod target;
+mod targets;
+mod work;
+
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use self::random::mix;
+use self::supervise::{Failure, supervise};
+use self::target::Target;
+use self::targets::TARGETS;
+
+/// How long a run that says nothing else takes in all.
+const TOTAL: Duration = Duration::from_secs(60);
+/// The seed from which the inputs of such a run follow.
+const SEED: u64 = 1;
+
+fn number_of(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    let parsed = text.strip_prefix("0x").map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16));
+    Some(parsed.unwrap_or_else(|_| panic!("{variable} is a number, not {text:?}")))
+}
+
+/// The same inputs each time, so that a run of all tests means the same everywhere; `random` looks for new ones.
+fn seed() -> u64 {
+    match std::env::var("ARENAD_FUZZ_SEED").as_deref() {
+        Ok("random") => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            mix(now.as_nanos() as u64)
+        }
+        _ => number_of("ARENAD_FUZZ_SEED").unwrap_or(SEED),
+    }
+}
+
+fn wanted() -> Vec<&'static Target> {
+    let Ok(name) = std::env::var("ARENAD_FUZZ_TARGET") else { return TARGETS.iter().collect() };
+    let found: Vec<&Target> = TARGETS.iter().filter(|target| target.name == name).collect();
+    let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+    assert!(!found.is_empty(), "ARENAD_FUZZ_TARGET is one of {}, not {name:?}", names.join(", "));
+    found
+}
+
+fn main() -> ExitCode {
+    // Asked for by runners of tests that look for names; there are none here.
+    if std::env::args().any(|argument| argument == "--list") {
+        return ExitCode::SUCCESS;
+    }
+    let targets = wanted();
+    if let Some(code) = work::asked_for(&targets) {
+        return code;
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(targets.len());
+    let share = TOTAL * u32::try_from(threads).unwrap_or(1) / u32::try_from(targets.len()).unwrap_or(1);
+    let each = number_of("ARENAD_FUZZ_SECONDS").map_or(share, Duration::from_secs);
+    let seed = seed();
+    println!("fuzz: {} targets, {each:.1?} each, seed {seed:#x}, {threads} at a time", targets.len());
+    let begun = Instant::now();
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::<Box<Failure>>::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    match supervise(target, seed, each) {
+                        Ok(summary) => println!("fuzz: {:<18} {summary}", target.name),
+                        Err(failure) => failures.lock().expect("no panic").push(failure),
+                    }
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().expect("no panic");
+    for failure in &failures {
+        println!("\n{failure}");
+    }
+    println!("fuzz: {} targets in {:.1?}, {} failed", targets.len(), begun.elapsed(), failures.len());
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,46 @@
+//! From an input that breaks a promise to a short one that breaks the same.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::supervise::{End, look_at};
+use crate::target::Target;
+
+/// How long is spent on it.
+const LENGTH: Duration = Duration::from_secs(60);
+
+/// Leaves out what is not needed (delta debugging); returns the shortest input found, and how the process ends at it.
+pub fn shrink(target: &Target, found: Vec<u8>, how: End, folder: &Path) -> (Vec<u8>, End) {
+    let begun = Instant::now();
+    let (mut best, mut how) = (found, how);
+    let mut size = best.len().div_ceil(2);
+    while size > 0 {
+        let mut begin = 0;
+        let mut is_shorter = false;
+        while begin < best.len() {
+            if begun.elapsed() > LENGTH {
+                return (best, how);
+            }
+            let mut candidate = best.clone();
+            candidate.drain(begin..(begin + size).min(candidate.len()));
+            // As it is, and with its checksums as they should be.
+            let mut mended = candidate.clone();
+            (target.mend)(&mut mended);
+            let mut candidates = vec![candidate];
+            if mended != candidates[0] {
+                candidates.push(mended);
+            }
+            let same = |input: &Vec<u8>| look_at(target, input, folder).filter(|end| end.kind == how.kind);
+            match candidates.into_iter().find_map(|input| same(&input).map(|end| (input, end))) {
+                Some((shorter, end)) if shorter.len() < best.len() => {
+                    (best, how, is_shorter) = (shorter, end, true);
+                }
+                _ => begin += size,
+            }
+        }
+        if !is_shorter || size > 1 {
+            size /= 2;
+        }
+    }
+    (best, how)
+}

@@ -1,0 +1,182 @@
+//! Beside the process that looks at inputs: sees how it ends, and finds the input that it was at.
+
+use std::fmt;
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::random::mix;
+use crate::shrink::shrink;
+use crate::target::{FOLDER, Target};
+use crate::work::{CURRENT, INPUT};
+
+/// What a process gets beyond its inputs' bounds before it is taken for one that never ends.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An input that breaks a promise.
+pub struct Failure {
+    target: &'static str,
+    seed: u64,
+    /// How the process ended.
+    how: End,
+    /// The input, as short as it was found, and how long it was at first.
+    input: Vec<u8>,
+    found_bytes: usize,
+    kept: PathBuf,
+}
+
+/// How a process ended that looked at an input which it should have survived.
+#[derive(Debug, Clone)]
+pub struct End {
+    /// What two ends of the same cause have in common.
+    pub kind: String,
+    /// The last words.
+    said: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN_MAX: usize = 600;
+        let Self { target, seed, how, input, found_bytes, kept } = self;
+        writeln!(f, "fuzz: {target}: {} (seed {seed:#x})", how.kind)?;
+        for line in how.said.lines().take(20) {
+            writeln!(f, "  {line}")?;
+        }
+        writeln!(f, "the shortest input found, {} of {found_bytes} bytes:", input.len())?;
+        writeln!(f, "  {}", input[..input.len().min(SHOWN_MAX)].escape_ascii())?;
+        let kept = kept.display();
+        write!(f, "  ARENAD_FUZZ_TARGET={target} ARENAD_FUZZ_INPUT={kept} cargo test --test fuzz")
+    }
+}
+
+/// Has a process look at inputs for so long; what it says of itself, or the input that it should have survived.
+pub fn supervise(target: &'static Target, seed: u64, length: Duration) -> Result<String, Box<Failure>> {
+    let folder = Scratch::new(target.name);
+    let current = folder.0.join("current");
+    let seconds = length.as_millis().to_string();
+    let variables = [(CURRENT, current.as_os_str().to_owned()), ("ARENAD_FUZZ_SECONDS", seconds.into())];
+    let of_target = mix(target.name.bytes().fold(seed, |seed, byte| mix(seed ^ u64::from(byte))));
+    let variables = variables.into_iter().chain([("ARENAD_FUZZ_SEED", of_target.to_string().into())]);
+    let ended = run(target, &folder.0, variables, || {
+        // Between two inputs the file is written: an old file is an input that is looked at for long.
+        let written = current.metadata().and_then(|data| data.modified()).ok();
+        written.and_then(|written| written.elapsed().ok()).unwrap_or_default()
+    });
+    match ended {
+        Ok(summary) => Ok(summary),
+        Err(how) => {
+            let found = std::fs::read(&current).unwrap_or_default();
+            let found_bytes = found.len();
+            let (input, how) = shrink(target, found, how, &folder.0);
+            let kept = keep(target.name, &input);
+            Err(Box::new(Failure { target: target.name, seed, how, input, found_bytes, kept }))
+        }
+    }
+}
+
+/// Looks at one input in a process of its own; how it ended if it should have survived it.
+pub fn look_at(target: &Target, input: &[u8], folder: &Path) -> Option<End> {
+    let path = folder.join("candidate");
+    std::fs::write(&path, input).expect("a file");
+    let begun = Instant::now();
+    run(target, folder, [(INPUT, path.into_os_string())], || begun.elapsed()).err()
+}
+
+/// Runs this program for one target. `stalled` says for how long it has been at the same input.
+fn run(
+    target: &Target,
+    folder: &Path,
+    variables: impl IntoIterator<Item = (&'static str, std::ffi::OsString)>,
+    stalled: impl Fn() -> Duration,
+) -> Result<String, End> {
+    let program = std::env::current_exe().expect("a path");
+    let mut child = Command::new(program)
+        .env_remove(INPUT)
+        .env_remove(CURRENT)
+        .env("ARENAD_FUZZ_TARGET", target.name)
+        .env(FOLDER, folder)
+        .envs(variables)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("a process");
+    let (said, complaints) = (reader(child.stdout.take()), reader(child.stderr.take()));
+    let status = wait(&mut child, target.slowest + PATIENCE, stalled);
+    let said = said.join().unwrap_or_default();
+    let complaints = complaints.join().unwrap_or_default();
+    match status {
+        Some(status) if status.success() => Ok(said.lines().last().unwrap_or_default().to_owned()),
+        status => Err(end(status, complaints)),
+    }
+}
+
+/// `None`: it did not end, so it was ended.
+fn wait(child: &mut Child, most: Duration, stalled: impl Fn() -> Duration) -> Option<ExitStatus> {
+    loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            return Some(status);
+        }
+        if stalled() > most {
+            child.kill().expect("it can be ended");
+            child.wait().expect("a child");
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn end(status: Option<ExitStatus>, said: String) -> End {
+    let panicked = said.lines().find_map(|line| line.split_once("panicked at ")).map(|(_, at)| at.to_owned());
+    let kind = match (status, panicked) {
+        (None, _) => "it never ended".to_owned(),
+        (_, Some(at)) => format!("it panicked at {}", at.trim_end_matches(':')),
+        (Some(status), None) => {
+            let why = ["stack overflow", "memory allocation", "overflowed its stack"];
+            let why = said.lines().find(|line| why.iter().any(|why| line.contains(why))).unwrap_or_default();
+            let why = why.trim_matches(|c: char| c.is_ascii_digit() || c == '\n');
+            format!("it ended by signal {}: {why}", status.signal().unwrap_or_default())
+        }
+    };
+    End { kind, said }
+}
+
+fn reader(from: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What cannot be read is missing from a report.
+        let _ = from.map(|mut from| from.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Writes a failing input where it stays.
+fn keep(name: &str, input: &[u8]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fuzz");
+    let hash = input.iter().fold(0, |hash, byte| mix(hash ^ u64::from(*byte)));
+    let path = folder.join(format!("{name}-{hash:016x}"));
+    std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, input)).expect("a file");
+    path
+}
+
+/// A quick folder, gone in the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let shared = Path::new("/dev/shm");
+        let base = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
+        let folder = base.join(format!("arenad-fuzz-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        Self(folder)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

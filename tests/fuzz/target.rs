@@ -1,0 +1,80 @@
+//! What is fuzzed: a parser, inputs to begin with, and what must hold of every input.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The folder in which [`scratch`] makes others.
+pub const FOLDER: &str = "ARENAD_FUZZ_FOLDER";
+
+/// Looks at one input. Panics where a promise is broken; otherwise says what came of it, in words.
+///
+/// An input with a new answer, numbers aside, is kept and mutated further: the answers stand in for the coverage that other fuzzers measure.
+pub type Check = Box<dyn FnMut(&[u8]) -> String>;
+
+/// A parser of foreign bytes.
+pub struct Target {
+    /// Its name, which is that of its folder in `corpus/`.
+    pub name: &'static str,
+    /// Words of its language, which mutations put in.
+    pub words: &'static [&'static str],
+    /// Prepares what all inputs share.
+    pub open: fn() -> Check,
+    /// Inputs that are too large to be files; they are looked at like the corpus.
+    pub made: fn() -> Vec<Vec<u8>>,
+    /// Makes a mutated input pass the checksums that would otherwise refuse nearly all of them.
+    pub mend: fn(&mut Vec<u8>),
+    /// What one input may take in an unoptimized build on a busy machine. It catches what grows faster than the input.
+    pub slowest: Duration,
+    /// What the whole process may allocate, in bytes.
+    pub memory: u64,
+}
+
+impl Target {
+    /// A target with the usual bounds, no words and nothing to mend.
+    pub const fn new(name: &'static str, open: fn() -> Check) -> Self {
+        Self {
+            name,
+            words: &[],
+            open,
+            made: Vec::new,
+            mend: |_| {},
+            slowest: Duration::from_secs(10),
+            memory: 512 << 20,
+        }
+    }
+
+    /// The inputs to begin with, in the order of their names; the made ones come last.
+    pub fn corpus(&self) -> Vec<Vec<u8>> {
+        let folder = folder(self.name);
+        let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        paths.sort();
+        let files = paths.iter().map(|path| std::fs::read(path).expect("a file of the corpus"));
+        let corpus: Vec<Vec<u8>> = files.chain((self.made)()).collect();
+        assert!(!corpus.is_empty(), "{} has no inputs", folder.display());
+        corpus
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(name)
+}
+
+/// An empty folder for this process; it goes with that of the process which watches this one.
+pub fn scratch() -> PathBuf {
+    let made = match std::env::var_os(FOLDER) {
+        Some(folder) => tempfile::tempdir_in(folder),
+        None => tempfile::tempdir(),
+    };
+    made.expect("a folder").keep()
+}
+
+/// What divides the parts of an input: a line of eight equals signs.
+pub const DIVIDER: &str = "\n========\n";
+
+/// Divides an input into texts; parts that are missing are empty.
+pub fn parts<const N: usize>(input: &[u8]) -> [String; N] {
+    let text = String::from_utf8_lossy(input);
+    let mut parts = text.splitn(N, DIVIDER).map(str::to_owned);
+    std::array::from_fn(|_| parts.next().unwrap_or_default())
+}

@@ -1,0 +1,85 @@
+//! What the agent's own browser answers: its list of pages first, then a message for each command, the bytes of the last part as they are.
+
+use std::sync::{Arc, Mutex};
+
+use arenad::dial::Dialer;
+use arenad::domain::locator::parse;
+use arenad::engine::docker::DockerEngine;
+use arenad::locators::Locators;
+use arenad::site_client::SiteClient;
+
+use crate::hostile::{Hostile, Move, Visited, http, websocket};
+use crate::target::{Check, DIVIDER, Target, scratch};
+
+pub const TARGET: Target = Target {
+    words: &[
+        DIVIDER,
+        "{\"id\":1,\"result\":{",
+        "{\"id\":2,\"result\":{}}",
+        "\"result\":",
+        "\"error\":{\"message\":\"Cannot find context\"}",
+        "\"frameTree\":{\"frame\":{\"id\":\"A\"}}",
+        "\"executionContextId\":1",
+        "\"exceptionDetails\":{",
+        "\"value\":\"http://a/\\nj[1]\"",
+        "\\nt",
+        "\\nl9999999",
+        "\\nb1",
+        "\\nnInfinity",
+        "\"method\":\"Page.loadEventFired\"",
+        "\"sessionId\":\"A\"",
+        "\"type\":\"page\"",
+        "\"webSocketDebuggerUrl\":\"ws://a/devtools/page/1\"",
+        "null",
+        "\\ud800",
+        "\u{1}\u{0}",
+    ],
+    ..Target::new("browsers", open)
+};
+
+fn open() -> Check {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+    let input: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
+    let served = Arc::clone(&input);
+    let browser = Hostile::answering(move |heard| {
+        let parts = served.lock().expect("no panic").clone();
+        match websocket::taken(heard) {
+            Some(taken) => commands(taken, &parts[1..]),
+            None => http::page("application/json", &String::from_utf8_lossy(&parts[0])).split_off(1),
+        }
+    });
+    let visited = Visited::at(browser.address, "");
+    let engine = Arc::new(DockerEngine::new("unix:///nowhere"));
+    let locators = Locators::new(engine, SiteClient::new(Dialer::tcp()), scratch()).expect("a client");
+    let locator = parse("js(timeout=100ms): document.title @ live").expect("a locator");
+    Box::new(move |bytes| {
+        *input.lock().expect("no panic") = parts(bytes);
+        match runtime.block_on(locators.locate(&visited.scene(), &locator)) {
+            Ok(found) => found.value.type_name().to_owned(),
+            Err(error) => error.to_string().chars().filter(|c| c.is_ascii_alphabetic() || *c == ' ').take(60).collect(),
+        }
+    })
+}
+
+fn parts(input: &[u8]) -> Vec<Vec<u8>> {
+    let divider = DIVIDER.as_bytes();
+    let mut parts = vec![Vec::new()];
+    let mut rest = input;
+    while let Some(at) = rest.windows(divider.len()).position(|window| window == divider) {
+        parts.last_mut().expect("one at least").extend_from_slice(&rest[..at]);
+        parts.push(Vec::new());
+        rest = &rest[at + divider.len()..];
+    }
+    parts.last_mut().expect("one at least").extend_from_slice(rest);
+    parts
+}
+
+fn commands(taken: Vec<u8>, answers: &[Vec<u8>]) -> Vec<Move> {
+    let mut script = vec![Move::Say(taken)];
+    for (number, answer) in answers.iter().enumerate() {
+        let bytes = if number + 1 == answers.len() { answer.clone() } else { websocket::text(answer) };
+        script.extend([Move::Hear, Move::Say(bytes)]);
+    }
+    script
+}

@@ -1,0 +1,95 @@
+//! Pickles that BrowserGym leaves. Whatever the bytes: they are read or refused within bounds, which the process's memory holds.
+
+use std::io::Write;
+
+use arenad::evaluation::results::{Layout, Read, Stored};
+
+use crate::target::{Check, Target, scratch};
+
+pub const TARGET: Target = Target {
+    words: &[
+        "\u{1}(",
+        "(",
+        ".",
+        "0",
+        "1",
+        "2",
+        "N",
+        "K\u{1}",
+        "I1\n",
+        "L9L\n",
+        "F1e999\n",
+        "S'a'\n",
+        "Va\n",
+        "]",
+        "}",
+        ")",
+        "l",
+        "d",
+        "t",
+        "a",
+        "e",
+        "s",
+        "u",
+        "R",
+        "b",
+        "o",
+        "c",
+        "cm\nf\n",
+        "im\nf\n",
+        "p0\n",
+        "g0\n",
+        "q\0",
+        "h\0",
+        "j\0\0\0\0",
+        "r\0\0\0\0",
+        "X\u{3}\0\0\0url",
+        "\u{8}",
+        "](h\0h\0h\0h\0eq\0",
+        "]h\0aq\0",
+        "h\u{1}h\0R0",
+    ],
+    // What the reader may keep, and the pickle itself.
+    memory: 1 << 30,
+    made,
+    ..Target::new("pickles", open)
+};
+
+fn open() -> Check {
+    let folder = scratch();
+    let (named, other) = (folder.join("a_on_webarena.3_7"), folder.join("b"));
+    for folder in [&named, &other] {
+        std::fs::create_dir(folder).expect("a folder");
+    }
+    Box::new(move |input| {
+        // As the last step, compressed, and as the arguments, as it is.
+        let step = std::fs::File::create(named.join("step_0.pkl.gz")).expect("a file");
+        let mut packed = flate2::write::GzEncoder::new(step, flate2::Compression::fast());
+        packed.write_all(input).and_then(|()| packed.finish().map(drop)).expect("written");
+        std::fs::write(other.join("exp_args.pkl"), input).expect("a file");
+        let read = |path: &std::path::Path| match (Stored { path: path.to_owned(), layout: Layout::BrowserGym }).read()
+        {
+            Ok(Read::Left(left)) => format!("{:?}", left.benchmark),
+            Ok(Read::Evidence(_)) => "evidence".to_owned(),
+            Err(error) => error.to_string().rsplit_once(": ").map_or_else(String::new, |(_, why)| why.to_owned()),
+        };
+        format!("{} / {}", read(&named), read(&other))
+    })
+}
+
+/// Pickles that take much, each in its own way.
+fn made() -> Vec<Vec<u8>> {
+    let repeated = |before: &[u8], middle: &[u8], count: usize, after: &[u8]| {
+        let mut pickle = before.to_vec();
+        pickle.extend(middle.repeat(count));
+        pickle.extend_from_slice(after);
+        pickle
+    };
+    vec![
+        repeated(b"", b"]", 100_000, b"."),
+        repeated(b"(", b"N", 4 << 20, b"l."),
+        repeated(b"]Naq\0", b"](h\0h\0h\0h\0h\0h\0h\0h\0h\0h\0eq\0", 20, b"."),
+        repeated(b"L", b"9", 1 << 20, b"L\n."),
+        repeated(&[b"cm\nf\nq\x01(".as_slice(), &b"N".repeat(1 << 20), b"tq\0"].concat(), b"h\x01h\0R0", 1 << 16, b"."),
+    ]
+}

@@ -1,0 +1,266 @@
+//! What clients send to a public port. Whatever the bytes: the site sees well-formed requests, each of which the gateway has recorded,
+//! and the next client gets the answer to its own.
+
+use std::collections::HashMap;
+use std::io::{self, BufReader, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use arenad::daemon::gateway::{
+    Gateway, GatewaySettings, HoldLimits, Record, RecordedBody, Route, Target as Served, WriteRules,
+};
+
+use super::wire::{self, Message};
+use crate::target::{Check, Target};
+
+pub const TARGET: Target = Target {
+    words: &[
+        "GET ",
+        "POST ",
+        "HEAD ",
+        "OPTIONS * ",
+        "CONNECT ",
+        "PUT / HTTP/1.1\r\n",
+        "HTTP/1.0",
+        " HTTP/1.1\r\n",
+        "\r\n",
+        "\r",
+        "\n",
+        "\r\n\r\n",
+        "\0",
+        "Host: a\r\n",
+        "Host: b\r\n",
+        "Content-Length: ",
+        "Content-Length: 5\r\n",
+        "Content-Length:\t5 \r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "Transfer-Encoding:",
+        "chunked",
+        ", chunked",
+        "gzip, ",
+        "Connection: close\r\n",
+        "Connection: content-length\r\n",
+        "Connection: upgrade\r\nUpgrade: websocket\r\n",
+        "Expect: 100-continue\r\n",
+        "TE: trailers\r\n",
+        "Trailer: X\r\n",
+        "0\r\n\r\n",
+        "5\r\nhello\r\n",
+        "ffffffffffffffff\r\n",
+        ";x=\"\r\n",
+        "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n",
+        "http://b/",
+        "//",
+        "\x7f",
+        "\u{e9}",
+        " ",
+        "\t",
+        ":",
+    ],
+    ..Target::new("gateway-requests", open)
+};
+
+/// What a client waits for at most; the gateway waits for a tenth of it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What every client says in the end, so that the gateway hangs up: unless it is taken for a part of what was said before.
+const LAST: &[u8] = b"GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+
+/// How long a client waits before it says that it has said everything.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// How long a recording may get: it is copied for each input.
+const RECORDED_MAX: u64 = 200;
+
+/// Requests by method and target, each with what is known of its body.
+type Requests = HashMap<(String, String), Vec<Option<Vec<u8>>>>;
+
+/// A gateway with one route to a site.
+pub struct Passage {
+    route: Route,
+    site: SocketAddr,
+    // Its threads end when it is dropped.
+    _gateway: Gateway,
+}
+
+impl Passage {
+    pub fn to(site: SocketAddr) -> Self {
+        let mut settings = GatewaySettings::default();
+        settings.workers = 1;
+        settings.head_timeout = PATIENCE / 10;
+        settings.idle_timeout = PATIENCE / 10;
+        let gateway = Gateway::start(settings).expect("the gateway starts");
+        let hold = HoldLimits { requests: 64, timeout: PATIENCE };
+        let listen = SocketAddr::from(([127, 0, 0, 1], 0));
+        let route = gateway.open_with(listen, hold, WriteRules::default(), Record::All, "shop").expect("a free port");
+        let passage = Self { route, site, _gateway: gateway };
+        passage.serve(1);
+        passage
+    }
+
+    fn serve(&self, generation: u64) {
+        self.route.serve(Served { address: self.site, instance: "shop-1".to_owned(), generation });
+    }
+
+    pub fn connect(&self) -> TcpStream {
+        let client = TcpStream::connect(self.route.local_addr()).expect("the gateway accepts");
+        client.set_read_timeout(Some(PATIENCE)).and_then(|()| client.set_nodelay(true)).expect("a client");
+        client
+    }
+
+    /// Whoever comes next, on a connection of its own: it gets the answer to its own request.
+    pub fn visit(&self, path: &str) {
+        let mut visitor = self.connect();
+        write!(visitor, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sent");
+        let answer = wire::answer(&mut BufReader::new(visitor), "GET").expect("an answer");
+        assert_eq!(answer.first, "HTTP/1.1 200 OK", "{answer:?}");
+        assert_eq!(String::from_utf8_lossy(&answer.body), path, "the answer to another's request");
+    }
+}
+
+/// Listens, with a thread for each connection. It ends with the process.
+pub fn site(serve: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = serve.clone();
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+/// Answers each request with its target, and notes it.
+fn answer_all(mut stream: TcpStream, seen: &Mutex<Vec<Message>>) {
+    let mut from = BufReader::new(stream.try_clone().expect("a second handle"));
+    // Until the gateway hangs up, in the middle of a request or between two.
+    while let Ok(request) = wire::request(&mut from) {
+        let target = request.second().to_owned();
+        let is_head = request.first.starts_with("HEAD ");
+        seen.lock().expect("no panic").push(request);
+        let body = if is_head { "" } else { target.as_str() };
+        let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", target.chars().count());
+        // As bytes: each character of the target stands for one.
+        let bytes: Vec<u8> = answer.chars().chain(body.chars()).map(|c| c as u8).collect();
+        if stream.write_all(&bytes).is_err() {
+            return;
+        }
+    }
+}
+
+fn open() -> Check {
+    let seen: Arc<Mutex<Vec<Message>>> = Arc::default();
+    let noted = Arc::clone(&seen);
+    let passage = Passage::to(site(move |stream| answer_all(stream, &noted)));
+    let mut known = Requests::new();
+    let mut taken = 0;
+    let mut number = 0;
+    let mut generation = 1;
+    Box::new(move |input| {
+        let answers = exchange(&passage, input);
+        number += 1;
+        passage.visit(&format!("/visitor/{number}"));
+        // What the site has seen first: whatever arrives later was recorded before it did.
+        let seen = std::mem::take(&mut *seen.lock().expect("no panic"));
+        learn(&passage.route, &mut known, &mut taken);
+        if taken > RECORDED_MAX {
+            // Nothing is sent while requests are held, so nothing is missed before the recording begins anew.
+            passage.route.hold("a new generation");
+            learn(&passage.route, &mut known, &mut taken);
+            (generation, taken) = (generation + 1, 0);
+            passage.serve(generation);
+        }
+        for request in &seen {
+            forget(&mut known, request);
+        }
+        let statuses: Vec<&str> = answers.iter().map(Message::second).collect();
+        format!("{statuses:?} {} seen", seen.len())
+    })
+}
+
+/// Sends bytes, and reads well-formed answers until the gateway has nothing more to say.
+fn exchange(passage: &Passage, input: &[u8]) -> Vec<Message> {
+    let mut client = passage.connect();
+    client.set_read_timeout(Some(PAUSE)).expect("a time-out");
+    // A gateway that has heard enough hangs up.
+    let _ = client.write_all(input).and_then(|()| client.write_all(LAST));
+    let mut from = BufReader::new(Patient { client, has_ended: false });
+    let mut answers = Vec::new();
+    loop {
+        // Which request it is the answer to, the client can only count; a HEAD leaves the rest unread.
+        match wire::answer(&mut from, "GET") {
+            Ok(answer) => answers.push(answer),
+            Err(error) => {
+                let is_late = matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+                assert!(!is_late, "the gateway neither answers nor hangs up");
+                return answers;
+            }
+        }
+        let has_other_rules = [b"HEAD".as_slice(), b"pgrade"].iter().any(|word| has_word(input, word));
+        if has_other_rules {
+            let _ = from.read_to_end(&mut Vec::new());
+            return answers;
+        }
+    }
+}
+
+/// A client that reads until nothing more comes, says that it has said everything, and reads on.
+struct Patient {
+    client: TcpStream,
+    has_ended: bool,
+}
+
+impl Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.client.read(buffer) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && !self.has_ended => {
+                self.has_ended = true;
+                self.client.set_read_timeout(Some(PATIENCE))?;
+                // The gateway may have hung up meanwhile.
+                let _ = self.client.shutdown(Shutdown::Write);
+                self.client.read(buffer)
+            }
+            read => read,
+        }
+    }
+}
+
+fn has_word(bytes: &[u8], word: &[u8]) -> bool {
+    bytes.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
+}
+
+/// Takes note of what the gateway says that it has passed on.
+fn learn(route: &Route, known: &mut Requests, taken: &mut u64) {
+    let recording = route.recorder().and_then(|recorder| recorder.recording()).expect("a generation serves");
+    let first = taken.saturating_sub(recording.dropped);
+    assert!(recording.dropped <= *taken, "more was forgotten than was looked at");
+    for exchange in recording.exchanges.iter().skip(usize::try_from(first).unwrap_or(usize::MAX)) {
+        let target = target_of(&exchange.request.url);
+        let body = match &exchange.sent {
+            RecordedBody::Whole(bytes) => Some(bytes.to_vec()),
+            RecordedBody::None | RecordedBody::Lost { .. } => None,
+        };
+        known.entry((exchange.request.method.to_string(), target)).or_default().push(body);
+    }
+    *taken = recording.dropped + recording.exchanges.len() as u64;
+}
+
+/// `/path?query` of a URL.
+fn target_of(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let target = rest.find(['/', '?', '*']).map_or("", |at| &rest[at..]);
+    // Each byte as a character, as the site reads it.
+    target.bytes().map(char::from).collect()
+}
+
+/// A request that the site has seen is one that the gateway has recorded, and is so once.
+fn forget(known: &mut Requests, seen: &Message) {
+    let method = seen.first.split(' ').next().unwrap_or_default().to_owned();
+    let bodies = known.get_mut(&(method, seen.second().to_owned()));
+    let bodies = bodies.unwrap_or_else(|| panic!("nobody passed this on: {seen:?}"));
+    let same = |body: &Option<Vec<u8>>| body.as_ref().is_none_or(|body| *body == seen.body);
+    let at = bodies.iter().position(same).unwrap_or_else(|| panic!("nobody passed this on: {seen:?}"));
+    bodies.swap_remove(at);
+}

@@ -1,0 +1,181 @@
+//! The guard of SQL locators. Whatever the statement: what passes is sent as it was written, but for its places, and SQLite, which is
+//! here to be asked, changes nothing by it.
+
+use std::time::Duration;
+
+use arenad::domain::locator::Arguments;
+use arenad::locators::sql::guard::{Dialect, Piece, guard};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
+use tokio::runtime::Runtime;
+
+use crate::target::{Check, Target};
+
+pub const TARGET: Target = Target {
+    words: &[
+        "select ",
+        "SELECT",
+        "with x as (",
+        "values (1)",
+        "explain ",
+        "explain query plan ",
+        "table t",
+        "show ",
+        "insert into t ",
+        "update t set a = 1",
+        "delete from t",
+        "replace into t values (9)",
+        "drop table t",
+        "create table u (a)",
+        "attach 'x' as x",
+        "pragma user_version = 7",
+        "vacuum",
+        "begin",
+        "commit",
+        "into ",
+        " from t ",
+        " union ",
+        " returning *",
+        "; ",
+        ";",
+        "--",
+        "-- ",
+        "#",
+        "/*",
+        "*/",
+        "/*!",
+        "/*+",
+        "'",
+        "''",
+        "\"",
+        "`",
+        "[",
+        "]",
+        "\\",
+        "\\'",
+        "$$",
+        "$a$",
+        "E'",
+        "e'",
+        "U&'",
+        "x'00'",
+        "N'",
+        "{sku}",
+        "'{sku}'",
+        "?",
+        ":a",
+        "@a",
+        "$1",
+        "::",
+        "\n",
+        "\r\n",
+        "\r",
+        "\t",
+        "\0",
+        "\u{1}",
+        "\u{a0}",
+        "\u{feff}",
+        "\u{2028}",
+        "sleep(2)",
+        "pg_sleep(2)",
+        "load_extension('x')",
+        "randomblob(9)",
+        "readfile('/etc/passwd')",
+        "get_lock('a', 1)",
+        "set_config('a', 'b', false)",
+        "nextval('s')",
+        "(",
+        ")",
+        ",",
+        ".",
+        "0x1f",
+        "1e5",
+        "1.5.2",
+        "1a",
+        "like",
+        "glob",
+        "match",
+    ],
+    ..Target::new("sql", open)
+};
+
+/// How long a statement may run: what is asked for is whether it writes, not how long it takes.
+const STATEMENT: Duration = Duration::from_millis(100);
+
+fn open() -> Check {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+    let mut database = runtime.block_on(database());
+    let arguments = Arguments(vec![("sku".to_owned(), "'; drop table t".to_owned())]);
+    Box::new(move |input| {
+        let text = String::from_utf8_lossy(input);
+        let mut answers = Vec::new();
+        for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
+            answers.push(match guard(dialect, &text, &arguments) {
+                Ok(pieces) => {
+                    check_pieces(&text, &pieces);
+                    if dialect == Dialect::Sqlite {
+                        changed_nothing(&runtime, &mut database, &pieces)
+                    } else {
+                        "passes"
+                    }
+                    .to_owned()
+                }
+                Err((column, reason)) => {
+                    let length = text.chars().count();
+                    assert!((1..=length + 1).contains(&column), "column {column} of {length}");
+                    reason.split('`').step_by(2).collect()
+                }
+            });
+        }
+        answers.join(" / ")
+    })
+}
+
+/// The pieces are the statement, up to the semicolon that ends it.
+fn check_pieces(text: &str, pieces: &[Piece<'_>]) {
+    let written = |piece: &Piece<'_>| match piece {
+        Piece::Text(text) => (*text).to_owned(),
+        Piece::Argument(_) => "{sku}".to_owned(),
+    };
+    let sent: String = pieces.iter().map(written).collect();
+    let rest = text.strip_prefix(sent.as_str()).unwrap_or_else(|| panic!("{sent:?} is sent for {text:?}"));
+    assert!(rest.is_empty() || rest.starts_with(';'), "{rest:?} is not sent of {text:?}");
+}
+
+async fn database() -> SqliteConnection {
+    // On a connection that may write, unlike those of locators: the guard is looked at alone.
+    let mut database = SqliteConnectOptions::new().in_memory(true).connect().await.expect("a database");
+    database.execute("create table t (a, b); insert into t values (1, 'x'), (2, 'y')").await.expect("a table");
+    database
+}
+
+/// What is there, by its schema, its rows, and what SQLite counts.
+async fn state(database: &mut SqliteConnection) -> String {
+    let query = "select total_changes() || (select group_concat(sql) from sqlite_master) || (select count(*) from t) \
+                 || (select group_concat(name) from pragma_database_list) || (select user_version from pragma_user_version)";
+    sqlx::query(query).fetch_one(database).await.expect("a state").get(0)
+}
+
+fn changed_nothing(runtime: &Runtime, database: &mut SqliteConnection, pieces: &[Piece<'_>]) -> &'static str {
+    let statement: String = pieces.iter().map(|piece| if let Piece::Text(text) = piece { text } else { "?" }).collect();
+    runtime.block_on(async {
+        let before = state(database).await;
+        let ran = async {
+            let mut query = sqlx::query(AssertSqlSafe(statement.clone()));
+            for _ in pieces.iter().filter(|piece| matches!(piece, Piece::Argument(_))) {
+                query = query.bind("'; drop table t");
+            }
+            query.fetch_optional(&mut *database).await.is_ok()
+        };
+        let ran = tokio::time::timeout(STATEMENT, ran).await;
+        if ran.is_err() {
+            // It goes on where it is; another takes its place.
+            *database = self::database().await;
+            return "takes long";
+        }
+        assert_eq!(before, state(database).await, "{statement:?} has changed something");
+        assert!(database.ping().await.is_ok());
+        if ran == Ok(true) { "runs" } else { "fails" }
+    })
+}

@@ -1,0 +1,99 @@
+//! Archives of stores, as engines send them. Whatever the bytes: nothing is written beside the tree, what is refused leaves no tree,
+//! and what is taken can be sent and taken again as the same.
+
+use std::fs;
+use std::path::Path;
+
+use arenad::storage::{Limits, StateRoot, StorageError, Tree};
+
+use crate::tape::mend_sums;
+use crate::target::{Check, Target, scratch};
+
+pub const TARGET: Target = Target {
+    words: &[
+        "data/",
+        "data/a",
+        "data/l/",
+        "../",
+        "../../../outside",
+        "/",
+        "\0",
+        "ustar\0",
+        "ustar  \0",
+        "0",
+        "1",
+        "2",
+        "3",
+        "5",
+        "6",
+        "g",
+        "x",
+        "L",
+        "K",
+        "S",
+        "20 path=data/b\n",
+        "21 linkpath=../..\n",
+        "30 mtime=1.5\n",
+        "20 size=99999999\n",
+        "SCHILY.xattr.security.capability=",
+        "uid=-1\n",
+        "00000000000",
+        "77777777777",
+    ],
+    mend: |archive| mend_sums(archive),
+    ..Target::new("trees", open)
+};
+
+/// Little enough for the memory that the folders are in.
+const LIMITS: Limits = Limits { bytes: 4 << 20, members: 2000 };
+
+fn open() -> Check {
+    let folder = scratch();
+    let root = StateRoot::open(folder.join("root")).expect("a root");
+    let outside = folder.join("outside");
+    fs::create_dir(&outside).and_then(|()| fs::write(outside.join("secret"), "secret")).expect("a file");
+    let (first, second) = (tree("first"), tree("second"));
+    Box::new(move |input| {
+        let received = root.receive(input, &first, LIMITS);
+        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 2, "something is beside the tree");
+        assert_eq!(fs::read_dir(&outside).expect("a folder").count(), 1, "something is outside");
+        let secret = fs::metadata(outside.join("secret")).expect("it is there");
+        assert_eq!(std::os::unix::fs::MetadataExt::nlink(&secret), 1, "what is outside is linked to");
+        let answer = match received {
+            Ok(received) => {
+                let mut sent = Vec::new();
+                root.send(&first, &mut sent).expect("what was received is sent");
+                let again = root.receive(sent.as_slice(), &second, LIMITS).expect("what was sent is received");
+                assert_eq!(
+                    (again.files, again.folders, again.bytes),
+                    (received.files, received.folders, received.bytes)
+                );
+                assert_eq!(names(&root.folder(&first)), names(&root.folder(&second)));
+                root.discard(&second).expect("discarded");
+                format!("taken: {received:?}")
+            }
+            Err(StorageError::Archive { what, .. }) => what.split('`').step_by(2).collect(),
+            Err(error) => arenad::probes::describe(&error).split('/').next().unwrap_or_default().to_owned(),
+        };
+        let _ = root.discard(&first).expect("discarded");
+        assert_eq!(root.trees().expect("trees"), [], "what was refused left a tree");
+        root.empty_trash().expect("emptied");
+        answer
+    })
+}
+
+fn tree(name: &str) -> Tree {
+    Tree::snapshot(name, "data").expect("a name")
+}
+
+/// What is in a folder, with what each is and how long.
+fn names(folder: &Path) -> Vec<String> {
+    let walk = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
+    let shown = |entry: walkdir::DirEntry| {
+        let data = entry.metadata().expect("it is there");
+        let length = if data.is_file() { data.len() } else { 0 };
+        let path = entry.path().strip_prefix(folder).expect("inside");
+        format!("{} {:?} {length}", path.as_os_str().as_encoded_bytes().escape_ascii(), data.file_type())
+    };
+    walk.map(shown).collect()
+}

@@ -1,0 +1,133 @@
+//! The process that looks at inputs. It may panic, overflow its stack, run out of memory or never end: the input that it was at
+//! is in a file before it is looked at.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::mutate::mutated;
+use crate::number_of;
+use crate::random::{Random, mix};
+use crate::target::{Check, Target};
+
+/// The file in which the current input is.
+pub const CURRENT: &str = "ARENAD_FUZZ_CURRENT";
+/// A file to look at, once.
+pub const INPUT: &str = "ARENAD_FUZZ_INPUT";
+
+/// Held by a thread that panics, for good: what it panicked at stays the current input while it tells why.
+static PANICKED: Mutex<()> = Mutex::new(());
+
+/// How many inputs are kept for their answers.
+const KEPT_MAX: usize = 2000;
+
+/// Does what a variable asks for, if one does: to look at one input, or to be the process that looks at all of them.
+pub fn asked_for(targets: &[&Target]) -> Option<ExitCode> {
+    let only = || match targets {
+        [only] => *only,
+        _ => panic!("ARENAD_FUZZ_TARGET says which target is meant"),
+    };
+    if let Some(path) = std::env::var_os(INPUT) {
+        replay(only(), Path::new(&path));
+        return Some(ExitCode::SUCCESS);
+    }
+    let current = std::env::var_os(CURRENT)?;
+    work(only(), &PathBuf::from(current));
+    Some(ExitCode::SUCCESS)
+}
+
+/// Opens a target within its bounds of memory. A panic of any thread ends the process.
+fn open(target: &Target) -> Check {
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let _held = PANICKED.lock();
+        told(panic);
+        std::process::exit(101);
+    }));
+    let check = (target.open)();
+    let limit = Rlimit { current: Some(target.memory), maximum: getrlimit(Resource::Data).maximum };
+    setrlimit(Resource::Data, limit).expect("a limit of memory");
+    check
+}
+
+fn replay(target: &Target, path: &Path) {
+    let input = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut check = open(target);
+    let begun = Instant::now();
+    let answer = check(&input);
+    let took = begun.elapsed();
+    println!("fuzz: {}, {} bytes in {took:.1?}: {answer}", target.name, input.len());
+    assert!(took < target.slowest, "it took {took:?}");
+}
+
+fn work(target: &Target, current: &Path) {
+    let seconds = number_of("ARENAD_FUZZ_SECONDS").unwrap_or_default();
+    let until = Instant::now() + Duration::from_millis(seconds);
+    let mut worker = Worker {
+        target,
+        check: open(target),
+        current: File::create(current).expect("a file for the current input"),
+        answers: HashSet::new(),
+        pool: Vec::new(),
+        cases: 0,
+    };
+    for input in target.corpus() {
+        worker.look(&input);
+        // However it was answered, it is what the others are made of.
+        if !worker.pool.contains(&input) {
+            worker.pool.push(input);
+        }
+    }
+    let seed = mix(number_of("ARENAD_FUZZ_SEED").unwrap_or_default());
+    let begun = (Instant::now(), worker.cases);
+    while Instant::now() < until {
+        let mut random = Random::new(mix(seed.wrapping_add(worker.cases)));
+        let input = mutated(target, &worker.pool, &mut random);
+        worker.look(&input);
+    }
+    let rate = (worker.cases - begun.1) as f64 / begun.0.elapsed().as_secs_f64();
+    println!("{} inputs, {rate:.0}/s, {} answers", worker.cases, worker.answers.len());
+}
+
+struct Worker<'a> {
+    target: &'a Target,
+    check: Check,
+    current: File,
+    answers: HashSet<String>,
+    pool: Vec<Vec<u8>>,
+    cases: u64,
+}
+
+impl Worker<'_> {
+    fn look(&mut self, input: &[u8]) {
+        drop(PANICKED.lock());
+        self.current.set_len(input.len() as u64).and_then(|()| self.current.write_all_at(input, 0)).expect("written");
+        let begun = Instant::now();
+        let answer = (self.check)(input);
+        let took = begun.elapsed();
+        assert!(took < self.target.slowest, "it took {took:?}");
+        self.cases += 1;
+        if self.answers.insert(kind(&answer))
+            && self.pool.len() < KEPT_MAX
+            && !self.pool.iter().any(|known| known == input)
+        {
+            self.pool.push(input.to_vec());
+        }
+    }
+}
+
+/// An answer without its numbers, but for those of three digits: these are statuses.
+fn kind(answer: &str) -> String {
+    let words = answer.split_inclusive(|c: char| !c.is_ascii_digit());
+    let counts = |word: &&str| {
+        let digits = word.bytes().take_while(u8::is_ascii_digit).count();
+        digits == 0 || digits == 3
+    };
+    words.filter(counts).flat_map(str::chars).take(200).collect()
+}

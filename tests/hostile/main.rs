@@ -1,0 +1,34 @@
+//! Hostile servers of every protocol that arenad speaks: whoever asks one is refused or told that it is unavailable, in bounded
+//! time and memory, and goes on. Databases are in `tests/digest/hostile.rs`, what clients send in `tests/gateway`.
+
+#[path = "../support/hostile/mod.rs"]
+#[allow(dead_code, reason = "databases are asked elsewhere")]
+mod hostile;
+
+mod browsers;
+mod redis;
+mod sites;
+mod tunnels;
+
+use std::time::Duration;
+
+/// What this process may take of memory for all that one server sends, in bytes.
+const GROWTH_MAX: u64 = 256 << 20;
+
+/// How long anything may go on, beyond the limit that it was given.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The most memory that this process has had so far, in bytes.
+fn memory() -> u64 {
+    let status = procfs::process::Process::myself().and_then(|this| this.status()).expect("a status");
+    status.vmhwm.expect("a peak") * 1024
+}
+
+/// Asks a server, in bounded time and memory.
+async fn bounded<T>(name: &str, asked: impl Future<Output = T>) -> T {
+    let before = memory();
+    let answer = tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("{name}: it goes on"));
+    let growth = memory().saturating_sub(before);
+    assert!(growth < GROWTH_MAX, "{name}: it took {} MiB", growth >> 20);
+    answer
+}

@@ -1,0 +1,38 @@
+//! Redis, when states are compared.
+
+use std::path::Path;
+
+use arenad::digest::{self, DigestError, Known, Lines, Subject};
+use arenad::engine::docker::DockerEngine;
+
+use crate::bounded;
+use crate::hostile::{Hostile, Visited, redis};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_redis_servers_are_refused_in_time() {
+    for (name, script) in redis::attacks() {
+        let server = Hostile::start(script);
+        let stores = format!(
+            "stores: {{ cache: {{ kind: redis, path: /data, port: {}, timeout: 1s }} }}",
+            server.address.port()
+        );
+        let visited = Visited::at(server.address, &stores);
+        let engine = DockerEngine::new("unix:///nowhere");
+        let subject = Subject {
+            engine: &engine,
+            site: &visited.site,
+            incarnation: &visited.incarnation,
+            folders: &Default::default(),
+            copies: Path::new("/nowhere"),
+            lines: &Lines::passing(),
+            started: None,
+        };
+        let taken = bounded(name, digest::take(&subject, Known::default())).await;
+        let error = taken.err().unwrap_or_else(|| panic!("{name}: it was believed"));
+        println!("{name}: {error}");
+        assert!(
+            matches!(error, DigestError::Redis { .. } | DigestError::TimedOut { .. } | DigestError::Answer { .. }),
+            "{name}: {error}"
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! Sites, when they are probed and when locators read from them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arenad::dial::Dialer;
+use arenad::domain::locator::{Value, parse};
+use arenad::engine::docker::DockerEngine;
+use arenad::locators::Locators;
+use arenad::probes::Prober;
+use arenad::site_client::SiteClient;
+
+use crate::bounded;
+use crate::hostile::{Hostile, Visited, http};
+
+/// How long a locator may take.
+const LIMIT: Duration = Duration::from_secs(1);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_sites_are_not_ready() {
+    let prober = Prober::new(Arc::new(DockerEngine::new("unix:///nowhere")), Dialer::tcp());
+    for (name, script) in http::attacks() {
+        let visited = Visited::at(Hostile::start(script).address, "");
+        let probes = &visited.site.readiness.probes;
+        let round = bounded(name, prober.round(probes, &visited.site, &visited.incarnation, Some(LIMIT))).await;
+        let failure = round.err().unwrap_or_else(|| panic!("{name}: it is ready"));
+        println!("{name}: {}", failure.reason);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_answers_have_no_value() {
+    arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
+    let folder = tempfile::tempdir().expect("a folder");
+    let engine = Arc::new(DockerEngine::new("unix:///nowhere"));
+    let locators = Locators::new(engine, SiteClient::new(Dialer::tcp()), folder.path().to_owned()).expect("a client");
+    for (name, script) in http::attacks() {
+        let visited = Visited::at(Hostile::start(script).address, "");
+        let locator = parse("http(timeout=1s): GET /").expect("a locator");
+        let found = bounded(name, locators.locate(&visited.scene(), &locator)).await;
+        match found {
+            Err(error) => println!("{name}: {error}"),
+            // Of an answer that changes the protocol there is no body, whatever follows.
+            Ok(found) => assert_eq!((name, found.value), ("another protocol", Value::Text(String::new()))),
+        }
+    }
+    for (name, script) in http::bodies() {
+        for selection in ["jsonpath: $..a..b", "jsonpath: $[0].a", "jq: .[0]", "css: b p b p b"] {
+            let visited = Visited::at(Hostile::start(script.clone()).address, "");
+            let locator = parse(&format!("http(timeout=1s): GET / | {selection}")).expect("a locator");
+            let found = bounded(name, locators.locate(&visited.scene(), &locator)).await;
+            println!("{name}, {selection}: {:?}", found.map(|found| found.value.type_name()));
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Servers that mean harm. A script says what one does with each of its clients; each protocol has a list of scripts that are to be
+//! survived by whoever asks such a server.
+
+pub mod http;
+pub mod mysql;
+pub mod postgres;
+pub mod redis;
+mod visited;
+pub mod websocket;
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use visited::Visited;
+
+/// The pause between two bytes of a server that drips.
+const DRIP: Duration = Duration::from_millis(50);
+
+/// What a server does next. After the last move it hangs up.
+#[derive(Debug, Clone)]
+pub enum Move {
+    /// It waits until its client says something.
+    Hear,
+    /// It says something.
+    Say(Vec<u8>),
+    /// It says the same again and again, until its client has gone.
+    Repeat(Vec<u8>),
+    /// It answers the same to whatever its client says.
+    Answer(Vec<u8>),
+    /// It says a byte now and then.
+    Drip(Vec<u8>),
+    /// It says nothing more, and waits until its client has gone.
+    Silence,
+}
+
+/// What a server does with a client.
+pub type Script = Vec<Move>;
+
+/// A script with its name.
+pub type Attack = (&'static str, Script);
+
+/// A server. It ends with the process: tests are short.
+pub struct Hostile {
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Hostile {
+    /// A server that follows a script with each client.
+    pub fn start(script: Script) -> Self {
+        Self::with(move |client| follow(client, &script))
+    }
+
+    /// A server that hears what a client says first, and follows the script that is chosen by that.
+    pub fn answering(choose: impl Fn(&[u8]) -> Script + Send + Sync + 'static) -> Self {
+        Self::with(move |client| {
+            let heard = hear(client)?;
+            follow(client, &choose(&heard))
+        })
+    }
+
+    fn with(serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let serve = Arc::new(serve);
+        std::thread::spawn(move || {
+            for mut client in listener.incoming().flatten() {
+                let serve = Arc::clone(&serve);
+                // A client that goes away has won.
+                std::thread::spawn(move || client.set_nodelay(true).and_then(|()| serve(&mut client)));
+            }
+        });
+        Self { address }
+    }
+}
+
+fn follow(client: &mut TcpStream, script: &[Move]) -> io::Result<()> {
+    for next in script {
+        match next {
+            Move::Hear => drop(hear(client)?),
+            Move::Say(bytes) => client.write_all(bytes)?,
+            Move::Repeat(bytes) => loop {
+                client.write_all(bytes)?;
+            },
+            Move::Answer(bytes) => loop {
+                hear(client)?;
+                client.write_all(bytes)?;
+            },
+            Move::Drip(bytes) => {
+                for byte in bytes.iter().cycle() {
+                    client.write_all(&[*byte])?;
+                    std::thread::sleep(DRIP);
+                }
+            }
+            Move::Silence => drop(io::copy(client, &mut io::sink())?),
+        }
+    }
+    Ok(())
+}
+
+/// What a client says next. Errors: it has gone.
+fn hear(client: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut heard = vec![0; 1 << 16];
+    let length = client.read(&mut heard)?;
+    heard.truncate(length);
+    if length == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(heard) }
+}
+
+/// What servers of every protocol do.
+pub fn attacks() -> Vec<Attack> {
+    vec![
+        ("it hangs up", vec![]),
+        ("it hangs up when it has heard enough", vec![Move::Hear]),
+        ("silence", vec![Move::Silence]),
+        ("five bytes", vec![Move::Hear, Move::Say(b"R\0\0\0\0".to_vec())]),
+        ("five bytes and silence", vec![Move::Hear, Move::Say(b"R\0\0\0\0".to_vec()), Move::Silence]),
+        ("noise without end", vec![Move::Repeat(vec![b'x'; 1 << 20])]),
+        ("lines without end", vec![Move::Hear, Move::Repeat(b"$1\r\n".repeat(1 << 16))]),
+        ("it drips", vec![Move::Hear, Move::Drip(b"x".to_vec())]),
+    ]
+}
