@@ -24,6 +24,7 @@ mod mysql;
 mod postgres;
 mod reader;
 mod redis;
+pub mod redis_worker;
 mod rules;
 mod sqlite;
 pub mod sqlite_worker;

@@ -4,6 +4,7 @@
 mod arena;
 mod files;
 mod hostile;
+mod hostile_redis;
 mod instance;
 mod servers;
 mod sites;
