@@ -19,6 +19,7 @@ mod container_socket;
 mod content;
 mod database;
 mod difference;
+mod extent;
 mod lines;
 mod mysql;
 mod postgres;
@@ -84,6 +85,14 @@ pub enum DigestError {
         /// The store.
         store: String,
         /// The limit.
+        limit: usize,
+    },
+    /// The paths in the folder are longer than what is ever read.
+    #[error("read the store {store}: the paths of its files and folders have more than {limit} bytes together")]
+    TooLong {
+        /// The store.
+        store: String,
+        /// The limit, in bytes.
         limit: usize,
     },
     /// The server refused or is gone.
