@@ -2,8 +2,8 @@
 //! one [`Dialer`], so that a site can be reached without a network.
 //!
 //! Not dialed here: SQL servers (`probes::sql`, `locators::sql`), because sqlx takes no stream that its caller has opened;
-//! Redis, whose digest holds sockets of its own; browsers' requests (`locators::js`); and the gateway's targets, whose sockets a
-//! switch must be able to abort.
+//! Redis, whose connection a confined process gets (`digest::redis`); browsers' requests (`locators::js`); and the gateway's
+//! targets, whose sockets a switch must be able to abort.
 
 use std::io;
 use std::net::SocketAddr;

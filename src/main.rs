@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use arenad::accounts::form;
-use arenad::digest::sqlite_worker;
+use arenad::digest::{redis_worker, sqlite_worker};
 use arenad::locators::http::select;
 use arenad::locators::json_query;
 use arenad::locators::sql::{sqlite, worker};
@@ -19,6 +19,7 @@ fn main() -> ExitCode {
     let work = match std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {
         Some(sql_worker::COMMAND) => Some(sql_worker::serve as fn() -> std::io::Result<()>),
         Some(sqlite_worker::COMMAND) => Some(sqlite_worker::serve as _),
+        Some(redis_worker::COMMAND) => Some(redis_worker::serve as _),
         Some(worker::COMMAND) => Some(worker::serve as _),
         Some(sqlite::COMMAND) => Some(sqlite::serve as _),
         Some(json_query::COMMAND) => Some(json_query::serve as _),

@@ -163,6 +163,13 @@ impl Inside {
         Ok(Locked { line: self.line })
     }
 
+    /// Locks a worker that speaks the protocol itself, and returns its connection, whatever kind of socket that is.
+    pub fn speak(self) -> io::Result<(Locked, UnixStream)> {
+        lock(&[REFUSED, OPENING])?;
+        // To read and to write is the same on all of them.
+        Ok((Locked { line: self.line }, UnixStream::from_std(self.connection.into())?))
+    }
+
     /// Opens what is in the worker's folder, and locks the worker before anything of that is read. Files can still be opened.
     pub async fn open<C>(self, opening: impl Future<Output = C>) -> io::Result<(Locked, C)> {
         let opened = opening.await;

@@ -49,20 +49,20 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts one that serves a hidden command, and hands it a connection.
-    fn start(command: &str, connection: OwnedFd) -> Result<Self, WorkerError> {
+    /// Starts one that serves a hidden command, and hands it a connection that there is already.
+    pub fn speaking(command: &str, connection: OwnedFd) -> Result<Self, WorkerError> {
         Self::started(command, connection).map_err(WorkerError::Start)
     }
 
     /// Connects to a server, and starts one that speaks to it.
     pub async fn connected(command: &str, address: SocketAddr) -> Result<Self, WorkerError> {
         let dialed = async { TcpStream::connect(address).await?.into_std() }.await;
-        Self::start(command, dialed.map_err(WorkerError::Unreachable)?.into())
+        Self::speaking(command, dialed.map_err(WorkerError::Unreachable)?.into())
     }
 
     /// Starts one that has a folder, which is its own from now on, and nothing else of the file system.
     pub fn within(command: &str, folder: &Folder) -> Result<Self, WorkerError> {
-        Self::start(command, folder.hand_over().map_err(WorkerError::Start)?)
+        Self::speaking(command, folder.hand_over().map_err(WorkerError::Start)?)
     }
 
     /// Has one do a single thing, without any connection, within a time.
@@ -72,7 +72,7 @@ impl Worker {
         limit: Duration,
     ) -> Result<A, WorkerError> {
         let nothing = std::fs::File::open("/dev/null").map_err(WorkerError::Start)?;
-        Self::start(command, nothing.into())?.once(question, limit).await
+        Self::speaking(command, nothing.into())?.once(question, limit).await
     }
 
     /// The same with a folder: see [`Worker::within`].

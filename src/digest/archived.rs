@@ -3,28 +3,31 @@
 //! The way of a daemon without a state root. It reads everything every time, for an archive says nothing of what was
 //! written since the last one, and it knows no sockets.
 
+use std::collections::HashSet;
 use std::ffi::{CString, OsStr};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Timespec;
 
 use super::content::{Content, FileEntry, FileKind};
+use super::extent::Extent;
 use super::rules::FileRules;
-use super::tree::{ENTRIES_MAX, Place, shown};
+use super::sqlite::COPY_MAX;
+use super::tree::{Place, shown};
 use super::{DigestError, Look, Subject, sqlite};
 use crate::confined::Folder;
 use crate::domain::store::Store;
 use crate::engine::EngineHandle;
 use crate::storage::archive::{Archive, Kind, Member, parts};
-use crate::storage::{StorageError, Streamed, read_stream};
+use crate::storage::{StorageError, read_stream};
 
 /// What is in a folder and all below it.
 pub(super) async fn look(subject: &Subject<'_>, store: &Store) -> Result<Look, DigestError> {
     let archive = subject.engine.read_archive(container(subject, store)?, &store.path);
     let (rules, name) = (FileRules::of(subject.site, store), store.name.clone());
-    let read = read_stream(archive, move |archive| content(archive, &rules, &name)).await;
+    let read = read_stream(archive, move |archive| content(archive, &rules, &name, Extent::of(&name))).await;
     Ok(Look { content: read.map_err(|cause| failed(store, cause))??, mark: None, paths: None })
 }
 
@@ -38,7 +41,7 @@ pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<
     let archive = subject.engine.read_archive(container(subject, store)?, store.folder());
     let name = store.path.rsplit('/').next().unwrap_or_default().to_owned();
     let to = copy.path().to_owned();
-    let read = read_stream(archive, move |archive| copy_database(archive, &name, &to)).await;
+    let read = read_stream(archive, move |archive| copy_database(archive, &name, &to, COPY_MAX)).await;
     read.and_then(|copied| copied).map_err(|cause| failed(store, cause))?;
     let place = Place { root: copy.path().to_owned(), below: PathBuf::new() };
     let look = sqlite::look(store, place, subject.copies, None).await?;
@@ -63,7 +66,12 @@ fn below<'a>(top: &[CString], path: &'a [CString]) -> Option<&'a [CString]> {
     path.strip_prefix(top)
 }
 
-fn content(mut archive: Archive<Streamed>, rules: &FileRules, store: &str) -> Result<Content, DigestError> {
+fn content<R: Read>(
+    mut archive: Archive<R>,
+    rules: &FileRules,
+    store: &str,
+    mut extent: Extent,
+) -> Result<Content, DigestError> {
     let failed = |path: &str, cause: StorageError| DigestError::File {
         store: store.to_owned(),
         path: path.to_owned(),
@@ -71,19 +79,17 @@ fn content(mut archive: Archive<Streamed>, rules: &FileRules, store: &str) -> Re
     };
     let mut content = Content::default();
     let mut top: Option<Vec<CString>> = None;
-    let mut left_out: Vec<PathBuf> = Vec::new();
+    let mut left_out: HashSet<PathBuf> = HashSet::new();
     while let Some(member) = archive.next().map_err(|cause| failed("", cause))? {
         let top = top.get_or_insert_with(|| member.path.clone());
         let Some(parts) = below(top, &member.path) else { continue };
         let path = as_path(parts);
-        if content.files.len() >= ENTRIES_MAX {
-            return Err(DigestError::TooMany { store: store.to_owned(), limit: ENTRIES_MAX });
-        }
-        if left_out.iter().any(|folder| path.starts_with(folder)) {
+        extent.add(path.as_os_str().len() + member.link.len())?;
+        if path.ancestors().any(|folder| left_out.contains(folder)) {
             continue;
         }
         if !parts.is_empty() && rules.leave_out(&path) {
-            left_out.push(path);
+            left_out.insert(path);
             continue;
         }
         let name = if parts.is_empty() { ".".to_owned() } else { shown(&path) };
@@ -93,9 +99,9 @@ fn content(mut archive: Archive<Streamed>, rules: &FileRules, store: &str) -> Re
     Ok(content)
 }
 
-fn entry(
+fn entry<R: Read>(
     member: &Member,
-    archive: &mut Archive<Streamed>,
+    archive: &mut Archive<R>,
     top: &[CString],
     content: &Content,
 ) -> Result<FileEntry, StorageError> {
@@ -137,8 +143,9 @@ fn entry(
     Ok(entry)
 }
 
-fn copy_database(mut archive: Archive<Streamed>, name: &str, to: &Path) -> Result<(), StorageError> {
-    let mut depth = None;
+/// Copies the files of a database, the last of those of one name, as long as they hold no more than `most` bytes together.
+fn copy_database<R: Read>(mut archive: Archive<R>, name: &str, to: &Path, most: u64) -> Result<(), StorageError> {
+    let (mut depth, mut left) = (None, most);
     while let Some(member) = archive.next()? {
         let depth = *depth.get_or_insert(member.path.len());
         let Some(file) = member.path.last().filter(|_| member.kind == Kind::File && member.path.len() == depth + 1)
@@ -148,6 +155,10 @@ fn copy_database(mut archive: Archive<Streamed>, name: &str, to: &Path) -> Resul
         let file = file.to_string_lossy();
         let is_part = file.strip_prefix(name).is_some_and(|rest| sqlite::PARTS.contains(&rest));
         if is_part {
+            left = left.checked_sub(member.size).ok_or_else(|| StorageError::Archive {
+                member: as_path(&member.path),
+                what: format!("the database has more than {most} bytes"),
+            })?;
             let path = to.join(file.as_ref());
             let copied = std::fs::File::create(&path).and_then(|mut copy| {
                 io::copy(&mut archive.content(), &mut copy)?;
@@ -165,4 +176,49 @@ fn nanoseconds(time: Timespec) -> i128 {
 
 fn as_path(parts: &[CString]) -> PathBuf {
     crate::storage::archive::shown(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(files: &[(&str, usize)]) -> Vec<u8> {
+        let mut archive = tar::Builder::new(Vec::new());
+        let mut add = |path: &str, kind, size: usize| {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(kind);
+            header.set_mode(0o755);
+            header.set_size(size as u64);
+            header.set_mtime(0);
+            header.set_uid(0);
+            header.set_gid(0);
+            archive.append_data(&mut header, path, vec![b'x'; size].as_slice()).expect("in memory");
+        };
+        add("data/", tar::EntryType::Directory, 0);
+        for (path, size) in files {
+            add(path, tar::EntryType::Regular, *size);
+        }
+        archive.into_inner().expect("in memory")
+    }
+
+    #[test]
+    fn files_that_are_left_out_count() {
+        let bytes = archive(&[("data/a", 1), ("data/left", 1), ("data/left/b", 1), ("data/left/c", 1), ("data/z", 1)]);
+        let rules = FileRules::leaving_out(["left"].into_iter());
+        let read = |extent| content(Archive::new(bytes.as_slice()), &rules, "files", extent);
+        let found = read(Extent::limited("files", 6, 100)).expect("six, the folder among them");
+        assert_eq!(found.files.keys().collect::<Vec<_>>(), [".", "a", "z"]);
+        assert!(matches!(read(Extent::limited("files", 5, 100)), Err(DigestError::TooMany { .. })));
+        assert!(matches!(read(Extent::limited("files", 6, 10)), Err(DigestError::TooLong { .. })));
+    }
+
+    #[test]
+    fn databases_are_copied_up_to_a_size() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let bytes = archive(&[("data/notes.db", 600), ("data/notes.db-wal", 400), ("data/other", 5000)]);
+        let copy = |most| copy_database(Archive::new(bytes.as_slice()), "notes.db", folder.path(), most);
+        copy(1000).expect("two files");
+        let error = copy(999).expect_err("too long").to_string();
+        assert!(error.contains("the database has more than 999 bytes"), "{error}");
+    }
 }

@@ -8,8 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use tokio::io::{AsyncRead, AsyncWrite, BufReader};
-
+use crate::confined::Worker;
 use crate::domain::store::Store;
 use crate::probes::KeptConnection;
 
@@ -20,20 +19,12 @@ pub struct Lines {
     kept: Option<Mutex<BTreeMap<(String, String), Line>>>,
 }
 
-/// A connection to a server that takes commands and answers them.
-pub(super) type Stream = BufReader<Box<dyn Duplex>>;
-
-/// What can be written to and read from.
-pub(super) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
-
 /// One line.
 pub(super) enum Line {
     /// To a database.
     Database(KeptConnection),
-    /// To a key-value server.
-    Stream(Stream),
+    /// To a key-value server; it closes with its worker.
+    Keys(Box<Worker>),
 }
 
 impl Line {

@@ -19,11 +19,13 @@ mod container_socket;
 mod content;
 mod database;
 mod difference;
+mod extent;
 mod lines;
 mod mysql;
 mod postgres;
 mod reader;
 mod redis;
+pub mod redis_worker;
 mod rules;
 mod sqlite;
 pub mod sqlite_worker;
@@ -83,6 +85,14 @@ pub enum DigestError {
         /// The store.
         store: String,
         /// The limit.
+        limit: usize,
+    },
+    /// The paths in the folder are longer than what is ever read.
+    #[error("read the store {store}: the paths of its files and folders have more than {limit} bytes together")]
+    TooLong {
+        /// The store.
+        store: String,
+        /// The limit, in bytes.
         limit: usize,
     },
     /// The server refused or is gone.

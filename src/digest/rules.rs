@@ -81,7 +81,12 @@ impl FileRules {
             VolatilePart::File(pattern) => Some(pattern.as_str()),
             _ => None,
         });
-        Self { others: others(site, store), volatile: globs(patterns, true) }
+        Self { others: others(site, store), ..Self::leaving_out(patterns) }
+    }
+
+    /// Rules that leave out what matches patterns.
+    pub(super) fn leaving_out<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
+        Self { others: Default::default(), volatile: globs(patterns, true) }
     }
 
     /// Whether a path relative to the store's folder does not count, and nothing below it.

@@ -28,7 +28,7 @@ pub(super) const PARTS: [&str; 3] = ["", "-wal", "-journal"];
 const ATTEMPTS: usize = 3;
 
 /// The most that is copied of a file, in bytes, zeros not counted.
-const COPY_MAX: u64 = 4 << 30;
+pub(super) const COPY_MAX: u64 = 4 << 30;
 
 /// The mark of a database's files.
 pub(super) async fn mark(store: &Store, folder: Place) -> Result<Option<String>, DigestError> {

@@ -15,15 +15,13 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::content::{Content, FileEntry, FileKind};
+use super::extent::{ENTRIES_MAX, Extent};
 use super::rules::FileRules;
 use super::stat_mark::{Seen, StatMark, modified};
 use super::{DigestError, Look, Stop, blocking};
 use crate::beneath;
 use crate::domain::site::Site;
 use crate::domain::store::Store;
-
-/// How many files and folders a store may have: far beyond any site, and some gigabyte of memory.
-pub(super) const ENTRIES_MAX: usize = 2_000_000;
 
 /// How often a folder is read anew when it changes while it is read.
 const ATTEMPTS: usize = 3;
@@ -175,7 +173,7 @@ impl Walk {
         let stat = rustix::fs::fstat(&root).map_err(|cause| self.failed(here, cause))?;
         visit(&Found { parent: root.as_fd(), name: here.as_os_str(), path: here, stat: &stat })?;
         let mut waiting = vec![PathBuf::new()];
-        let mut count = 0;
+        let mut extent = Extent::of(&self.store);
         while let Some(path) = waiting.pop() {
             let opened = match beneath::open_folder(&root, &path) {
                 Ok(opened) => opened,
@@ -183,12 +181,9 @@ impl Walk {
                 Err(cause) => return Err(self.failed(&path, cause)),
             };
             for name in names(&opened).map_err(|cause| self.failed(&path, cause))? {
-                count += 1;
-                if count > ENTRIES_MAX {
-                    return Err(DigestError::TooMany { store: self.store.clone(), limit: ENTRIES_MAX });
-                }
                 let name = OsStr::from_bytes(&name);
                 let path = path.join(name);
+                extent.add(path.as_os_str().len())?;
                 stop.check().map_err(|cause| self.failed(&path, cause))?;
                 if self.rules.leave_out(&path) {
                     continue;
@@ -212,13 +207,16 @@ impl Walk {
     }
 }
 
-/// The names in a folder, sorted.
+/// The names in a folder, sorted. No more than one too many for a store: then there is no telling their order, nor any need to.
 fn names(folder: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
     let mut found = Vec::new();
     for entry in Dir::read_from(folder)? {
         let name = entry?.file_name().to_bytes().to_vec();
         if name != b"." && name != b".." {
             found.push(name);
+        }
+        if found.len() > ENTRIES_MAX {
+            break;
         }
     }
     found.sort_unstable();

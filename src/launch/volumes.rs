@@ -5,10 +5,13 @@
 //! as tar archives through the engine, and each incarnation gets volumes of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use futures_util::StreamExt;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
 use sha2::{Digest, Sha256};
+use tempfile::TempPath;
 use tokio::io::AsyncWriteExt;
 use tokio_util::io::ReaderStream;
 
@@ -16,7 +19,10 @@ use super::{Blueprint, LaunchError, state};
 use crate::domain::hex::hex;
 use crate::domain::ids::ServiceName;
 use crate::domain::site::{MountSpec, Site};
-use crate::engine::{Engine, EngineHandle, labels};
+use crate::engine::{Engine, EngineError, EngineHandle, labels};
+
+/// The longest archive of a volume that is kept, in bytes: holes count, and a site decides how large they are.
+const VOLUME_MAX: u64 = 64 << 30;
 
 /// The archives of a snapshot's volumes: service, mount path, file.
 pub type SavedVolumes = BTreeMap<ServiceName, BTreeMap<String, PathBuf>>;
@@ -125,7 +131,7 @@ pub async fn save_volumes(
         for (path, volume) in engine.inspect(handle).await?.volumes {
             let file = match by_volume.get(&volume) {
                 Some(file) => file.clone(),
-                None => save(engine, handle, &path, folder).await?,
+                None => save(engine.read_archive(handle, &path), &path, folder, VOLUME_MAX).await?,
             };
             by_volume.insert(volume, file.clone());
             saved.entry(service.name.clone()).or_default().insert(path, file);
@@ -134,28 +140,56 @@ pub async fn save_volumes(
     Ok(saved)
 }
 
-async fn save(engine: &dyn Engine, handle: &EngineHandle, path: &str, folder: &Path) -> Result<PathBuf, LaunchError> {
-    let partial = folder.join(format!("{:016x}.partial", rand::random::<u64>()));
-    let at = |doing| move |path: PathBuf| move |cause| LaunchError::Archive { doing, path, cause };
-    tokio::fs::create_dir_all(folder).await.map_err(at("make the folder")(folder.to_owned()))?;
-    let mut file = tokio::fs::File::create(&partial).await.map_err(at("make the volume archive")(partial.clone()))?;
-    let mut digest = Sha256::new();
-    let mut archive = engine.read_archive(handle, path);
+/// Keeps the archive of a folder under the name of its content, if it has no more than `most` bytes.
+async fn save(
+    mut archive: impl Stream<Item = Result<Bytes, EngineError>> + Unpin,
+    path: &str,
+    folder: &Path,
+    most: u64,
+) -> Result<PathBuf, LaunchError> {
+    let at = |doing| {
+        move |path: &Path| {
+            let path = path.to_owned();
+            move |cause| LaunchError::Archive { doing, path, cause }
+        }
+    };
+    tokio::fs::create_dir_all(folder).await.map_err(at("make the folder")(folder))?;
+    let partial = TempPath::try_from_path(folder.join(format!("{:016x}.partial", rand::random::<u64>())));
+    // Gone with its owner unless it gets its name: a site decides how much there is of it.
+    let partial = partial.map_err(at("make the volume archive")(folder))?;
+    let mut file = tokio::fs::File::create(&partial).await.map_err(at("make the volume archive")(&partial))?;
+    let (mut digest, mut left) = (Sha256::new(), most);
     while let Some(chunk) = archive.next().await {
         let chunk = chunk?;
+        left = left.checked_sub(chunk.len() as u64).ok_or_else(|| {
+            at("write the volume archive")(&partial)(io::Error::other(format!("{path} holds more than {most} bytes")))
+        })?;
         digest.update(&chunk);
-        file.write_all(&chunk).await.map_err(at("write the volume archive")(partial.clone()))?;
+        file.write_all(&chunk).await.map_err(at("write the volume archive")(&partial))?;
     }
-    file.sync_all().await.map_err(at("write the volume archive")(partial.clone()))?;
-    let name = hex(&digest.finalize());
-    let file = folder.join(format!("{name}.tar"));
-    tokio::fs::rename(&partial, &file).await.map_err(at("name the volume archive")(file.clone()))?;
+    file.sync_all().await.map_err(at("write the volume archive")(&partial))?;
+    let file = folder.join(format!("{}.tar", hex(&digest.finalize())));
+    partial.persist(&file).map_err(|error| at("name the volume archive")(&file)(error.error))?;
     Ok(file)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::parent;
+    use super::*;
+
+    #[tokio::test]
+    async fn archives_are_kept_up_to_a_length() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let archive =
+            || futures_util::stream::iter([Ok(Bytes::from_static(&[7; 600])), Ok(Bytes::from_static(&[7; 400]))]);
+        let error = save(archive(), "/data", folder.path(), 999).await.expect_err("too long");
+        assert!(format!("{error:?}").contains("/data holds more than 999 bytes"), "{error:?}");
+        let left = || std::fs::read_dir(folder.path()).expect("a folder").count();
+        assert_eq!(left(), 0, "nothing of it");
+        let kept = save(archive(), "/data", folder.path(), 1000).await.expect("it fits");
+        assert_eq!(save(archive(), "/data", folder.path(), 1000).await.expect("the same content"), kept);
+        assert_eq!((std::fs::metadata(&kept).expect("a file").len(), left()), (1000, 1));
+    }
 
     #[test]
     fn archives_are_unpacked_one_level_up() {

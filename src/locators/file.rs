@@ -115,6 +115,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_an_archive_promises_is_not_believed() {
+        let mut header = tar::Header::new_gnu();
+        let mut promising = |kind: tar::EntryType| {
+            header.set_path("file").expect("short");
+            header.set_entry_type(kind);
+            header.set_size(1 << 40);
+            header.set_cksum();
+            let mut archive = header.as_bytes().to_vec();
+            archive.extend([b'x'; 4096]);
+            archive
+        };
+        for kind in [tar::EntryType::GNULongName, tar::EntryType::GNULongLink, tar::EntryType::XHeader] {
+            assert!(entry(&promising(kind), 1 << 20).is_err(), "{kind:?}");
+        }
+        assert!(
+            matches!(entry(&promising(tar::EntryType::Regular), 1 << 20), Ok(Entry::TooLarge(size)) if size == 1 << 40)
+        );
+        assert!(matches!(entry(&promising(tar::EntryType::GNUSparse), 1 << 20), Ok(Entry::Other) | Err(_)));
+    }
+
+    #[test]
     fn links_lead_from_where_they_lie() {
         assert_eq!(join("/a/b", "c"), "/a/c");
         assert_eq!(join("/a/b", "../c"), "/a/../c");

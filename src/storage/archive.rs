@@ -18,8 +18,15 @@ use super::walk::as_path;
 
 const RECORD: usize = 512;
 
-/// The longest extension of a member that is read: paths have up to 4 KiB, extended attributes up to 64 KiB each.
+/// What is read of a member's extensions, in bytes, however many there are: paths have up to 4 KiB, extended attributes up to 64
+/// KiB each.
 const EXTENSION_BYTES: u64 = 1 << 20;
+
+/// The longest path, and the longest that a link may say, in bytes: Linux takes no longer ones (`PATH_MAX`).
+const PATH_BYTES: usize = 4095;
+
+/// The longest content of a member, in bytes: no file is longer.
+const CONTENT_BYTES: u64 = i64::MAX as u64;
 
 /// What a member of an archive is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,20 +87,20 @@ impl<R: Read> Archive<R> {
 
     /// The next member; `None` at the end mark. What is left of the last one's content is passed over.
     pub fn next(&mut self) -> Result<Option<Member>, StorageError> {
-        let mut extensions = Extensions::default();
+        let (mut extensions, mut room) = (Extensions::default(), EXTENSION_BYTES);
         loop {
             self.pass_over()?;
             let Some(header) = self.header()? else { return Ok(None) };
             let size = header.entry_size().map_err(|error| unsound(&header, error))?;
             match header.entry_type() {
-                EntryType::GNULongName => extensions.path = Some(text(self.extension(&header, size)?)),
-                EntryType::GNULongLink => extensions.link = Some(text(self.extension(&header, size)?)),
+                EntryType::GNULongName => extensions.path = Some(text(self.extension(&header, size, &mut room)?)),
+                EntryType::GNULongLink => extensions.link = Some(text(self.extension(&header, size, &mut room)?)),
                 EntryType::XHeader => {
-                    let records = self.extension(&header, size)?;
+                    let records = self.extension(&header, size, &mut room)?;
                     extensions.read(&records).map_err(|what| unsound(&header, what))?;
                 }
                 // Comments of the program that wrote it.
-                EntryType::XGlobalHeader => drop(self.extension(&header, size)?),
+                EntryType::XGlobalHeader => drop(self.extension(&header, size, &mut room)?),
                 kind => {
                     let member = extensions.complete(&header, kind, size).map_err(|what| unsound(&header, what))?;
                     self.expect(member.size);
@@ -138,13 +145,12 @@ impl<R: Read> Archive<R> {
         }
     }
 
-    fn extension(&mut self, header: &Header, size: u64) -> Result<Vec<u8>, StorageError> {
-        if size > EXTENSION_BYTES {
-            return Err(unsound(
-                header,
-                format!("it has an extension of {size} bytes; at most {EXTENSION_BYTES} are read"),
-            ));
-        }
+    /// Reads an extension, for which there must be room. Its header takes room as well: else there could be ones of no length
+    /// without end.
+    fn extension(&mut self, header: &Header, size: u64, room: &mut u64) -> Result<Vec<u8>, StorageError> {
+        *room = room.checked_sub(size.saturating_add(RECORD as u64)).ok_or_else(|| {
+            unsound(header, format!("its extensions, the last of {size} bytes, have more than {EXTENSION_BYTES}"))
+        })?;
         self.expect(size);
         let mut records = Vec::new();
         self.content().read_to_end(&mut records).map_err(StorageError::Stream)?;
@@ -225,10 +231,18 @@ impl Extensions {
         let part = |part: io::Result<Option<u32>>| part.map(Option::unwrap_or_default).map_err(fault);
         let device = if is_device { (part(header.device_major())?, part(header.device_minor())?) } else { (0, 0) };
         let seconds = |seconds: u64| Timespec { tv_sec: seconds.cast_signed(), tv_nsec: 0 };
+        let link = link.unwrap_or_default();
+        if path.len() > PATH_BYTES || link.len() > PATH_BYTES {
+            return Err(format!("its path or its link has more than {PATH_BYTES} bytes"));
+        }
+        let size = if kind == Kind::File { self.size.take().unwrap_or(size) } else { size };
+        if size > CONTENT_BYTES {
+            return Err(format!("it has {size} bytes; no file is so long"));
+        }
         Ok(Member {
             kind,
             path: parts(&path)?,
-            link: link.unwrap_or_default(),
+            link,
             uid: id(self.uid.take().map_or_else(|| header.uid().map_err(fault), Ok)?)?,
             gid: id(self.gid.take().map_or_else(|| header.gid().map_err(fault), Ok)?)?,
             mode: header.mode().map_err(fault)? & 0o7777,
@@ -236,7 +250,7 @@ impl Extensions {
             modified: self.modified.take().map_or_else(|| header.mtime().map(seconds).map_err(fault), Ok)?,
             xattrs: std::mem::take(&mut self.xattrs),
             device,
-            size: if kind == Kind::File { self.size.take().unwrap_or(size) } else { size },
+            size,
         })
     }
 }

@@ -33,7 +33,7 @@ mod usage;
 mod walk;
 
 pub use self::background::Storage;
-pub(crate) use self::background::{Streamed, read_stream};
+pub(crate) use self::background::read_stream;
 pub use self::clone::Cloned;
 pub use self::error::StorageError;
 pub use self::exchange::{Exchanged, Step};

@@ -25,12 +25,14 @@ pub struct Limits {
     pub bytes: u64,
     /// Members of all kinds.
     pub members: u64,
+    /// The paths and attributes of all folders, which are kept in memory until the end, in bytes.
+    pub folder_bytes: usize,
 }
 
 impl Default for Limits {
     /// More than any site is known to have, and little enough to end.
     fn default() -> Self {
-        Self { bytes: 1 << 40, members: 50_000_000 }
+        Self { bytes: 1 << 40, members: 50_000_000, folder_bytes: 256 << 20 }
     }
 }
 
@@ -58,10 +60,12 @@ pub(super) fn receive(archive: impl Read, to: &Folder, limits: Limits) -> Result
         to,
         top: first.path.clone(),
         at: None,
-        folders: vec![(PathBuf::new(), attributes(&first))],
+        folders: Vec::new(),
+        folder_bytes: 0,
         limits,
-        received: Received { folders: 1, ..Received::default() },
+        received: Received::default(),
     };
+    unpacking.keep(PathBuf::new(), &first)?;
     while let Some(member) = archive.next()? {
         unpacking.member(&member, archive.content())?;
     }
@@ -76,6 +80,8 @@ struct Unpacking<'a> {
     at: Option<(PathBuf, Folder)>,
     /// The folders, which get their attributes when nothing in them changes any more.
     folders: Vec<(PathBuf, Attributes)>,
+    /// What those take of memory.
+    folder_bytes: usize,
     limits: Limits,
     received: Received,
 }
@@ -95,8 +101,7 @@ impl Unpacking<'_> {
         match member.kind {
             Kind::Folder => {
                 rustix::fs::mkdirat(folder, name, Mode::RWXU).map_err(made(member, folder))?;
-                self.received.folders += 1;
-                self.folders.push((path, attributes(member)));
+                self.keep(path, member)?;
             }
             Kind::File => self.file(member, name, content)?,
             Kind::HardLink => self.hard_link(member, name)?,
@@ -105,6 +110,23 @@ impl Unpacking<'_> {
                 self.received.others += 1;
             }
         }
+        Ok(())
+    }
+
+    /// Keeps what a folder is to get at the end.
+    fn keep(&mut self, path: PathBuf, member: &Member) -> Result<(), StorageError> {
+        let xattrs = member
+            .xattrs
+            .iter()
+            .map(|(name, value)| size_of::<(CString, Vec<u8>)>() + name.count_bytes() + value.len());
+        self.folder_bytes += size_of::<(PathBuf, Attributes)>() + path.as_os_str().len() + xattrs.sum::<usize>();
+        if self.folder_bytes > self.limits.folder_bytes {
+            let what =
+                format!("the paths and attributes of its folders have more than {} bytes", self.limits.folder_bytes);
+            return Err(refused(&member.path, what));
+        }
+        self.received.folders += 1;
+        self.folders.push((path, attributes(member)));
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 mod arena;
 mod files;
 mod hostile;
+mod hostile_redis;
 mod instance;
 #[path = "../support/hostile/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "it has servers of other protocols too")]

@@ -1,6 +1,7 @@
 //! A site of which only the stores matter, in folders that a test makes.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -76,13 +77,18 @@ impl Stores {
 
     /// Does something with what the digest is taken of.
     pub async fn with<T>(&self, work: impl AsyncFnOnce(Subject<'_>) -> T) -> T {
+        self.on(&Lines::passing(), work).await
+    }
+
+    /// The same on lines that may be kept. Servers of the site are on this host.
+    pub async fn on<T>(&self, lines: &Lines, work: impl AsyncFnOnce(Subject<'_>) -> T) -> T {
         // Nothing here asks the engine.
         let engine = DockerEngine::new("unix:///nowhere");
         let incarnation = Incarnation {
             generation: 1,
             made: 1,
             containers: BTreeMap::new(),
-            addresses: BTreeMap::new(),
+            addresses: BTreeMap::from([(self.site.entry.service.clone(), Ipv4Addr::LOCALHOST.into())]),
             started_at: 0,
             pristine: None,
         };
@@ -92,7 +98,7 @@ impl Stores {
             incarnation: &incarnation,
             folders: &self.folders,
             copies: &std::env::temp_dir(),
-            lines: &Lines::passing(),
+            lines,
             started: None,
         };
         work(subject).await

@@ -126,12 +126,13 @@ fn limits_are_kept() {
     }
     let archive = archive(&disk.path(), &[]);
     let root = disk.root();
-    for limits in [Limits { bytes: 2999, members: 4 }, Limits { bytes: 3000, members: 3 }] {
+    let limits = |bytes, members| Limits { bytes, members, ..Limits::default() };
+    for limits in [limits(2999, 4), limits(3000, 3)] {
         let error = root.receive(archive.as_slice(), &snapshot("s1"), limits).unwrap_err();
         assert!(error.to_string().contains("the archive h"), "{error}");
         assert_nothing(&root);
     }
-    root.receive(archive.as_slice(), &snapshot("s1"), Limits { bytes: 3000, members: 4 }).unwrap();
+    root.receive(archive.as_slice(), &snapshot("s1"), limits(3000, 4)).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -27,6 +27,14 @@ fn member(name: &str, kind: EntryType, link: &str, content: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// A pax record before a member.
+fn extension(key: &str, value: &str) -> Vec<u8> {
+    // The length of a record counts its own digits.
+    let rest = key.len() + value.len() + 3;
+    let length = (1..).map(|digits| rest + digits).find(|length| rest + length.to_string().len() == *length).unwrap();
+    member("x", EntryType::XHeader, "", format!("{length} {key}={value}\n").as_bytes())
+}
+
 fn archive(members: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = member("data/", EntryType::Directory, "", b"");
     bytes.extend(members.concat());
@@ -87,12 +95,23 @@ fn what_is_not_an_archive_of_one_folder_is_refused() {
         bytes[512 + 20] ^= 1;
         bytes
     };
-    let cases: [(&str, Vec<u8>); 7] = [
+    let cases: [(&str, Vec<u8>); 9] = [
         ("does not begin with a folder", vec![0; 1024]),
         ("does not begin with a folder", file),
         ("its header's sum is wrong", damaged),
         ("its header's sum is wrong", b"<!doctype html>".repeat(100)),
-        ("an extension of", archive(&[member("x", EntryType::XHeader, "", &vec![b'1'; 2 << 20])])),
+        ("more than 1048576", archive(&[member("x", EntryType::XHeader, "", &vec![b'1'; 2 << 20])])),
+        (
+            "no file is so long",
+            archive(&[extension("size", &u64::MAX.to_string()), member("data/a", EntryType::Regular, "", b"x")]),
+        ),
+        (
+            "has more than 4095 bytes",
+            archive(&[
+                member("x", EntryType::GNULongName, "", &vec![b'd'; 5000]),
+                member("x", EntryType::Regular, "", b""),
+            ]),
+        ),
         ("are not pax records", archive(&[member("x", EntryType::XHeader, "", b"99999 a=b\n")])),
         ("is stored with holes", archive(&[member("data/a", EntryType::GNUSparse, "", b"x")])),
     ];
@@ -156,4 +175,67 @@ fn links_and_mounts_in_a_tree_are_not_followed() {
 fn trashed(trash: &Path) -> std::path::PathBuf {
     let mut found = walkdir::WalkDir::new(trash).into_iter().filter_map(Result::ok);
     found.find(|entry| entry.file_type().is_dir() && entry.path().join("kept").exists()).unwrap().into_path()
+}
+
+/// The peak of this process's memory, in bytes.
+fn peak() -> u64 {
+    procfs::process::Process::myself().unwrap().status().unwrap().vmhwm.unwrap() * 1024
+}
+
+/// An archive whose members after its folder come over and over again.
+fn endless(members: impl IntoIterator<Item = Vec<u8>>) -> impl std::io::Read {
+    let folder = member("data/", EntryType::Directory, "", b"");
+    let members: Vec<u8> = members.into_iter().flatten().collect();
+    std::io::Read::chain(std::io::Cursor::new(folder), Repeated { members, at: 0 })
+}
+
+struct Repeated {
+    members: Vec<u8>,
+    at: usize,
+}
+
+impl std::io::Read for Repeated {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let length = buffer.len().min(self.members.len() - self.at);
+        buffer[..length].copy_from_slice(&self.members[self.at..self.at + length]);
+        self.at = (self.at + length) % self.members.len();
+        Ok(length)
+    }
+}
+
+#[test]
+fn extensions_without_end_are_refused() {
+    let disk = Disk::new("ext4", 64 << 20);
+    let root = disk.root();
+    let attribute = extension("SCHILY.xattr.user.a", &"x".repeat(60_000));
+    let name = member("x", EntryType::GNULongName, "", &[b'd'; 4000]);
+    let comment = member("x", EntryType::XGlobalHeader, "", b"");
+    let before = peak();
+    for extensions in [attribute, name, comment] {
+        let error = root.receive(endless([extensions]), &snapshot("s1"), Limits::default()).unwrap_err();
+        assert!(error.to_string().contains("have more than 1048576"), "{error}");
+    }
+    // The file says of itself that it is there: what is promised and does not come takes no memory.
+    let mut header = Header::new_gnu();
+    header.set_entry_type(EntryType::GNULongName);
+    header.set_size(1 << 40);
+    header.set_cksum();
+    let promised = [member("data/", EntryType::Directory, "", b""), header.as_bytes().to_vec()].concat();
+    let error = root.receive(promised.as_slice(), &snapshot("s1"), Limits::default()).unwrap_err();
+    assert!(error.to_string().contains("have more than 1048576"), "{error}");
+    assert!(peak() - before < 64 << 20, "{} MiB were taken", (peak() - before) >> 20);
+}
+
+#[test]
+fn what_is_kept_of_folders_is_bounded() {
+    let disk = Disk::new("xfs", 400 << 20);
+    let root = disk.root();
+    let attribute = extension("SCHILY.xattr.user.a", &"x".repeat(2_000));
+    let folders = (0..1000)
+        .map(|number| [attribute.clone(), member(&format!("data/{number}/"), EntryType::Directory, "", b"")].concat());
+    let archive = archive(&folders.collect::<Vec<_>>());
+    let limits = Limits { folder_bytes: 1 << 20, ..Limits::default() };
+    let error = root.receive(archive.as_slice(), &snapshot("s1"), limits).unwrap_err();
+    assert!(error.to_string().contains("have more than 1048576 bytes"), "{error}");
+    root.receive(archive.as_slice(), &snapshot("s1"), Limits { folder_bytes: 4 << 20, ..limits }).unwrap();
 }

@@ -1,0 +1,56 @@
+//! How much of a folder is read: a site decides how many names it has in there, and how long they are.
+
+use super::DigestError;
+
+/// How many files and folders a store may have: far beyond any site, and some gigabyte of memory.
+pub(super) const ENTRIES_MAX: usize = 2_000_000;
+
+/// What their paths, and what links say, may have together, in bytes.
+const TEXT_MAX: usize = 256 << 20;
+
+/// What has been read of a store's folder.
+pub(super) struct Extent {
+    store: String,
+    entries_max: usize,
+    entries: usize,
+    text_max: usize,
+    text: usize,
+}
+
+impl Extent {
+    pub(super) fn of(store: &str) -> Self {
+        Self::limited(store, ENTRIES_MAX, TEXT_MAX)
+    }
+
+    pub(super) fn limited(store: &str, entries_max: usize, text_max: usize) -> Self {
+        Self { store: store.to_owned(), entries_max, entries: 0, text_max, text: 0 }
+    }
+
+    /// Counts a file or folder, and the bytes of its path.
+    ///
+    /// Errors: `TooMany` if it is one too many, `TooLong` if there is no room for its path.
+    pub(super) fn add(&mut self, text: usize) -> Result<(), DigestError> {
+        self.entries += 1;
+        self.text = self.text.saturating_add(text);
+        if self.entries > self.entries_max {
+            return Err(DigestError::TooMany { store: self.store.clone(), limit: self.entries_max });
+        }
+        if self.text > self.text_max {
+            return Err(DigestError::TooLong { store: self.store.clone(), limit: self.text_max });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_an_end_to_names_and_to_their_length() {
+        let mut extent = Extent::limited("files", 2, 100);
+        assert!(extent.add(40).is_ok() && extent.add(60).is_ok());
+        assert!(matches!(extent.add(0), Err(DigestError::TooMany { limit: 2, .. })));
+        assert!(matches!(Extent::limited("files", 2, 100).add(101), Err(DigestError::TooLong { limit: 100, .. })));
+    }
+}

@@ -1,0 +1,303 @@
+//! Key-value servers that mean harm: what they send ends a confined process at most, and a server that means none is asked by
+//! one process on one connection.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use arenad::digest::{self, Known, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+
+use crate::subject::{Stores, differences};
+
+/// What this process may take of memory for all that is sent to it, in bytes.
+const GROWTH_MAX: u64 = 512 << 20;
+
+/// How long an attack may go on.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// The user of confined processes, as `confined/child.rs` has it.
+const WORKER_USER: u32 = 1_893_000_002;
+
+/// Held by each test: confined processes are counted.
+static TURN: Mutex<()> = Mutex::const_new(());
+
+/// What a hostile server answers.
+#[derive(Clone, Copy, Debug)]
+enum Attack {
+    /// A first line without end.
+    EndlessLine,
+    /// A text of two gigabytes.
+    LongText,
+    /// A text of the greatest length that there is a number for.
+    LongestText,
+    /// An array of two thousand million elements.
+    LongArray,
+    /// Arrays within arrays without end.
+    NestedArrays,
+    /// A page with as many keys as fit.
+    ManyKeys,
+    /// Pages without end, each with other keys of which much is said.
+    EndlessScan,
+    /// Pages without end that have no keys.
+    EmptyPages,
+    /// A text that ends before it should, on a connection that stays.
+    HalfText,
+    /// Something else than the protocol.
+    Noise,
+    /// It says nothing.
+    Silence,
+    /// It hangs up.
+    Nothing,
+}
+
+/// Reads a command, which the client ends with a word; `None`: the client has gone.
+async fn command(client: &mut BufReader<TcpStream>) -> Option<Vec<String>> {
+    let mut line = String::new();
+    client.read_line(&mut line).await.ok().filter(|read| *read > 0)?;
+    let count: usize = line.strip_prefix('*')?.trim_end().parse().ok()?;
+    let mut words = Vec::new();
+    for _ in 0..count {
+        let mut length = String::new();
+        client.read_line(&mut length).await.ok()?;
+        let mut word = vec![0; length.strip_prefix('$')?.trim_end().parse::<usize>().ok()? + 2];
+        client.read_exact(&mut word).await.ok()?;
+        word.truncate(word.len() - 2);
+        words.push(String::from_utf8(word).ok()?);
+    }
+    Some(words)
+}
+
+/// A line of a page: a key of that number.
+fn key(number: usize) -> String {
+    // The code of a digit, in hexadecimal, ends with the digit.
+    let name: String = format!("{number:07}").chars().flat_map(|digit| ['3', digit]).collect();
+    name + " string a -1\n"
+}
+
+fn text(said: &str) -> Vec<u8> {
+    format!("${}\r\n{said}\r\n", said.len()).into_bytes()
+}
+
+async fn attack(client: TcpStream, attack: Attack) -> Option<()> {
+    let mut client = BufReader::new(client);
+    let endless = |piece: &[u8]| Some(piece.repeat((1 << 20) / piece.len()));
+    let (mut number, long) = (0, "a".repeat(100_000));
+    while let Some(words) = command(&mut client).await {
+        number += 1;
+        let keyspace = words[0] == "INFO";
+        let (once, forever) = match attack {
+            Attack::EndlessLine => (Vec::new(), endless(b"x")),
+            Attack::LongText => (b"$2147483647\r\n".to_vec(), endless(b"x")),
+            Attack::LongestText => (b"$18446744073709551615\r\n".to_vec(), endless(b"x")),
+            Attack::LongArray => (b"*2147483647\r\n".to_vec(), endless(b"$1\r\nx\r\n")),
+            Attack::NestedArrays => (Vec::new(), endless(b"*1\r\n")),
+            Attack::Noise => (Vec::new(), endless(&[0, 255, b'$', b'\n', 7, b'*', b'\r', b'-'])),
+            _ if keyspace => (text("# Keyspace\r\ndb3:keys=1\r\n"), None),
+            Attack::ManyKeys => (text(&format!("ok mark 0\n{}", "61 a\n".repeat(3_300_000))), None),
+            Attack::EndlessScan => {
+                let keys: String = (0..100).map(|of_page| key(number * 100 + of_page).replace('a', &long)).collect();
+                (text(&format!("ok mark {number}\n{keys}")), None)
+            }
+            Attack::EmptyPages => (text(&format!("ok {number} {number}")), None),
+            Attack::HalfText => (b"$100\r\nhalf".to_vec(), None),
+            Attack::Silence => (Vec::new(), None),
+            Attack::Nothing => return None,
+        };
+        client.write_all(&once).await.ok()?;
+        while let Some(piece) = &forever {
+            client.write_all(piece).await.ok()?;
+        }
+    }
+    None
+}
+
+/// A server whose every client is served by `serve`, where it is, and how many clients it has had.
+async fn server<F>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> (JoinHandle<()>, SocketAddr, Arc<AtomicUsize>)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let clients = Arc::new(AtomicUsize::new(0));
+    let counted = clients.clone();
+    let serving = tokio::spawn(async move {
+        loop {
+            let (client, _) = listener.accept().await.expect("a client");
+            counted.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(serve(client));
+        }
+    });
+    (serving, address, clients)
+}
+
+fn declared(address: SocketAddr, timeout: &str) -> Stores {
+    let port = address.port();
+    Stores::declared(&format!("{{ queue: {{ kind: redis, path: /data, port: {port}, timeout: {timeout} }} }}"))
+}
+
+fn memory() -> u64 {
+    let status = procfs::process::Process::myself().and_then(|this| this.status()).expect("a status");
+    status.vmhwm.expect("a peak") * 1024
+}
+
+/// The confined processes of this one that speak to key-value servers.
+fn workers() -> Vec<procfs::process::Process> {
+    let ours = i32::try_from(std::process::id()).expect("a pid");
+    let all = procfs::process::all_processes().expect("processes").flatten();
+    let is_ours = |process: &procfs::process::Process| {
+        process.stat().is_ok_and(|stat| stat.ppid == ours)
+            && process.cmdline().is_ok_and(|words| words.iter().any(|word| word == "confined-keys"))
+    };
+    all.filter(is_ours).collect()
+}
+
+/// How much memory a process may map, and how large a file it may write, in bytes.
+fn limits(process: &procfs::process::Process) -> (procfs::process::LimitValue, procfs::process::LimitValue) {
+    let limits = process.limits().expect("limits");
+    (limits.max_address_space.hard_limit, limits.max_file_size.hard_limit)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_key_value_servers_end_a_confined_process_at_most() {
+    let _turn = TURN.lock().await;
+    let before = memory();
+    for (attacked, expected) in [
+        (Attack::EndlessLine, "which is no text"),
+        (Attack::LongText, "which is no text"),
+        (Attack::LongestText, "which is no text"),
+        (Attack::LongArray, "which is no text"),
+        (Attack::NestedArrays, "which is no text"),
+        (Attack::ManyKeys, "more than 100000 keys"),
+        (Attack::EndlessScan, "more than 192 MiB"),
+        (Attack::EmptyPages, "no end within 2s"),
+        (Attack::HalfText, "no end within 2s"),
+        (Attack::Noise, "which is no text"),
+        (Attack::Silence, "no end within 2s"),
+        (Attack::Nothing, "it hung up"),
+    ] {
+        let (serving, address, _) = server(move |client| async move {
+            attack(client, attacked).await;
+        })
+        .await;
+        let stores = declared(address, if expected.ends_with("2s") { "2s" } else { "60s" });
+        let taken = tokio::time::timeout(PATIENCE, stores.take()).await;
+        let error = taken.unwrap_or_else(|_| panic!("{attacked:?} goes on")).expect_err("no digest").to_string();
+        println!("{attacked:?}: {error}");
+        assert!(error.contains(expected), "{attacked:?}: {error}");
+        let growth = memory().saturating_sub(before);
+        assert!(growth < GROWTH_MAX, "{attacked:?} took {} MiB here", growth >> 20);
+        serving.abort();
+    }
+    let deadline = Instant::now() + PATIENCE;
+    while !workers().is_empty() {
+        assert!(Instant::now() < deadline, "{} confined processes are left", workers().len());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_listens_to_a_key_value_server_has_given_everything_up() {
+    let _turn = TURN.lock().await;
+    let (serving, address, _) = server(|client| async move {
+        attack(client, Attack::Silence).await;
+    })
+    .await;
+    let stores = declared(address, "60s");
+    let asked = tokio::spawn(async move { stores.take().await.map(drop) });
+    let deadline = Instant::now() + PATIENCE;
+    let (status, limits) = loop {
+        let locked = workers().into_iter().find_map(|worker| {
+            let status = worker.status().ok().filter(|status| status.seccomp == Some(2))?;
+            Some((status, limits(&worker)))
+        });
+        if let Some(found) = locked {
+            break found;
+        }
+        assert!(Instant::now() < deadline, "no process has locked itself in");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    assert_eq!([status.ruid, status.euid, status.suid, status.fuid], [WORKER_USER; 4]);
+    assert_eq!([status.rgid, status.egid, status.sgid, status.fgid], [WORKER_USER; 4]);
+    assert_eq!(status.groups, Vec::<u32>::new());
+    assert_eq!(status.nonewprivs, Some(1));
+    assert_eq!((status.capeff, status.capprm, status.capinh), (0, 0, 0));
+    assert_eq!(format!("{limits:?}"), format!("(Value({}), Value(0))", 768 << 20));
+    // As if what the server said had ended it. It is not started anew.
+    let pid = rustix::process::Pid::from_raw(status.pid).expect("a pid");
+    rustix::process::kill_process(pid, rustix::process::Signal::ABORT).expect("it is ours");
+    let error = asked.await.expect("no panic").expect_err("no digest").to_string();
+    assert!(error.contains("the confined process ended (signal: 6 (SIGABRT)"), "{error}");
+    serving.abort();
+}
+
+/// A server that is honest, and holds what it is told.
+async fn honest(client: TcpStream, keys: usize) -> Option<()> {
+    let mut client = BufReader::new(client);
+    while let Some(words) = command(&mut client).await {
+        let said = match (words[0].as_str(), words.last()?.as_str()) {
+            ("INFO", _) => "# Keyspace\r\ndb3:keys=1\r\n".to_owned(),
+            (_, "mark") => "ok mark 0".to_owned(),
+            (_, cursor) => {
+                let from: usize = cursor.parse().ok()?;
+                let to = (from + 1000).min(keys);
+                let next = if to == keys { 0 } else { to };
+                let lines: String = (from..to).map(key).collect();
+                format!("ok mark {next}\n{lines}")
+            }
+        };
+        client.write_all(&text(&said)).await.ok()?;
+    }
+    None
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kept_lines_take_one_process_and_one_connection() {
+    let _turn = TURN.lock().await;
+    let (serving, address, clients) = server(|client| async move {
+        honest(client, 4500).await;
+    })
+    .await;
+    let stores = declared(address, "20s");
+    let lines = Lines::kept();
+    let first = stores.on(&lines, async |subject| digest::take(&subject, Known::default()).await).await;
+    let first = first.expect("a digest");
+    assert_eq!(first.digest.stores["queue"].keys.len(), 9000, "in two databases, in five pages each");
+    let of_this = |pid: &i32| std::path::Path::new(&format!("/proc/{pid}")).exists();
+    let pids: Vec<i32> = workers().iter().map(|worker| worker.pid).collect();
+    for _ in 0..10 {
+        let begun = Instant::now();
+        let moved = stores.on(&lines, async |subject| digest::moved(&subject, &first).await).await;
+        assert_eq!(moved.expect("a mark"), Vec::<String>::new());
+        println!("a mark on a kept line: {:?}", begun.elapsed());
+    }
+    let second = stores.on(&lines, async |subject| digest::take(&subject, Known::default()).await).await;
+    assert_eq!(differences(&first, &second.expect("a digest")), Vec::<String>::new());
+    assert_eq!(clients.load(Ordering::Relaxed), 1, "one connection carries everything");
+    assert!(pids.iter().any(of_this), "the process of the first look is still there");
+    lines.close().await;
+    serving.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_line_that_died_is_replaced() {
+    let _turn = TURN.lock().await;
+    let (serving, address, clients) = server(|client| async move {
+        // Each connection answers for one look, and no longer.
+        let _ = tokio::time::timeout(Duration::from_millis(300), honest(client, 10)).await;
+    })
+    .await;
+    let stores = declared(address, "20s");
+    let lines = Lines::kept();
+    for looks in 1..=2 {
+        let taken = stores.on(&lines, async |subject| digest::take(&subject, Known::default()).await).await;
+        assert_eq!(taken.expect("a digest").digest.stores["queue"].keys.len(), 20);
+        assert_eq!(clients.load(Ordering::Relaxed), looks);
+        tokio::time::sleep(Duration::from_millis(400)).await;
+    }
+    serving.abort();
+}
