@@ -45,7 +45,7 @@ pub const TARGET: Target = Target {
 };
 
 /// Little enough for the memory that the folders are in.
-const LIMITS: Limits = Limits { bytes: 4 << 20, members: 2000 };
+const LIMITS: Limits = Limits { bytes: 4 << 20, members: 2000, folder_bytes: 1 << 20 };
 
 fn open() -> Check {
     let folder = scratch();
