@@ -1,6 +1,7 @@
 //! What containers cannot do, and what arenad never touches.
 
-use std::net::TcpStream;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
 
 use crate::support::wait::PATIENCE;
 use crate::support::{World, until, within};
@@ -30,6 +31,42 @@ fn containers_have_no_way_out_and_gain_no_privileges() {
     let resolved = inside("timeout 10 nslookup -timeout=2 example.com");
     assert!(resolved.is_err(), "resolved: {resolved:?}");
     assert!(inside("nslookup toy").unwrap().contains("Address"), "its own names resolve");
+    world.run(&["down"]).code(0);
+}
+
+/// A server of the host that greets whoever comes, until the tests end; its port.
+fn greeter(address: &str) -> u16 {
+    let listener = TcpListener::bind(address).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut visitor in listener.incoming().flatten() {
+            let _ = visitor.write_all(b"HTTP/1.0 200 OK\r\n\r\nhello\n");
+        }
+    });
+    port
+}
+
+#[test]
+fn what_the_host_offers_on_loopback_is_out_of_reach() {
+    let world = World::single("loopback");
+    world.up();
+    let id = world.site().unwrap()["containers"][0]["id"].as_str().unwrap().to_owned();
+    let networks = "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{end}}";
+    let network = world.engine.docker(&["inspect", "--format", networks, &id]);
+    let gateway = "{{range .IPAM.Config}}{{.Gateway}}{{end}}";
+    let host = world.engine.docker(&["network", "inspect", "--format", gateway, &network]);
+    let reaches = |port: u16| {
+        let command = format!("timeout 3 wget -q -O - http://{host}:{port}/");
+        world.engine.try_docker(&["exec", &id, "/bin/sh", "-c", &command]).is_ok()
+    };
+    let (own, everybodys) = (greeter("127.0.0.1:0"), greeter("0.0.0.0:0"));
+    assert!(!reaches(own), "a service on loopback");
+    assert!(!reaches(world.port), "a public port");
+    // No engine prevents it, a firewall may: where it can be done, the documents say so.
+    if reaches(everybodys) {
+        let told = include_str!("../../docs/security.md");
+        assert!(told.contains("**Services of the host that listen on all addresses** can be reached by sites"));
+    }
     world.run(&["down"]).code(0);
 }
 

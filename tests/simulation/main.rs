@@ -111,6 +111,7 @@ fn main() -> ExitCode {
         _ => number_of("ARENAD_SIM_BASE").unwrap_or(BASE),
     };
     let schedules = number_of("ARENAD_SIM_SCHEDULES").unwrap_or(SCHEDULES);
+    let longest = number_of("ARENAD_SIM_SECONDS").map_or(Duration::MAX, Duration::from_secs);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = number_of("ARENAD_SIM_THREADS").map_or(processors, |threads| usize::try_from(threads).unwrap_or(1));
     println!("simulation: {schedules} schedules of {steps} steps, base seed {base:#x}, {threads} threads");
@@ -123,7 +124,7 @@ fn main() -> ExitCode {
             let (next, is_over, found) = (&next, &is_over, &found);
             scope.spawn(move || {
                 stay_on(thread);
-                while !is_over.load(Ordering::Relaxed) {
+                while !is_over.load(Ordering::Relaxed) && begun.elapsed() < longest {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= schedules {
                         return;
