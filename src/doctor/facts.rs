@@ -127,6 +127,8 @@ pub struct Folder {
     pub reflinks: Option<bool>,
     /// Whether files can be given to other owners; `None` where that could not be tried.
     pub gives_away: Option<bool>,
+    /// Whether what a site writes there is limited, by quotas of its file system.
+    pub limits_stores: bool,
 }
 
 /// Whether a folder can be written to.

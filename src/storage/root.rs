@@ -11,6 +11,7 @@ use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
 use super::clone::{self, Cloned};
+use super::disk::{Allowance, Project, Quotas};
 use super::exchange::{self, Before, Exchanged, Step};
 use super::receive::{self, Limits, Received};
 use super::remove::{self, Removed};
@@ -36,6 +37,8 @@ pub struct StateRoot {
 struct Inner {
     path: PathBuf,
     clones: bool,
+    /// What limits the trees of instances, if anything does.
+    quotas: Option<Quotas>,
     /// Held while a tree is given its name, and while folders without trees are removed: the one makes what the other
     /// would take away.
     layout: Mutex<()>,
@@ -45,6 +48,8 @@ struct Inner {
 #[derive(Debug)]
 pub struct Fresh {
     partial: Partial,
+    /// Its number, where there are quotas.
+    project: Option<Project>,
     /// What making it did.
     pub cloned: Cloned,
 }
@@ -77,7 +82,8 @@ impl StateRoot {
             folders::close(&folder).map_err(StorageError::at("close to other users", &folder))?;
         }
         let clones = trial::reflinks(&path).unwrap_or(false);
-        let root = Self { inner: Arc::new(Inner { path, clones, layout: Mutex::new(()) }) };
+        let quotas = Quotas::of(&path);
+        let root = Self { inner: Arc::new(Inner { path, clones, quotas, layout: Mutex::new(()) }) };
         root.sweep()?;
         Ok(root)
     }
@@ -140,7 +146,11 @@ impl StateRoot {
     /// Makes a tree that is a clone of another one, at which nobody may write meanwhile.
     pub fn clone_tree(&self, from: &Tree, to: &Tree) -> Result<Cloned, StorageError> {
         self.check_free(to)?;
-        let fresh = self.fresh(from)?;
+        let fresh = match to {
+            Tree::Instance { .. } => self.fresh(from)?,
+            // Nobody writes to it.
+            Tree::Snapshot { .. } => self.make(from, None)?,
+        };
         self.name(fresh.partial, to)?;
         Ok(fresh.cloned)
     }
@@ -156,13 +166,21 @@ impl StateRoot {
         Ok(copied)
     }
 
-    /// Makes a clone for an exchange to come.
+    /// Makes a clone for an instance, which is limited where there are quotas.
     pub fn fresh(&self, from: &Tree) -> Result<Fresh, StorageError> {
+        self.make(from, self.inner.quotas.as_ref())
+    }
+
+    fn make(&self, from: &Tree, quotas: Option<&Quotas>) -> Result<Fresh, StorageError> {
         self.check(from)?;
         let partial = self.begin()?;
+        let project = quotas.map(|quotas| quotas.number(&partial.path)).transpose()?;
         let cloned =
             clone::clone_into(&Folder::open(self.folder(from))?, &Folder::open(&partial.path)?, self.inner.clones)?;
-        Ok(Fresh { partial, cloned })
+        if let (Some(quotas), Some(project)) = (quotas, project) {
+            quotas.limit(project, Allowance::of(&cloned))?;
+        }
+        Ok(Fresh { partial, project, cloned })
     }
 
     /// Gives a tree, which may be mounted, the content and attributes of a fresh clone; its own goes to the trash.
@@ -183,6 +201,9 @@ impl StateRoot {
         let mark = self.inner.path.join(live.mark());
         before(Step::Mark)?;
         File::create(&mark).map_err(StorageError::at("make the mark", &mark))?;
+        if let (Some(quotas), Some(project)) = (&self.inner.quotas, fresh.project) {
+            quotas.renumber(&folder.path, project)?;
+        }
         let exchanged =
             exchange::exchange(&folder, &Folder::open(&fresh.partial.path)?, &Folder::open(&old.path)?, before)?;
         before(Step::Unmark)?;

@@ -30,6 +30,19 @@ impl Disk {
     }
 
     pub fn new(kind: &'static str, size: u64) -> Self {
+        Self::mounted(kind, size, "loop").unwrap()
+    }
+
+    /// An XFS with project quotas; `None`: the kernel has none.
+    pub fn with_quotas(size: u64) -> Option<Self> {
+        let disk = Self::mounted("xfs", size, "loop,prjquota");
+        if disk.is_none() {
+            println!("nothing is shown: this kernel has no quotas for XFS (CONFIG_XFS_QUOTA)");
+        }
+        disk
+    }
+
+    fn mounted(kind: &'static str, size: u64, options: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("disk");
         std::fs::File::create(&file).unwrap().set_len(size).unwrap();
@@ -39,8 +52,8 @@ impl Disk {
         }
         let mount = folder.path().join("mount");
         std::fs::create_dir(&mount).unwrap();
-        run("mount", &["-o", "loop", path(&file), path(&mount)]);
-        Self { folder, kind }
+        let mounted = Command::new("mount").args(["-o", options, path(&file), path(&mount)]).status().unwrap();
+        mounted.success().then_some(Self { folder, kind })
     }
 
     pub fn clones(&self) -> bool {

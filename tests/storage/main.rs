@@ -14,6 +14,7 @@ mod full;
 mod hostile;
 mod look;
 mod own_disk;
+mod quota;
 mod sample;
 mod space;
 mod trees;

@@ -72,6 +72,8 @@ fn a_disk_is_made_mounted_again_after_a_start_and_removed() {
     assert!(made["disk"]["taken_bytes"].as_u64().unwrap() < 100 << 20, "{made}");
     let root = StateRoot::open_in(&home.state_dir()).unwrap();
     assert!(root.clones());
+    // Where the kernel has quotas at all.
+    assert_eq!(disk::limits_stores(&home.stores()), Disk::with_quotas(400 << 20).is_some());
     fs::create_dir_all(root.folder(&snapshot("s1"))).unwrap();
     // The host starts anew: the loop device is gone, the record stays.
     home.unmount();

@@ -9,7 +9,7 @@ use std::time::Instant;
 use rustix::io::Errno;
 
 use crate::doctor::facts::{Access, Folder, Room};
-use crate::storage::trial;
+use crate::storage::{disk, trial};
 
 /// How much is copied to measure: enough to see the disk and not only its cache's first page.
 const SAMPLE_BYTES: usize = 32 << 20;
@@ -25,6 +25,7 @@ pub(super) async fn look(path: PathBuf) -> Folder {
         room: Room { free_bytes: 0, total_bytes: 0, free_files: None, device: 0 },
         reflinks: None,
         gives_away: None,
+        limits_stores: false,
     })
 }
 
@@ -45,7 +46,8 @@ fn look_at(path: PathBuf) -> Folder {
     let is_tried = tried.is_ok();
     let reflinks = trial::reflinks(there).filter(|_| is_tried);
     let gives_away = trial::gives_away(there).filter(|_| is_tried);
-    Folder { path, exists, access, kind, room, reflinks, gives_away }
+    let limits_stores = disk::limits_stores(there);
+    Folder { path, exists, access, kind, room, reflinks, gives_away, limits_stores }
 }
 
 /// The nearest folder that is there, and whether one on the way down from it may not be looked into.

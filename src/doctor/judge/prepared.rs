@@ -30,6 +30,7 @@ fn folder(path: &str, device: u64) -> Folder {
         room: Room { free_bytes: 50 * GIB, total_bytes: 100 * GIB, free_files: Some(1_000_000), device },
         reflinks: Some(true),
         gives_away: Some(true),
+        limits_stores: true,
     }
 }
 

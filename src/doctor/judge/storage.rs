@@ -25,6 +25,7 @@ pub(super) fn judge(facts: &Facts) -> Vec<Finding> {
     findings.push(state_dir(&facts.state_dir));
     if facts.state_dir.access == Access::Writable {
         findings.push(clones(&facts.stores));
+        findings.extend(limits(&facts.stores));
     }
     let sites = facts.environment.iter().flat_map(|environment| &environment.never_rewound);
     findings.extend(sites.map(|(site, reason)| never_rewound(site, reason)));
@@ -155,6 +156,19 @@ fn clones(folder: &Folder) -> Finding {
     }
 }
 
+/// A file system that could have limits, as far as can be told, and has none.
+fn limits(folder: &Folder) -> Option<Finding> {
+    if folder.reflinks != Some(true) || folder.limits_stores {
+        return None;
+    }
+    let seen =
+        format!("what a site may write to its stores has no limit: {} has no project quotas", folder.path.display());
+    Some(finding("store-limits", Level::Note, seen).so("a site that fills its disk fills it for all sites").cure(
+        "on XFS, install xfsprogs and mount it with `prjquota`; the disk of `arenad storage init` has quotas from its next \
+         mount on; both take a kernel with CONFIG_XFS_QUOTA",
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::prepared::{self, found};
@@ -175,6 +189,17 @@ mod tests {
         let reflinks = found(&findings, "reflinks");
         assert_eq!(reflinks.level, Level::Warning);
         assert!(reflinks.cure.as_ref().is_some_and(|cure| cure.contains("arenad storage init")));
+    }
+
+    #[test]
+    fn a_state_root_without_quotas_is_said_to_have_no_limits() {
+        let mut facts = prepared::facts();
+        facts.stores.limits_stores = false;
+        assert_eq!(found(&judge(&facts), "store-limits").level, Level::Note);
+        for (reflinks, limits_stores) in [(Some(true), true), (Some(false), false)] {
+            facts.stores = Folder { reflinks, limits_stores, ..facts.stores };
+            assert!(!judge(&facts).iter().any(|finding| finding.id == "store-limits"));
+        }
     }
 
     #[test]

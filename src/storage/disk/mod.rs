@@ -8,6 +8,7 @@
 //! Making one carries the snapshots over that the state root has. Until the record is written nothing has changed.
 
 mod mount;
+mod quota;
 
 use std::fs::{self, File};
 use std::io;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+pub(super) use self::quota::{Allowance, Project, Quotas};
 use super::{StateRoot, StorageError, Tree, trial};
 use crate::folders;
 
@@ -254,6 +256,11 @@ pub fn trim(state_dir: &Path) -> Result<bool, DiskError> {
         Standing::Mounted(_) => mount::trim(&stores(state_dir)).map(|()| true),
         Standing::None | Standing::Foreign | Standing::Unmounted(_) => Ok(false),
     }
+}
+
+/// Whether what a site writes is limited in a folder: whether its file system is mounted with project quotas.
+pub fn limits_stores(folder: &Path) -> bool {
+    Quotas::of(folder).is_some()
 }
 
 /// The size that a disk gets where none is wished; `None` where there is too little room for one that is of use.

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::DiskError;
@@ -16,6 +16,9 @@ const OPTIONS: &str = "nosuid,nodev,noatime,logbsize=256k";
 
 /// Those of [`OPTIONS`] that keep sites from the host.
 const RESTRICTIONS: [&str; 2] = ["nosuid", "nodev"];
+
+/// The option that lets trees have limits ([`super::quota`]). It cannot be given to what is mounted already.
+const PROJECT_QUOTAS: &str = "prjquota";
 
 const XFSPROGS: &str = "install it: `apt install xfsprogs`";
 const UTIL_LINUX: &str = "install it: `apt install mount`";
@@ -40,8 +43,12 @@ pub(super) fn mount(file: &Path, at: &Path) -> Result<(), DiskError> {
 }
 
 fn mount_device(device: &str, at: &Path) -> Result<(), DiskError> {
-    let arguments = ["-t", "xfs", "-o", OPTIONS, device].map(OsStr::new);
-    let mounted = run("mount", UTIL_LINUX, [&arguments[..], &[at.as_os_str()]].concat());
+    let mount = |options: &str| {
+        let arguments = ["-t", "xfs", "-o", options, device].map(OsStr::new);
+        run("mount", UTIL_LINUX, [&arguments[..], &[at.as_os_str()]].concat())
+    };
+    // Some kernels are built without quotas.
+    let mounted = mount(&format!("{OPTIONS},{PROJECT_QUOTAS}")).or_else(|_| mount(OPTIONS));
     // Released now, the device goes with its last mount, or at once where there is none.
     let released = run("losetup", UTIL_LINUX, ["--detach", device].map(OsStr::new));
     mounted.and(released).map(drop)
@@ -83,6 +90,40 @@ fn last_mount(at: &Path) -> procfs::ProcResult<Option<procfs::process::MountInfo
     Ok(mounts.into_iter().rfind(|mount| mount.mount_point == at))
 }
 
+/// Where the file system of a folder is mounted, if that is an XFS with project quotas, and the programs for them are there.
+pub(super) fn with_project_quotas(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    let mounts = procfs::process::Process::myself().and_then(|this| this.mountinfo()).ok()?;
+    let above = mounts.into_iter().filter(|mount| folder.starts_with(&mount.mount_point));
+    // The deepest, and of those at one place the one that covers the others.
+    let mount = above.max_by_key(|mount| mount.mount_point.components().count())?;
+    let has_quotas = mount.fs_type == "xfs" && mount.super_options.contains_key(PROJECT_QUOTAS);
+    (has_quotas && ["xfs_io", "xfs_quota"].into_iter().all(is_installed)).then_some(mount.mount_point)
+}
+
+/// Gives a folder a project, and what is made in it from now on.
+pub(super) fn set_project(folder: &Path, project: u32) -> Result<(), DiskError> {
+    let number = format!("chproj {project}");
+    let commands = ["-c", &number, "-c", "chattr +P"].map(OsStr::new);
+    quiet("xfs_io", [&commands[..], &[folder.as_os_str()]].concat())
+}
+
+/// Limits what the files of a project may take together.
+pub(super) fn limit_project(mounted_at: &Path, project: u32, bytes: u64, files: u64) -> Result<(), DiskError> {
+    let limit = format!("limit -p bhard={}k ihard={files} {project}", bytes >> 10);
+    let commands = ["-x", "-c", &limit].map(OsStr::new);
+    quiet("xfs_quota", [&commands[..], &[mounted_at.as_os_str()]].concat())
+}
+
+/// Runs a program of xfsprogs that says something only where it fails; its exit code does not always say so.
+fn quiet(program: &'static str, arguments: Vec<&OsStr>) -> Result<(), DiskError> {
+    let said = run(program, XFSPROGS, arguments)?;
+    match said.trim() {
+        "" => Ok(()),
+        said => Err(DiskError::Program { program, said: said.to_owned() }),
+    }
+}
+
 /// Whether a device is a loop device on that file.
 pub(super) fn is_file(device: &str, file: &Path) -> bool {
     let Some(name) = device.strip_prefix("/dev/") else { return false };
@@ -110,11 +151,13 @@ fn devices(file: &Path) -> Result<String, DiskError> {
 
 /// The program that is missing of those that are run here, with its cure.
 pub(super) fn missing_program() -> Option<(&'static str, &'static str)> {
-    let path = search_path();
-    let is_there = |program: &str| std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
     [("mkfs.xfs", XFSPROGS), ("losetup", UTIL_LINUX), ("mount", UTIL_LINUX), ("umount", UTIL_LINUX)]
         .into_iter()
-        .find(|(program, _)| !is_there(program))
+        .find(|(program, _)| !is_installed(program))
+}
+
+fn is_installed(program: &str) -> bool {
+    std::env::split_paths(&search_path()).any(|folder| folder.join(program).is_file())
 }
 
 /// Who calls may have a PATH without the administrator's programs.
