@@ -29,12 +29,16 @@ fn memory() -> u64 {
     status.vmhwm.expect("a peak") * 1024
 }
 
-/// The confined processes of this one.
+/// The confined processes of this one that speak to servers or read files.
 fn workers() -> Vec<procfs::process::Status> {
     let ours = i32::try_from(std::process::id()).expect("a pid");
     let all = procfs::process::all_processes().expect("processes").flatten();
-    let is_ours = |status: &procfs::process::Status| status.ppid == ours && status.name.contains("arenad");
-    all.filter_map(|process| process.status().ok()).filter(is_ours).collect()
+    let is_ours = |process: &procfs::process::Process| {
+        let commands = ["confined-sql", "confined-rows"];
+        process.stat().is_ok_and(|stat| stat.ppid == ours)
+            && process.cmdline().is_ok_and(|words| words.iter().any(|word| commands.contains(&word.as_str())))
+    };
+    all.filter(is_ours).filter_map(|process| process.status().ok()).collect()
 }
 
 /// The declared database of a server, and where it is.

@@ -147,6 +147,9 @@ impl Alone {
         change(&mut site);
         let service = site.entry.service.to_string();
         let image = site.services[0].image.clone();
+        if !is_built(&image) {
+            drop(Arena::up(&[site.name.as_str()]));
+        }
         let id = docker(&["run", "--detach", "--cap-drop", "ALL", &image]);
         let containers = vec![(service, id.clone())];
         let alone = Self { instance: Instance::of_containers(site, containers), id };
@@ -173,6 +176,11 @@ fn declared(name: &str) -> Site {
     let loaded = definition::load(&sources, &BTreeMap::new()).unwrap_or_else(|error| panic!("{error}"));
     let found = loaded.environment.sites.into_iter().find(|site| site.name.as_str() == name);
     found.unwrap_or_else(|| panic!("there is no site {name}"))
+}
+
+fn is_built(image: &str) -> bool {
+    let looked = Command::new("docker").args(["image", "inspect", image]).output();
+    looked.expect("docker runs").status.success()
 }
 
 fn docker(args: &[&str]) -> String {

@@ -10,6 +10,7 @@ use crate::hostile::{Hostile, Visited, redis};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_redis_servers_are_refused_in_time() {
+    arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     for (name, script) in redis::attacks() {
         let server = Hostile::start(script);
         let stores = format!(
