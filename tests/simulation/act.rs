@@ -347,11 +347,12 @@ impl Run {
 
     /// Takes everything down; whether that was reported done.
     pub async fn down(self: &Rc<Self>, life: &Rc<Life>, asked: u64) -> bool {
+        let before = self.looked_after(life).await;
         let path = "/v1/environments/sim/down";
         let (status, answer) = call(&life.router, Method::POST, path, &json!({ "sites": [] })).await;
         self.tell(|| format!("{asked} down: {status} {}", answer["detail"]));
         if status == 204 {
-            self.check_down(life, asked).await;
+            self.check_down(life, asked, &before).await;
         }
         self.forget(asked);
         status == 204

@@ -59,8 +59,16 @@ impl Run {
         .await
     }
 
-    /// A `down` has just reported success.
-    pub async fn check_down(&self, life: &Life, asked: u64) {
+    /// The names of everything that the engine has of sites that a driver looks after.
+    pub async fn looked_after(&self, life: &Life) -> BTreeSet<String> {
+        let sites = NAMES.iter().enumerate().filter(|(site, _)| life.report(*site).is_some());
+        let names: Vec<String> = sites.map(|(_, name)| format!("-{name}-1-")).collect();
+        let things = self.things(life).await.unwrap_or_default().into_iter().map(|(_, name, _)| name);
+        things.filter(|thing| names.iter().any(|name| thing.contains(name))).collect()
+    }
+
+    /// A `down` has just reported success; `before` was there when it was asked for.
+    pub async fn check_down(&self, life: &Life, asked: u64, before: &BTreeSet<String>) {
         // Rows go with their environment, even where the next `up` is already at work.
         (0..SITES).for_each(|site| self.model.borrow_mut().is_forgotten(site));
         let is_wanted_again = {
@@ -77,9 +85,9 @@ impl Run {
         }
         self.down_since.set(self.now());
         let things = self.things(life).await.unwrap_or_default();
-        if self.now() > self.world.chaos.late_until()
-            && let Some((kind, name, _)) = things.first()
-        {
+        let is_late = self.now() <= self.world.chaos.late_until();
+        // Calls that take effect late make things, or remove them, but bring nothing back.
+        if let Some((kind, name, _)) = things.iter().find(|(_, name, _)| !is_late || before.contains(name)) {
             self.violate(format!("`down` has succeeded, and {kind} {name} is there"));
         }
         if let Some(route) = life.shared.gateway.listening().first() {
