@@ -21,9 +21,11 @@ git ls-files -z --cached --others --exclude-standard | tar --create --null --fil
 for patch in switch "$@"; do
     patch --directory="$copy/tree" --strip=1 --quiet <"$patches/$patch.patch"
 done
-# The dependencies are those of the tree itself, so only arenad is built again.
+# The dependencies are those of the tree itself, so only arenad is built again: without line numbers, or cargo would take what comes
+# of it for the tree's own.
 CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
-export CARGO_TARGET_DIR
+CARGO_PROFILE_DEV_DEBUG=0
+export CARGO_TARGET_DIR CARGO_PROFILE_DEV_DEBUG
 "$copy/tree/scripts/simulation.sh" --no-run
 
 failed=0
