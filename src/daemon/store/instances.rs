@@ -149,11 +149,14 @@ impl Store {
     }
 
     /// Notes the state that an instance is in, and since when. One that is ready is wanted, also where a `down` had failed before
-    /// it was made ready; one that is stopping is not, whoever asked.
+    /// it was made ready; one that is stopping is not, whoever asked. What a reset that was cut off has left serves no more once it is
+    /// brought up again: a later daemon would not know that it is as it was.
     pub async fn save_state(&self, id: &InstanceId, state: &InstanceState, since: Timestamp) -> Result<(), StoreError> {
         let trouble = state.trouble();
         sqlx::query(
             "UPDATE instances SET state = ?1, reason = ?2, hint = ?3, since = ?4, \
+             serving = CASE WHEN state = 'resetting' AND ?1 = 'preparing' THEN NULL ELSE serving END, \
+             made = CASE WHEN state = 'resetting' AND ?1 = 'preparing' THEN NULL ELSE made END, \
              desired = CASE ?1 WHEN 'ready' THEN 'up' WHEN 'stopping' THEN 'down' WHEN 'down' THEN 'down' ELSE desired END \
              WHERE id = ?5",
         )

@@ -209,6 +209,23 @@ async fn what_was_made_on_one_engine_stays_its_own_while_another_is_in_use() {
 }
 
 #[tokio::test]
+async fn what_a_reset_that_was_cut_off_has_left_serves_no_more_once_it_is_brought_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(&folder).await;
+    with_instance(&store).await;
+    with_snapshot(&store, "keep").await;
+    let made = begin(&store).await;
+    let serving = async || store.instance(&instance()).await.expect("a row").expect("one").serving.map(|it| it.made);
+    let save = async |state| store.save_state(&instance(), &state, Timestamp::now()).await.expect("a row");
+    save(InstanceState::Ready).await;
+    save(InstanceState::Preparing).await;
+    assert_eq!(serving().await, Some(made), "a daemon that ends while it takes it up leaves it as it was");
+    save(InstanceState::Resetting).await;
+    save(InstanceState::Preparing).await;
+    assert_eq!(serving().await, None);
+}
+
+#[tokio::test]
 async fn what_is_made_ready_after_a_down_that_failed_is_wanted_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = store(&folder).await;
