@@ -21,7 +21,7 @@ pub struct Instance {
     pub site: Site,
     incarnation: Incarnation,
     folders: BTreeMap<(ServiceName, String), PathBuf>,
-    lines: Lines,
+    pub lines: Lines,
 }
 
 impl Instance {

@@ -1,6 +1,6 @@
 //! Database servers: what differs is named however it was changed, and what is stored elsewise is no difference.
 
-use arenad::digest::{Known, Taken};
+use arenad::digest::{Known, Lines, Taken};
 use arenad::domain::site::DatabaseAccess;
 use arenad::domain::store::{RedisAccess, Store, StoreKind, Volatile, VolatilePart};
 
@@ -202,6 +202,8 @@ async fn valkey_is_known_by_its_keys_whatever_their_order_in_memory() {
     }
     let ask = |forge: &mut Alone, access| {
         forge.instance.site.stores[0].kind = StoreKind::Redis { access };
+        // What was kept leads to the last server.
+        forge.instance.lines = Lines::kept();
     };
     ask(&mut forge, RedisAccess::Client { command: client(6400) });
     let one = settled(&forge.instance).await;
