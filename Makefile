@@ -25,11 +25,10 @@ up: prepare ## Build arenad, build the images, bring the mini environment up
 down: ## Take everything down that `make up` brought up
 	@if [ -x $(ARENAD) ]; then $(ARENAD) down; else echo "nothing was built, so nothing is up"; fi
 
-check: ## Formatting, lints, layers, schemas: all that needs no Docker
+check: ## Formatting, lints, schemas: all that needs no Docker
 	@scripts/toolchain.sh
-	$(CARGO) fmt --check
-	$(CARGO) clippy --all-targets --locked -- -D warnings
-	scripts/check-layers.sh
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	scripts/world.py --check
 	scripts/check-schemas.sh
 

@@ -12,8 +12,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use arenad::evaluators::verdict::Profile;
-use arenad::evaluators::webarena_verified::{Submission, Task, evaluate, read};
+use arenad_evaluators::webarena_verified::{Submission, Task, evaluate, read};
+use arenad_verdict::Profile;
 use serde_json::{Value, json};
 
 const SITES: [&str; 6] = ["gitlab", "map", "reddit", "shopping_admin", "shopping", "wikipedia"];

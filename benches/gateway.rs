@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use arenad::daemon::gateway::{Gateway, GatewaySettings, HoldLimits, Record, Target, WriteRules};
+use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, Record, Target, WriteRules};
 
 /// What the gateway must reach of nginx's throughput, and the microseconds that it may add to the median latency.
 const LEAST_RATIO: f64 = 0.8;

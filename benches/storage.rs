@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use arenad::domain::ids::{EnvironmentName, SiteName};
-use arenad::domain::instance::InstanceId;
-use arenad::storage::{StateRoot, Tree};
+use arenad_model::ids::{EnvironmentName, SiteName};
+use arenad_model::instance::InstanceId;
+use arenad_storage::{StateRoot, Tree};
 
 /// How often each thing is done; the median counts.
 const ROUNDS: u64 = 5;

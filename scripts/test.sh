@@ -17,7 +17,7 @@ with_data=
 {
     code=0
     # shellcheck disable=SC2086 # nothing, or one word
-    cargo test --locked --no-fail-fast "$@" -- $with_data 2>&1 || code=$?
+    cargo test --workspace --locked --no-fail-fast "$@" -- $with_data 2>&1 || code=$?
     echo "$code" >"$status_file"
 } | tee "$out"
 

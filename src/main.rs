@@ -1,15 +1,17 @@
 //! arenad's program: arguments in, exit code out.
 
+mod cli;
+
 use std::ffi::OsStr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use arenad::accounts::form;
-use arenad::digest::{redis_worker, sqlite_worker};
-use arenad::locators::http::select;
-use arenad::locators::json_query;
-use arenad::locators::sql::{sqlite, worker};
-use arenad::probes::sql_worker;
+use arenad_accounts::form;
+use arenad_digest::{redis_worker, sqlite_worker};
+use arenad_locators::http::select;
+use arenad_locators::json_query;
+use arenad_locators::sql::{sqlite, worker};
+use arenad_probes::sql_worker;
 
 /// How long blocking work may go on after everything else has ended.
 const LAST_WORK: Duration = Duration::from_secs(1);
@@ -34,7 +36,7 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     match runtime {
         Ok(runtime) => {
-            let code = runtime.block_on(arenad::cli::run());
+            let code = runtime.block_on(cli::run());
             // Blocking work that nobody waits for any more ends with the process.
             runtime.shutdown_timeout(LAST_WORK);
             ExitCode::from(code)

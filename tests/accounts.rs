@@ -6,13 +6,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use arenad::accounts::{LoginFailure, Place, Session, log_in};
-use arenad::dial::Dialer;
-use arenad::domain::ids::ServiceName;
-use arenad::domain::login::{FormLogin, Login, LoginRecipe, Template, TokenLogin};
-use arenad::domain::probe::HttpProbe;
-use arenad::domain::site::{Account, Secret};
-use arenad::site_client::SiteClient;
+use arenad_accounts::{LoginFailure, Place, Session, log_in};
+use arenad_model::ids::ServiceName;
+use arenad_model::login::{FormLogin, Login, LoginRecipe, Template, TokenLogin};
+use arenad_model::probe::HttpProbe;
+use arenad_model::site::{Account, Secret};
+use arenad_site_client::SiteClient;
+use arenad_site_client::dial::Dialer;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -125,7 +125,7 @@ async fn try_at(entry: SocketAddr, recipe: LoginRecipe) -> Result<Session, Login
 }
 
 async fn try_as(entry: SocketAddr, recipe: LoginRecipe, password: &str) -> Result<Session, LoginFailure> {
-    arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
+    arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     let client = SiteClient::new(Dialer::tcp());
     let proof = HttpProbe {
         service: ServiceName::parse("shop").unwrap(),

@@ -10,14 +10,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use arenad::definition::{self, DefinitionError, Diagnostics, Loaded, Sources, Style, VariableOrigin, tasks};
-use arenad::domain::ids::EnvironmentName;
-use arenad::domain::locator::Value as LocatedValue;
-use arenad::domain::probe::{JsonExpectation, ProbeKind};
-use arenad::domain::schedule::Schedule;
-use arenad::domain::site::MountSpec;
-use arenad::domain::store::StoreKind;
-use arenad::domain::task::{CriterionKind, Matcher};
+use arenad_definition::{
+    self as definition, DefinitionError, Diagnostics, Loaded, Sources, Style, VariableOrigin, tasks,
+};
+use arenad_model::ids::EnvironmentName;
+use arenad_model::locator::Value as LocatedValue;
+use arenad_model::probe::{JsonExpectation, ProbeKind};
+use arenad_model::schedule::Schedule;
+use arenad_model::site::MountSpec;
+use arenad_model::store::StoreKind;
+use arenad_model::task::{CriterionKind, Matcher};
 use serde_json::{Value, json};
 
 fn cases(kind: &str) -> Vec<PathBuf> {

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use arenad::domain::site::Secret;
-use arenad::evaluators::question::{Answer, Comparison, Picture, Place, Question, Sameness, Told, Wording};
-use arenad::judge::{self, Endpoint, Judge, JudgeError, Off, Prompt, Recorded, Settings, Spent};
+use arenad_judge::{self as judge, Endpoint, Judge, JudgeError, Off, Prompt, Recorded, Settings, Spent};
+use arenad_model::site::Secret;
+use arenad_verdict::question::{Answer, Comparison, Picture, Place, Question, Sameness, Told, Wording};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;

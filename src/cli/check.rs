@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use reqwest::Method;
@@ -13,11 +13,12 @@ use super::client::Client;
 use super::failure::Failure;
 use super::tasks::choice::{Chosen, rendered};
 use super::{exit_code, output, report};
-use crate::definition::tasks;
-use crate::evaluators::native::{self, Episode, Sight};
-use crate::locators::json;
-use crate::wire::SourceText;
-use crate::wire::checks::{BeginRequest, Begun, CheckRequest, Checked, Evidence};
+use arenad_api::SourceText;
+use arenad_api::checks::{BeginRequest, Begun, CheckRequest, Checked, Evidence, SeenReading, Sighted};
+use arenad_definition::tasks;
+use arenad_evaluators::native::{self, Episode, Seen, Sight};
+use arenad_model::locator::json;
+use arenad_model::task::Reading;
 
 /// Judges an episode, or begins one.
 pub async fn run(global: &Global, args: &CheckArgs) -> Result<u8, Failure> {
@@ -75,7 +76,7 @@ fn again(global: &Global, args: &CheckArgs, file: &Path) -> Result<u8, Failure> 
     // What nobody looked at then is inconclusive now.
     let readings = native::readings(&task).into_iter();
     let sights: Vec<Sight> =
-        readings.filter_map(|reading| kept.seen.iter().find_map(|seen| seen.sight(reading))).collect();
+        readings.filter_map(|reading| kept.seen.iter().find_map(|seen| sight(seen, reading))).collect();
     let episode = Episode { answer: &kept.answer, url: kept.url.as_deref(), captured: &captured };
     let report = native::judge(&task, &episode, &sights);
     let duration_ms = begun.elapsed().as_secs_f64() * 1e3;
@@ -170,4 +171,19 @@ impl Meant {
             None => "/v1/checks".to_owned(),
         }
     }
+}
+
+/// The look, if it was at this; `None` for any other, and for a value that is none.
+fn sight(kept: &SeenReading, reading: &Reading) -> Option<Sight> {
+    let arguments: BTreeMap<String, String> = reading.arguments.0.iter().cloned().collect();
+    let is_it = (kept.site.as_str(), &kept.locate) == (reading.site.as_str(), &reading.text)
+        && (&kept.arguments, &kept.page, &kept.account) == (&arguments, &reading.page, &reading.account);
+    let seen = match kept.seen.clone() {
+        Sighted::Value(value) => Seen::Value(json::from_typed(&value)?),
+        Sighted::Nothing(reason) => Seen::Nothing(reason),
+        Sighted::Unavailable(reason) => Seen::Unavailable(reason),
+        Sighted::Unsupported(reason) => Seen::Unsupported(reason),
+    };
+    let took = Duration::try_from_secs_f64(kept.duration_ms / 1e3).unwrap_or_default();
+    is_it.then(|| Sight { reading: reading.clone(), seen, took })
 }

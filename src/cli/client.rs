@@ -16,7 +16,7 @@ use super::args::{EngineArgs, Global};
 use super::failure::{Failure, from_problem};
 use super::reach::{self, Place, Silence};
 use super::{engine, exit_code};
-use crate::wire::{self, Problem};
+use arenad_api::{self as wire, Problem};
 
 /// How long a daemon that comes up, or ends, may leave it open which of both.
 const SETTLES_WITHIN: Duration = Duration::from_secs(10);
@@ -238,7 +238,7 @@ impl Client {
 
     /// Starts a daemon in the background. It ends with [`exit_code::BUSY`] where another holds the lock.
     fn spawn_daemon(&self, engine: &EngineArgs, log_path: &Path) -> anyhow::Result<Child> {
-        crate::folders::make_private(&self.state_dir)
+        arenad_folders::make_private(&self.state_dir)
             .with_context(|| format!("make the state directory {}", self.state_dir.display()))?;
         let log = File::options()
             .create(true)

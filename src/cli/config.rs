@@ -3,7 +3,7 @@
 use super::args::{ConfigArgs, DefinitionArgs, Global, SchemaArgs, SchemaFile};
 use super::failure::Failure;
 use super::{definition, exit_code, output};
-use crate::definition::VariableOrigin;
+use arenad_definition::VariableOrigin;
 
 /// Prints a definition after interpolation, with defaults filled in.
 pub fn config(global: &Global, args: &ConfigArgs) -> Result<u8, Failure> {
@@ -49,9 +49,9 @@ fn load(args: &DefinitionArgs) -> Result<definition::Found, Failure> {
 /// Prints a schema.
 pub fn schema(args: &SchemaArgs) -> Result<u8, Failure> {
     output::print_json(&match args.file {
-        SchemaFile::Environment => crate::definition::environment_schema(),
-        SchemaFile::Compose => crate::definition::compose_schema(),
-        SchemaFile::Tasks => crate::definition::tasks_schema(),
+        SchemaFile::Environment => arenad_definition::environment_schema(),
+        SchemaFile::Compose => arenad_definition::compose_schema(),
+        SchemaFile::Tasks => arenad_definition::tasks_schema(),
     })?;
     Ok(exit_code::OK)
 }

@@ -7,9 +7,9 @@ use anyhow::Context;
 
 use super::exit_code;
 use super::failure::Failure;
-use crate::definition::{self, Loaded, Located, Sources, Style, VariableOrigin};
-use crate::domain::ids::EnvironmentName;
-use crate::wire::{SourceText, UpRequest};
+use arenad_api::{SourceText, UpRequest};
+use arenad_definition::{self as definition, Loaded, Located, Sources, Style, VariableOrigin};
+use arenad_model::ids::EnvironmentName;
 
 /// The environment that is meant where none is named.
 pub const DEFAULT: &str = "mini";

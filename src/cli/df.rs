@@ -7,7 +7,7 @@ use super::args::{DfArgs, Global};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, output};
-use crate::wire::{Df, DfFile};
+use arenad_api::{Df, DfFile};
 
 /// Shows what takes room on disk.
 pub async fn run(global: &Global, args: &DfArgs) -> Result<u8, Failure> {

@@ -7,10 +7,10 @@ use super::client::{self, Client};
 use super::failure::Failure;
 use super::output::{self, is_colored};
 use super::{definition, exit_code, reach};
-use crate::doctor::facts::Daemon;
-use crate::doctor::{Finding, Level, gather, judge};
-use crate::engine::docker::DockerEngine;
-use crate::wire;
+use arenad_api as wire;
+use arenad_doctor::facts::Daemon;
+use arenad_doctor::{Finding, Level, gather, judge};
+use arenad_engine::docker::DockerEngine;
 
 /// Says what is in the way. Exits with 1 if anything is.
 pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, Failure> {

@@ -9,8 +9,8 @@ use super::args::{DownArgs, Global};
 use super::client::Client;
 use super::failure::Failure;
 use super::{engine, exit_code, find, output, say};
-use crate::storage::disk;
-use crate::wire::{DownRequest, Site, Snapshots, Status};
+use arenad_api::{DownRequest, Site, Snapshots, Status};
+use arenad_storage::disk;
 
 /// Takes sites down. A daemon that `arenad up` started ends with its last environment, and also where its engine cannot be
 /// reached: what the engine still holds is removed later.

@@ -4,10 +4,10 @@
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, say};
-use crate::doctor;
-use crate::engine::docker::DockerEngine;
-use crate::engine::{Engine, EngineError};
-use crate::wire::{Condition, Status};
+use arenad_api::{Condition, Status};
+use arenad_doctor as doctor;
+use arenad_engine::docker::DockerEngine;
+use arenad_engine::{Engine, EngineError};
 
 /// Insists that this process reaches the engine; the failure is what `arenad doctor` would say. One that is slow to answer
 /// is there.

@@ -9,7 +9,7 @@
 use super::args::{EnvArgs, EnvFormat, EnvReader, Global};
 use super::failure::Failure;
 use super::{definition, exit_code, output};
-use crate::domain::site::{Benchmark, Environment};
+use arenad_model::site::{Benchmark, Environment};
 
 /// What stands for a site that is not there.
 const ABSENT: &str = "todo";

@@ -1,7 +1,7 @@
 //! How a command fails: message, causes, hint, exit code.
 
 use super::exit_code;
-use crate::wire::Problem;
+use arenad_api::Problem;
 
 /// A failed command.
 #[derive(Debug)]

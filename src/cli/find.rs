@@ -2,7 +2,7 @@
 //! that several environments have is refused, and the error says how to name each.
 
 use super::failure::Failure;
-use crate::wire::{Environment, Site, Status};
+use arenad_api::{Environment, Site, Status};
 
 /// How alike two words must be for one to be suggested for the other (Jaro-Winkler, from 0 to 1).
 const ALIKE: f64 = 0.8;

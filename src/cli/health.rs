@@ -9,7 +9,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::output::{self, age, first_line, milliseconds};
 use super::{exit_code, find};
-use crate::wire::{Health, HealthProbes, SiteHealth};
+use arenad_api::{Health, HealthProbes, SiteHealth};
 
 /// How many rounds are listed of a site that is asked for by name.
 const LISTED: usize = 10;

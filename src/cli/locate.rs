@@ -14,7 +14,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::output::{self, milliseconds};
 use super::{exit_code, find};
-use crate::wire::{LocateRequest, Located};
+use arenad_api::{LocateRequest, Located};
 
 /// Reads a value and prints it: a table as one, everything else as its text.
 pub async fn run(global: &Global, args: &LocateArgs) -> Result<u8, Failure> {

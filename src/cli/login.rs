@@ -14,7 +14,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::output::{self, milliseconds};
 use super::{exit_code, find, session};
-use crate::wire::{Account, Accounts, Session, Site, Status};
+use arenad_api::{Account, Accounts, Session, Site, Status};
 
 /// Signs in and prints the session, or says of every account whether it can.
 pub async fn run(global: &Global, args: &LoginArgs) -> Result<u8, Failure> {

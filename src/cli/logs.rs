@@ -10,8 +10,8 @@ use super::args::{EventsArgs, Global, LogsArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find};
-use crate::domain::lines::Lines;
-use crate::wire::{Event, Events, EventsGone, GONE};
+use arenad_api::{Event, Events, EventsGone, GONE};
+use arenad_model::lines::Lines;
 
 /// How much of a line is shown with `--json`, in bytes: more than the daemon sends of one.
 const LINE_MAX: usize = 1 << 20;

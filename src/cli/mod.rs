@@ -99,7 +99,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
 }
 
 fn version(json: bool) -> Result<u8, Failure> {
-    let version = crate::wire::Version { version: env!("CARGO_PKG_VERSION").to_owned(), api: "v1".to_owned() };
+    let version = arenad_api::Version { version: env!("CARGO_PKG_VERSION").to_owned(), api: "v1".to_owned() };
     if json {
         output::print_json(&version)?;
     } else {

@@ -85,7 +85,7 @@ pub fn bytes(bytes: u64) -> String {
 }
 
 /// A finding in one line: what was seen, what follows from it.
-pub fn advice(finding: &crate::wire::Finding) -> String {
+pub fn advice(finding: &arenad_api::Finding) -> String {
     match &finding.consequence {
         Some(consequence) => format!("{}: {consequence}", finding.seen),
         None => finding.seen.clone(),

@@ -14,7 +14,7 @@ use super::client::Client;
 use super::exit_code;
 use super::failure::Failure;
 use super::output::{first_line, milliseconds};
-use crate::wire::{Operation, Site, Status};
+use arenad_api::{Operation, Site, Status};
 
 /// How often the status is looked at while waiting.
 const LOOK_INTERVAL: Duration = Duration::from_millis(150);

@@ -8,7 +8,7 @@ use super::args::{Global, PruneArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, output};
-use crate::wire::{PruneRequest, Pruned};
+use arenad_api::{PruneRequest, Pruned};
 
 /// Shows what nothing needs; removes it once that is confirmed.
 pub async fn run(global: &Global, args: &PruneArgs) -> Result<u8, Failure> {

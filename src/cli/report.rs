@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::{exit_code, output};
-use crate::evaluators::verdict::{Check, Report, SideBySide, Verdict};
+use arenad_verdict::{Check, Report, SideBySide, Verdict};
 
 /// How much of a value is shown. The whole is in the JSON.
 const SHOWN_MAX: usize = 300;
@@ -144,7 +144,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::evaluators::verdict::Profile;
+    use arenad_verdict::Profile;
 
     #[test]
     fn a_report_says_at_a_glance_what_failed_and_why() {

@@ -6,7 +6,7 @@ use super::args::{Global, ResetArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, output, progress};
-use crate::wire::{Accepted, ResetRequest};
+use arenad_api::{Accepted, ResetRequest};
 
 /// Resets sites and says where the time went.
 pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, Failure> {

@@ -9,14 +9,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::args::{Global, ServeArgs};
 use super::failure::Failure;
 use super::{client, exit_code};
-use crate::daemon::{Daemon, Settings, StartError};
-use crate::domain::site::Secret;
-use crate::engine::docker::DockerEngine;
+use arenad_daemon::{Daemon, Settings, StartError};
+use arenad_engine::docker::DockerEngine;
+use arenad_model::site::Secret;
 
 /// Runs the daemon until it is told to stop: by a signal or by `arenad down`.
 pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
-    crate::telemetry::start(global.json);
-    crate::folders::keep_private();
+    arenad_telemetry::start(global.json);
+    arenad_folders::keep_private();
     if args.background {
         // A session of its own: the terminal that `arenad up` was typed on may close.
         if let Err(error) = rustix::process::setsid() {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::wire::{Cookie, Session};
+use arenad_api::{Cookie, Session};
 
 /// A storage state, as Playwright's `browser.newContext({ storageState })` takes it. It has no place for headers.
 pub fn playwright(session: &Session) -> String {

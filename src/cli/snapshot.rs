@@ -6,7 +6,7 @@ use super::args::{DiffArgs, Global, RmArgs, SnapshotCommand, TakeArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, output, progress, transfer};
-use crate::wire::{Accepted, Snapshot, SnapshotDifferences, Snapshots, TakeRequest};
+use arenad_api::{Accepted, Snapshot, SnapshotDifferences, Snapshots, TakeRequest};
 
 /// Lists, takes, compares, carries or removes snapshots.
 pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, Failure> {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use super::args::StorageChoice;
 use super::failure::Failure;
 use super::{output, say};
-use crate::probes::describe;
-use crate::storage::disk::{self, Standing};
-use crate::storage::trial;
+use arenad_model::error::describe;
+use arenad_storage::disk::{self, Standing};
+use arenad_storage::trial;
 
 /// What is known of the place where the state root is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]

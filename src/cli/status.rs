@@ -10,7 +10,7 @@ use super::client::Client;
 use super::exit_code;
 use super::failure::Failure;
 use super::output::{self, age, first_line};
-use crate::wire::{Compared, Standbys, Status};
+use arenad_api::{Compared, Standbys, Status};
 
 /// Says what is up, how it is, and what to do about it. Exits with 3 unless everything is ready.
 pub async fn run(global: &Global, args: &StatusArgs) -> Result<u8, Failure> {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use super::args::{Global, StorageCommand, StorageInitArgs};
 use super::failure::Failure;
 use super::{client, exit_code, output};
-use crate::storage::disk::{self, DiskError, Standing};
-use crate::storage::trial;
-use crate::wire::{StorageDisk, StorageStatus};
+use arenad_api::{StorageDisk, StorageStatus};
+use arenad_storage::disk::{self, DiskError, Standing};
+use arenad_storage::trial;
 
 /// Makes or looks at the state root.
 pub async fn run(global: &Global, command: &StorageCommand) -> Result<u8, Failure> {

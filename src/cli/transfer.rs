@@ -18,9 +18,9 @@ use super::client::Client;
 use super::failure::Failure;
 use super::images::board;
 use super::{exit_code, output};
-use crate::export::{self, Manifest, Next, ReadError, Reader};
-use crate::images::watch::Watch;
-use crate::wire::{Exported, ImportBegun, ImportRequest, SIZE_HEADER, Snapshot};
+use arenad_api::{Exported, ImportBegun, ImportRequest, SIZE_HEADER, Snapshot};
+use arenad_export::{self as export, Manifest, Next, ReadError, Reader};
+use arenad_images::watch::Watch;
 
 /// How much is sent at a time, in bytes.
 const PIECE: usize = 256 << 10;

@@ -7,7 +7,7 @@ use super::args::{Global, StorageChoice, UpArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{definition, engine, output, progress, state_root};
-use crate::wire::Accepted;
+use arenad_api::Accepted;
 
 /// Brings sites up, starting the daemon first where none runs.
 pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
@@ -90,12 +90,12 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
 }
 
 /// The first name is an environment, unless it is none and the default environment has a site of that name.
-fn choose(args: &UpArgs) -> Result<(crate::definition::Located, Vec<String>), Failure> {
+fn choose(args: &UpArgs) -> Result<(arenad_definition::Located, Vec<String>), Failure> {
     if let Some(file) = &args.file {
         return Ok((definition::locate(None, Some(file), None)?, args.names.clone()));
     }
     let root = definition::root(args.root.as_deref())?;
-    let known = crate::definition::list(&root);
+    let known = arenad_definition::list(&root);
     let Some(first) = args.names.first() else {
         return Ok((definition::locate(None, None, Some(&root))?, Vec::new()));
     };

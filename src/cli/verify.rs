@@ -6,7 +6,7 @@ use super::args::{Global, VerifyArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, output};
-use crate::wire::Verification;
+use arenad_api::Verification;
 
 /// Compares sites with their snapshots and names what differs.
 pub async fn run(global: &Global, args: &VerifyArgs) -> Result<u8, Failure> {

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use arenad::engine::docker::DockerEngine;
-use arenad::engine::{Engine, LogRange};
+use arenad_engine::docker::DockerEngine;
+use arenad_engine::{Engine, LogRange};
 use futures_util::StreamExt;
 
 use crate::memory;
@@ -81,9 +81,9 @@ async fn the_engine_tells_only_what_changes_whether_a_container_runs() {
     assert_eq!(actions, ["pause", "unpause"]);
 
     let wanted = ["/bin/sh", "-c", "yes | head -c 5000000"].map(str::to_owned);
-    let handle = arenad::engine::EngineHandle(container);
+    let handle = arenad_engine::EngineHandle(container);
     let output = engine.exec(&handle, &wanted, None, PATIENCE).await.unwrap();
-    assert_eq!((output.code, output.stdout.len()), (0, arenad::engine::docker::EXEC_OUTPUT_MAX), "output is bounded");
+    assert_eq!((output.code, output.stdout.len()), (0, arenad_engine::docker::EXEC_OUTPUT_MAX), "output is bounded");
     let range = LogRange { tail: Some(1), since: None, follow: false, timestamps: false };
     assert!(engine.logs(&handle, range).next().await.is_some());
     world.run(&["down"]).code(0);

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use arenad::domain::subnet::Subnet;
+use arenad_model::subnet::Subnet;
 
 use crate::bed::{Bed, PATIENCE, Wanted};
 

@@ -1,6 +1,6 @@
 //! Archives out of containers and into them.
 
-use arenad::engine::EngineError;
+use arenad_engine::EngineError;
 
 use crate::bed::{Bed, Wanted, folder, piece, script, tar_of, untar, whole};
 

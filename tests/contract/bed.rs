@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arenad::domain::ids::ServiceName;
-use arenad::domain::site::{HealthCheck, Limits, ServiceSpec};
-use arenad::domain::subnet::Subnet;
-use arenad::engine::docker::DockerEngine;
-use arenad::engine::fake::{FakeEngine, FakeImage, Shell};
-use arenad::engine::{
+use arenad_engine::docker::DockerEngine;
+use arenad_engine::{
     ContainerSpec, ContainerState, CpuWeight, Engine, EngineError, EngineEvent, EngineHandle, ExecOutput, ImageBuild,
 };
+use arenad_fake_engine::{FakeEngine, FakeImage, Shell};
+use arenad_model::ids::ServiceName;
+use arenad_model::site::{HealthCheck, Limits, ServiceSpec};
+use arenad_model::subnet::Subnet;
 use futures_util::StreamExt;
 use sha2::{Digest, Sha256};
 
@@ -136,7 +136,7 @@ impl Bed {
         part: &str,
         dockerfile: &str,
         files: &[(&str, &[u8])],
-    ) -> Result<arenad::engine::Image, EngineError> {
+    ) -> Result<arenad_engine::Image, EngineError> {
         self.build_target(part, dockerfile, files, None, &|_| {}).await
     }
 
@@ -146,8 +146,8 @@ impl Bed {
         dockerfile: &str,
         files: &[(&str, &[u8])],
         target: Option<&str>,
-        progress: arenad::engine::Progress<'_>,
-    ) -> Result<arenad::engine::Image, EngineError> {
+        progress: arenad_engine::Progress<'_>,
+    ) -> Result<arenad_engine::Image, EngineError> {
         let all = files.iter().copied().chain([("Dockerfile", dockerfile.as_bytes())]);
         let build = ImageBuild {
             tag: &format!("{}:1", self.named(part)),
@@ -232,7 +232,7 @@ impl Bed {
 
     /// Waits until a container has said something.
     pub async fn until_said(&self, handle: &EngineHandle, word: &str) {
-        let range = arenad::engine::LogRange { tail: None, since: None, follow: true, timestamps: false };
+        let range = arenad_engine::LogRange { tail: None, since: None, follow: true, timestamps: false };
         let mut log = self.engine.logs(handle, range);
         let mut said = String::new();
         let reading = async {
@@ -280,7 +280,7 @@ impl Bed {
     }
 
     /// The next events of the bed, as many as are asked for, without those of commands.
-    pub async fn next(&self, events: &mut arenad::engine::EngineStream<EngineEvent>, count: usize) -> Vec<EngineEvent> {
+    pub async fn next(&self, events: &mut arenad_engine::EngineStream<EngineEvent>, count: usize) -> Vec<EngineEvent> {
         let mut found = Vec::new();
         while found.len() < count {
             let next = tokio::time::timeout(PATIENCE, events.next()).await;
@@ -293,8 +293,7 @@ impl Bed {
 
 fn service(wanted: &Wanted) -> ServiceSpec {
     let tmpfs = wanted.tmpfs.iter();
-    let mounts =
-        tmpfs.map(|target| arenad::domain::site::MountSpec::Tmpfs { target: target.clone(), size_bytes: None });
+    let mounts = tmpfs.map(|target| arenad_model::site::MountSpec::Tmpfs { target: target.clone(), size_bytes: None });
     let health = |test: &Vec<String>| HealthCheck {
         test: test.clone(),
         interval: Some(Duration::from_millis(200)),
@@ -333,7 +332,7 @@ fn service(wanted: &Wanted) -> ServiceSpec {
 /// An image of busybox in the form of `docker save`, and its id. No layer is shared with another bed: the builder would
 /// stumble over one that another removes meanwhile.
 fn busybox(name: &str) -> (String, Vec<u8>) {
-    let digest = |content: &[u8]| arenad::domain::hex::hex(&Sha256::digest(content));
+    let digest = |content: &[u8]| arenad_model::hex::hex(&Sha256::digest(content));
     let mut layer = tar::Builder::new(Vec::new());
     layer.append_path_with_name("/bin/busybox", "bin/busybox").expect("a static busybox");
     for link in ["sh", "cat", "echo", "id", "mkdir", "rm", "sleep", "test", "true", "false"] {
@@ -404,7 +403,7 @@ pub fn piece(
 }
 
 /// All of a stream.
-pub async fn whole(mut stream: arenad::engine::EngineStream<bytes::Bytes>) -> Result<Vec<u8>, EngineError> {
+pub async fn whole(mut stream: arenad_engine::EngineStream<bytes::Bytes>) -> Result<Vec<u8>, EngineError> {
     let mut found = Vec::new();
     while let Some(chunk) = stream.next().await {
         found.extend_from_slice(&chunk?);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use arenad::engine::{ContainerHealth, ContainerState, CpuWeight, EngineError, EngineHandle};
+use arenad_engine::{ContainerHealth, ContainerState, CpuWeight, EngineError, EngineHandle};
 
 use crate::bed::{Bed, LABEL, OBEYS, PATIENCE, Wanted, folder, script, shell};
 

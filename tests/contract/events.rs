@@ -1,6 +1,6 @@
 //! What the engine tells of containers.
 
-use arenad::engine::{EngineEvent, EngineStream};
+use arenad_engine::{EngineEvent, EngineStream};
 
 use crate::bed::{Bed, LABEL, PATIENCE, Wanted, script};
 

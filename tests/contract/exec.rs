@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use arenad::engine::EngineError;
+use arenad_engine::EngineError;
 
 use crate::bed::{Bed, PATIENCE, Wanted, shell};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use arenad::engine::{ContainerState, EngineError};
+use arenad_engine::{ContainerState, EngineError};
 
 use crate::bed::{Bed, PATIENCE, Wanted, script, shell};
 

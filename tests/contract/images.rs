@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use arenad::engine::{EngineError, Image};
+use arenad_engine::{EngineError, Image};
 
 use crate::bed::{Bed, LABEL, PATIENCE, Wanted, folder, piece, script, whole};
 

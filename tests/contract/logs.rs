@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use arenad::engine::{EngineHandle, LogChunk, LogRange};
+use arenad_engine::{EngineHandle, LogChunk, LogRange};
 use futures_util::StreamExt;
 
 use crate::bed::{Bed, PATIENCE, script};

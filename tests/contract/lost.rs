@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use arenad::engine::ContainerState;
+use arenad_engine::ContainerState;
 use futures_util::FutureExt;
 
 use crate::bed::{Bed, LABEL, PATIENCE, Wanted, script};

@@ -1,6 +1,6 @@
 //! Networks.
 
-use arenad::engine::EngineError;
+use arenad_engine::EngineError;
 
 use crate::bed::{Bed, LABEL, PATIENCE, Wanted};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use arenad::engine::labels;
-use arenad::engine::{EngineError, EngineHandle};
+use arenad_engine::labels;
+use arenad_engine::{EngineError, EngineHandle};
 
 use crate::bed::{Bed, LABEL, PATIENCE, Wanted};
 

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use arenad::evaluators::question::{Question, Told};
-use arenad::evaluators::text::patterns::Patterns;
-use arenad::evaluators::text::urls::urlsplit;
-use arenad::evaluators::text::{Nltk, word_tokenize};
-use arenad::evaluators::verdict::{Profile, Report};
-use arenad::evaluators::visualwebarena::similarity::{Pixels, similarity};
-use arenad::evaluators::webarena::{Context, Eval};
-use arenad::evaluators::webarena_verified::{
+use arenad_evaluators::text::patterns::Patterns;
+use arenad_evaluators::text::urls::urlsplit;
+use arenad_evaluators::text::{Nltk, word_tokenize};
+use arenad_evaluators::visualwebarena::similarity::{Pixels, similarity};
+use arenad_evaluators::webarena::{Context, Eval};
+use arenad_evaluators::webarena_verified::{
     Kind, Reading, Side, Submission, Task, Trouble, Typed, UrlOptions, evaluate as evaluate_verified,
     extract_base64_query, normalize_query, parse_json, read_one,
 };
-use arenad::evaluators::{visualwebarena, webarena};
+use arenad_evaluators::{visualwebarena, webarena};
+use arenad_verdict::question::{Question, Told};
+use arenad_verdict::{Profile, Report};
 use serde_json::{Value, json};
 
 use super::seen;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufWriter, Write};
 
-use arenad::evaluators::webarena_verified::{Task, read};
+use arenad_evaluators::webarena_verified::{Task, read};
 use serde_json::{Value, json};
 
 mod answers;

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use arenad::digest::{self, DigestError, Known, Subject};
+use arenad_digest::{self as digest, DigestError, Known, Subject};
 use tokio::sync::SetOnce;
 
 use crate::subject::{Stores, differences};

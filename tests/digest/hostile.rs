@@ -5,14 +5,14 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use arenad::domain::ids::ServiceName;
+use arenad_model::ids::ServiceName;
 
 use crate::kit::{Attack, Hostile, Move, mysql, postgres};
 use crate::subject::Stores;
-use arenad::domain::site::{Database, DatabaseAccess, DatabaseEngine, Secret};
-use arenad::engine::docker::DockerEngine;
-use arenad::launch::Incarnation;
-use arenad::probes::Session;
+use arenad_engine::docker::DockerEngine;
+use arenad_launch::Incarnation;
+use arenad_model::site::{Database, DatabaseAccess, DatabaseEngine, Secret};
+use arenad_probes::Session;
 use sqlx::{ConnectOptions, Executor};
 
 /// What this process may take of memory for all that is sent to it, in bytes.
@@ -83,7 +83,7 @@ async fn try_on(engine: DatabaseEngine, (name, script): Attack) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_servers_end_a_confined_process_at_most() {
-    arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
+    arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     for attack in postgres::attacks() {
         try_on(DatabaseEngine::Postgres, attack).await;
     }
@@ -99,7 +99,7 @@ async fn hostile_servers_end_a_confined_process_at_most() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_listens_to_a_server_has_given_everything_up() {
-    arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
+    arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     let (database, incarnation) = database(DatabaseEngine::Postgres, &Hostile::start(vec![Move::Silence]));
     let asked = tokio::spawn(async move {
         let docker = DockerEngine::new("unix:///nowhere");
@@ -197,6 +197,6 @@ async fn files_that_are_no_databases_are_errors() {
     noise.extend((0..1 << 16).map(|byte: u32| (byte.wrapping_mul(2_654_435_761) >> 24) as u8));
     std::fs::write(stores.folder().join("notes.db"), noise).expect("a file");
     let error = stores.take().await.expect_err("no database");
-    let said = arenad::probes::describe(&error);
+    let said = arenad_model::error::describe(&error);
     assert!(said.contains("SQLite says: "), "{said}");
 }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use arenad::definition;
-use arenad::digest::{self, Known, Lines, Subject, Taken};
-use arenad::domain::ids::ServiceName;
-use arenad::domain::site::{ExecStep, Site};
-use arenad::engine::docker::DockerEngine;
-use arenad::engine::{Engine, EngineHandle};
-use arenad::launch::Incarnation;
+use arenad_definition as definition;
+use arenad_digest::{self as digest, Known, Lines, Subject, Taken};
+use arenad_engine::docker::DockerEngine;
+use arenad_engine::{Engine, EngineHandle};
+use arenad_launch::Incarnation;
+use arenad_model::ids::ServiceName;
+use arenad_model::site::{ExecStep, Site};
 
 use crate::arena::Arena;
 
@@ -31,7 +31,7 @@ impl Instance {
     }
 
     fn of_containers(site: Site, containers: Vec<(String, String)>) -> Self {
-        arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
+        arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
         let mut incarnation = Incarnation {
             generation: 1,
             made: 1,
@@ -73,7 +73,8 @@ impl Instance {
     pub async fn take(&self, known: Known<'_>) -> (Taken, Duration) {
         let begun = Instant::now();
         let taken = digest::take(&self.subject(), known).await;
-        let taken = taken.unwrap_or_else(|error| panic!("{}: {}", self.site.name, arenad::probes::describe(&error)));
+        let taken =
+            taken.unwrap_or_else(|error| panic!("{}: {}", self.site.name, arenad_model::error::describe(&error)));
         (taken, begun.elapsed())
     }
 
@@ -81,7 +82,8 @@ impl Instance {
     pub async fn moved(&self, last: &Taken) -> (Vec<String>, Duration) {
         let begun = Instant::now();
         let moved = digest::moved(&self.subject(), last).await;
-        let moved = moved.unwrap_or_else(|error| panic!("{}: {}", self.site.name, arenad::probes::describe(&error)));
+        let moved =
+            moved.unwrap_or_else(|error| panic!("{}: {}", self.site.name, arenad_model::error::describe(&error)));
         (moved, begun.elapsed())
     }
 
@@ -155,7 +157,7 @@ impl Alone {
         let alone = Self { instance: Instance::of_containers(site, containers), id };
         let deadline = Instant::now() + Duration::from_secs(60);
         while let Err(error) = digest::take(&alone.instance.subject(), Known::default()).await {
-            assert!(Instant::now() < deadline, "{}", arenad::probes::describe(&error));
+            assert!(Instant::now() < deadline, "{}", arenad_model::error::describe(&error));
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         alone

@@ -1,8 +1,8 @@
 //! Database servers: what differs is named however it was changed, and what is stored elsewise is no difference.
 
-use arenad::digest::{Known, Lines, Taken};
-use arenad::domain::site::DatabaseAccess;
-use arenad::domain::store::{RedisAccess, Store, StoreKind, Volatile, VolatilePart};
+use arenad_digest::{Known, Lines, Taken};
+use arenad_model::site::DatabaseAccess;
+use arenad_model::store::{RedisAccess, Store, StoreKind, Volatile, VolatilePart};
 
 use crate::instance::{Alone, Instance};
 use crate::subject::differences;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use arenad::digest::{Known, Taken, compare};
+use arenad_digest::{Known, Taken, compare};
 
 use crate::arena::Arena;
 use crate::instance::Instance;

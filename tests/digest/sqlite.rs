@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use arenad::digest::Known;
+use arenad_digest::Known;
 
 use crate::subject::{Stores, differences};
 

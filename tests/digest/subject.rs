@@ -5,12 +5,12 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use arenad::definition::{self, SourceFile, Sources};
-use arenad::digest::{self, DigestError, Known, Lines, Subject, Taken};
-use arenad::domain::ids::ServiceName;
-use arenad::domain::site::Site;
-use arenad::engine::docker::DockerEngine;
-use arenad::launch::Incarnation;
+use arenad_definition::{self as definition, SourceFile, Sources};
+use arenad_digest::{self as digest, DigestError, Known, Lines, Subject, Taken};
+use arenad_engine::docker::DockerEngine;
+use arenad_launch::Incarnation;
+use arenad_model::ids::ServiceName;
+use arenad_model::site::Site;
 use tempfile::TempDir;
 
 /// A site whose `/data` is a folder of the test's.
@@ -23,7 +23,7 @@ pub struct Stores {
 impl Stores {
     /// Declares stores, in the words of a definition.
     pub fn declared(stores: &str) -> Self {
-        arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
+        arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
         let environment = format!(
             "name: x\nsites:\n  web:\n    entry: {{ port: 80 }}\n    public: {{ port: 7770 }}\n    ready: {{ probes: [ {{ tcp: {{ port: 80 }} }} ] }}\n    stores: {stores}\n"
         );

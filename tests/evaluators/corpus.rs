@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use arenad::evaluators::question::Told;
-use arenad::evaluators::verdict::{Profile, Report, Verdict};
-use arenad::evaluators::webarena::{self, Context, Task};
-use arenad::evaluators::{visualwebarena as visual, webarena_verified as verified};
+use arenad_evaluators::webarena::{self, Context, Task};
+use arenad_evaluators::{visualwebarena as visual, webarena_verified as verified};
+use arenad_verdict::question::Told;
+use arenad_verdict::{Profile, Report, Verdict};
 use serde_json::{Value, json};
 
 use crate::benchmark;

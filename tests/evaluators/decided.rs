@@ -1,13 +1,13 @@
 //! What holds whatever an agent answers, sends or writes: there is a verdict, and strict accepts no more than compat but for
-//! what `src/evaluators/README.md` lists.
+//! what `crates/evaluators/src/README.md` lists.
 
 use std::collections::BTreeMap;
 
-use arenad::evaluators::question::{Answer, Question, Told};
-use arenad::evaluators::verdict::{Check, Profile, Report, Verdict};
-use arenad::evaluators::webarena::{self, Context, Eval};
-use arenad::evaluators::webarena_verified::{Submission, Task, evaluate, read};
-use arenad::evaluators::{visualwebarena as visual, webarena_verified as verified};
+use arenad_evaluators::webarena::{self, Context, Eval};
+use arenad_evaluators::webarena_verified::{Submission, Task, evaluate, read};
+use arenad_evaluators::{visualwebarena as visual, webarena_verified as verified};
+use arenad_verdict::question::{Answer, Question, Told};
+use arenad_verdict::{Check, Profile, Report, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -274,7 +274,7 @@ proptest! {
 }
 
 fn is_listed_leniency(reason: &str) -> bool {
-    let readme = include_str!("../../src/evaluators/README.md");
+    let readme = include_str!("../../crates/evaluators/src/README.md");
     let name = reason.strip_prefix("right, although the published rule refuses it: ");
     name.is_some_and(|name| readme.contains(&format!("| {name} |")))
 }

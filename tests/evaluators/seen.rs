@@ -1,6 +1,6 @@
 //! What a case describes, in place of a browser, of sites and of a judge.
 
-use arenad::evaluators::question::{Answer as Seen, Picture, Place, Question};
+use arenad_verdict::question::{Answer as Seen, Picture, Place, Question};
 use serde_json::Value;
 
 /// What the pages, pictures, helpers and judge of a case would answer.

@@ -1,9 +1,9 @@
 //! What the strict profile closes: answers and pages that one profile lets pass and the other does not.
 
-use arenad::evaluators::question::{Answer, Question, Told};
-use arenad::evaluators::verdict::{Profile, SideBySide, Verdict};
-use arenad::evaluators::visualwebarena as visual;
-use arenad::evaluators::webarena::{self, Context, Eval, TaskError};
+use arenad_evaluators::visualwebarena as visual;
+use arenad_evaluators::webarena::{self, Context, Eval, TaskError};
+use arenad_verdict::question::{Answer, Question, Told};
+use arenad_verdict::{Profile, SideBySide, Verdict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::seen::look;
 use Verdict::{Failed, NeedsJudge, Passed, Unsupported};
 
 type Questions = fn(&Context, &Eval, &Told, Profile) -> Result<Vec<Question>, TaskError>;
-type Evaluate = fn(&Context, &Eval, &Told, Profile) -> Result<arenad::evaluators::verdict::Report, TaskError>;
+type Evaluate = fn(&Context, &Eval, &Told, Profile) -> Result<arenad_verdict::Report, TaskError>;
 
 /// Both verdicts on what a case describes; a question that it does not answer has none.
 fn both(questions: Questions, evaluate: Evaluate, eval: &Value, case: &Value) -> (Verdict, Verdict) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use arenad::evaluators::verdict::Report;
+use arenad_verdict::Report;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use arenad::evaluators::text::patterns::Patterns;
-use arenad::evaluators::verdict::{Profile, Report, Verdict};
-use arenad::evaluators::webarena_verified::{
+use arenad_evaluators::text::patterns::Patterns;
+use arenad_evaluators::webarena_verified::{
     Kind, Reading, Side, Submission, Task, Typed, UrlOptions, evaluate, extract_base64_query, normalize_query, read,
     retrieved_data,
 };
+use arenad_verdict::{Profile, Report, Verdict};
 use serde_json::{Value, json};
 
 use crate::benchmark;

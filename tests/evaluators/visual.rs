@@ -1,9 +1,9 @@
 //! VisualWebArena's evaluators against VisualWebArena's own answers.
 
-use arenad::evaluators::question::{Answer as Seen, Question, Told};
-use arenad::evaluators::verdict::Profile;
-use arenad::evaluators::visualwebarena::similarity::{Pixels, similarity};
-use arenad::evaluators::visualwebarena::{Context, Eval, evaluate, questions, read, satisfies, strings};
+use arenad_evaluators::visualwebarena::similarity::{Pixels, similarity};
+use arenad_evaluators::visualwebarena::{Context, Eval, evaluate, questions, read, satisfies, strings};
+use arenad_verdict::Profile;
+use arenad_verdict::question::{Answer as Seen, Question, Told};
 use serde_json::{Value, json};
 
 use crate::benchmark;

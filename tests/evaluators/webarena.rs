@@ -1,8 +1,8 @@
 //! WebArena's evaluators against WebArena's own answers.
 
-use arenad::evaluators::question::Told;
-use arenad::evaluators::verdict::Profile;
-use arenad::evaluators::webarena::{Context, Eval, evaluate, questions, read, reddit_get_post_url, strings};
+use arenad_evaluators::webarena::{Context, Eval, evaluate, questions, read, reddit_get_post_url, strings};
+use arenad_verdict::Profile;
+use arenad_verdict::question::Told;
 use serde_json::{Value, json};
 
 use crate::benchmark;

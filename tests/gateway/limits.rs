@@ -4,7 +4,7 @@ use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use arenad::daemon::gateway::{OpenError, RouteState};
+use arenad_gateway::{OpenError, RouteState};
 
 use crate::support::*;
 

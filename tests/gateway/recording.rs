@@ -1,6 +1,6 @@
 //! What passes is recorded: all of it, under the right generation, before the client can ask for it.
 
-use arenad::daemon::gateway::{Exchange, Gateway, Loss, Record, RecordedBody, Recording, Route, WriteRules};
+use arenad_gateway::{Exchange, Gateway, Loss, Record, RecordedBody, Recording, Route, WriteRules};
 
 use crate::support::*;
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use arenad::daemon::gateway::{HoldLimits, Target};
+use arenad_gateway::{HoldLimits, Target};
 
 use crate::support::*;
 

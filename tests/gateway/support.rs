@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use arenad::daemon::gateway::{Gateway, GatewaySettings, HoldLimits, Route, Target};
+use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, Route, Target};
 
 /// Longer than anything takes on a busy machine; only a failing test waits for it.
 pub const DEADLINE: Duration = Duration::from_secs(30);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use arenad::daemon::gateway::{HoldLimits, RouteState};
+use arenad_gateway::{HoldLimits, RouteState};
 
 use crate::support::*;
 

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use arenad::digest::{self, DigestError, Known, Lines, Subject};
-use arenad::engine::docker::DockerEngine;
+use arenad_digest::{self as digest, DigestError, Known, Lines, Subject};
+use arenad_engine::docker::DockerEngine;
 
 use crate::bounded;
 use crate::hostile::{Hostile, Visited, redis};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_redis_servers_are_refused_in_time() {
-    arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
+    arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     for (name, script) in redis::attacks() {
         let server = Hostile::start(script);
         let stores = format!(

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arenad::dial::Dialer;
-use arenad::domain::locator::{Value, parse};
-use arenad::engine::docker::DockerEngine;
-use arenad::locators::Locators;
-use arenad::probes::Prober;
-use arenad::site_client::SiteClient;
+use arenad_engine::docker::DockerEngine;
+use arenad_locators::Locators;
+use arenad_model::locator::{Value, parse};
+use arenad_probes::Prober;
+use arenad_site_client::SiteClient;
+use arenad_site_client::dial::Dialer;
 
 use crate::bounded;
 use crate::hostile::{Hostile, Visited, http};
@@ -30,7 +30,7 @@ async fn hostile_sites_are_not_ready() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_answers_have_no_value() {
-    arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
+    arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     let folder = tempfile::tempdir().expect("a folder");
     let engine = Arc::new(DockerEngine::new("unix:///nowhere"));
     let locators = Locators::new(engine, SiteClient::new(Dialer::tcp()), folder.path().to_owned()).expect("a client");

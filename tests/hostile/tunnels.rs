@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use arenad::daemon::gateway::{Gateway, GatewaySettings, HoldLimits, Target};
+use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, Target};
 
 use crate::hostile::{Hostile, Move, http, websocket};
 use crate::{GROWTH_MAX, PATIENCE, memory};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use arenad::domain::hex::hex;
+use arenad_model::hex::hex;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use arenad::domain::hex::hex;
+use arenad_model::hex::hex;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use arenad::daemon::{Daemon, Settings};
-use arenad::engine::docker::DockerEngine;
-use arenad::evaluators::question::{Answer, Call, Comparison, Place, Question, Sameness, Wording};
+use arenad_daemon::{Daemon, Settings};
+use arenad_engine::docker::DockerEngine;
+use arenad_verdict::question::{Answer, Call, Comparison, Place, Question, Sameness, Wording};
 use serde_json::{Value, json};
 
 use super::arena::Arena;
@@ -57,7 +57,7 @@ pub async fn evaluators_get_their_answers(arena: &Arena) {
         socket_group: None,
         background: false,
     };
-    arenad::confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
+    arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     let daemon = Daemon::start(settings).await.expect("a daemon");
     arena.json(&["up", "mini", "shopping", "--json"]);
     let origin = arena.url("shopping");

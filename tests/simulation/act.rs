@@ -4,9 +4,9 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use arenad::daemon::gateway::Route;
-use arenad::daemon::instance::{InstanceHandle, Report};
-use arenad::engine::fake::Request;
+use arenad_fake_engine::Request;
+use arenad_gateway::Route;
+use arenad_instance::{InstanceHandle, Report};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -197,7 +197,7 @@ impl Run {
 
     /// Whether a site's port leads to something that answers with 200 at this moment.
     pub fn answers(&self, route: &Route) -> bool {
-        let arenad::daemon::gateway::RouteState::Serving { target } = route.state() else { return false };
+        let arenad_gateway::RouteState::Serving { target } = route.state() else { return false };
         self.world.engine.request(target.address, &Request::get("/")).is_ok_and(|answer| answer.status == 200)
     }
 

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use arenad::engine::fake::{Call, Failure, Fate as CallFate, Operation};
-use arenad::inline::{Fate, Interference, Part, When};
+use arenad_fake_engine::{Call, Failure, Fate as CallFate, Operation};
+use arenad_seams::inline::{Fate, Interference, Part, When};
 use tokio::sync::Notify;
 
 use crate::random::mix;

@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use arenad::daemon::gateway::{Direct, DirectRequest, Route, RouteState};
-use arenad::engine::fake::{FakeEngine, Request};
+use arenad_fake_engine::{FakeEngine, Request};
+use arenad_gateway::{Direct, DirectRequest, Route, RouteState};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use http::Method;
@@ -73,7 +73,7 @@ pub async fn visit(route: &Route, engine: &FakeEngine, request: &Request, reache
     while matches!(route.state(), RouteState::Holding { .. }) && begun.elapsed() < HELD {
         tokio::time::sleep(LOOKS_AGAIN).await;
     }
-    let send = async |target: &arenad::daemon::gateway::Target| {
+    let send = async |target: &arenad_gateway::Target| {
         tokio::time::sleep(TRAVELS).await;
         let response = loop {
             match engine.request(target.address, request) {

@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use arenad::dial::{Dial, Duplex};
-use arenad::engine::fake::{FakeEngine, Request, Response};
+use arenad_fake_engine::{FakeEngine, Request, Response};
+use arenad_site_client::dial::{Dial, Duplex};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use arenad::daemon::gateway::RouteState;
-use arenad::domain::ids::{EnvironmentName, SiteName};
-use arenad::domain::instance::InstanceId;
-use arenad::engine::{Engine, labels};
-use arenad::storage::Tree;
+use arenad_engine::{Engine, labels};
+use arenad_gateway::RouteState;
+use arenad_model::ids::{EnvironmentName, SiteName};
+use arenad_model::instance::InstanceId;
+use arenad_storage::Tree;
 
 use crate::client::ASKS_AGAIN;
 use crate::model::Asked;

@@ -19,8 +19,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use arenad::daemon::store::Store;
-use arenad::wall_clock::WallClock;
+use arenad_seams::wall_clock::WallClock;
+use arenad_store::Store;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use self::random::mix;

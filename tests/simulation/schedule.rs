@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use arenad::engine::fake::Operation;
+use arenad_fake_engine::Operation;
 
 use crate::random::Random;
 

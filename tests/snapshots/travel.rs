@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use arenad::export::{Next, Reader};
+use arenad_export::{Next, Reader};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::home::{BASELINE, Home, names, with_stores};

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::process::Command;
 
-use arenad::storage::{Limits, StateRoot, Storage, StorageError};
+use arenad_storage::{Limits, StateRoot, Storage, StorageError};
 
 use crate::disk::{Disk, path, snapshot};
 use crate::look::{Of, assert_same, look};
@@ -151,7 +151,7 @@ async fn a_stream_in_pieces_is_read_and_one_that_fails_or_is_dropped_makes_no_tr
     failing.push(Err(std::io::Error::other("the engine went away")));
     let failing = futures_util::stream::iter(failing);
     let error = storage.receive(failing, &snapshot("s1"), limits).await.unwrap_err();
-    assert!(arenad::probes::describe(&error).contains("the engine went away"), "{error:?}");
+    assert!(arenad_model::error::describe(&error).contains("the engine went away"), "{error:?}");
     assert_nothing(storage.root());
     {
         use futures_util::StreamExt;

@@ -3,14 +3,14 @@
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use arenad::storage::StorageError;
+use arenad_storage::StorageError;
 
 use crate::disk::{Disk, instance, snapshot};
 use crate::look::{Of, assert_same, look};
 use crate::sample::{self, HOLLOW};
 
 /// Puts a sample where a snapshot's tree belongs, as nothing but a test may.
-pub fn place(disk: &Disk) -> arenad::storage::StateRoot {
+pub fn place(disk: &Disk) -> arenad_storage::StateRoot {
     let root = disk.root();
     let folder = root.folder(&snapshot("s1"));
     fs::create_dir_all(folder.parent().unwrap()).unwrap();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use arenad::storage::{StateRoot, Tree};
+use arenad_storage::{StateRoot, Tree};
 
 /// The size of a file system that is not to fill up; the file has holes.
 const AMPLE: u64 = 3 << 30;
@@ -98,8 +98,8 @@ pub fn snapshot(id: &str) -> Tree {
 }
 
 pub fn instance(generation: u64) -> Tree {
-    use arenad::domain::ids::{EnvironmentName, SiteName};
-    use arenad::domain::instance::InstanceId;
+    use arenad_model::ids::{EnvironmentName, SiteName};
+    use arenad_model::instance::InstanceId;
     let environment = EnvironmentName::parse("mini").unwrap();
     let id = InstanceId::serving(&environment, &SiteName::parse("shopping").unwrap());
     Tree::instance(&id, generation, "data").unwrap()

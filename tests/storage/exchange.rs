@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use arenad::storage::{StateRoot, Step, StorageError};
+use arenad_storage::{StateRoot, Step, StorageError};
 
 use crate::cloning::place;
 use crate::disk::{Disk, instance, path, run, snapshot};

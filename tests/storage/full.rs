@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use arenad::storage::{Limits, StorageError};
+use arenad_storage::{Limits, StorageError};
 
 use crate::disk::{Disk, instance, snapshot};
 

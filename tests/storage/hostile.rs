@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use arenad::storage::{Limits, StorageError};
+use arenad_storage::{Limits, StorageError};
 use tar::{EntryType, Header};
 
 use crate::disk::{Disk, instance, snapshot};
@@ -136,7 +136,7 @@ fn a_tree_deeper_than_any_path_is_discarded_and_removed() {
         drop(at);
         root.usage(&instance(1)).unwrap();
         let error = root.clone_tree(&instance(1), &snapshot("s1")).unwrap_err();
-        assert!(arenad::probes::describe(&error).contains("too long"), "{error:?}");
+        assert!(arenad_model::error::describe(&error).contains("too long"), "{error:?}");
         assert!(root.discard(&instance(1)).unwrap());
         let removed = root.empty_trash().unwrap();
         assert!(removed.folders >= 2000, "{removed:?}");

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use arenad::storage::disk::{self, Standing};
-use arenad::storage::{StateRoot, Tree};
+use arenad_storage::disk::{self, Standing};
+use arenad_storage::{StateRoot, Tree};
 use serde_json::Value;
 
 use crate::disk::{Disk, instance, path, snapshot};

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use arenad::storage::StateRoot;
+use arenad_storage::StateRoot;
 
 use crate::disk::{Disk, instance, snapshot};
 use crate::sample;
@@ -15,7 +15,7 @@ use crate::sample;
 fn limited() -> Option<(Disk, StateRoot)> {
     let disk = Disk::with_quotas(6 << 30)?;
     let root = disk.root();
-    assert!(arenad::storage::disk::limits_stores(root.path()));
+    assert!(arenad_storage::disk::limits_stores(root.path()));
     Some((disk, root))
 }
 

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use arenad::domain::ids::{EnvironmentName, SiteName};
-use arenad::domain::instance::InstanceId;
-use arenad::storage::{StateRoot, StorageError, Tree};
+use arenad_model::ids::{EnvironmentName, SiteName};
+use arenad_model::instance::InstanceId;
+use arenad_storage::{StateRoot, StorageError, Tree};
 
 use crate::cloning::place;
 use crate::disk::{Disk, instance, snapshot};

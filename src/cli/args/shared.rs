@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::domain::subnet::Subnet;
+use arenad_model::subnet::Subnet;
 
 /// Which definition is meant.
 #[derive(Debug, Clone, Args)]
@@ -48,7 +48,7 @@ pub struct EngineArgs {
 }
 
 pub(super) fn size(text: &str) -> Result<u64, String> {
-    crate::definition::size(text).ok_or_else(|| format!("`{text}` is not a size such as 20G or 512m"))
+    arenad_definition::size(text).ok_or_else(|| format!("`{text}` is not a size such as 20G or 512m"))
 }
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {

@@ -9,9 +9,9 @@ use std::time::Duration;
 use super::args::EngineArgs;
 use super::failure::Failure;
 use super::{exit_code, output};
-use crate::domain::site::Environment;
-use crate::engine::Engine;
-use crate::engine::docker::DockerEngine;
+use arenad_engine::Engine;
+use arenad_engine::docker::DockerEngine;
+use arenad_model::site::Environment;
 
 /// How long the engine gets to say that it is there.
 const ENGINE_PATIENCE: Duration = Duration::from_secs(5);

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::daemon::baseline::context;
-use crate::domain::archive::{NeededImage, Origin};
-use crate::domain::site::{
-    BuildSpec, ConfigureAction, ConfigureStep, Environment, ExecStep, HttpStep, MountSpec, ServiceSpec, Site,
-};
-use crate::engine::{Engine, EngineError, labels};
-use crate::wire::plan::{
+use arenad_api::plan::{
     ImageAction, Plan, PlannedContainer, PlannedData, PlannedImage, PlannedNetwork, PlannedSite, PlannedStep,
+};
+use arenad_build_context as context;
+use arenad_engine::{Engine, EngineError, labels};
+use arenad_model::archive::{NeededImage, Origin};
+use arenad_model::site::{
+    BuildSpec, ConfigureAction, ConfigureStep, Environment, ExecStep, HttpStep, MountSpec, ServiceSpec, Site,
 };
 
 /// What bringing the environment's sites up would do. Without an engine every image counts as missing.

@@ -1,7 +1,7 @@
 //! The plan as people read it.
 
 use crate::cli::output::{bytes, print_table, table};
-use crate::wire::plan::{ImageAction, Plan, PlannedImage, PlannedSite};
+use arenad_api::plan::{ImageAction, Plan, PlannedImage, PlannedSite};
 
 /// Prints the plan.
 pub(super) fn plan(plan: &Plan) {

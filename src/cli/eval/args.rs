@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 
-use crate::evaluation::{Benchmark, placeholder};
-use crate::evaluators::verdict::Profile;
+use arenad_evaluation::placeholder;
+use arenad_verdict::Benchmark;
+use arenad_verdict::Profile;
 
 /// Judges one episode (--task), every result in a folder (--results), or what was seen before (--from).
 #[derive(Debug, Args)]

@@ -16,10 +16,11 @@ use super::{judge, save, task_files};
 use crate::cli::args::Global;
 use crate::cli::failure::Failure;
 use crate::cli::{exit_code, output, report};
-use crate::evaluation::results::{self, EVIDENCE, Left, Read, Stored};
-use crate::evaluation::{Benchmark, Evaluated, Evidence, Summary, Tally, TaskFiles, Urls};
-use crate::evaluators::verdict::{Check, Report, Verdict};
-use crate::judge::Judge;
+use arenad_evaluation::results::{self, EVIDENCE, Left, Read, Stored};
+use arenad_evaluation::{Summary, Tally, TaskFiles};
+use arenad_judge::Judge;
+use arenad_verdict::{Benchmark, Evaluated, Evidence, Urls};
+use arenad_verdict::{Check, Report, Verdict};
 
 /// How much of a reason fits into a table.
 const WHY_MAX: usize = 100;
@@ -127,7 +128,7 @@ impl<'a> Common<'a> {
         let local = Local { judge: self.judge.as_deref(), pictures: self.args.pictures.as_deref() };
         local.settle(&mut evidence, profiles).await?;
         let work = move || -> anyhow::Result<Evaluated> {
-            let evaluated = evidence.evaluate(profiles)?;
+            let evaluated = arenad_evaluation::evaluate(&evidence, profiles)?;
             if let Some(target) = target {
                 save(&evidence, &target)?;
             }

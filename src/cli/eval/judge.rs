@@ -9,9 +9,9 @@ use super::args::EvalArgs;
 use crate::cli::args::Global;
 use crate::cli::client;
 use crate::cli::failure::Failure;
-use crate::domain::site::Secret;
-use crate::folders;
-use crate::judge::{Endpoint, Judge, Recorded, Settings};
+use arenad_folders as folders;
+use arenad_judge::{Endpoint, Judge, Recorded, Settings};
+use arenad_model::site::Secret;
 
 /// How long an endpoint may take for a reply.
 const TIMEOUT: Duration = Duration::from_secs(120);

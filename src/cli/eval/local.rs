@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use crate::evaluation::{Benchmark, Case, CaseError, Evidence, pictures};
-use crate::evaluators::question::{Answer, Question};
-use crate::evaluators::verdict::Profile;
-use crate::judge::{self, Judge};
+use arenad_evaluation::{Case, CaseError, pictures};
+use arenad_judge::{self as judge, Judge};
+use arenad_verdict::Profile;
+use arenad_verdict::question::{Answer, Question};
+use arenad_verdict::{Benchmark, Evidence};
 
 /// Who can be asked without a site.
 #[derive(Clone, Copy)]

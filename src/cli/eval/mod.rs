@@ -18,8 +18,9 @@ use self::args::EvalArgs;
 use super::args::Global;
 use super::failure::Failure;
 use super::{exit_code, output, report};
-use crate::evaluation::{Benchmark, Evaluated, Evidence, TaskFiles, Urls, results};
-use crate::evaluators::verdict::{Profile, Report, SideBySide};
+use arenad_evaluation::{TaskFiles, results};
+use arenad_verdict::{Benchmark, Evaluated, Evidence, Urls};
+use arenad_verdict::{Profile, Report, SideBySide};
 
 /// Judges.
 pub async fn run(global: &Global, args: &EvalArgs) -> Result<u8, Failure> {

@@ -11,8 +11,9 @@ use crate::cli::args::Global;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::{exit_code, find, har};
-use crate::evaluation::{Benchmark, Case, Evidence, Traffic};
-use crate::wire::{Evaluation, EvaluationRequest};
+use arenad_api::{Evaluation, EvaluationRequest};
+use arenad_evaluation::Case;
+use arenad_verdict::{Benchmark, Evidence, Traffic};
 
 /// How often sites and judge are asked in turn; what one says may lead to a question for the other.
 const ROUNDS_MAX: usize = 4;
@@ -67,7 +68,7 @@ fn finish(global: &Global, args: &EvalArgs, evidence: &Evidence) -> Result<u8, F
     if let Some(path) = &args.evidence {
         save(evidence, path)?;
     }
-    print(global, &evidence.evaluate(args.profile.list())?)
+    print(global, &arenad_evaluation::evaluate(evidence, args.profile.list())?)
 }
 
 /// Lets the daemon look at the sites.

@@ -6,8 +6,9 @@ use crate::cli::args::Global;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::{definition, find};
-use crate::evaluation::{Urls, of_environment, placeholder, speaks_of};
-use crate::wire::{Environment, Status};
+use arenad_api::{Environment, Status};
+use arenad_evaluation::{of_environment, placeholder, speaks_of};
+use arenad_verdict::Urls;
 
 /// The sites' addresses: those given, else those of the environment that is up, else those of the definition of `otherwise`.
 /// Where a result was made is not guessed from what lies around: a wrong address is a wrong verdict.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::images::watch::{Look, Watch};
+use arenad_images::watch::{Look, Watch};
 
 /// How often the work is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);

@@ -5,8 +5,8 @@ use std::path::Path;
 use crate::cli::args::ImagesChoice;
 use crate::cli::definition;
 use crate::cli::failure::Failure;
-use crate::domain::archive::{Archive, DataSource, NeededImage, Origin, full_reference};
-use crate::domain::site::Environment;
+use arenad_model::archive::{Archive, DataSource, NeededImage, Origin, full_reference};
+use arenad_model::site::Environment;
 
 /// What a command is about.
 pub(super) struct Choice {

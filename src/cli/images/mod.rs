@@ -1,4 +1,4 @@
-//! `arenad images`. Unlike other commands it works by itself, without the daemon; [`crate::images`] says why.
+//! `arenad images`. Unlike other commands it works by itself, without the daemon; [`arenad_images`] says why.
 
 pub mod board;
 mod choice;
@@ -14,13 +14,13 @@ use self::work::{Session, Task};
 use super::args::{Global, ImagesChoice, ImagesCommand, ImagesWriteArgs};
 use super::failure::Failure;
 use super::{client, exit_code};
-use crate::engine::Engine;
-use crate::engine::docker::DockerEngine;
-use crate::images::ImagesError;
-use crate::images::fetch::{Fetcher, Patience};
-use crate::images::load::Works;
-use crate::images::shelf::Shelf;
-use crate::wire::Images;
+use arenad_api::Images;
+use arenad_engine::Engine;
+use arenad_engine::docker::DockerEngine;
+use arenad_images::ImagesError;
+use arenad_images::fetch::{Fetcher, Patience};
+use arenad_images::load::Works;
+use arenad_images::shelf::Shelf;
 
 /// Lists, fetches, loads or verifies.
 pub async fn run(global: &Global, command: &ImagesCommand) -> Result<u8, Failure> {
@@ -132,9 +132,9 @@ fn failure(error: ImagesError) -> Failure {
 /// What several items failed with; the first decides the exit code.
 fn together(mut errors: Vec<(String, ImagesError)>) -> Failure {
     let (name, first) = errors.remove(0);
-    let mut text = format!("{name}: {}", crate::probes::describe(&first));
+    let mut text = format!("{name}: {}", arenad_model::error::describe(&first));
     for (name, error) in &errors {
-        text.push_str(&format!("\n{name}: {}", crate::probes::describe(error)));
+        text.push_str(&format!("\n{name}: {}", arenad_model::error::describe(error)));
     }
     Failure { error: anyhow::anyhow!("{text}"), ..failure(first) }
 }

@@ -3,12 +3,12 @@
 use comfy_table::Cell;
 
 use crate::cli::output::{self, bytes};
-use crate::domain::archive::{Archive, DataSource, NeededImage, Origin};
-use crate::domain::site::Environment;
-use crate::images::inventory::{Standing, State};
-use crate::images::load::Works;
-use crate::images::shelf::Place;
-use crate::wire::{ImageArchive, ImageItem, Images};
+use arenad_api::{ImageArchive, ImageItem, Images};
+use arenad_images::inventory::{Standing, State};
+use arenad_images::load::Works;
+use arenad_images::shelf::Place;
+use arenad_model::archive::{Archive, DataSource, NeededImage, Origin};
+use arenad_model::site::Environment;
 
 /// An image.
 pub(super) fn image(image: &NeededImage, standing: &Standing, works: &Works) -> ImageItem {

@@ -9,18 +9,18 @@ use tokio_util::sync::CancellationToken;
 use super::board;
 use super::choice::Choice;
 use crate::cli::failure::Failure;
-use crate::domain::archive::{Archive, DataSource, NeededImage, Origin, Placement};
-use crate::images::ImagesError;
-use crate::images::fetch::{Fetcher, Room};
-use crate::images::inventory::State;
-use crate::images::load::{Done, Wanted, Works};
-use crate::images::place::is_placed;
-use crate::images::shelf::Place;
-use crate::images::space::Need;
-use crate::images::verify::Report;
-use crate::images::watch::Watch;
-use crate::probes::describe;
-use crate::wire::ImageItem;
+use arenad_api::ImageItem;
+use arenad_images::ImagesError;
+use arenad_images::fetch::{Fetcher, Room};
+use arenad_images::inventory::State;
+use arenad_images::load::{Done, Wanted, Works};
+use arenad_images::place::is_placed;
+use arenad_images::shelf::Place;
+use arenad_images::space::Need;
+use arenad_images::verify::Report;
+use arenad_images::watch::Watch;
+use arenad_model::archive::{Archive, DataSource, NeededImage, Origin, Placement};
+use arenad_model::error::describe;
 
 /// What is to be done.
 pub(super) enum Task {

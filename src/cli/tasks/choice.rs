@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::definition;
 use crate::cli::failure::Failure;
-use crate::definition::{Diagnostics, SourceFile, Style, tasks};
-use crate::domain::site::Environment;
-use crate::domain::task::Task;
+use arenad_definition::{Diagnostics, SourceFile, Style, tasks};
+use arenad_model::site::Environment;
+use arenad_model::task::Task;
 
 /// Task files of one environment, and what they belong to.
 pub struct Chosen {

@@ -8,7 +8,7 @@ use crate::cli::args::{Global, TasksLintArgs};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::{exit_code, output};
-use crate::definition::tasks;
+use arenad_definition::tasks;
 
 /// Says everything that is wrong with task files, and on request with what their checks say where nothing has been done.
 pub async fn run(global: &Global, args: &TasksLintArgs) -> Result<u8, Failure> {

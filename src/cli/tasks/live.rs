@@ -7,12 +7,12 @@ use serde::Serialize;
 use super::choice::Chosen;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::definition::tasks::Loaded;
-use crate::domain::locator::{JsPage, LocatorKind};
-use crate::domain::task::{CriterionKind, Recipe, Task};
-use crate::evaluators::verdict::{Check, Verdict};
-use crate::wire::SourceText;
-use crate::wire::checks::{BeginRequest, Begun, CheckRequest, Checked};
+use arenad_api::SourceText;
+use arenad_api::checks::{BeginRequest, Begun, CheckRequest, Checked};
+use arenad_definition::tasks::Loaded;
+use arenad_model::locator::{JsPage, LocatorKind};
+use arenad_model::task::{CriterionKind, Recipe, Task};
+use arenad_verdict::{Check, Verdict};
 
 /// What is wrong with a task where it starts.
 #[derive(Debug, Serialize)]

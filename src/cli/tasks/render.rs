@@ -10,8 +10,9 @@ use crate::cli::args::Global;
 use crate::cli::eval::{args as options, places};
 use crate::cli::failure::Failure;
 use crate::cli::{definition, exit_code, output};
-use crate::evaluation::render::{self, Rendered};
-use crate::evaluation::{Benchmark, TaskFiles};
+use arenad_evaluation::TaskFiles;
+use arenad_evaluation::render::{self, Rendered};
+use arenad_verdict::Benchmark;
 
 /// Which files, for which sites, to where.
 #[derive(Debug, Args)]

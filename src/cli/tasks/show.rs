@@ -6,9 +6,9 @@ use super::choice::{Chosen, rendered};
 use crate::cli::args::{Global, TasksLsArgs, TasksShowArgs};
 use crate::cli::failure::Failure;
 use crate::cli::{exit_code, output};
-use crate::definition::tasks;
-use crate::domain::task::{Criterion, CriterionKind, Task};
-use crate::evaluators::native::words;
+use arenad_definition::tasks;
+use arenad_evaluators::native::words;
+use arenad_model::task::{Criterion, CriterionKind, Task};
 
 /// Lists the tasks of an environment.
 pub fn list(global: &Global, args: &TasksLsArgs) -> Result<u8, Failure> {

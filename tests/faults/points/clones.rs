@@ -1,6 +1,6 @@
 //! A clone of a snapshot that is not as the snapshot, whatever has damaged it: found before it serves, and named.
 
-use arenad::fault::Point;
+use arenad_seams::fault::Point;
 
 use super::trial::Trial;
 use super::ways::Way;

@@ -1,5 +1,5 @@
 //! Something dies at every point of every way of resetting, keeping standbys and taking snapshots, all of which
-//! `arenad::fault` names. Whatever it is and wherever it happens: nothing but the baseline is served after a reset that was
+//! `arenad_seams::fault` names. Whatever it is and wherever it happens: nothing but the baseline is served after a reset that was
 //! said to be done, the next reset works, and nothing stays behind.
 //!
 //! `ARENAD_TEST_LONG=1` breaks everything at every point. Without it the points take turns, so that each is broken in one way
@@ -11,7 +11,7 @@ mod leftovers;
 mod trial;
 mod ways;
 
-use arenad::fault::Point;
+use arenad_seams::fault::Point;
 
 use harm::Harm;
 use trial::Trial;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use arenad::fault::Point;
+use arenad_seams::fault::Point;
 use rustix::process::Signal;
 
 use super::harm::{Harm, kill_containers};

@@ -1,6 +1,6 @@
 //! How each point is come to.
 
-use arenad::fault::Point;
+use arenad_seams::fault::Point;
 
 /// What leads to points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

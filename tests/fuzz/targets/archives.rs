@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::io::{Cursor, Read};
 
-use arenad::images::scan::{Kind, ScanError, images, scan};
-use arenad::images::watch::Watch;
+use arenad_images::scan::{Kind, ScanError, images, scan};
+use arenad_images::watch::Watch;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

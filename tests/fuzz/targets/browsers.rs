@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use arenad::dial::Dialer;
-use arenad::domain::locator::parse;
-use arenad::engine::docker::DockerEngine;
-use arenad::locators::Locators;
-use arenad::site_client::SiteClient;
+use arenad_engine::docker::DockerEngine;
+use arenad_locators::Locators;
+use arenad_model::locator::parse;
+use arenad_site_client::SiteClient;
+use arenad_site_client::dial::Dialer;
 
 use crate::hostile::{Hostile, Move, Visited, http, websocket};
 use crate::target::{Check, DIVIDER, Target, scratch};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use arenad::definition::{self, Diagnostics, SOURCE_MAX_BYTES, SourceFile, Sources, Style};
+use arenad_definition::{self as definition, Diagnostics, SOURCE_MAX_BYTES, SourceFile, Sources, Style};
 
 use crate::target::{Check, DIVIDER, Target, parts};
 

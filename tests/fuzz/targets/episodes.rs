@@ -1,7 +1,8 @@
 //! Episodes as files: tasks of the benchmarks, answers of agents and what was seen, judged by every profile.
 
-use arenad::evaluation::{Benchmark, TaskFiles, results};
-use arenad::evaluators::verdict::{self, Profile, Report};
+use arenad_evaluation::{TaskFiles, results};
+use arenad_verdict::Benchmark;
+use arenad_verdict::{self as verdict, Profile, Report};
 
 use crate::target::{Check, Target, scratch};
 
@@ -56,17 +57,18 @@ fn open() -> Check {
                 return format!("{} {}", error.to_string().len() / 16, found.is_ok());
             }
         };
-        match evidence.evaluate(&[Profile::Compat, Profile::Strict]) {
+        match arenad_evaluation::evaluate(&evidence, &[Profile::Compat, Profile::Strict]) {
             Ok(evaluated) => {
-                let again = evidence.evaluate(&[Profile::Compat, Profile::Strict]).expect("as before");
+                let again =
+                    arenad_evaluation::evaluate(&evidence, &[Profile::Compat, Profile::Strict]).expect("as before");
                 assert_eq!(evaluated.reports, again.reports, "the same evidence has two verdicts");
                 let kept = serde_json::to_string(&evidence).expect("JSON");
-                let back: arenad::evaluation::Evidence = serde_json::from_str(&kept).expect("what was kept is read");
-                let back = back.evaluate(&[Profile::Compat, Profile::Strict]).expect("as before");
+                let back: arenad_verdict::Evidence = serde_json::from_str(&kept).expect("what was kept is read");
+                let back = arenad_evaluation::evaluate(&back, &[Profile::Compat, Profile::Strict]).expect("as before");
                 assert_eq!(evaluated.reports, back.reports, "evidence that was kept has another verdict");
                 verdicts(&evaluated.reports)
             }
-            Err(error) => arenad::probes::describe(&error),
+            Err(error) => arenad_model::error::describe(&error),
         }
     })
 }

@@ -1,6 +1,6 @@
 //! Locators: texts of task files and clients, their arguments, and what JSONPaths and filters of jq make of an answer.
 
-use arenad::domain::locator::{Arguments, JsonQuery, Locator, LocatorKind, Selection, TracePart, parse};
+use arenad_model::locator::{Arguments, JsonQuery, Locator, LocatorKind, Selection, TracePart, parse};
 
 use crate::target::{Check, Target, parts};
 
@@ -59,9 +59,9 @@ fn open() -> Check {
         let filled = locator.clone().with(&Arguments(vec![("x".to_owned(), argument.clone())]));
         check_filled(&filled, &argument);
         let asked = query(&filled).map(|query| match query {
-            JsonQuery::Path { path, all } => arenad::locators::json_query::json_path(path, &json, *all),
+            JsonQuery::Path { path, all } => arenad_locators::json_query::json_path(path, &json, *all),
             // Filters may never end: they are run where they can be stopped.
-            JsonQuery::Jq { .. } => Ok(arenad::domain::locator::Value::Null),
+            JsonQuery::Jq { .. } => Ok(arenad_model::locator::Value::Null),
         });
         let asked =
             asked.map(|asked| asked.map(|value| value.type_name()).map_err(|error| error.to_string().len() / 32));

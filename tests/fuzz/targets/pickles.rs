@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use arenad::evaluation::results::{Layout, Read, Stored};
+use arenad_evaluation::results::{Layout, Read, Stored};
 
 use crate::target::{Check, Target, scratch};
 

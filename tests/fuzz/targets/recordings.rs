@@ -1,8 +1,8 @@
 //! Recordings: HAR files, and the archives of Playwright's traces, as evaluators read them.
 
-use arenad::evaluation::{Benchmark, Evidence, Traffic};
-use arenad::evaluators::verdict::Profile;
-use arenad::evaluators::webarena_verified::Submission;
+use arenad_evaluators::webarena_verified::Submission;
+use arenad_verdict::Profile;
+use arenad_verdict::{Benchmark, Evidence, Traffic};
 use serde_json::json;
 
 use super::episodes::verdicts;
@@ -55,10 +55,12 @@ fn open() -> Check {
             traffic: Some(traffic),
             looked_at: Vec::new(),
         };
-        let judged = evidence.evaluate(&[Profile::Compat, Profile::Strict]);
+        let judged = arenad_evaluation::evaluate(&evidence, &[Profile::Compat, Profile::Strict]);
         let judged = judged.map(|judged| verdicts(&judged.reports));
-        let judged = judged.unwrap_or_else(|error| panic!("the task is sound: {}", arenad::probes::describe(&error)));
-        let why = read.map_or_else(|error| arenad::probes::describe(&error), |warnings| format!("{warnings} warnings"));
+        let judged =
+            judged.unwrap_or_else(|error| panic!("the task is sound: {}", arenad_model::error::describe(&error)));
+        let why =
+            read.map_or_else(|error| arenad_model::error::describe(&error), |warnings| format!("{warnings} warnings"));
         format!("{} {judged}", why.split('`').step_by(2).collect::<String>())
     })
 }

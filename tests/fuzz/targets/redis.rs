@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use arenad::digest::{self, Known, Lines, Subject};
-use arenad::engine::docker::DockerEngine;
+use arenad_digest::{self as digest, Known, Lines, Subject};
+use arenad_engine::docker::DockerEngine;
 
 use crate::hostile::{Hostile, Move, Visited};
 use crate::target::{Check, DIVIDER, Target};

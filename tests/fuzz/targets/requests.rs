@@ -7,9 +7,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use arenad::daemon::gateway::{
-    Gateway, GatewaySettings, HoldLimits, Record, RecordedBody, Route, Target as Served, WriteRules,
-};
+use arenad_gateway::{Gateway, GatewaySettings, HoldLimits, Record, RecordedBody, Route, Target as Served, WriteRules};
 
 use super::wire::{self, Message};
 use crate::target::{Check, Target};

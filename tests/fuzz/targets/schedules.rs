@@ -1,6 +1,6 @@
 //! Cron expressions of definitions, and their time zones.
 
-use arenad::domain::schedule::CronSchedule;
+use arenad_model::schedule::CronSchedule;
 use jiff::Timestamp;
 
 use crate::target::{Check, Target, parts};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
-use arenad::export::{Baseline, Manifest, Next, PartKind, ReadError, Reader, Service, Writer, content_id};
+use arenad_export::{Baseline, Manifest, Next, PartKind, ReadError, Reader, Service, Writer, content_id};
 
 use crate::tape::mend_sums;
 use crate::target::{Check, Target};
@@ -59,7 +59,10 @@ fn open() -> Check {
 }
 
 fn said(read: Result<(), ReadError>) -> String {
-    read.map_or_else(|error| arenad::probes::describe(&error).split('`').step_by(2).collect(), |()| "taken".to_owned())
+    read.map_or_else(
+        |error| arenad_model::error::describe(&error).split('`').step_by(2).collect(),
+        |()| "taken".to_owned(),
+    )
 }
 
 type Parts = Vec<(PartKind, Vec<u8>)>;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use arenad::domain::locator::Arguments;
-use arenad::locators::sql::guard::{Dialect, Piece, guard};
+use arenad_locators::sql::guard::{Dialect, Piece, guard};
+use arenad_model::locator::Arguments;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 use tokio::runtime::Runtime;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use arenad::definition::{self, SourceFile, Style, tasks};
-use arenad::evaluators::native::{Episode, judge, readings};
+use arenad_definition::{self as definition, SourceFile, Style, tasks};
+use arenad_evaluators::native::{Episode, judge, readings};
 
 use super::definitions::{LONGEST_BYTES, check_problems};
 use crate::target::{Check, Target, parts};

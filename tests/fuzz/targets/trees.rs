@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use arenad::storage::{Limits, StateRoot, StorageError, Tree};
+use arenad_storage::{Limits, StateRoot, StorageError, Tree};
 
 use crate::tape::mend_sums;
 use crate::target::{Check, Target, scratch};
@@ -73,7 +73,7 @@ fn open() -> Check {
                 format!("taken: {received:?}")
             }
             Err(StorageError::Archive { what, .. }) => what.split('`').step_by(2).collect(),
-            Err(error) => arenad::probes::describe(&error).split('/').next().unwrap_or_default().to_owned(),
+            Err(error) => arenad_model::error::describe(&error).split('/').next().unwrap_or_default().to_owned(),
         };
         let _ = root.discard(&first).expect("discarded");
         assert_eq!(root.trees().expect("trees"), [], "what was refused left a tree");

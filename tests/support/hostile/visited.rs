@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-use arenad::accounts::Place;
-use arenad::definition::{self, SourceFile, Sources};
-use arenad::domain::site::Site;
-use arenad::launch::Incarnation;
-use arenad::locators::Scene;
+use arenad_accounts::Place;
+use arenad_definition::{self as definition, SourceFile, Sources};
+use arenad_launch::Incarnation;
+use arenad_locators::Scene;
+use arenad_model::site::Site;
 
 /// A site, and where it runs.
 pub struct Visited {

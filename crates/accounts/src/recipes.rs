@@ -1,0 +1,138 @@
+//! The ways of signing in, step by step.
+
+use http::Method;
+use http::header::{self, HeaderName, HeaderValue};
+use serde_json::Value as Json;
+
+use super::LoginFailure;
+use super::form;
+use super::visitor::{Request, Visitor};
+use arenad_model::login::{FormLogin, Template, TokenLogin};
+use arenad_model::probe::HttpProbe;
+use arenad_model::site::Account;
+use arenad_probes::{Answer, judge};
+
+/// Names the step that failed.
+fn at(step: impl Into<String>) -> impl FnOnce(String) -> LoginFailure {
+    let step = step.into();
+    move |reason| LoginFailure { step, reason }
+}
+
+fn fill(template: &Template, account: &Account, token: Option<&str>) -> String {
+    template.fill(|place| match place {
+        "username" => Some(account.username.as_str()),
+        "password" => Some(account.password.expose()),
+        "token" => token,
+        _ => None,
+    })
+}
+
+/// Whether a page came. A site that answers a log-in with an error has said no; one that shows the form again may have
+/// said so too, which the proof finds out.
+fn came(answer: &Answer) -> Result<(), String> {
+    if answer.status < 400 { Ok(()) } else { Err(format!("status {}, expected a page", answer.status)) }
+}
+
+/// Opens the page, fills the form in, sends it.
+pub async fn form(visitor: &mut Visitor<'_>, recipe: &FormLogin, account: &Account) -> Result<(), LoginFailure> {
+    let opening = || format!("open the log-in page {}", recipe.page);
+    let url = visitor.url(None, &recipe.page).map_err(at(opening()))?;
+    let (page_url, page) = visitor.follow(Request::get(url)).await.map_err(at(opening()))?;
+    came(&page).map_err(at(opening()))?;
+    let finding = format!("fill in the form on {}", page_url.path());
+    let fields: Vec<(String, String)> =
+        recipe.fields.iter().map(|(name, text)| (name.clone(), fill(text, account, None))).collect();
+    let form = form::fill_confined(page.body, recipe, fields).await.map_err(at(finding.as_str()))?;
+    let action = recipe.action.as_deref().unwrap_or(&form.action);
+    let mut target = visitor.url(Some(&page_url), action).map_err(at(finding))?;
+    let sending = format!("send the form to {}", target.path());
+    let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(&form.fields).finish();
+    let mut request = if form.is_get {
+        target.set_query(Some(&body));
+        Request::get(target)
+    } else {
+        Request::post(target, "application/x-www-form-urlencoded", body)
+    };
+    // Guards against forged requests look at where a form comes from.
+    for (name, text) in
+        [(header::REFERER, page_url.to_string()), (header::ORIGIN, page_url.origin().ascii_serialization())]
+    {
+        request.headers.extend(HeaderValue::from_str(&text).ok().map(|value| (name, value)));
+    }
+    let (_, answer) = visitor.follow(request).await.map_err(at(sending.as_str()))?;
+    came(&answer).map_err(at(sending))
+}
+
+/// Carries the headers that name the account.
+pub(super) fn header(
+    visitor: &mut Visitor<'_>,
+    headers: &[(String, Template)],
+    account: &Account,
+) -> Result<(), LoginFailure> {
+    carry(visitor, headers, account, None)
+}
+
+fn carry(
+    visitor: &mut Visitor<'_>,
+    headers: &[(String, Template)],
+    account: &Account,
+    token: Option<&str>,
+) -> Result<(), LoginFailure> {
+    headers
+        .iter()
+        .try_for_each(|(name, text)| visitor.carry(name, &fill(text, account, token)))
+        .map_err(at("put the account into the headers"))
+}
+
+/// Exchanges the account for a token and carries that.
+pub(super) async fn token(
+    visitor: &mut Visitor<'_>,
+    recipe: &TokenLogin,
+    account: &Account,
+) -> Result<(), LoginFailure> {
+    let step = || format!("ask {} for a token", recipe.path);
+    let url = visitor.url(None, &recipe.path).map_err(at(step()))?;
+    let mut body: Json = serde_json::from_str(&recipe.json).unwrap_or_default();
+    fill_json(&mut body, account);
+    let request = Request::post(url, "application/json", body.to_string());
+    let (_, answer) = visitor.follow(request).await.map_err(at(step()))?;
+    let token = token_of(&answer, &recipe.pointer).map_err(at(step()))?;
+    carry(visitor, &recipe.headers, account, Some(&token))
+}
+
+fn fill_json(value: &mut Json, account: &Account) {
+    match value {
+        Json::String(text) => *text = fill(&Template::new(text.as_str()), account, None),
+        Json::Array(items) => items.iter_mut().for_each(|item| fill_json(item, account)),
+        Json::Object(entries) => entries.values_mut().for_each(|entry| fill_json(entry, account)),
+        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+    }
+}
+
+fn token_of(answer: &Answer, pointer: &str) -> Result<String, String> {
+    if !(200..300).contains(&answer.status) {
+        return Err(format!("status {}, expected 200", answer.status));
+    }
+    let body: Json = serde_json::from_str(&answer.body).map_err(|_| "the answer is not JSON".to_owned())?;
+    match body.pointer(pointer) {
+        Some(Json::String(token)) if !token.is_empty() => Ok(token.clone()),
+        _ if pointer.is_empty() => Err("the answer is not a JSON text".to_owned()),
+        _ => Err(format!("the answer has no text at `{pointer}`")),
+    }
+}
+
+/// Asks for what only someone who is signed in gets.
+pub async fn prove(visitor: &mut Visitor<'_>, proof: &HttpProbe) -> Result<(), LoginFailure> {
+    let step = || format!("prove the log-in with {}", proof.path);
+    let url = visitor.url(None, &proof.path).map_err(at(step()))?;
+    let method = Method::from_bytes(proof.method.as_bytes()).map_err(|error| at(step())(error.to_string()))?;
+    let mut request = Request { method, ..Request::get(url) };
+    for (name, value) in &proof.headers {
+        let pair = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value));
+        if let (Ok(name), Ok(value)) = pair {
+            request.headers.insert(name, value);
+        }
+    }
+    let answer = visitor.exchange(&request).await.map_err(at(step()))?;
+    judge(proof, &answer).map_err(at(step()))
+}

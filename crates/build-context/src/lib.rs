@@ -1,0 +1,161 @@
+//! Build contexts as tar archives whose bytes depend on nothing but the files' names, contents and executable bits, so
+//! that the hash of the archive is the hash of the build's inputs.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use sha2::{Digest, Sha256};
+use walkdir::WalkDir;
+
+use arenad_model::hex::hex;
+use arenad_model::site::BuildSpec;
+
+/// Why a context could not be packed.
+#[derive(Debug, thiserror::Error)]
+pub enum ContextError {
+    /// A file or folder could not be read.
+    #[error("read {path}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// A line of `.dockerignore` is not a pattern.
+    #[error("understand {path}: {message}")]
+    Ignore {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+/// A packed context.
+#[derive(Debug)]
+pub struct Context {
+    /// The tar archive.
+    pub archive: Vec<u8>,
+    /// SHA-256 (hex) over the archive and everything else that the build is told.
+    pub inputs: String,
+}
+
+/// Packs a build's context, leaving out what `.dockerignore` names. Blocks: call it from a blocking thread.
+pub fn pack(build: &BuildSpec) -> Result<Context, ContextError> {
+    let ignored = ignored(&build.context)?;
+    let mut builder = tar::Builder::new(Vec::new());
+    let walk = WalkDir::new(&build.context).sort_by_file_name().min_depth(1);
+    for entry in walk {
+        let entry = entry.map_err(|error| ContextError::Read {
+            path: error.path().unwrap_or(&build.context).to_owned(),
+            cause: error.into_io_error().unwrap_or_else(|| std::io::Error::other("a loop of links")),
+        })?;
+        let relative = entry.path().strip_prefix(&build.context).unwrap_or(entry.path());
+        let is_folder = entry.file_type().is_dir();
+        let is_dockerfile = relative == build.dockerfile;
+        if !is_dockerfile && ignored.matched_path_or_any_parents(relative, is_folder).is_ignore() {
+            continue;
+        }
+        append(&mut builder, entry.path(), relative)
+            .map_err(|cause| ContextError::Read { path: entry.path().to_owned(), cause })?;
+    }
+    let archive = builder.into_inner().map_err(|cause| ContextError::Read { path: build.context.clone(), cause })?;
+    let mut digest = Sha256::new();
+    digest.update(&archive);
+    digest.update(format!("\0{}\0{:?}\0", build.dockerfile.display(), build.target));
+    for (key, value) in &build.args {
+        digest.update(format!("{key}={value}\0"));
+    }
+    let inputs = hex(&digest.finalize());
+    Ok(Context { archive, inputs })
+}
+
+/// `.dockerignore` has gitignore's syntax, but every pattern counts from the context's root.
+fn ignored(context: &Path) -> Result<Gitignore, ContextError> {
+    let path = context.join(".dockerignore");
+    let mut builder = GitignoreBuilder::new("");
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(cause) => return Err(ContextError::Read { path, cause }),
+    };
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let anchored = match line.strip_prefix('!') {
+            Some(pattern) => format!("!/{}", pattern.trim_start_matches('/')),
+            None => format!("/{}", line.trim_start_matches('/')),
+        };
+        let bad = |error: ignore::Error| ContextError::Ignore { path: path.clone(), message: error.to_string() };
+        builder.add_line(None, &anchored).map_err(bad)?;
+    }
+    builder.build().map_err(|error| ContextError::Ignore { path, message: error.to_string() })
+}
+
+fn append(builder: &mut tar::Builder<Vec<u8>>, path: &Path, relative: &Path) -> std::io::Result<()> {
+    let metadata = std::fs::symlink_metadata(path)?;
+    let mut header = tar::Header::new_gnu();
+    header.set_mtime(0);
+    header.set_uid(0);
+    header.set_gid(0);
+    if metadata.is_dir() {
+        header.set_entry_type(tar::EntryType::Directory);
+        header.set_mode(0o755);
+        header.set_size(0);
+        builder.append_data(&mut header, relative, std::io::empty())
+    } else if metadata.is_symlink() {
+        header.set_entry_type(tar::EntryType::Symlink);
+        header.set_mode(0o777);
+        header.set_size(0);
+        builder.append_link(&mut header, relative, std::fs::read_link(path)?)
+    } else {
+        let content = std::fs::read(path)?;
+        // Only the executable bit: the others follow the umask of whoever cloned the project.
+        header.set_mode(if metadata.permissions().mode() & 0o111 == 0 { 0o644 } else { 0o755 });
+        header.set_size(content.len() as u64);
+        builder.append_data(&mut header, relative, content.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn build(context: &Path) -> BuildSpec {
+        BuildSpec { context: context.to_owned(), dockerfile: "Dockerfile".into(), args: BTreeMap::new(), target: None }
+    }
+
+    fn names(archive: &[u8]) -> Vec<String> {
+        let mut archive = tar::Archive::new(archive);
+        let entries = archive.entries().expect("an archive");
+        entries.map(|entry| entry.expect("an entry").path().expect("a path").display().to_string()).collect()
+    }
+
+    #[test]
+    fn equal_trees_have_equal_hashes_whatever_their_times() {
+        let (one, two) = (tempfile::tempdir().expect("temp"), tempfile::tempdir().expect("temp"));
+        for folder in [&one, &two] {
+            std::fs::write(folder.path().join("Dockerfile"), "FROM scratch\n").expect("write");
+            std::fs::create_dir(folder.path().join("a")).expect("mkdir");
+            std::fs::write(folder.path().join("a/b"), "b").expect("write");
+        }
+        let hash = |folder: &Path| pack(&build(folder)).expect("packs").inputs;
+        assert_eq!(hash(one.path()), hash(two.path()));
+        std::fs::write(two.path().join("a/b"), "c").expect("write");
+        assert_ne!(hash(one.path()), hash(two.path()));
+    }
+
+    #[test]
+    fn dockerignore_is_anchored_and_can_take_back() {
+        let folder = tempfile::tempdir().expect("temp");
+        for name in ["Dockerfile", "keep.txt", "x.log", "important.log"] {
+            std::fs::write(folder.path().join(name), name).expect("write");
+        }
+        std::fs::create_dir(folder.path().join("sub")).expect("mkdir");
+        std::fs::write(folder.path().join("sub/y.log"), "y").expect("write");
+        std::fs::write(folder.path().join(".dockerignore"), "# logs\n*.log\n!important.log\n").expect("write");
+        let packed = names(&pack(&build(folder.path())).expect("packs").archive);
+        assert_eq!(packed, [".dockerignore", "Dockerfile", "important.log", "keep.txt", "sub", "sub/y.log"]);
+    }
+}

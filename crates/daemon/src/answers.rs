@@ -1,0 +1,278 @@
+//! Answers to evaluators' questions, found by locators on the sites of an environment.
+//!
+//! Evaluators ask for pages, scripts and helpers, and know nothing of sites; locators know sites, and nothing of tasks.
+//! What the environment is at fault for is `Unavailable`, so that nobody takes it for the agent's failure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use super::locate::{self, LocatingError, Look};
+use arenad_evaluators::visualwebarena::sources;
+use arenad_instance::InstanceHandle;
+use arenad_instance::shared::Shared;
+use arenad_locators::LocateError;
+use arenad_model::helper::{Helper, HelperCall};
+use arenad_model::locator::json;
+use arenad_model::locator::{HttpLocator, JsLocator, JsPage, Locator, LocatorKind, Selection, Value};
+use arenad_verdict::LookedAt;
+use arenad_verdict::question::{Answer, Call, Picture, Place, Question};
+
+/// The page as its browser has it, with what stands before its first element; as Playwright's `content()` does it.
+const CONTENT: &str = "(document.doctype ? new XMLSerializer().serializeToString(document.doctype) : '') \
+    + (document.documentElement ? document.documentElement.outerHTML : '')";
+
+/// The most pictures of a page that are fetched, and their size together in bytes.
+const PICTURES_MAX: usize = 500;
+const PICTURES_SIZE_MAX: usize = 64 << 20;
+
+/// Whom to ask.
+pub struct Witness<'a> {
+    /// The daemon's common ground.
+    pub shared: &'a Shared,
+    /// The sites of the environment.
+    pub handles: &'a [InstanceHandle],
+    /// The host name of public URLs.
+    pub host: &'a str,
+    /// The CDP address of the agent's browser.
+    pub cdp: Option<&'a str>,
+    /// As whom each site is looked at, by the site's name; others as their first account that can sign in.
+    pub accounts: &'a BTreeMap<String, String>,
+    /// The instances that answers came from.
+    looked_at: Mutex<BTreeSet<LookedAt>>,
+}
+
+/// Why there is no value.
+enum Doubt {
+    Locating(LocatingError),
+    Unsupported(String),
+}
+
+impl From<LocatingError> for Doubt {
+    fn from(error: LocatingError) -> Self {
+        Self::Locating(error)
+    }
+}
+
+impl<'a> Witness<'a> {
+    /// Somebody who has not looked yet.
+    pub fn new(
+        shared: &'a Shared,
+        handles: &'a [InstanceHandle],
+        host: &'a str,
+        cdp: Option<&'a str>,
+        accounts: &'a BTreeMap<String, String>,
+    ) -> Self {
+        Self { shared, handles, host, cdp, accounts, looked_at: Mutex::default() }
+    }
+
+    /// Looks.
+    pub async fn answer(&self, question: &Question) -> Answer {
+        let seen = match question {
+            Question::Content { place } => self.on_page(place, CONTENT, &[]).await,
+            Question::Script { place, prepare, expression } => self.on_page(place, expression, prepare).await,
+            Question::Helper { place, call } => self.helper(call, Some(place)).await,
+            Question::Judge(_) | Question::Look { .. } => {
+                Err(Doubt::Unsupported("a judge answers this, not a look at a site".to_owned()))
+            }
+            Question::Pictures { place, selector } => return answer_of(self.pictures(place, selector).await),
+            Question::Reference { source } => return answer_of(self.reference(source).await),
+        };
+        answer_of(seen.map(|value| Answer::Value(json::plain(&value))))
+    }
+
+    /// Whether a site of the environment could have the answer; others have a judge, or files.
+    pub fn knows(&self, question: &Question) -> bool {
+        match question {
+            Question::Judge(_) | Question::Look { .. } => false,
+            Question::Reference { source } => self.place(source).is_ok(),
+            Question::Content { .. }
+            | Question::Script { .. }
+            | Question::Helper { .. }
+            | Question::Pictures { .. } => true,
+        }
+    }
+
+    /// The instances that answers came from so far.
+    pub fn looked_at(&self) -> Vec<LookedAt> {
+        self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// The pictures of a page. They are fetched anew and without its session, as the benchmark's code does; what is no
+    /// picture, or is not of the environment's sites, is left out.
+    async fn pictures(&self, place: &Place, selector: &str) -> Result<Answer, Doubt> {
+        let found = self.on_page(place, &sources(selector), &[]).await?;
+        let sources = json::plain(&found);
+        let sources: Vec<&str> = sources.as_array().into_iter().flatten().filter_map(|url| url.as_str()).collect();
+        if sources.len() > PICTURES_MAX {
+            let reason = format!("the page has {} pictures, which is more than {PICTURES_MAX}", sources.len());
+            return Err(Doubt::Unsupported(reason));
+        }
+        let (mut pictures, mut size) = (Vec::new(), 0);
+        for source in sources {
+            if let Some(picture) = self.picture(source).await? {
+                size += picture.bytes.len();
+                if size > PICTURES_SIZE_MAX {
+                    let most = PICTURES_SIZE_MAX >> 20;
+                    return Err(Doubt::Unsupported(format!("the page's pictures have more than {most} MiB")));
+                }
+                pictures.push(picture);
+            }
+        }
+        Ok(Answer::Pictures(pictures))
+    }
+
+    /// A picture to compare with, on one of the sites.
+    async fn reference(&self, source: &str) -> Result<Answer, Doubt> {
+        let elsewhere = || Doubt::Unsupported(format!("{source} is on no site of the environment"));
+        self.place(source).map_err(|_| elsewhere())?;
+        match self.picture(source).await? {
+            Some(picture) => Ok(Answer::Pictures(vec![picture])),
+            None => Ok(Answer::Unavailable(format!("{source} cannot be fetched"))),
+        }
+    }
+
+    /// A file of a site; nothing if it has none at that address, or the address is of no site.
+    async fn picture(&self, url: &str) -> Result<Option<Picture>, Doubt> {
+        let Ok((handle, path)) = self.place(url) else { return Ok(None) };
+        let http = HttpLocator {
+            method: "GET".to_owned(),
+            path,
+            account: None,
+            headers: Vec::new(),
+            body: None,
+            follows: true,
+            selection: Selection::Body,
+        };
+        let bytes = match self.run(handle, &Locator { kind: LocatorKind::Http(http), timeout: None }, None).await {
+            Ok(Value::Bytes(bytes)) => bytes,
+            Ok(Value::Text(text) | Value::Json(text)) => text.into_bytes(),
+            Ok(_) | Err(Doubt::Locating(LocatingError::Locate(LocateError::Failed(_)))) => return Ok(None),
+            Err(doubt) => return Err(doubt),
+        };
+        Ok(Some(Picture { url: url.to_owned(), bytes: bytes.into() }))
+    }
+
+    async fn on_page(&self, place: &Place, expression: &str, prepare: &[String]) -> Result<Value, Doubt> {
+        let found = match place {
+            Place::Found(call) => self.page_of(call).await?,
+            Place::Last | Place::Url(_) => None,
+        };
+        let url = match place {
+            Place::Last => None,
+            Place::Url(url) => Some(url.as_str()),
+            Place::Found(_) => found.as_deref(),
+        };
+        let (handle, page) = match url {
+            None if matches!(place, Place::Last) => (self.any()?, JsPage::Live),
+            None => return Err(failed("the helper found no page")),
+            Some(url) => self.place(url).map(|(handle, path)| (handle, JsPage::Path(path)))?,
+        };
+        let account = if page == JsPage::Live { None } else { self.account(handle) };
+        let js =
+            JsLocator { expression: expression.to_owned(), page, account, wait_for: None, prepare: prepare.to_vec() };
+        self.run(handle, &Locator { kind: LocatorKind::Js(js), timeout: None }, None).await
+    }
+
+    async fn page_of(&self, call: &Call) -> Result<Option<String>, Doubt> {
+        Ok(Box::pin(self.helper(call, None)).await?.text().filter(|url| !url.is_empty()))
+    }
+
+    /// Runs a helper; `page` is what a locator without a page looks at.
+    async fn helper(&self, call: &Call, page: Option<&Place>) -> Result<Value, Doubt> {
+        let own = match page {
+            Some(Place::Url(url)) => self.place(url).ok(),
+            _ => None,
+        };
+        // The site of the page comes first: two sites may have a helper of one name.
+        let first = own.as_ref().map(|(handle, _)| *handle);
+        let known = first.into_iter().chain(self.handles).find_map(|handle| Some((handle, named(handle, &call.name)?)));
+        let (handle, helper) = known
+            .ok_or_else(|| Doubt::Unsupported(format!("no site of the environment has a helper `{}`", call.name)))?;
+        let call = HelperCall { name: call.name.clone(), arguments: call.arguments.clone() };
+        let arguments = helper.arguments(&call.arguments).map_err(|error| Doubt::Unsupported(error.to_string()))?;
+        let mut locator = helper.locator.clone().with(&arguments);
+        let mut path = None;
+        if let LocatorKind::Js(js) = &mut locator.kind
+            && js.page == JsPage::Given
+        {
+            match page {
+                Some(Place::Last) => js.page = JsPage::Live,
+                Some(Place::Url(_)) => {
+                    path = own.map(|(_, path)| path);
+                    js.account = js.account.take().or_else(|| self.account(handle));
+                }
+                Some(Place::Found(_)) | None => {}
+            }
+        }
+        let value = self.run(handle, &locator, path).await?;
+        Ok(helper.gives(value, &origin(handle, self.host)))
+    }
+
+    async fn run(&self, handle: &InstanceHandle, locator: &Locator, page: Option<String>) -> Result<Value, Doubt> {
+        let look = Look { page, live: self.cdp.map(str::to_owned), traffic: None };
+        let located = locate::locate(self.shared, handle, self.host, locator, look).await?;
+        let is_live = matches!(&locator.kind, LocatorKind::Js(js) if js.page == JsPage::Live);
+        if !is_live {
+            let (instance, generation) = (located.evidence.instance, located.evidence.generation);
+            let seen = LookedAt { site: handle.site.name.to_string(), instance, generation };
+            self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).insert(seen);
+        }
+        Ok(located.value)
+    }
+
+    /// The site that an address belongs to, and what follows the site's host and port.
+    fn place(&self, url: &str) -> Result<(&InstanceHandle, String), Doubt> {
+        let wrong = || Doubt::Unsupported(format!("no site of the environment has the address {url}"));
+        let parsed = reqwest::Url::parse(url).map_err(|_| wrong())?;
+        let is_there = |handle: &&InstanceHandle| {
+            parsed.scheme() == "http" && parsed.port_or_known_default() == Some(handle.site.public.port)
+        };
+        let handle =
+            self.handles.iter().find(is_there).filter(|_| parsed.host_str() == Some(self.host)).ok_or_else(wrong)?;
+        Ok((handle, after_port(&parsed)))
+    }
+
+    fn any(&self) -> Result<&InstanceHandle, Doubt> {
+        self.handles.first().ok_or_else(|| Doubt::Unsupported("no site is up".to_owned()))
+    }
+
+    fn account(&self, handle: &InstanceHandle) -> Option<String> {
+        let named = self.accounts.get(handle.site.name.as_str()).cloned();
+        named.or_else(|| handle.site.accounts.iter().find(|it| it.login.is_some()).map(|it| it.name.clone()))
+    }
+}
+
+/// What an evaluator is told. What the environment is at fault for is no failure of the agent.
+fn answer_of(seen: Result<Answer, Doubt>) -> Answer {
+    match seen {
+        Ok(answer) => answer,
+        Err(Doubt::Unsupported(reason)) => Answer::Unsupported(reason),
+        Err(Doubt::Locating(LocatingError::Locate(LocateError::Threw(reason)))) => Answer::Threw(reason),
+        Err(Doubt::Locating(error)) => match &error {
+            LocatingError::Ask(_) | LocatingError::Reset(_) => Answer::Unavailable(error.to_string()),
+            LocatingError::Locate(cause) if cause.is_environment_fault() => Answer::Unavailable(error.to_string()),
+            LocatingError::Locate(LocateError::Failed(reason)) => Answer::Threw(reason.clone()),
+            LocatingError::Locate(_) => Answer::Unsupported(error.to_string()),
+        },
+    }
+}
+
+/// The helper of that name.
+pub fn named<'a>(handle: &'a InstanceHandle, name: &str) -> Option<&'a Helper> {
+    handle.site.helpers.iter().find(|helper| helper.name == name)
+}
+
+/// The site's `http://HOST:PORT`.
+pub fn origin(handle: &InstanceHandle, host: &str) -> String {
+    format!("http://{host}:{}", handle.site.public.port)
+}
+
+/// Path, query and fragment.
+fn after_port(url: &reqwest::Url) -> String {
+    let part = |sign: char, text: Option<&str>| text.map(|text| format!("{sign}{text}")).unwrap_or_default();
+    format!("{}{}{}", url.path(), part('?', url.query()), part('#', url.fragment()))
+}
+
+fn failed(reason: &str) -> Doubt {
+    LocatingError::from(LocateError::Failed(reason.to_owned())).into()
+}

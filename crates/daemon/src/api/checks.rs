@@ -1,0 +1,352 @@
+//! Native tasks: an episode begins, an episode is judged.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use jiff::Timestamp;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::Api;
+use super::environments::{Body, body};
+use super::error::ApiError;
+use super::which::{self, Subject};
+use crate::checks::{BeginError, Beginning, Desk, Ended, Standing};
+use arenad_api::SourceText;
+use arenad_api::checks::{
+    BeginRequest, Begun, BegunSite, BegunValue, CheckRequest, Checked, Evidence, SeenReading, Sighted,
+};
+use arenad_definition::{SourceFile, tasks};
+use arenad_evaluators::native::{Seen, Sight};
+use arenad_instance::{InstanceHandle, Outcome};
+use arenad_model::error::describe;
+use arenad_model::ids::SiteName;
+use arenad_model::locator::Value;
+use arenad_model::locator::json as values;
+use arenad_model::request_queue::Want;
+use arenad_model::site::Environment;
+use arenad_model::task::{Reading, Task};
+use arenad_seams::inline::blocking;
+use arenad_store::StoredSnapshot;
+
+/// `POST /v1/environments/{environment}/checks/begin`
+pub(super) async fn begin(
+    State(api): State<Arc<Api>>,
+    Path(environment): Path<String>,
+    request: Body<BeginRequest>,
+) -> Result<Json<Begun>, ApiError> {
+    begun(&api, &environment, body(request)?).await
+}
+
+/// `POST /v1/checks/begin`: in the only environment that is up, or the only one that has the task.
+pub(super) async fn begin_found(
+    State(api): State<Arc<Api>>,
+    request: Body<BeginRequest>,
+) -> Result<Json<Begun>, ApiError> {
+    let request = body(request)?;
+    let environment = environment_of(&api, &request.task, request.file.as_ref())?;
+    begun(&api, &environment, request).await
+}
+
+async fn begun(api: &Api, environment: &str, request: BeginRequest) -> Result<Json<Begun>, ApiError> {
+    let (definition, handles) = open(api, environment)?;
+    let task = task(&definition, request.task, request.file).await?;
+    let known = api.shared.store.snapshots().await?;
+    if request.reset {
+        reset(&task, &handles, &known).await?;
+    }
+    let desk = Desk { shared: &api.shared, handles: &handles, host: &definition.host, cdp: None };
+    let beginning = desk.begin(&task).await?;
+    for (site, standing) in &beginning.sites {
+        stands_at_start(&task, site, standing.snapshot.as_deref(), &known)?;
+    }
+    Ok(Json(shown(&task, &definition, beginning)))
+}
+
+/// `POST /v1/environments/{environment}/checks`
+pub(super) async fn check(
+    State(api): State<Arc<Api>>,
+    Path(environment): Path<String>,
+    request: Body<CheckRequest>,
+) -> Result<Json<Checked>, ApiError> {
+    checked(&api, environment, body(request)?).await
+}
+
+/// `POST /v1/checks`: in the environment in which the episode began, else as for [`begin_found`].
+pub(super) async fn check_found(
+    State(api): State<Arc<Api>>,
+    request: Body<CheckRequest>,
+) -> Result<Json<Checked>, ApiError> {
+    let request = body(request)?;
+    let environment = match &request.begun {
+        Some(begun) => begun.environment.clone(),
+        None => environment_of(&api, &request.task, request.file.as_ref())?,
+    };
+    checked(&api, environment, request).await
+}
+
+async fn checked(api: &Api, environment: String, request: CheckRequest) -> Result<Json<Checked>, ApiError> {
+    let since = Instant::now();
+    let (definition, handles) = open(api, &environment)?;
+    let task = task(&definition, request.task, request.file).await?;
+    if let Some(begun) = &request.begun
+        && (begun.task != task.name || begun.environment != environment)
+    {
+        let detail =
+            format!("check {} of {environment}: what began is {} of {}", task.name, begun.task, begun.environment);
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "other_task", detail)
+            .hint("give what `arenad check begin` said of this task"));
+    }
+    if request.begun.is_none() && task.needs_beginning() {
+        let names: Vec<&str> = task.before.iter().map(|(name, _)| name.as_str()).collect();
+        let detail = format!("check {}: it compares with values of the beginning: {}", task.name, names.join(", "));
+        return Err(ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "not_begun", detail).hint(format!(
+            "`arenad check begin {} --out FILE` when the episode begins, then --begun FILE",
+            task.name
+        )));
+    }
+    let desk = Desk { shared: &api.shared, handles: &handles, host: &definition.host, cdp: request.cdp.as_deref() };
+    let url = match request.url {
+        Some(url) => Some(url),
+        None => desk.agents_url().await,
+    };
+    let ended = Ended {
+        answer: request.answer,
+        url,
+        generations: request.begun.iter().flat_map(|begun| &begun.sites).map(generation).collect(),
+        captured: captured(&task, request.begun.as_ref())?,
+    };
+    let (report, sights) = desk.check(&task, &ended).await;
+    let at = Timestamp::now().to_string();
+    let evidence = request.evidence.then(|| Evidence {
+        task: task.name.clone(),
+        environment: environment.clone(),
+        at: at.clone(),
+        answer: ended.answer.clone(),
+        url: ended.url.clone(),
+        captured: ended.captured.iter().map(|(name, value)| (name.clone(), values::typed(value))).collect(),
+        seen: sights.iter().map(seen_reading).collect(),
+    });
+    Ok(Json(Checked {
+        task: task.name,
+        environment,
+        at,
+        answer: ended.answer,
+        url: ended.url,
+        report,
+        duration_ms: since.elapsed().as_secs_f64() * 1e3,
+        evidence,
+    }))
+}
+
+/// The environment that a task is of: the one that its file names, or the one that has a task of that name.
+fn environment_of(api: &Api, task: &str, file: Option<&SourceText>) -> Result<String, ApiError> {
+    let named = file.and_then(|file| tasks::environment_of(&SourceFile::new(file.path.clone(), file.text.clone())));
+    let subject = Subject { what: format!("task {task}"), unknown: "unknown_task" };
+    match named {
+        Some(named) => Ok(named),
+        None => which::environment(api, &subject, |definition| has_task(definition, task)),
+    }
+}
+
+/// Whether an environment's files have a task. One whose file names it and cannot be understood has it too, so that this is
+/// what the caller gets to hear.
+fn has_task(definition: &Environment, name: &str) -> bool {
+    let Ok(files) = tasks::read_tasks(&definition.root, &definition.name) else { return false };
+    let naming = naming(&files, name);
+    let loaded = tasks::load_for(&naming, definition, name);
+    loaded.find(name).is_some() || (!naming.is_empty() && loaded.problems.is_some())
+}
+
+/// The files that may have a task: most do not name it, and need not be understood.
+fn naming(files: &[SourceFile], name: &str) -> Vec<SourceFile> {
+    let template = name.rsplit_once('.').map_or(name, |(template, _)| template);
+    files.iter().filter(|file| file.text.contains(template)).cloned().collect()
+}
+
+fn generation(site: &BegunSite) -> (String, u64) {
+    (site.site.clone(), site.generation)
+}
+
+/// The definition by which an environment is up, and its sites.
+fn open(api: &Api, environment: &str) -> Result<(Environment, Vec<InstanceHandle>), ApiError> {
+    let handles = api.environments.choose(environment, &[])?;
+    let definition = api.environments.definition(environment);
+    Ok((definition.ok_or_else(|| ApiError::not_found("this environment"))?, handles))
+}
+
+/// The task of that name, of the file that was sent or of the environment's own.
+async fn task(definition: &Environment, name: String, file: Option<SourceText>) -> Result<Task, ApiError> {
+    let definition = definition.clone();
+    // Files are read and checked, which takes milliseconds.
+    let found = blocking(move || find_task(&definition, &name, file)).await;
+    found.map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string()))?
+}
+
+fn find_task(definition: &Environment, name: &str, file: Option<SourceText>) -> Result<Task, ApiError> {
+    let broken = |detail| ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "definition", detail);
+    let files = match file {
+        Some(file) => vec![SourceFile::new(file.path, file.text)],
+        None => tasks::read_tasks(&definition.root, &definition.name).map_err(|error| broken(describe(&error)))?,
+    };
+    let loaded = tasks::load_for(&naming(&files, name), definition, name);
+    if let Some(task) = loaded.find(name) {
+        return Ok(task.clone());
+    }
+    if let Some(problems) = &loaded.problems {
+        return Err(broken(format!("understand the tasks:\n{problems}")));
+    }
+    let known = tasks::load(&files, definition);
+    let error = ApiError::new(StatusCode::NOT_FOUND, "unknown_task", format!("{} has no task {name}", definition.name));
+    Err(match known.suggestion(name) {
+        Some(close) => error.hint(format!("did you mean `{close}`?")),
+        None => error.hint("`arenad tasks ls` lists them"),
+    })
+}
+
+/// Brings a task's sites to where it starts, all at the same time.
+async fn reset(task: &Task, handles: &[InstanceHandle], known: &[StoredSnapshot]) -> Result<(), ApiError> {
+    let mut tickets = Vec::new();
+    for site in &task.sites {
+        let handle = handles.iter().find(|handle| handle.site.name == *site);
+        let handle = handle.ok_or_else(|| BeginError::NotUp(site.clone()))?;
+        let ticket = match task.snapshot(site) {
+            None => handle.ask(Want::RESET).await?,
+            Some(name) => handle.ask(Want::Reset { to: Some(named(known, handle, name)?.id.clone()) }).await?,
+        };
+        tickets.push((site, ticket));
+    }
+    for (site, ticket) in tickets {
+        match ticket.wait().await {
+            Outcome::Done { .. } => {}
+            Outcome::Failed(trouble) => {
+                let detail = format!("bring {site} to where {} starts: {}", task.name, trouble.reason);
+                return Err(ApiError::new(StatusCode::BAD_GATEWAY, "reset_failed", detail).hint(trouble.hint));
+            }
+            Outcome::Superseded | Outcome::Stopped => {
+                let detail = format!("bring {site} to where {} starts: the reset was cut off", task.name);
+                return Err(ApiError::new(StatusCode::CONFLICT, "busy", detail).hint("try again"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The site's snapshot of that name.
+fn named<'a>(known: &'a [StoredSnapshot], handle: &InstanceHandle, name: &str) -> Result<&'a StoredSnapshot, ApiError> {
+    let (environment, site) = (handle.id.environment.as_str(), handle.site.name.as_str());
+    let own = known.iter().filter(|stored| stored.environment == environment && stored.site == site);
+    own.clone().find(|stored| stored.name.as_deref() == Some(name)).ok_or_else(|| {
+        let names: Vec<&str> = own.filter_map(|stored| stored.name.as_deref()).collect();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        ApiError::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            format!("{site} has no snapshot named {name}: it has {names}"),
+        )
+        .hint(format!("`arenad snapshot take {site} --name {name}` takes one"))
+    })
+}
+
+/// An episode that begins elsewhere than its task is another task's.
+fn stands_at_start(
+    task: &Task,
+    site: &SiteName,
+    snapshot: Option<&str>,
+    known: &[StoredSnapshot],
+) -> Result<(), ApiError> {
+    let stored = known.iter().find(|stored| Some(stored.id.as_str()) == snapshot);
+    let stands_at = stored.and_then(|stored| stored.name.as_deref());
+    let starts_at = task.snapshot(site);
+    if stands_at == starts_at {
+        return Ok(());
+    }
+    let word = |name: Option<&str>| name.map_or("its baseline".to_owned(), |name| format!("snapshot {name}"));
+    let detail =
+        format!("begin {}: {site} stands at {}, and starts at {}", task.name, word(stands_at), word(starts_at));
+    let command = match starts_at {
+        Some(name) => format!("arenad reset {site} --to {name}"),
+        None => format!("arenad reset {site}"),
+    };
+    Err(ApiError::new(StatusCode::CONFLICT, "wrong_snapshot", detail)
+        .hint(format!("`{command}`, or `arenad check begin {} --reset`", task.name)))
+}
+
+fn shown(task: &Task, definition: &Environment, begun: Beginning) -> Begun {
+    let site = |(name, standing): (SiteName, Standing)| BegunSite {
+        site: name.to_string(),
+        instance: standing.instance,
+        generation: standing.generation,
+        snapshot: standing.snapshot,
+    };
+    let values = begun.values.into_iter().map(|(name, located)| {
+        let value = BegunValue {
+            kind: located.value.type_name().to_owned(),
+            value: values::plain(&located.value),
+            ran: located.evidence.ran,
+            duration_ms: located.evidence.took.as_secs_f64() * 1e3,
+        };
+        (name, value)
+    });
+    Begun {
+        task: task.name.clone(),
+        environment: definition.name.to_string(),
+        at: Timestamp::now().to_string(),
+        intent: task.intent.clone(),
+        start: task.start.clone(),
+        accounts: task.accounts.iter().map(|(site, account)| (site.to_string(), account.clone())).collect(),
+        sites: begun.sites.into_iter().map(site).collect(),
+        values: values.collect(),
+    }
+}
+
+/// The captured values that the task knows, with their types.
+fn captured(task: &Task, begun: Option<&Begun>) -> Result<BTreeMap<String, Value>, ApiError> {
+    let Some(begun) = begun else { return Ok(BTreeMap::new()) };
+    let wrong = |name: &str| {
+        let detail = format!("check {}: what began has no `{name}` that can be read", task.name);
+        ApiError::new(StatusCode::BAD_REQUEST, "other_task", detail)
+            .hint("begin the episode anew: the task has changed")
+    };
+    let value = |name: &String| {
+        let found = begun.values.get(name)?;
+        values::from_typed(&json!({ "type": found.kind, "value": found.value }))
+    };
+    task.before.iter().map(|(name, _)| Ok((name.clone(), value(name).ok_or_else(|| wrong(name))?))).collect()
+}
+
+impl From<BeginError> for ApiError {
+    fn from(error: BeginError) -> Self {
+        let detail = describe(&error);
+        match error {
+            BeginError::Ask(error) => error.into(),
+            BeginError::NotUp(_) => {
+                Self::new(StatusCode::CONFLICT, "not_up", detail).hint("bring it up first with `arenad up`")
+            }
+            BeginError::Capture { cause, .. } => Self::from(cause).detailed(detail),
+            BeginError::Reset(_) => Self::new(StatusCode::CONFLICT, "busy", detail).hint("try again"),
+        }
+    }
+}
+
+/// Writes a look down.
+fn seen_reading(sight: &Sight) -> SeenReading {
+    let Reading { site, text, arguments, page, account, .. } = &sight.reading;
+    SeenReading {
+        site: site.to_string(),
+        locate: text.clone(),
+        arguments: arguments.0.iter().cloned().collect(),
+        page: page.clone(),
+        account: account.clone(),
+        seen: match &sight.seen {
+            Seen::Value(value) => Sighted::Value(values::typed(value)),
+            Seen::Nothing(reason) => Sighted::Nothing(reason.clone()),
+            Seen::Unavailable(reason) => Sighted::Unavailable(reason.clone()),
+            Seen::Unsupported(reason) => Sighted::Unsupported(reason.clone()),
+        },
+        duration_ms: sight.took.as_secs_f64() * 1e3,
+    }
+}

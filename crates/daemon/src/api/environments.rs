@@ -1,0 +1,116 @@
+//! Bringing environments up, resetting their sites, taking them down.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+
+use super::Api;
+use super::error::ApiError;
+use super::operations::shown;
+use super::snapshots;
+use arenad_api::{Accepted, DownRequest, ResetRequest, SourceText, UpRequest};
+use arenad_model::request_queue::Want;
+use arenad_store::StoredEnvironment;
+
+pub(super) type Body<T> = Result<Json<T>, JsonRejection>;
+
+pub(super) fn body<T>(body: Body<T>) -> Result<T, ApiError> {
+    body.map(|Json(body)| body)
+        .map_err(|rejection| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", rejection.body_text()))
+}
+
+/// `PUT /v1/environments/{environment}`
+pub(super) async fn up(
+    State(api): State<Arc<Api>>,
+    Path(environment): Path<String>,
+    request: Body<UpRequest>,
+) -> Result<(StatusCode, Json<Accepted>), ApiError> {
+    let request = body(request)?;
+    let text = |source: SourceText| (source.path, source.text);
+    let stored = StoredEnvironment {
+        name: environment,
+        root: request.root,
+        environment: text(request.environment),
+        compose: text(request.compose),
+        dotenv: request.dotenv.map(text),
+        variables: request.variables,
+    };
+    // In a task of its own, like `down`: a client that goes away leaves nothing half done.
+    let environments = api.environments.clone();
+    let work = async move { environments.up(stored, &request.sites, request.force).await };
+    let begun = api.shared.tasks.spawn(work).await.map_err(ApiError::internal)??;
+    let mut operations = Vec::new();
+    for (handle, ticket) in begun.operations {
+        let entry = api.operations.remember("up", handle.id.clone(), ticket);
+        operations.push(shown(&api, &entry, None).await?);
+    }
+    let warnings = begun.warnings.iter().map(Into::into).collect();
+    Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings })))
+}
+
+/// `POST /v1/environments/{environment}/resets`
+pub(super) async fn reset(
+    State(api): State<Arc<Api>>,
+    Path(environment): Path<String>,
+    request: Body<ResetRequest>,
+) -> Result<(StatusCode, Json<Accepted>), ApiError> {
+    let ResetRequest { sites, if_dirty, to } = body(request)?;
+    if let Some(to) = to {
+        return reset_to(&api, &environment, &sites, &to).await;
+    }
+    let wanted = if if_dirty { Want::ResetIfDirty } else { Want::RESET };
+    let handles = api.environments.choose(&environment, &sites)?;
+    let mut operations = Vec::new();
+    for handle in handles {
+        let ticket = handle.ask(wanted.clone()).await?;
+        let entry = api.operations.remember("reset", handle.id.clone(), ticket);
+        operations.push(shown(&api, &entry, None).await?);
+    }
+    Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))
+}
+
+/// Brings one site to a snapshot that is not its baseline.
+async fn reset_to(
+    api: &Api,
+    environment: &str,
+    sites: &[String],
+    to: &str,
+) -> Result<(StatusCode, Json<Accepted>), ApiError> {
+    let [site] = sites else {
+        let detail = format!("snapshot {to} is of one site, {} are named", sites.len());
+        return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_request", detail).hint("name that site alone"));
+    };
+    let mut known = api.shared.store.snapshots().await?;
+    known.retain(|stored| stored.environment == environment && stored.site == *site);
+    let snapshot = snapshots::find(&known, to)?.id.clone();
+    let mut operations = Vec::new();
+    for handle in api.environments.choose(environment, sites)? {
+        let ticket = handle.ask(Want::Reset { to: Some(snapshot.clone()) }).await?;
+        let entry = api.operations.remember("reset", handle.id.clone(), ticket);
+        operations.push(shown(api, &entry, None).await?);
+    }
+    Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))
+}
+
+/// `POST /v1/environments/{environment}/down`; answers when it is done.
+pub(super) async fn down(
+    State(api): State<Arc<Api>>,
+    Path(environment): Path<String>,
+    request: Body<DownRequest>,
+) -> Result<StatusCode, ApiError> {
+    let request = body(request)?;
+    // In a task of its own: a client that goes away must not leave half of it undone.
+    let environments = api.environments.clone();
+    let work = async move { environments.down(&environment, &request.sites, request.purge).await };
+    api.shared.tasks.spawn(work).await.map_err(ApiError::internal)??;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `POST /v1/purge`; snapshots and built images go, once nothing is up.
+pub(super) async fn purge(State(api): State<Arc<Api>>) -> Result<StatusCode, ApiError> {
+    api.environments.purge_all().await?;
+    Ok(StatusCode::NO_CONTENT)
+}

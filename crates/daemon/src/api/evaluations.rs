@@ -1,0 +1,144 @@
+//! Episodes judged by what is on the sites.
+
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde_json::Value;
+
+use super::Api;
+use super::environments::{Body, body};
+use super::error::ApiError;
+use super::har;
+use super::which::{self, Subject};
+use crate::answers::Witness;
+use crate::evaluate::{self, EvaluatingError};
+use crate::traffic::SiteTraffic;
+use arenad_api::{Evaluation, EvaluationRequest};
+use arenad_evaluation::{CaseError, TaskFiles, of_environment, speaks_of};
+use arenad_model::error::describe;
+use arenad_model::site::Environment;
+use arenad_verdict::Profile;
+use arenad_verdict::{Benchmark, Evidence, Traffic};
+
+/// The largest request, in bytes: recorded traffic with its bodies, and pictures that were seen before.
+pub(super) const SIZE_MAX: usize = 256 << 20;
+
+/// `POST /v1/environments/{environment}/evaluations`
+pub(super) async fn evaluate(
+    State(api): State<Arc<Api>>,
+    Path(environment): Path<String>,
+    request: Body<EvaluationRequest>,
+) -> Result<Json<Evaluation>, ApiError> {
+    evaluated(&api, &environment, body(request)?).await
+}
+
+/// `POST /v1/evaluations`: in the only environment that is up, or the only one that has the sites that the task speaks of.
+pub(super) async fn evaluate_found(
+    State(api): State<Arc<Api>>,
+    request: Body<EvaluationRequest>,
+) -> Result<Json<Evaluation>, ApiError> {
+    let mut request = body(request)?;
+    let (id, task) = task(request.benchmark, request.task).await?;
+    let subject = Subject { what: format!("task {id} of {}", request.benchmark), unknown: "bad_task" };
+    let is_of = |definition: &Environment| speaks_of(&task, &of_environment(definition), &request.urls);
+    let environment = which::environment(&api, &subject, is_of)?;
+    request.task = task;
+    evaluated(&api, &environment, request).await
+}
+
+async fn evaluated(api: &Api, environment: &str, request: EvaluationRequest) -> Result<Json<Evaluation>, ApiError> {
+    let begun = Instant::now();
+    let handles = api.environments.choose(environment, &[])?;
+    let listed = api.environments.list();
+    let definition = listed.iter().map(|(definition, _)| definition).find(|it| it.name.as_str() == environment);
+    let mut urls = definition.map(of_environment).unwrap_or_default();
+    urls.extend(request.urls);
+    let (id, task) = task(request.benchmark, request.task).await?;
+    let answer = match request.answer {
+        Value::Null => String::new(),
+        Value::String(text) => text,
+        document => document.to_string(),
+    };
+    let traffic = match (request.traffic, request.benchmark) {
+        // Nobody gave the browser's own recording: then it is the gateway's, if it has one.
+        (None, Benchmark::WebArenaVerified) => {
+            let sites: Vec<SiteTraffic> = handles.iter().map(SiteTraffic::of).collect();
+            match sites.iter().any(|site| site.generation().is_some()) {
+                true => Some(Traffic::of(har::text(sites).await?.into_bytes())),
+                false => None,
+            }
+        }
+        (given, _) => given,
+    };
+    let mut evidence = Evidence {
+        benchmark: request.benchmark,
+        id,
+        task,
+        urls,
+        answer,
+        url: request.url,
+        told: request.told,
+        traffic,
+        looked_at: Vec::new(),
+    };
+    let profiles = if request.profiles.is_empty() { vec![Profile::Compat] } else { request.profiles };
+    let host = api.environments.host(environment).unwrap_or_default();
+    let witness = Witness::new(&api.shared, &handles, &host, request.cdp.as_deref(), &request.accounts);
+    evaluate::look(&witness, &mut evidence, &profiles).await?;
+    // Traffic may be large, and pictures take their time to be compared.
+    let judged =
+        tokio::task::spawn_blocking(move || (arenad_evaluation::evaluate(&evidence, &profiles), evidence)).await;
+    let (evaluated, evidence) = judged
+        .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", format!("judge: {error}")))?;
+    let evaluated = evaluated.map_err(EvaluatingError::from)?;
+    Ok(Json(Evaluation { evaluated, evidence, duration_ms: begun.elapsed().as_secs_f64() * 1e3 }))
+}
+
+/// The task and its number: as it was sent, or of the benchmark's files.
+async fn task(benchmark: Benchmark, given: Value) -> Result<(String, Value), ApiError> {
+    let id = match &given {
+        Value::Object(task) => {
+            let id = task.get("task_id").map(ToString::to_string).unwrap_or_default();
+            return Ok((id, given));
+        }
+        Value::Number(number) => number.to_string(),
+        Value::String(id) => id.clone(),
+        _ => {
+            return Err(bad_task("the task is neither an object nor a number").hint("send the task as its file has it"));
+        }
+    };
+    let Some(folder) = std::env::var_os("ARENAD_BENCHMARK_DATA") else {
+        return Err(bad_task(format!("find task {id} of {benchmark}: this daemon knows no task files"))
+            .hint("send the task itself, or start the daemon with ARENAD_BENCHMARK_DATA"));
+    };
+    let wanted = id.clone();
+    let found = tokio::task::spawn_blocking(move || {
+        TaskFiles::open(benchmark, FilePath::new(&folder)).and_then(|files| files.find(&wanted))
+    });
+    match found.await {
+        Ok(found) => found.map(|task| (id, task)).map_err(|error| bad_task(describe(&error))),
+        Err(error) => Err(ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())),
+    }
+}
+
+fn bad_task(detail: impl Into<String>) -> ApiError {
+    ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "bad_task", detail)
+}
+
+impl From<EvaluatingError> for ApiError {
+    fn from(error: EvaluatingError) -> Self {
+        let detail = describe(&error);
+        match error {
+            EvaluatingError::Case(CaseError::WebArena(_) | CaseError::Verified(_) | CaseError::Task { .. }) => {
+                bad_task(detail)
+            }
+            EvaluatingError::Reset(_) => {
+                Self::new(StatusCode::CONFLICT, "busy", detail).hint("evaluate an episode before its sites are reset")
+            }
+        }
+    }
+}

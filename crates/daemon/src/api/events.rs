@@ -1,0 +1,105 @@
+//! The event log, as a list or as a stream of server-sent events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Query, State};
+use axum::http::HeaderMap;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::{Stream, StreamExt, stream};
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::Api;
+use super::error::ApiError;
+use arenad_api as wire;
+use arenad_instance::events::{FollowError, Followed};
+use arenad_model::error::describe;
+use arenad_store::StoredEvent;
+
+/// How many events one page has at most.
+const PAGE_MAX: u32 = 1000;
+
+/// How many events of a stream are read at a time: what is held for a client that does not read on.
+const STREAM_PAGE: u32 = 100;
+
+#[derive(Deserialize)]
+pub(super) struct Range {
+    /// After this sequence number; without it, the newest `limit`.
+    after: Option<i64>,
+    /// From this time on, in seconds since 1970.
+    since: Option<i64>,
+    /// At most so many; of a stream, so many of the past, unless `after` or `since` says from where on.
+    limit: Option<u32>,
+    /// Whether to stream what follows.
+    #[serde(default)]
+    follow: bool,
+}
+
+fn shown(event: StoredEvent) -> wire::Event {
+    wire::Event {
+        seq: event.seq,
+        at: event.at.to_string(),
+        kind: event.kind,
+        instance: event.instance,
+        message: event.message,
+    }
+}
+
+/// `GET /v1/events?after=SEQ&since=SECONDS&limit=N&follow=true`; `Last-Event-ID` counts as `after`.
+///
+/// A stream has every event after the first that it sends, and each once. Where it cannot go on, because the client read so
+/// slowly that the next ones are forgotten, or the store fails, it ends with an event named [`wire::GONE`].
+pub(super) async fn events(
+    State(api): State<Arc<Api>>,
+    Query(range): Query<Range>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let limit = range.limit.unwrap_or(100).min(PAGE_MAX);
+    let resumed = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse().ok());
+    let store = &api.shared.store;
+    let after = match (resumed.or(range.after), range.since) {
+        (Some(after), _) => after,
+        (None, Some(since)) => store.seq_before(Timestamp::from_second(since).unwrap_or(Timestamp::MIN)).await?,
+        (None, None) => store.seq_before_last(limit).await?,
+    };
+    if !range.follow {
+        let events = store.events_after(after, limit).await?.into_iter().map(shown).collect();
+        return Ok(Json(wire::Events { events }).into_response());
+    }
+    let stop = api.stop.clone();
+    let stream = sent(api.shared.events.follow(after)).take_until(async move { stop.cancelled().await });
+    Ok(Sse::new(stream).keep_alive(KeepAlive::default()).into_response())
+}
+
+/// The events as they are sent. The next page is read when the client has taken the last one.
+fn sent(followed: Followed) -> impl Stream<Item = Result<Event, Infallible>> + Send {
+    let pages = stream::unfold(Some(followed), |followed| async move {
+        let mut followed = followed?;
+        match followed.next(STREAM_PAGE).await {
+            Ok(events) => {
+                let page: Vec<Event> = events.into_iter().map(shown).map(|event| one(&event)).collect();
+                Some((page, Some(followed)))
+            }
+            Err(error) => Some((vec![gone(followed.after(), &error)], None)),
+        }
+    });
+    pages.flat_map(stream::iter).map(Ok)
+}
+
+fn one(event: &wire::Event) -> Event {
+    let sent = Event::default().id(event.seq.to_string()).event(event.kind.clone());
+    sent.json_data(event).unwrap_or_default()
+}
+
+/// The end of a stream that cannot go on.
+fn gone(after: i64, error: &FollowError) -> Event {
+    let next = match error {
+        FollowError::Forgotten { next, .. } => Some(*next),
+        FollowError::Store(_) | FollowError::Stopping => None,
+    };
+    let said = wire::EventsGone { after, next, message: describe(error) };
+    Event::default().event(wire::GONE).json_data(said).unwrap_or_default()
+}

@@ -1,0 +1,38 @@
+//! What the gateway has recorded.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use super::Api;
+use super::error::ApiError;
+use crate::traffic::{self, SiteTraffic};
+
+#[derive(Deserialize)]
+pub(super) struct Which {
+    /// Names of sites, separated by commas; none is all.
+    #[serde(default)]
+    sites: String,
+}
+
+/// `GET /v1/environments/{environment}/har?sites=a,b`: the requests of the generations that serve, in one HAR. Of a site that
+/// is not recorded `log._arenad.sites` says so.
+pub(super) async fn har(
+    State(api): State<Arc<Api>>,
+    Path(environment): Path<String>,
+    Query(which): Query<Which>,
+) -> Result<Response, ApiError> {
+    let names = which.sites.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+    let handles = api.environments.choose(&environment, &names.collect::<Vec<_>>())?;
+    let text = text(handles.iter().map(SiteTraffic::of).collect()).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+}
+
+/// The HAR of sites.
+pub(super) async fn text(sites: Vec<SiteTraffic>) -> Result<String, ApiError> {
+    let work = tokio::task::spawn_blocking(move || traffic::har(&sites, |_| true).to_string());
+    work.await.map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", format!("read: {error}")))
+}

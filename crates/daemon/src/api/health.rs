@@ -1,0 +1,103 @@
+//! What watching has seen of the sites.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Query, State};
+use serde::Deserialize;
+
+use super::Api;
+use super::error::ApiError;
+use arenad_api as wire;
+use arenad_instance::InstanceHandle;
+use arenad_model::health::{Depth, HealthProbes};
+use arenad_store::StoredRound;
+
+/// How many rounds of each kind are listed at most: as many as are kept.
+const LIMIT_MAX: u32 = 1000;
+
+/// How many rounds of each kind are listed where nobody says.
+const LIMIT: u32 = 100;
+
+#[derive(Deserialize)]
+pub(super) struct Choice {
+    /// One environment only.
+    environment: Option<String>,
+    /// One site only; of every environment, or of the one that is named.
+    site: Option<String>,
+    /// At most so many rounds of each kind.
+    limit: Option<u32>,
+}
+
+/// `GET /v1/health?environment=NAME&site=NAME&limit=N`
+pub(super) async fn health(
+    State(api): State<Arc<Api>>,
+    Query(choice): Query<Choice>,
+) -> Result<Json<wire::Health>, ApiError> {
+    let limit = choice.limit.unwrap_or(LIMIT).clamp(1, LIMIT_MAX);
+    let chosen: Vec<String> = choice.site.into_iter().collect();
+    let handles: Vec<InstanceHandle> = match &choice.environment {
+        Some(environment) => api.environments.choose(environment, &chosen)?,
+        None => {
+            let all = api.environments.list().into_iter().flat_map(|(_, handles)| handles);
+            all.filter(|handle| chosen.iter().all(|name| handle.site.name.as_str() == name)).collect()
+        }
+    };
+    if let ([], Some(name)) = (handles.as_slice(), chosen.first()) {
+        return Err(ApiError::not_found(&format!("site {name}")));
+    }
+    let mut sites = Vec::new();
+    for handle in handles {
+        sites.push(site(&api, &handle, limit).await?);
+    }
+    Ok(Json(wire::Health { sites }))
+}
+
+async fn site(api: &Api, handle: &InstanceHandle, limit: u32) -> Result<wire::SiteHealth, ApiError> {
+    let report = handle.report();
+    let instance = handle.id.to_string();
+    let mut probes = Vec::new();
+    for depth in Depth::ALL {
+        if let Some(health) = handle.site.health.at(depth) {
+            let rounds = api.shared.health.newest(&instance, depth, limit).await?;
+            probes.push(shown(depth, health, rounds));
+        }
+    }
+    Ok(wire::SiteHealth {
+        environment: handle.id.environment.to_string(),
+        site: handle.site.name.to_string(),
+        instance,
+        state: report.state.name().to_owned(),
+        since: report.since.to_string(),
+        reason: report.state.trouble().map(|trouble| trouble.reason.clone()),
+        probes,
+    })
+}
+
+fn shown(depth: Depth, health: &HealthProbes, rounds: Vec<StoredRound>) -> wire::HealthProbes {
+    let passed = rounds.iter().filter(|round| round.reason.is_none()).count();
+    let mut durations: Vec<f64> = rounds.iter().map(|round| round.duration_ms).collect();
+    durations.sort_by(f64::total_cmp);
+    wire::HealthProbes {
+        kind: depth.name().to_owned(),
+        schedule: health.schedule.to_string(),
+        names: health.probes.iter().map(|probe| probe.name.clone()).collect(),
+        failures: health.failures,
+        count: rounds.len(),
+        passed,
+        success_rate: (!rounds.is_empty()).then(|| passed as f64 / rounds.len() as f64),
+        median_ms: durations.get(durations.len() / 2).copied(),
+        longest_ms: durations.last().copied(),
+        rounds: rounds.into_iter().map(shown_round).collect(),
+    }
+}
+
+fn shown_round(round: StoredRound) -> wire::Round {
+    wire::Round {
+        at: round.at.to_string(),
+        generation: round.generation,
+        ok: round.reason.is_none(),
+        reason: round.reason,
+        duration_ms: round.duration_ms,
+    }
+}

@@ -1,0 +1,86 @@
+//! Values of a site.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+
+use super::Api;
+use super::environments::{Body, body};
+use super::error::ApiError;
+use crate::answers;
+use crate::locate::{self, Look};
+use arenad_api as wire;
+use arenad_instance::InstanceHandle;
+use arenad_locators::Located;
+use arenad_model::helper::{Helper, HelperCall};
+use arenad_model::locator::json;
+use arenad_model::locator::{self, Arguments, Locator, SyntaxError};
+
+/// What a text that names a helper begins with.
+const HELPER: &str = "helper:";
+
+/// `POST /v1/environments/{environment}/sites/{site}/locate`
+pub(super) async fn locate(
+    State(api): State<Arc<Api>>,
+    Path((environment, site)): Path<(String, String)>,
+    request: Body<wire::LocateRequest>,
+) -> Result<Json<wire::Located>, ApiError> {
+    let request = body(request)?;
+    let handles = api.environments.choose(&environment, &[site])?;
+    let handle = handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))?;
+    let host = api.environments.host(&environment).unwrap_or_default();
+    let traffic = request.har.map(|har| har.get().to_owned());
+    let look = Look { page: request.page, live: request.cdp, traffic };
+    if let Some(call) = request.locator.trim_start().strip_prefix(HELPER) {
+        let (helper, locator) = helper(&handle, call)?;
+        let mut located = locate::locate(&api.shared, &handle, &host, &locator, look).await?;
+        located.value = helper.gives(located.value, &answers::origin(&handle, &host));
+        return Ok(Json(shown(&handle, "helper", located)));
+    }
+    let parsed = locator::parse(&request.locator).map_err(|error| misread(&request.locator, &error))?;
+    let locator = parsed.with(&Arguments(request.arguments.into_iter().collect()));
+    let located = locate::locate(&api.shared, &handle, &host, &locator, look).await?;
+    Ok(Json(shown(&handle, locator.kind.name(), located)))
+}
+
+/// The helper that a call means, and its locator with the arguments.
+fn helper<'a>(handle: &'a InstanceHandle, call: &str) -> Result<(&'a Helper, Locator), ApiError> {
+    let parsed = HelperCall::parse(call).map_err(|error| misread(call, &error))?;
+    let site = &handle.site;
+    let helper = answers::named(handle, &parsed.name).ok_or_else(|| {
+        let known: Vec<&str> = site.helpers.iter().map(|helper| helper.name.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let detail = format!("find helper {} of {}: it has {known}", parsed.name, site.name);
+        ApiError::new(StatusCode::NOT_FOUND, "unknown_helper", detail)
+            .hint(format!("`sites.{}.helpers` of the environment file declares them", site.name))
+    })?;
+    let arguments = helper.arguments(&parsed.arguments);
+    let arguments = arguments
+        .map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, "bad_locator", format!("call the helper: {error}")))?;
+    Ok((helper, helper.locator.clone().with(&arguments)))
+}
+
+fn misread(text: &str, error: &SyntaxError) -> ApiError {
+    let detail = format!("understand the locator `{text}`: {error}");
+    ApiError::new(StatusCode::BAD_REQUEST, "bad_locator", detail).hint("`arenad locate --help` shows each kind")
+}
+
+fn shown(handle: &InstanceHandle, kind: &str, located: Located) -> wire::Located {
+    let evidence = located.evidence;
+    wire::Located {
+        kind: located.value.type_name().to_owned(),
+        value: json::plain(&located.value),
+        evidence: wire::Evidence {
+            locator: kind.to_owned(),
+            ran: evidence.ran,
+            environment: handle.id.environment.to_string(),
+            site: handle.site.name.to_string(),
+            instance: evidence.instance,
+            generation: evidence.generation,
+            duration_ms: evidence.took.as_secs_f64() * 1e3,
+            notes: evidence.notes.into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
+        },
+    }
+}

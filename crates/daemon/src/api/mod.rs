@@ -1,0 +1,132 @@
+//! The HTTP API: routes, who may use them, and the listeners they are served on.
+//!
+//! The Unix socket is open to whoever may open the file; TCP, where it was asked for, wants a bearer token.
+
+mod accounts;
+mod checks;
+mod environments;
+mod error;
+mod evaluations;
+mod events;
+mod har;
+mod health;
+mod locate;
+mod logs;
+mod operations;
+mod snapshots;
+mod space;
+mod status;
+mod transfer;
+mod verify;
+mod which;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post, put};
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use self::error::ApiError;
+use super::environments::Environments;
+use super::host::HostReport;
+use super::operations::Operations;
+use arenad_instance::shared::Shared;
+
+/// What the handlers have in hand.
+pub struct Api {
+    /// The daemon's common ground.
+    pub shared: Arc<Shared>,
+    /// The environments.
+    pub environments: Arc<Environments>,
+    /// The operations that clients wait for.
+    pub operations: Operations,
+    /// What holds for the host.
+    pub host: watch::Receiver<HostReport>,
+    /// Whether `arenad up` started the daemon.
+    pub background: bool,
+    /// When it was started.
+    pub started_at: Timestamp,
+    /// Asks the daemon to stop.
+    pub stop: CancellationToken,
+}
+
+/// The routes.
+pub fn router(api: Arc<Api>) -> Router {
+    Router::new()
+        .route("/v1/version", get(status::version))
+        .route("/v1/status", get(status::status))
+        .route("/v1/health", get(health::health))
+        .route("/v1/shutdown", post(status::shutdown))
+        .route("/v1/environments/{environment}", put(environments::up))
+        .route("/v1/environments/{environment}/down", post(environments::down))
+        .route(
+            "/v1/environments/{environment}/evaluations",
+            post(evaluations::evaluate).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)),
+        )
+        .route("/v1/environments/{environment}/har", get(har::har))
+        .route("/v1/environments/{environment}/resets", post(environments::reset))
+        .route("/v1/environments/{environment}/checks", post(checks::check))
+        .route("/v1/environments/{environment}/checks/begin", post(checks::begin))
+        .route("/v1/checks", post(checks::check_found))
+        .route("/v1/checks/begin", post(checks::begin_found))
+        .route("/v1/evaluations", post(evaluations::evaluate_found).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)))
+        .route("/v1/environments/{environment}/sites/{site}/accounts", get(accounts::list))
+        .route("/v1/environments/{environment}/sites/{site}/accounts/{account}/login", post(accounts::log_in))
+        .route("/v1/environments/{environment}/sites/{site}/verify", post(verify::verify))
+        .route(
+            "/v1/environments/{environment}/sites/{site}/locate",
+            post(locate::locate).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)),
+        )
+        .route("/v1/environments/{environment}/sites/{site}/logs", get(logs::logs))
+        .route("/v1/environments/{environment}/sites/{site}/snapshots", post(snapshots::take))
+        .route("/v1/purge", post(environments::purge))
+        .route("/v1/df", get(space::df))
+        .route("/v1/prune", post(space::prune))
+        .route("/v1/operations/{id}", get(operations::operation))
+        .route("/v1/resets/{id}", get(operations::reset))
+        .route("/v1/snapshots", get(snapshots::list))
+        .route("/v1/snapshots/{id}", get(snapshots::one).delete(snapshots::remove))
+        .route("/v1/snapshots/{id}/export", get(transfer::export))
+        .route("/v1/imports", post(transfer::begin).layer(DefaultBodyLimit::max(transfer::REQUEST_BYTES_MAX)))
+        .route("/v1/imports/{id}/parts/{index}", put(transfer::part))
+        .route("/v1/imports/{id}/finish", post(transfer::finish))
+        .route("/v1/snapshots/{id}/differences", get(snapshots::differences))
+        .route("/v1/events", get(events::events))
+        .fallback(|| async { ApiError::not_found("this address") })
+        .method_not_allowed_fallback(|| async {
+            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "this address has no such method")
+        })
+        .with_state(api)
+}
+
+/// Asks for `Authorization: Bearer <token>` before anything else.
+pub fn with_token(router: Router, token: &str) -> Router {
+    router.layer(middleware::from_fn_with_state(Arc::new(digest(token)), check_token))
+}
+
+/// Digests are compared, so that the time of the comparison says nothing about the token.
+fn digest(token: &str) -> Vec<u8> {
+    Sha256::digest(token.as_bytes()).to_vec()
+}
+
+async fn check_token(State(expected): State<Arc<Vec<u8>>>, request: Request, next: Next) -> Response {
+    let given = request
+        .headers()
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.strip_prefix("Bearer "));
+    if given.is_some_and(|given| digest(given) == *expected) {
+        next.run(request).await
+    } else {
+        ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", "this address wants a bearer token")
+            .hint("set ARENAD_TOKEN to the token that the daemon was started with")
+            .into_response()
+    }
+}

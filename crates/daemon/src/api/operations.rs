@@ -1,0 +1,112 @@
+//! How operations go, and how resets went.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use serde::Deserialize;
+
+use super::Api;
+use super::error::ApiError;
+use super::snapshots;
+use crate::operations::Entry;
+use arenad_api as wire;
+use arenad_instance::Outcome;
+use arenad_store::StoredReset;
+
+/// The longest that one request waits, in seconds.
+const WAIT_MAX: f64 = 60.0;
+
+#[derive(Deserialize)]
+pub(super) struct Wait {
+    /// Seconds to wait for the end.
+    wait: Option<f64>,
+}
+
+/// `GET /v1/operations/{id}?wait=SECONDS`
+pub(super) async fn operation(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<String>,
+    Query(query): Query<Wait>,
+) -> Result<Json<wire::Operation>, ApiError> {
+    let entry = api.operations.get(&id).ok_or_else(|| ApiError::not_found(&format!("operation {id}")))?;
+    let wait = query.wait.filter(|wait| wait.is_finite()).unwrap_or(0.0).clamp(0.0, WAIT_MAX);
+    let ended = tokio::time::timeout(Duration::from_secs_f64(wait), entry.ticket.clone().wait()).await.ok();
+    Ok(Json(shown(&api, &entry, ended).await?))
+}
+
+/// `GET /v1/resets/{id}`
+pub(super) async fn reset(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<wire::Reset>, ApiError> {
+    let found = api.shared.store.reset(&id).await?.ok_or_else(|| ApiError::not_found(&format!("reset {id}")))?;
+    Ok(Json(shown_reset(found)))
+}
+
+/// An operation as clients see it.
+pub(super) async fn shown(api: &Api, entry: &Entry, ended: Option<Outcome>) -> Result<wire::Operation, ApiError> {
+    let mut shown = wire::Operation {
+        id: entry.ticket.operation.clone(),
+        environment: entry.instance.environment.to_string(),
+        site: entry.instance.site.to_string(),
+        kind: entry.kind.to_owned(),
+        joined: entry.ticket.joined,
+        state: "running".to_owned(),
+        duration_ms: None,
+        reason: None,
+        hint: None,
+        reset: None,
+        snapshot: None,
+    };
+    match ended {
+        None => {}
+        Some(Outcome::Done { took, snapshot }) => {
+            shown.state = "done".to_owned();
+            shown.duration_ms = Some(took.as_secs_f64() * 1e3);
+            shown.snapshot = snapshot.map(|taken| snapshots::shown(*taken, Vec::new()));
+        }
+        Some(Outcome::Failed(trouble)) => {
+            shown.state = "failed".to_owned();
+            shown.reason = Some(trouble.reason);
+            shown.hint = Some(trouble.hint);
+        }
+        Some(Outcome::Superseded) => shown.state = "superseded".to_owned(),
+        Some(Outcome::Stopped) => {
+            shown.state = "superseded".to_owned();
+            shown.reason = Some("the daemon was told to stop before it was done".to_owned());
+            shown.hint = Some(format!("`arenad up {}` goes on with it", shown.environment));
+        }
+    }
+    if shown.state != "running" && entry.kind == "reset" {
+        shown.reset = api.shared.store.reset(&shown.id).await?.map(shown_reset);
+    }
+    Ok(shown)
+}
+
+/// A reset as clients see it.
+pub(super) fn shown_reset(reset: StoredReset) -> wire::Reset {
+    wire::Reset {
+        id: reset.id,
+        instance: reset.instance,
+        strategy: reset.strategy,
+        requested_at: reset.requested_at.to_string(),
+        finished_at: reset.finished_at.map(|at| at.to_string()),
+        outcome: reset.outcome,
+        reason: reset.reason,
+        duration_ms: reset.duration_ms,
+        stages: reset
+            .stages
+            .into_iter()
+            .map(|stage| wire::Stage { stage: stage.stage, duration_ms: stage.duration_ms })
+            .collect(),
+        verified: reset.verified,
+        compared: reset.compared.map(|compared| wire::Compared {
+            declared: compared.declared,
+            stores: compared.stores,
+            left_out: compared
+                .left_out
+                .into_iter()
+                .map(|left| wire::LeftOut { store: left.store, part: left.part, reason: left.reason })
+                .collect(),
+        }),
+    }
+}

@@ -1,0 +1,186 @@
+//! Snapshots: listed, taken, removed.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use serde::Deserialize;
+
+use super::Api;
+use super::environments::{Body, body};
+use super::error::ApiError;
+use super::{operations, verify};
+use arenad_api::{Accepted, Snapshot, SnapshotDifferences, Snapshots, TakeRequest};
+use arenad_digest::{self as digest, Digest};
+use arenad_instance::baseline::snapshot;
+use arenad_model::request_queue::Want;
+use arenad_store::StoredSnapshot;
+
+/// A snapshot as clients see it.
+pub(super) fn shown(snapshot: StoredSnapshot, used_by: Vec<String>) -> Snapshot {
+    Snapshot {
+        id: snapshot.id,
+        environment: snapshot.environment,
+        site: snapshot.site,
+        kind: if snapshot.baseline_key.is_some() { "baseline" } else { "named" }.to_owned(),
+        name: snapshot.name,
+        images: snapshot.images,
+        size_bytes: snapshot.size_bytes,
+        created_at: snapshot.created_at.to_string(),
+        used_by,
+        other_engine: None,
+        missing_since: None,
+    }
+}
+
+/// The same with where their images are.
+async fn placed(api: &Api, stored: Vec<StoredSnapshot>) -> Result<Vec<Snapshot>, ApiError> {
+    let store = &api.shared.store;
+    let (places, engines, in_use) =
+        (store.snapshot_places().await?, store.engines().await?, store.engine_in_use().await?);
+    let mut snapshots = Vec::new();
+    for stored in stored {
+        let used_by = store.snapshot_users(&stored.id).await?;
+        let mut snapshot = shown(stored, used_by);
+        let place = places.get(&snapshot.id).cloned().unwrap_or_default();
+        let other = place.engine.filter(|engine| in_use.as_ref() != Some(engine));
+        snapshot.other_engine = other.map(|engine| engines.get(&engine).cloned().unwrap_or(engine));
+        snapshot.missing_since = place.missing_since.map(|since| since.to_string());
+        snapshots.push(snapshot);
+    }
+    Ok(snapshots)
+}
+
+/// `GET /v1/snapshots`
+pub(super) async fn list(State(api): State<Arc<Api>>) -> Result<Json<Snapshots>, ApiError> {
+    let snapshots = placed(&api, api.shared.store.snapshots().await?).await?;
+    Ok(Json(Snapshots { snapshots }))
+}
+
+/// `GET /v1/snapshots/{id}`
+pub(super) async fn one(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<Snapshot>, ApiError> {
+    let known = api.shared.store.snapshots().await?;
+    let stored = find(&known, &id)?.clone();
+    let id = stored.id.clone();
+    let found = placed(&api, vec![stored]).await?.pop();
+    Ok(Json(found.ok_or_else(|| ApiError::not_found(&format!("snapshot {id}")))?))
+}
+
+/// Insists that a text may name a snapshot.
+pub(super) fn check_name(name: &str) -> Result<(), ApiError> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    // It becomes part of file names, where `..` and `-x` mean something else.
+    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if begins && name.len() <= 64 && name.chars().all(is_plain) {
+        return Ok(());
+    }
+    let detail = format!(
+        "{name:?} is not a snapshot's name: 1 to 64 of letters, digits, '-', '_', '.', beginning with a letter or a digit"
+    );
+    Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_name", detail))
+}
+
+/// `POST /v1/environments/{environment}/sites/{site}/snapshots`
+pub(super) async fn take(
+    State(api): State<Arc<Api>>,
+    Path((environment, site)): Path<(String, String)>,
+    request: Body<TakeRequest>,
+) -> Result<(StatusCode, Json<Accepted>), ApiError> {
+    let name = body(request)?.name;
+    check_name(&name)?;
+    let known = api.shared.store.snapshots().await?;
+    let is_same = |stored: &&StoredSnapshot| {
+        stored.environment == environment && stored.site == site && stored.name.as_ref() == Some(&name)
+    };
+    if known.iter().any(|stored| is_same(&stored)) {
+        let detail = format!("{environment}/{site} already has a snapshot named {name}");
+        return Err(ApiError::new(StatusCode::CONFLICT, "name_taken", detail)
+            .hint(format!("choose another name, or remove it with `arenad snapshot rm {name}`")));
+    }
+    let handles = api.environments.choose(&environment, &[site])?;
+    let mut operations = Vec::new();
+    for handle in handles {
+        let ticket = handle.ask(Want::Take { name: name.clone() }).await?;
+        let entry = api.operations.remember("snapshot", handle.id.clone(), ticket);
+        operations.push(operations::shown(&api, &entry, None).await?);
+    }
+    Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))
+}
+
+/// `DELETE /v1/snapshots/{id}`, by id, by the beginning of an id, or by name.
+pub(super) async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
+    let known = api.shared.store.snapshots().await?;
+    let stored = find(&known, &id)?;
+    snapshot::remove(&api.shared, stored).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The snapshot that is meant: by id, by name, or by the beginning of an id.
+pub(super) fn find<'a>(known: &'a [StoredSnapshot], id: &str) -> Result<&'a StoredSnapshot, ApiError> {
+    let exact: Vec<&StoredSnapshot> =
+        known.iter().filter(|stored| stored.id == id || stored.name.as_deref() == Some(id)).collect();
+    let found = match exact.as_slice() {
+        [] if id.len() >= 4 => known.iter().filter(|stored| stored.id.starts_with(id)).collect(),
+        _ => exact,
+    };
+    match found.as_slice() {
+        [] => Err(ApiError::not_found(&format!("snapshot {id}")).hint("`arenad snapshot ls` lists them")),
+        [stored] => Ok(stored),
+        several => {
+            let ids: Vec<&str> = several.iter().map(|stored| stored.id.as_str()).collect();
+            let detail = format!("{id} may be any of {}", ids.join(", "));
+            Err(ApiError::new(StatusCode::CONFLICT, "ambiguous", detail).hint("give the whole id"))
+        }
+    }
+}
+
+/// Which snapshot to compare with.
+#[derive(Deserialize)]
+pub(super) struct From {
+    from: String,
+}
+
+/// `GET /v1/snapshots/{id}/differences?from={id}`
+pub(super) async fn differences(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<String>,
+    Query(From { from }): Query<From>,
+) -> Result<Json<SnapshotDifferences>, ApiError> {
+    let known = api.shared.store.snapshots().await?;
+    let (before, now) = (find(&known, &from)?, find(&known, &id)?);
+    if (&before.environment, &before.site) != (&now.environment, &now.site) {
+        let detail = format!("{} is of {}, {} of {}", before.id, before.site, now.id, now.site);
+        return Err(ApiError::new(StatusCode::CONFLICT, "other_site", detail).hint("compare snapshots of one site"));
+    }
+    let comparison = digest::compare(&digest_of(&api, before).await?, &digest_of(&api, now).await?);
+    Ok(Json(SnapshotDifferences {
+        from: before.id.clone(),
+        snapshot: now.id.clone(),
+        differences: comparison.differences.iter().map(verify::difference).collect(),
+        omitted: comparison.omitted,
+    }))
+}
+
+async fn digest_of(api: &Api, snapshot: &StoredSnapshot) -> Result<Digest, ApiError> {
+    api.shared.store.digest(&snapshot.id).await?.ok_or_else(|| {
+        let detail = format!("compare snapshot {}: its digest has not been taken", snapshot.id);
+        let hint = "only sites that declare `stores` have digests; one is taken when the snapshot is first started";
+        ApiError::new(StatusCode::CONFLICT, "no_reference", detail).hint(hint)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_name;
+
+    #[test]
+    fn names_are_those_of_files() {
+        for name in ["a", "7", "before-2.0_x", &"x".repeat(64)] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        for name in ["", ".", "..", "...", ".hidden", "-x", "_x", "a/b", "a b", "é", &"x".repeat(65)] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

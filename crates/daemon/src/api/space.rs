@@ -1,0 +1,32 @@
+//! What takes room, and making some.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+
+use super::Api;
+use super::environments::{Body, body};
+use super::error::ApiError;
+use crate::space;
+use arenad_api::{Df, PruneRequest, Pruned};
+use arenad_model::prune::Budget;
+
+/// `GET /v1/df`
+pub(super) async fn df(State(api): State<Arc<Api>>) -> Result<Json<Df>, ApiError> {
+    Ok(Json(space::df(&api.shared).await?))
+}
+
+/// `POST /v1/prune`; answers when it is done.
+pub(super) async fn prune(State(api): State<Arc<Api>>, request: Body<PruneRequest>) -> Result<Json<Pruned>, ApiError> {
+    let request = body(request)?;
+    let budget = Budget { older: request.older_seconds.map(Duration::from_secs), keep_bytes: request.keep_bytes };
+    // In a task of its own: a client that goes away must not leave half of it undone.
+    let (environments, shared) = (api.environments.clone(), api.shared.clone());
+    let work = async move { space::prune(&environments, &shared, budget, &request.only, request.is_trial).await };
+    match api.shared.tasks.spawn(work).await {
+        Ok(done) => Ok(Json(done?)),
+        Err(error) => Err(ApiError::internal(error)),
+    }
+}

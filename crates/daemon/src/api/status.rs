@@ -1,0 +1,173 @@
+//! What is up, how it is, and since when; and the daemon's end.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use jiff::Timestamp;
+
+use super::Api;
+use super::error::ApiError;
+use super::operations::shown_reset;
+use crate::stranded::Stranded;
+use arenad_api as wire;
+use arenad_instance::InstanceHandle;
+use arenad_model::instance::InstanceState;
+use arenad_model::standby_schedule::count_at;
+
+/// `GET /v1/version`
+pub(super) async fn version() -> Json<wire::Version> {
+    Json(wire::Version { version: env!("CARGO_PKG_VERSION").to_owned(), api: "v1".to_owned() })
+}
+
+/// `POST /v1/shutdown`; the containers go on running.
+pub(super) async fn shutdown(State(api): State<Arc<Api>>) -> StatusCode {
+    api.stop.cancel();
+    StatusCode::ACCEPTED
+}
+
+/// `GET /v1/status`
+pub(super) async fn status(State(api): State<Arc<Api>>) -> Result<Json<wire::Status>, ApiError> {
+    let host = api.host.borrow().clone();
+    let mut environments = Vec::new();
+    for (environment, handles) in api.environments.list() {
+        let mut sites = Vec::new();
+        for handle in handles {
+            sites.push(site(&api, &handle, &environment.host).await?);
+        }
+        environments.push(wire::Environment {
+            name: environment.name.to_string(),
+            description: environment.description,
+            host: environment.host,
+            sites,
+        });
+    }
+    environments.extend(api.environments.stranded().into_iter().map(stranded));
+    environments.sort_by(|one: &wire::Environment, two| one.name.cmp(&two.name));
+    Ok(Json(wire::Status {
+        daemon: wire::Daemon {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            installation: api.shared.installation.clone(),
+            state_dir: api.shared.state_dir.path().display().to_string(),
+            background: api.background,
+            started_at: api.started_at.to_string(),
+            engine: api.shared.engine.endpoint().to_owned(),
+            notes: api.shared.storage_note.iter().cloned().collect(),
+        },
+        conditions: vec![host.engine, host.disk],
+        environments,
+    }))
+}
+
+async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Site, ApiError> {
+    let report = handle.report();
+    let trouble = report.state.trouble().cloned();
+    let (status, message) = match (&report.state, &trouble) {
+        (InstanceState::Ready, _) => ("True", String::new()),
+        (_, Some(trouble)) => ("False", trouble.reason.clone()),
+        (state, None) => ("False", report.stage.clone().unwrap_or_else(|| state.name().to_owned())),
+    };
+    let last_reset = api.shared.store.last_reset(&handle.id).await?;
+    Ok(wire::Site {
+        environment: handle.id.environment.to_string(),
+        name: handle.site.name.to_string(),
+        title: handle.site.title.clone(),
+        url: handle.site.url(host),
+        variable: handle.site.public.variable.clone(),
+        instance: handle.id.to_string(),
+        state: report.state.name().to_owned(),
+        since: report.since.to_string(),
+        stage: report.stage,
+        waiting_for: report.waiting_for,
+        reason: trouble.as_ref().map(|trouble| trouble.reason.clone()),
+        hint: trouble.map(|trouble| trouble.hint),
+        generation: report.generation,
+        snapshot: report.snapshot,
+        last_passed: report.last_passed.map(|at| at.to_string()),
+        containers: report
+            .containers
+            .into_iter()
+            .map(|(service, (id, address))| wire::Container {
+                service,
+                id,
+                address: address.map(|address| address.to_string()),
+            })
+            .collect(),
+        has_stores: !handle.site.stores.is_empty(),
+        standbys: wire::Standbys {
+            wanted: count_at(&handle.site.reset.schedule, Timestamp::now()).unwrap_or(handle.site.reset.standby),
+            members: report
+                .standbys
+                .members
+                .into_iter()
+                .map(|(generation, state)| wire::Standby { generation, state: state.to_owned() })
+                .collect(),
+            lack: report.standbys.lack,
+        },
+        written: report.writes.map(|writes| wire::Written {
+            requests: writes.requests,
+            since: writes.since.to_string(),
+            difference: writes.difference,
+        }),
+        conditions: vec![wire::Condition {
+            kind: "Ready".to_owned(),
+            status: status.to_owned(),
+            reason: camel(report.state.name()),
+            message,
+            last_transition_time: report.since.to_string(),
+        }],
+        last_reset: last_reset.map(shown_reset),
+    })
+}
+
+/// An environment that could not be taken up again, as one whose sites have failed.
+fn stranded(stranded: Stranded) -> wire::Environment {
+    let definition = stranded.definition.as_ref();
+    let host = definition.map(|definition| definition.host.clone()).unwrap_or_default();
+    let sites = stranded.instances.iter().map(|row| {
+        let site = definition.and_then(|known| known.sites.iter().find(|site| site.name.as_str() == row.site));
+        wire::Site {
+            environment: stranded.name.clone(),
+            name: row.site.clone(),
+            title: site.map_or_else(|| row.site.clone(), |site| site.title.clone()),
+            url: site.map(|site| site.url(&host)).unwrap_or_default(),
+            variable: site.and_then(|site| site.public.variable.clone()),
+            instance: row.id.clone(),
+            state: "failed".to_owned(),
+            since: stranded.since.to_string(),
+            stage: None,
+            waiting_for: None,
+            reason: Some(stranded.trouble.reason.clone()),
+            hint: Some(stranded.trouble.hint.clone()),
+            generation: row.generation,
+            snapshot: row.snapshot.clone(),
+            last_passed: None,
+            containers: Vec::new(),
+            has_stores: site.is_some_and(|site| !site.stores.is_empty()),
+            standbys: wire::Standbys::default(),
+            written: None,
+            conditions: vec![wire::Condition {
+                kind: "Ready".to_owned(),
+                status: "False".to_owned(),
+                reason: "Stranded".to_owned(),
+                message: stranded.trouble.reason.clone(),
+                last_transition_time: stranded.since.to_string(),
+            }],
+            last_reset: None,
+        }
+    });
+    wire::Environment {
+        sites: sites.collect(),
+        name: stranded.name.clone(),
+        description: definition.map(|known| known.description.clone()).unwrap_or_default(),
+        host,
+    }
+}
+
+/// Kubernetes' reasons begin with a capital.
+fn camel(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()
+}

@@ -1,0 +1,85 @@
+//! Comparing what serves with its snapshot.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+
+use super::Api;
+use super::error::ApiError;
+use arenad_api as wire;
+use arenad_digest as digest;
+use arenad_instance::AskError;
+use arenad_instance::proof::{Candidate, ProofError};
+use arenad_model::error::describe;
+
+/// `POST /v1/environments/{environment}/sites/{site}/verify`
+pub(super) async fn verify(
+    State(api): State<Arc<Api>>,
+    Path((environment, site)): Path<(String, String)>,
+) -> Result<Json<wire::Verification>, ApiError> {
+    let handles = api.environments.choose(&environment, &[site])?;
+    let handle = handles.into_iter().next().ok_or_else(|| ApiError::not_found("this site"))?;
+    let report = handle.report();
+    let (Some(incarnation), Some(snapshot)) = (&report.incarnation, &report.snapshot) else {
+        return Err(AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() }.into());
+    };
+    let stored = api.shared.store.snapshot(snapshot).await?;
+    let stored = stored.ok_or_else(|| ApiError::not_found(&format!("snapshot {snapshot}")))?;
+    let candidate =
+        Candidate { shared: &api.shared, id: &handle.id, site: &handle.site, snapshot: &stored, incarnation };
+    if !candidate.can_be_proven() {
+        let (detail, hint) = match handle.site.stores.is_empty() {
+            true => ("it declares no stores", "give the site `stores` in the environment file"),
+            false => ("its snapshot was taken without a state root", "`arenad up` again takes one with it"),
+        };
+        let detail = format!("compare {} with its snapshot: {detail}", handle.site.name);
+        return Err(ApiError::new(StatusCode::CONFLICT, "cannot_verify", detail).hint(hint));
+    }
+    let (taken, comparison) = candidate.look().await?;
+    if handle.report().generation != report.generation {
+        let detail = format!("{} was reset while it was looked at", handle.site.name);
+        return Err(ApiError::new(StatusCode::CONFLICT, "busy", detail).hint("try again"));
+    }
+    Ok(Json(wire::Verification {
+        environment: handle.id.environment.to_string(),
+        site: handle.site.name.to_string(),
+        instance: handle.id.to_string(),
+        generation: report.generation,
+        snapshot: stored.id.clone(),
+        equal: comparison.is_equal(),
+        digest: taken.digest.total(),
+        differences: comparison.differences.iter().map(difference).collect(),
+        omitted: comparison.omitted,
+        stores: taken
+            .costs
+            .into_iter()
+            .map(|cost| wire::VerifiedStore { name: cost.store, duration_ms: cost.took.as_secs_f64() * 1e3 })
+            .collect(),
+    }))
+}
+
+/// A difference as clients see it.
+pub(super) fn difference(found: &digest::Difference) -> wire::Difference {
+    wire::Difference {
+        store: found.store.clone(),
+        kind: found.kind.name().to_owned(),
+        name: found.name.clone(),
+        before: found.before.clone(),
+        now: found.now.clone(),
+        text: found.to_string(),
+    }
+}
+
+impl From<ProofError> for ApiError {
+    fn from(error: ProofError) -> Self {
+        let detail = describe(&error);
+        match error {
+            ProofError::Store(error) => error.into(),
+            ProofError::NoReference(_) => Self::new(StatusCode::CONFLICT, "no_reference", detail)
+                .hint("`arenad reset` the site: its digest is taken when it is made from the snapshot"),
+            ProofError::Differs(_) | ProofError::Digest(_) => Self::new(StatusCode::BAD_GATEWAY, "digest", detail),
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Which environment is meant where a request names none: the only one that is up, or the only one that has what the request
+//! is about. The command line and the Python client ask here alike.
+
+use axum::http::StatusCode;
+
+use super::Api;
+use super::error::ApiError;
+use arenad_model::site::Environment;
+
+/// What a request is about, for the messages.
+pub(super) struct Subject {
+    /// Such as `task shopping.order.1`.
+    pub(super) what: String,
+    /// The code where no environment has it.
+    pub(super) unknown: &'static str,
+}
+
+/// The environment that is meant. One that is up alone is it, so that what is wrong with the request is said about it.
+pub(super) fn environment(
+    api: &Api,
+    subject: &Subject,
+    has: impl Fn(&Environment) -> bool,
+) -> Result<String, ApiError> {
+    let up: Vec<Environment> = api.environments.list().into_iter().map(|(definition, _)| definition).collect();
+    let names: Vec<&str> = up.iter().map(|definition| definition.name.as_str()).collect();
+    let having = match up.as_slice() {
+        [_] => names.clone(),
+        several => several.iter().filter(|it| has(it)).map(|it| it.name.as_str()).collect(),
+    };
+    choose(subject, &names, &having)
+}
+
+fn choose(subject: &Subject, up: &[&str], having: &[&str]) -> Result<String, ApiError> {
+    let what = &subject.what;
+    match having {
+        [only] => Ok((*only).to_owned()),
+        [] if up.is_empty() => {
+            let detail = format!("no environment is up that could have {what}");
+            Err(ApiError::new(StatusCode::NOT_FOUND, "unknown_environment", detail)
+                .hint("bring it up with `arenad up`"))
+        }
+        [] => {
+            let detail = format!("no environment that is up has {what}; up are {}", up.join(", "));
+            Err(ApiError::new(StatusCode::NOT_FOUND, subject.unknown, detail)
+                .hint("correct the name, bring its environment up, or name the environment"))
+        }
+        several => {
+            let detail = format!("{what} belongs to several environments that are up: {}", several.join(", "));
+            let options: Vec<String> = several.iter().map(|name| format!("--environment {name}")).collect();
+            let hint = format!("name one with {}; environment= in Python", options.join(" or "));
+            Err(ApiError::new(StatusCode::CONFLICT, "which_environment", detail).hint(hint))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(up: &[&str], having: &[&str]) -> Result<String, String> {
+        let subject = Subject { what: "task a.b".to_owned(), unknown: "unknown_task" };
+        choose(&subject, up, having).map_err(|error| format!("{error:?}"))
+    }
+
+    #[test]
+    fn one_is_taken_and_several_are_named() {
+        assert_eq!(chosen(&["mini", "tracker"], &["tracker"]), Ok("tracker".to_owned()));
+        let several = chosen(&["mini", "tracker"], &["mini", "tracker"]).expect_err("several");
+        assert!(several.contains("which_environment") && several.contains("--environment tracker"), "{several}");
+        assert!(chosen(&["mini", "tracker"], &[]).expect_err("none").contains("unknown_task"));
+        assert!(chosen(&[], &[]).expect_err("nothing").contains("unknown_environment"));
+    }
+}

@@ -1,0 +1,219 @@
+//! Native tasks on what is up: values are captured when an episode begins, and looked at when it is over.
+//!
+//! What was captured belongs to a generation of each site. If a site was reset since, a look at it says nothing about the
+//! agent: the check is inconclusive, never failed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use tokio::time::Instant;
+
+use super::answers::origin;
+use super::locate::{self, LocatingError, Look};
+use arenad_evaluators::native::{self, Episode, Seen, Sight};
+use arenad_instance::shared::Shared;
+use arenad_instance::{AskError, InstanceHandle};
+use arenad_locators::{LocateError, Located};
+use arenad_model::ids::SiteName;
+use arenad_model::locator::{Arguments, JsLocator, JsPage, Locator, LocatorKind, Value};
+use arenad_model::task::{Bound, Reading, Task};
+use arenad_verdict::Report;
+
+/// How many looks of one check are taken at once: statements queue at the site's server, pages at the browser.
+const AT_ONCE: usize = 4;
+
+/// Whom to ask.
+pub struct Desk<'a> {
+    /// The daemon's common ground.
+    pub shared: &'a Shared,
+    /// The sites of the environment that are up.
+    pub handles: &'a [InstanceHandle],
+    /// The host name of public URLs.
+    pub host: &'a str,
+    /// The CDP address of the agent's browser.
+    pub cdp: Option<&'a str>,
+}
+
+/// Why an episode cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum BeginError {
+    /// A site does not serve.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// The environment has the site, but it was not brought up.
+    #[error("{0} is not up")]
+    NotUp(SiteName),
+    /// A value could not be captured.
+    #[error("capture `{name}`")]
+    Capture {
+        /// The value.
+        name: String,
+        /// The reason.
+        #[source]
+        cause: LocatingError,
+    },
+    /// A site was reset while values were captured.
+    #[error("{0} was reset while values were captured")]
+    Reset(SiteName),
+}
+
+/// How an episode began.
+#[derive(Debug)]
+pub struct Beginning {
+    /// The task's sites: instance, generation, snapshot.
+    pub sites: Vec<(SiteName, Standing)>,
+    /// What was captured, by name.
+    pub values: Vec<(String, Located)>,
+}
+
+/// Where a site stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// The instance.
+    pub instance: String,
+    /// Its generation.
+    pub generation: u64,
+    /// The snapshot that it started from.
+    pub snapshot: Option<String>,
+}
+
+/// What is known of an episode when it is over.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// What the agent said.
+    pub answer: String,
+    /// Where it ended, if that is known.
+    pub url: Option<String>,
+    /// The generation that each site had when the episode began, if that is known.
+    pub generations: BTreeMap<String, u64>,
+    /// What was captured then, by name.
+    pub captured: BTreeMap<String, Value>,
+}
+
+impl Desk<'_> {
+    /// Captures what a task's check will want.
+    pub async fn begin(&self, task: &Task) -> Result<Beginning, BeginError> {
+        let sites = task.sites.iter().map(|site| Ok((site.clone(), self.standing(site)?)));
+        let sites = sites.collect::<Result<Vec<_>, BeginError>>()?;
+        let looks = task.before.iter().map(|(name, reading)| async move {
+            let captured = self.read(reading, &Arguments::default()).await;
+            captured.map(|located| (name.clone(), located)).map_err(|trouble| match trouble {
+                Trouble::Locating(cause) => BeginError::Capture { name: name.clone(), cause },
+                Trouble::NotUp(site) => BeginError::NotUp(site),
+            })
+        });
+        let looks: Vec<_> = looks.collect();
+        let looks: Vec<Result<_, BeginError>> = stream::iter(looks).buffered(AT_ONCE).collect().await;
+        let values = looks.into_iter().collect::<Result<Vec<_>, BeginError>>()?;
+        for (site, before) in &sites {
+            if self.standing(site)?.generation != before.generation {
+                return Err(BeginError::Reset(site.clone()));
+            }
+        }
+        Ok(Beginning { sites, values })
+    }
+
+    /// Looks at everything that the verdict depends on, and judges. What was seen comes with it.
+    pub async fn check(&self, task: &Task, ended: &Ended) -> (Report, Vec<Sight>) {
+        // Without a beginning, all looks must at least be of one time.
+        let mut generations = ended.generations.clone();
+        for site in &task.sites {
+            if let Ok(standing) = self.standing(site) {
+                generations.entry(site.to_string()).or_insert(standing.generation);
+            }
+        }
+        let texts = ended.captured.iter().filter_map(|(name, value)| Some((name.clone(), value.text()?)));
+        let captured = Arguments(texts.collect());
+        let (captured, generations) = (&captured, &generations);
+        let looks = native::readings(task).into_iter().map(|reading| async move {
+            let begun = Instant::now();
+            let seen = self.look(reading, captured, generations).await;
+            Sight { reading: reading.clone(), seen, took: begun.elapsed() }
+        });
+        let looks: Vec<_> = looks.collect();
+        let sights: Vec<Sight> = stream::iter(looks).buffered(AT_ONCE).collect().await;
+        let episode = Episode { answer: &ended.answer, url: ended.url.as_deref(), captured: &ended.captured };
+        (native::judge(task, &episode, &sights), sights)
+    }
+
+    /// Where the agent's browser is; nothing if there is none, or it does not say.
+    pub async fn agents_url(&self) -> Option<String> {
+        let handle = self.handles.first().filter(|_| self.cdp.is_some())?;
+        let js = JsLocator {
+            expression: "location.href".to_owned(),
+            page: JsPage::Live,
+            account: None,
+            wait_for: None,
+            prepare: Vec::new(),
+        };
+        let locator = Locator { kind: LocatorKind::Js(js), timeout: Some(Duration::from_secs(10)) };
+        self.locate(handle, &locator, None).await.ok()?.value.text()
+    }
+
+    async fn look(&self, reading: &Reading, captured: &Arguments, generations: &BTreeMap<String, u64>) -> Seen {
+        if let Some(missing) = reading.captured.iter().find(|name| captured.get(name).is_none()) {
+            return Seen::Unsupported(format!("the captured value `{missing}` is none that can be bound"));
+        }
+        let site = &reading.site;
+        let was_reset = || Seen::Unavailable(format!("{site} was reset since the episode began"));
+        let is_current = |generation| generations.get(site.as_str()).is_none_or(|begun| *begun == generation);
+        if let Ok(standing) = self.standing(site)
+            && !is_current(standing.generation)
+        {
+            return was_reset();
+        }
+        match self.read(reading, captured).await {
+            Ok(located) if is_current(located.evidence.generation) => Seen::Value(located.value),
+            Ok(_) => was_reset(),
+            Err(Trouble::NotUp(site)) => Seen::Unavailable(format!("{site} is not up")),
+            Err(Trouble::Locating(LocatingError::Locate(LocateError::Threw(reason)))) => Seen::Nothing(reason),
+            Err(Trouble::Locating(error)) => match &error {
+                LocatingError::Ask(_) | LocatingError::Reset(_) => Seen::Unavailable(error.to_string()),
+                LocatingError::Locate(cause) if cause.is_environment_fault() => Seen::Unavailable(error.to_string()),
+                LocatingError::Locate(_) => Seen::Unsupported(error.to_string()),
+            },
+        }
+    }
+
+    async fn read(&self, reading: &Reading, captured: &Arguments) -> Result<Located, Trouble> {
+        let unknown = |error: arenad_model::helper::WrongArguments| LocateError::Unknown(error.to_string());
+        let Bound { site, locator, helper, page } =
+            reading.bind(captured).map_err(|error| Trouble::Locating(LocatingError::Locate(unknown(error))))?;
+        let handle = self.handle(&site).ok_or(Trouble::NotUp(site))?;
+        let mut located = self.locate(handle, &locator, page).await.map_err(Trouble::Locating)?;
+        if let Some(helper) = helper {
+            located.value = helper.gives(located.value, &origin(handle, self.host));
+        }
+        Ok(located)
+    }
+
+    async fn locate(
+        &self,
+        handle: &InstanceHandle,
+        locator: &Locator,
+        page: Option<String>,
+    ) -> Result<Located, LocatingError> {
+        let look = Look { page, live: self.cdp.map(str::to_owned), traffic: None };
+        locate::locate(self.shared, handle, self.host, locator, look).await
+    }
+
+    fn handle(&self, site: &SiteName) -> Option<&InstanceHandle> {
+        self.handles.iter().find(|handle| handle.site.name == *site)
+    }
+
+    fn standing(&self, site: &SiteName) -> Result<Standing, BeginError> {
+        let handle = self.handle(site).ok_or_else(|| BeginError::NotUp(site.clone()))?;
+        let report = handle.report();
+        if !report.state.serves() {
+            return Err(AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() }.into());
+        }
+        Ok(Standing { instance: handle.id.to_string(), generation: report.generation, snapshot: report.snapshot })
+    }
+}
+
+/// Why there is no value.
+enum Trouble {
+    NotUp(SiteName),
+    Locating(LocatingError),
+}

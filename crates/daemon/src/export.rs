@@ -1,0 +1,213 @@
+//! Writing a snapshot into a file, as a stream of bytes.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use arenad_engine::EngineError;
+use arenad_export::{Baseline, DIGEST_BYTES_MAX, Manifest, PartKind, RawJson, Service, Writer, content_id};
+use arenad_instance::shared::Shared;
+use arenad_launch as launch;
+use arenad_model::error::describe;
+use arenad_storage::{StorageError, Tree};
+use arenad_store::{StoreError, StoredSnapshot};
+
+/// How many pieces wait for the client.
+const PIECES_AHEAD: usize = 16;
+
+/// How much goes to the client at a time, in bytes.
+const PIECE: usize = 256 << 10;
+
+/// Why a snapshot could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// Something that belongs to it is gone.
+    #[error("export snapshot {id}: {what}")]
+    NotWhole {
+        /// The snapshot.
+        id: String,
+        /// What is gone.
+        what: String,
+    },
+    /// What is there is not what its id was derived from.
+    #[error("export snapshot {id}: what is there has the id {found}")]
+    Changed {
+        /// The snapshot.
+        id: String,
+        /// The id that its content yields.
+        found: String,
+    },
+    /// The engine refused something.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The state root refused something.
+    #[error(transparent)]
+    State(#[from] StorageError),
+    /// The store refused something.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file could not be read, or nobody takes what is written.
+    #[error("write snapshot {id}")]
+    Write {
+        /// The snapshot.
+        id: String,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// What is to be written, checked: everything is there, and is what the snapshot's id was derived from.
+pub struct Export {
+    shared: Arc<Shared>,
+    manifest: Manifest,
+    parts: Vec<PartKind>,
+    /// How long the parts are together, roughly, in bytes.
+    pub about_bytes: u64,
+}
+
+/// Looks at a snapshot. Reads all of its trees, which takes as long as their size says.
+pub async fn prepare(shared: &Arc<Shared>, stored: &StoredSnapshot) -> Result<Export, ExportError> {
+    let id = || stored.id.clone();
+    let mut services = BTreeMap::new();
+    let mut about_bytes = 0;
+    for (service, image) in &stored.images {
+        let Some(found) = shared.engine.image(image).await? else {
+            return Err(ExportError::NotWhole { id: id(), what: format!("the engine has no image {image}") });
+        };
+        about_bytes = about_bytes.max(found.size_bytes);
+        services.insert(service.clone(), Service { image: image.clone(), layers: found.layers });
+    }
+    let mut parts = vec![PartKind::Images];
+    let mut volumes: Vec<&String> = stored.volumes.values().flat_map(|paths| paths.values()).collect();
+    volumes.sort_unstable();
+    volumes.dedup();
+    for file in volumes {
+        match tokio::fs::metadata(shared.state_dir.volumes().join(file)).await {
+            Ok(found) => about_bytes += found.len(),
+            Err(error) => return Err(ExportError::NotWhole { id: id(), what: format!("{file}: {error}") }),
+        }
+        parts.push(PartKind::Volume(file.clone()));
+    }
+    let trees: Vec<Tree> =
+        stored.state.iter().map(|name| Tree::snapshot(&stored.id, name)).collect::<Result<_, _>>()?;
+    let mut fingerprint = None;
+    if let Some(storage) = shared.storage.as_ref().filter(|_| !trees.is_empty()) {
+        for tree in &trees {
+            if !storage.root().is_whole(tree) {
+                return Err(StorageError::Missing(tree.clone()).into());
+            }
+            about_bytes += storage.usage(tree).await?.allocated_bytes;
+            parts.push(PartKind::Store(tree.store().to_owned()));
+        }
+        fingerprint = launch::fingerprint_of(storage, trees).await?;
+    } else if !trees.is_empty() {
+        return Err(ExportError::NotWhole { id: id(), what: "there is no state root".to_owned() });
+    }
+    // Of a baseline, images and volumes hold all of the state; a named snapshot's lies in the state root.
+    let layers = || services.iter().map(|(name, service)| (name.as_str(), service.layers.as_slice()));
+    let derive = |with: Option<&str>| content_id(&stored.environment, &stored.site, layers(), &stored.volumes, with);
+    let id_covers_stores = fingerprint.is_some() && derive(fingerprint.as_deref()) == stored.id;
+    if !id_covers_stores && derive(None) != stored.id {
+        return Err(ExportError::Changed { id: id(), found: derive(fingerprint.as_deref()) });
+    }
+    let digest = match shared.store.digest(&stored.id).await? {
+        Some(digest) => {
+            Some(RawJson::of(&digest).map_err(|error| ExportError::Write { id: id(), cause: error.into() })?)
+        }
+        None => None,
+    };
+    // It is taken anew where the snapshot is first started.
+    let digest = digest.filter(|digest| digest.text().len() <= DIGEST_BYTES_MAX);
+    let manifest = Manifest {
+        id: id(),
+        environment: stored.environment.clone(),
+        site: stored.site.clone(),
+        name: stored.name.clone(),
+        baseline: stored.baseline_key.as_ref().map(|key| Baseline { key: key.clone(), recipe: stored.recipe.clone() }),
+        volumes: stored.volumes.clone(),
+        fingerprint,
+        id_covers_stores,
+        digest,
+        sessions: shared.store.packed_sessions(&stored.id).await?,
+        size_bytes: stored.size_bytes,
+        created_at: stored.created_at.to_string(),
+        writer: format!("arenad {}", env!("CARGO_PKG_VERSION")),
+        parts: Vec::new(),
+        services,
+    };
+    Ok(Export { shared: shared.clone(), manifest, parts, about_bytes })
+}
+
+impl Export {
+    /// Writes it. The stream ends with an error where the file is not whole.
+    pub fn stream(self) -> mpsc::Receiver<io::Result<Bytes>> {
+        let (sender, receiver) = mpsc::channel(PIECES_AHEAD);
+        let (shared, runtime) = (self.shared.clone(), Handle::current());
+        let work = move || {
+            let id = self.manifest.id.clone();
+            let to = io::BufWriter::with_capacity(PIECE, Pieces(sender.clone()));
+            if let Err(error) = self.write(to, &runtime) {
+                tracing::warn!(error = describe(&error), "snapshot {id} was not exported");
+                // Who does not listen any more need not hear it.
+                let _ = sender.blocking_send(Err(io::Error::other(describe(&error))));
+            }
+        };
+        shared.tasks.spawn_blocking(work);
+        receiver
+    }
+
+    fn write(self, to: impl Write, runtime: &Handle) -> Result<(), ExportError> {
+        let id = self.manifest.id.clone();
+        let failed = |cause| ExportError::Write { id: id.clone(), cause };
+        let mut writer = Writer::new(to).map_err(failed)?;
+        for part in &self.parts {
+            writer.begin(part).map_err(failed)?;
+            match part {
+                PartKind::Images => {
+                    let mut ids: Vec<String> =
+                        self.manifest.services.values().map(|service| service.image.clone()).collect();
+                    ids.sort_unstable();
+                    ids.dedup();
+                    let mut archive = self.shared.engine.save(&ids);
+                    while let Some(chunk) = runtime.block_on(archive.next()) {
+                        writer.write_all(&chunk?).map_err(failed)?;
+                    }
+                }
+                PartKind::Volume(file) => {
+                    let path = self.shared.state_dir.volumes().join(file);
+                    let copied = std::fs::File::open(path).and_then(|mut file| io::copy(&mut file, &mut writer));
+                    copied.map_err(failed)?;
+                }
+                PartKind::Store(name) => {
+                    let tree = Tree::snapshot(&id, name)?;
+                    if let Some(storage) = &self.shared.storage {
+                        storage.root().send(&tree, &mut writer)?;
+                    }
+                }
+            }
+        }
+        writer.finish(self.manifest).map_err(failed)
+    }
+}
+
+/// Hands on what is written.
+struct Pieces(mpsc::Sender<io::Result<Bytes>>);
+
+impl Write for Pieces {
+    fn write(&mut self, content: &[u8]) -> io::Result<usize> {
+        match self.0.blocking_send(Ok(Bytes::copy_from_slice(content))) {
+            Ok(()) => Ok(content.len()),
+            Err(_) => Err(io::Error::new(io::ErrorKind::BrokenPipe, "nobody reads it any more")),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,438 @@
+//! Taking a snapshot in that arrives part by part, as `arenad snapshot import` sends it.
+//!
+//! ```text
+//!   begin(manifest) ──► what is missing ──► receive(part) … ──► finish ──► a row
+//! ```
+//! What has arrived as a whole is not sent again: the begun import is kept, and its parts with it, until it is finished or
+//! nobody has gone on with it for a day. The row comes last, so nothing starts from what is not whole.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use tokio::io::AsyncWriteExt;
+
+use arenad_engine::EngineError;
+use arenad_export::{Manifest, ManifestError, PIECE_BYTES, PartKind};
+use arenad_images::ImagesError;
+use arenad_images::space::{self, Need};
+use arenad_instance::baseline::{BaselineError, snapshot};
+use arenad_instance::shared::Shared;
+use arenad_launch as launch;
+use arenad_model::hex::hex;
+use arenad_storage::{Limits, StorageError, Tree};
+use arenad_store::{StoreError, StoredImport, StoredSnapshot};
+
+/// How long nobody goes on with an import until what has arrived of it is removed.
+const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+
+/// Why a snapshot could not be taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The manifest does not hold.
+    #[error("import the snapshot")]
+    Manifest(#[from] ManifestError),
+    /// There is another snapshot of that name.
+    #[error("import snapshot {id}: {site} already has a snapshot named {name}")]
+    NameTaken {
+        /// The snapshot.
+        id: String,
+        /// Whose it is.
+        site: String,
+        /// The name.
+        name: String,
+    },
+    /// It holds what can only lie in a state root.
+    #[error("import snapshot {0}: it keeps its stores in a state root, and there is none here")]
+    NoStateRoot(String),
+    /// Nobody has begun it.
+    #[error("go on with the import of {0}: it was not begun, or was given up")]
+    NotBegun(String),
+    /// It has no such part.
+    #[error("import snapshot {id}: it has no part {index}")]
+    NoPart {
+        /// The snapshot.
+        id: String,
+        /// Its number.
+        index: usize,
+    },
+    /// A part is not what the manifest says.
+    #[error("import snapshot {id}: {part} {what}")]
+    Damaged {
+        /// The snapshot.
+        id: String,
+        /// The part.
+        part: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// There is too little room.
+    #[error(transparent)]
+    NoRoom(#[from] ImagesError),
+    /// The engine refused something.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The state root refused something.
+    #[error(transparent)]
+    State(#[from] StorageError),
+    /// The store refused something.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A volume's archive could not be written.
+    #[error("write {path}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// An import that may go on.
+#[derive(Debug)]
+pub enum Begun {
+    /// It is there already.
+    Present,
+    /// These parts of it are missing, by their places in the manifest.
+    Missing(Vec<usize>),
+}
+
+/// Begins an import, or goes on with one: says what is missing.
+pub async fn begin(shared: &Shared, manifest: Manifest, name: Option<String>) -> Result<Begun, ImportError> {
+    manifest.check()?;
+    let id = &manifest.id;
+    let known = shared.store.snapshots().await?;
+    if let Some(stored) = known.iter().find(|stored| stored.id == *id)
+        && !shared.store.has_import(id).await?
+        && snapshot::is_whole(shared, stored).await?
+        && missing(shared, &manifest).await?.is_empty()
+    {
+        return Ok(Begun::Present);
+    }
+    if let Some(name) = name.as_ref().or(manifest.name.as_ref())
+        && known.iter().any(|stored| {
+            let is_of_site = (&stored.environment, &stored.site) == (&manifest.environment, &manifest.site);
+            is_of_site && stored.id != *id && stored.name.as_ref() == Some(name)
+        })
+    {
+        let site = format!("{}/{}", manifest.environment, manifest.site);
+        return Err(ImportError::NameTaken { id: id.clone(), site, name: name.clone() });
+    }
+    if shared.storage.is_none() && manifest.id_covers_stores {
+        return Err(ImportError::NoStateRoot(id.clone()));
+    }
+    let missing = missing(shared, &manifest).await?;
+    check_room(shared, &manifest, &missing).await?;
+    shared.store.save_import(name.as_deref(), &manifest).await?;
+    if wrong_image(shared, &manifest).await?.is_none() {
+        hold_images(shared, &manifest).await?;
+    }
+    Ok(Begun::Missing(missing))
+}
+
+/// The parts that are not there, by their places in the manifest.
+async fn missing(shared: &Shared, manifest: &Manifest) -> Result<Vec<usize>, ImportError> {
+    let mut missing = Vec::new();
+    for (index, (kind, _)) in manifest.kinds().enumerate() {
+        let is_there = match kind {
+            PartKind::Images => wrong_image(shared, manifest).await?.is_none(),
+            PartKind::Volume(file) => shared.state_dir.volumes().join(file).is_file(),
+            PartKind::Store(name) => match &shared.storage {
+                Some(storage) => storage.root().is_whole(&Tree::snapshot(&manifest.id, &name)?),
+                None => true,
+            },
+        };
+        if !is_there {
+            missing.push(index);
+        }
+    }
+    Ok(missing)
+}
+
+/// Gives images names of ours, so that they stay when another installation of the engine that has them lets go of them.
+async fn hold_images(shared: &Shared, manifest: &Manifest) -> Result<(), EngineError> {
+    for (service, image) in &manifest.services {
+        let tag = snapshot::import_tag(&shared.installation, &manifest.id, service);
+        shared.engine.tag(&image.image, snapshot::REPOSITORY, &tag).await?;
+    }
+    Ok(())
+}
+
+/// An image that the engine does not have as the manifest has it.
+async fn wrong_image(shared: &Shared, manifest: &Manifest) -> Result<Option<String>, EngineError> {
+    for service in manifest.services.values() {
+        let found = shared.engine.image(&service.image).await?;
+        if found.is_none_or(|found| found.layers != service.layers) {
+            return Ok(Some(service.image.clone()));
+        }
+    }
+    Ok(None)
+}
+
+async fn check_room(shared: &Shared, manifest: &Manifest, missing: &[usize]) -> Result<(), ImportError> {
+    // An engine on another machine, or one that does not answer now, says by itself when it is full.
+    let engine_root = shared.engine.version().await.ok().map(|version| version.root);
+    let mut needs = Vec::new();
+    for (index, (kind, part)) in manifest.kinds().enumerate() {
+        if !missing.contains(&index) {
+            continue;
+        }
+        let need = match kind {
+            PartKind::Images => engine_root.clone().map(|folder| (folder, space::of_loading(part.bytes))),
+            PartKind::Volume(_) => Some((shared.state_dir.volumes(), part.bytes)),
+            PartKind::Store(_) => shared.storage.as_ref().map(|storage| (storage.root().path().to_owned(), part.bytes)),
+        };
+        needs.extend(need.map(|(folder, bytes)| Need { folder, bytes }));
+    }
+    Ok(space::check(&format!("import snapshot {}", manifest.id), &needs)?)
+}
+
+/// Takes a part in. Afterwards it is there as a whole or not at all.
+pub async fn receive(
+    shared: &Shared,
+    id: &str,
+    index: usize,
+    content: impl Stream<Item = io::Result<Bytes>> + Send + Unpin + 'static,
+) -> Result<(), ImportError> {
+    let import = begun(shared, id).await?;
+    let found = import.manifest.kinds().nth(index).map(|(kind, part)| (kind, part.clone()));
+    let Some((kind, part)) = found else { return Err(ImportError::NoPart { id: id.to_owned(), index }) };
+    let mut content = Box::pin(proven(content, part.pieces, part.bytes));
+    match &kind {
+        PartKind::Images => {
+            shared.engine.load(content, &|_| {}).await?;
+            if let Some(image) = wrong_image(shared, &import.manifest).await? {
+                let what = format!("was loaded, and the engine has no image {image}");
+                return Err(ImportError::Damaged { id: id.to_owned(), part: kind.to_string(), what });
+            }
+            hold_images(shared, &import.manifest).await?;
+        }
+        PartKind::Volume(file) => receive_volume(shared, id, file, content).await?,
+        PartKind::Store(name) => {
+            if let Some(storage) = &shared.storage {
+                let tree = Tree::snapshot(id, name)?;
+                storage.receive(&mut content, &tree, Limits::default()).await?;
+                // The archive's end may come before the part's.
+                while let Some(rest) = content.next().await {
+                    if let Err(cause) = rest {
+                        storage.discard(&tree).await?;
+                        let part = kind.to_string();
+                        return Err(ImportError::Damaged { id: id.to_owned(), part, what: cause.to_string() });
+                    }
+                }
+            }
+        }
+    }
+    Ok(shared.store.touch_import(id).await?)
+}
+
+async fn receive_volume(
+    shared: &Shared,
+    id: &str,
+    file: &str,
+    mut content: impl Stream<Item = io::Result<Bytes>> + Unpin,
+) -> Result<(), ImportError> {
+    let folder = shared.state_dir.volumes();
+    let partial = folder.join(format!("{:016x}.partial", rand::random::<u64>()));
+    let failed = |cause| ImportError::File { path: partial.clone(), cause };
+    let received = async {
+        tokio::fs::create_dir_all(&folder).await.map_err(failed)?;
+        let mut written = tokio::fs::File::create(&partial).await.map_err(failed)?;
+        let mut digest = Sha256::new();
+        while let Some(piece) = content.next().await {
+            let piece = piece.map_err(failed)?;
+            digest.update(&piece);
+            written.write_all(&piece).await.map_err(failed)?;
+        }
+        written.sync_all().await.map_err(failed)?;
+        let found = format!("{}.tar", hex(&digest.finalize()));
+        if found != file {
+            let what = format!("has the content of {found}");
+            return Err(ImportError::Damaged { id: id.to_owned(), part: file.to_owned(), what });
+        }
+        tokio::fs::rename(&partial, folder.join(file)).await.map_err(failed)
+    };
+    let received = received.await;
+    if received.is_err() {
+        // What cannot be removed now is left over, and reconciliation finds it.
+        let _ = tokio::fs::remove_file(&partial).await;
+    }
+    received
+}
+
+/// The content of a part; ends with an error where it is not what the manifest says.
+fn proven(
+    content: impl Stream<Item = io::Result<Bytes>> + Send + Unpin + 'static,
+    pieces: Vec<String>,
+    bytes: u64,
+) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    let proof = Proof { pieces: pieces.into_iter(), hasher: blake3::Hasher::new(), in_piece: 0, left: bytes };
+    futures_util::stream::try_unfold((content, proof), |(mut content, mut proof)| async move {
+        match content.next().await {
+            Some(chunk) => {
+                let chunk = chunk?;
+                proof.take(&chunk)?;
+                Ok(Some((chunk, (content, proof))))
+            }
+            None => proof.end().map(|()| None),
+        }
+    })
+}
+
+/// Compares pieces with their hashes as they pass.
+struct Proof {
+    pieces: std::vec::IntoIter<String>,
+    hasher: blake3::Hasher,
+    in_piece: u64,
+    left: u64,
+}
+
+impl Proof {
+    fn take(&mut self, mut chunk: &[u8]) -> io::Result<()> {
+        while !chunk.is_empty() {
+            let room = (PIECE_BYTES - self.in_piece).min(self.left);
+            if room == 0 {
+                return Err(io::Error::other("it is longer than the manifest says"));
+            }
+            let taken = chunk.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+            self.hasher.update(&chunk[..taken]);
+            chunk = &chunk[taken..];
+            self.in_piece += taken as u64;
+            self.left -= taken as u64;
+            if self.in_piece == PIECE_BYTES || self.left == 0 {
+                let found = std::mem::take(&mut self.hasher).finalize().to_hex().to_string();
+                self.in_piece = 0;
+                if self.pieces.next() != Some(found) {
+                    return Err(io::Error::other("it is not what the manifest says: it was damaged on its way"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&self) -> io::Result<()> {
+        match self.left {
+            0 => Ok(()),
+            left => Err(io::Error::new(io::ErrorKind::UnexpectedEof, format!("{left} bytes of it are missing"))),
+        }
+    }
+}
+
+/// Proves that everything has arrived, and makes it a snapshot.
+pub async fn finish(shared: &Shared, id: &str) -> Result<StoredSnapshot, ImportError> {
+    let StoredImport { name, manifest, .. } = begun(shared, id).await?;
+    let damaged = |part: &str, what: &str| ImportError::Damaged {
+        id: id.to_owned(),
+        part: part.to_owned(),
+        what: what.to_owned(),
+    };
+    if let Some(index) = missing(shared, &manifest).await?.first() {
+        return Err(damaged(&manifest.parts[*index].name, "has not arrived"));
+    }
+    let state = if shared.storage.is_some() { manifest.stores() } else { Vec::new() };
+    if let Some(storage) = &shared.storage {
+        let trees = state.iter().map(|name| Tree::snapshot(id, name)).collect::<Result<Vec<_>, _>>()?;
+        if launch::fingerprint_of(storage, trees.clone()).await? != manifest.fingerprint {
+            for tree in &trees {
+                storage.discard(tree).await?;
+            }
+            return Err(damaged("what has arrived of its stores", "is not what was sent; it was removed"));
+        }
+    }
+    let snapshot = StoredSnapshot {
+        id: manifest.id.clone(),
+        environment: manifest.environment,
+        site: manifest.site,
+        recipe: manifest.baseline.as_ref().and_then(|baseline| baseline.recipe.clone()),
+        baseline_key: manifest.baseline.map(|baseline| baseline.key),
+        name: name.or(manifest.name),
+        images: manifest.services.into_iter().map(|(service, found)| (service, found.image)).collect(),
+        volumes: manifest.volumes,
+        state,
+        is_imported: true,
+        size_bytes: manifest.size_bytes,
+        created_at: manifest.created_at.parse().unwrap_or_else(|_| Timestamp::now()),
+    };
+    shared.store.save_snapshot(&snapshot).await?;
+    // One that is not understood is taken anew at the first start.
+    if let Some(digest) = manifest.digest.and_then(|digest| serde_json::from_str(digest.text()).ok()) {
+        shared.store.save_digest(id, &digest).await?;
+    }
+    shared.store.unpack_sessions(id, &manifest.sessions).await?;
+    shared.store.forget_import(id).await?;
+    let message = format!("snapshot {id} of {}/{} was imported", snapshot.environment, snapshot.site);
+    shared.events.note("snapshot.imported", None, &message).await;
+    Ok(snapshot)
+}
+
+async fn begun(shared: &Shared, id: &str) -> Result<StoredImport, ImportError> {
+    shared.store.import(id).await?.ok_or_else(|| ImportError::NotBegun(id.to_owned()))
+}
+
+/// What imports that go on have brought: not left over.
+#[derive(Debug, Default)]
+pub struct Awaited {
+    /// The snapshots.
+    pub snapshots: BTreeSet<String>,
+    /// Their images.
+    pub images: BTreeSet<String>,
+    /// Their archives of volumes.
+    pub volumes: BTreeSet<String>,
+}
+
+/// Says what the imports that have begun have brought.
+pub async fn awaited(shared: &Shared) -> Result<Awaited, StoreError> {
+    let mut awaited = Awaited::default();
+    for import in shared.store.imports().await? {
+        awaited.snapshots.insert(import.snapshot);
+        awaited.images.extend(import.images);
+        awaited.volumes.extend(import.volumes);
+    }
+    Ok(awaited)
+}
+
+/// Gives up the imports that nobody goes on with. Returns those that could not be given up, by snapshot; they are tried again.
+pub async fn tend(shared: &Shared) -> Result<Vec<(String, BaselineError)>, StoreError> {
+    let mut failures = Vec::new();
+    for import in shared.store.imports().await? {
+        let age = Duration::try_from(Timestamp::now().duration_since(import.touched_at)).unwrap_or_default();
+        if age <= PATIENCE {
+            continue;
+        }
+        if let Err(error) = give_up(shared, &import.snapshot, &import.images).await {
+            failures.push((import.snapshot, error));
+        }
+    }
+    Ok(failures)
+}
+
+/// Gives up all imports.
+pub async fn give_up_all(shared: &Shared) -> Result<(), BaselineError> {
+    for import in shared.store.imports().await? {
+        give_up(shared, &import.snapshot, &import.images).await?;
+    }
+    Ok(())
+}
+
+/// Forgets an import and removes its images, which nothing else would know as ours; its files are left over then.
+async fn give_up(shared: &Shared, id: &str, images: &BTreeSet<String>) -> Result<(), BaselineError> {
+    let named = shared.store.snapshots().await?;
+    for image in images {
+        if !named.iter().any(|stored| stored.images.values().any(|named| named == image)) {
+            match snapshot::release(shared, image).await {
+                Err(EngineError::Conflict { .. }) => {}
+                result => result?,
+            }
+        }
+    }
+    shared.store.forget_import(id).await?;
+    let message = format!("the import of snapshot {id} was given up");
+    shared.events.note("snapshot.given_up", None, &message).await;
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Locators on what is up: the instance as it is at this moment, and the proof that it was still the same afterwards.
+
+use super::traffic::{self, SiteTraffic};
+use arenad_accounts::Place;
+use arenad_gateway::RequestHead;
+use arenad_instance::shared::Shared;
+use arenad_instance::{AskError, InstanceHandle};
+use arenad_locators::{LocateError, Located, Scene};
+use arenad_model::locator::{Locator, LocatorKind, TraceLocator};
+
+/// Why nothing was found.
+#[derive(Debug, thiserror::Error)]
+pub enum LocatingError {
+    /// The instance does not serve.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// The site was reset while it was looked at, so what was found may be of either time.
+    #[error("{0} was reset while it was looked at")]
+    Reset(String),
+    /// The locator found nothing.
+    #[error(transparent)]
+    Locate(#[from] LocateError),
+}
+
+/// What whoever asks has in mind.
+#[derive(Debug, Clone, Default)]
+pub struct Look {
+    /// The path of the page that a locator without one means.
+    pub page: Option<String>,
+    /// The CDP address of the agent's browser.
+    pub live: Option<String>,
+    /// The traffic of its browser: the text of a HAR. `None`: what the gateway has recorded.
+    pub traffic: Option<String>,
+}
+
+/// Runs a locator on an instance. `host` is the host name of public URLs.
+pub async fn locate(
+    shared: &Shared,
+    handle: &InstanceHandle,
+    host: &str,
+    locator: &Locator,
+    look: Look,
+) -> Result<Located, LocatingError> {
+    let report = handle.report();
+    let not_up = || AskError::NotUp { instance: handle.id.to_string(), state: report.state.name() };
+    let incarnation = report.incarnation.as_ref().filter(|_| report.state.serves()).ok_or_else(not_up)?;
+    let entry = incarnation.socket(&handle.site.entry.service, handle.site.entry.port).ok_or_else(not_up)?;
+    let traffic = match (look.traffic, &locator.kind) {
+        (None, LocatorKind::Trace(trace)) => recorded(handle, report.generation, trace).await?,
+        (given, _) => given,
+    };
+    let scene = Scene {
+        site: &handle.site,
+        place: Place { host: host.to_owned(), port: handle.site.public.port, entry },
+        incarnation,
+        folders: shared.state_folders(&handle.id, &handle.site, incarnation),
+        instance: handle.id.to_string(),
+        page: look.page,
+        live: look.live,
+        traffic: traffic.as_deref(),
+    };
+    handle.note_look(report.generation);
+    let found = report.visits.run_until_cancelled(shared.locators.locate(&scene, locator)).await;
+    // A visit that goes on after the switch could reach the next generation through the same containers.
+    let Some(found) = found else { return Err(LocatingError::Reset(handle.site.name.to_string())) };
+    if handle.report().generation != report.generation {
+        return Err(LocatingError::Reset(handle.site.name.to_string()));
+    }
+    Ok(found?)
+}
+
+/// The requests that are meant, of those that the gateway has recorded; `None` where it records nothing.
+async fn recorded(
+    handle: &InstanceHandle,
+    generation: u64,
+    locator: &TraceLocator,
+) -> Result<Option<String>, LocatingError> {
+    let site = SiteTraffic::of(handle);
+    match site.generation() {
+        None => return Ok(None),
+        Some(recorded) if recorded != generation => return Err(LocatingError::Reset(handle.site.name.to_string())),
+        Some(_) => {}
+    }
+    let locator = locator.clone();
+    let work = tokio::task::spawn_blocking(move || {
+        let is_meant = |request: &RequestHead| {
+            let url = reqwest::Url::parse(&request.url);
+            url.is_ok_and(|url| locator.is_meant(request.method.as_str(), url.path(), url.query()))
+        };
+        traffic::har(&[site], is_meant).to_string()
+    });
+    let har = work.await.map_err(|error| LocateError::Failed(format!("the recording cannot be read: {error}")))?;
+    Ok(Some(har))
+}

@@ -1,0 +1,89 @@
+//! The operations that clients wait for, by id. Kept for a while after their end, so that a client whose connection
+//! broke can still hear how it ended.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use arenad_instance::Ticket;
+use arenad_model::instance::InstanceId;
+
+/// How long an operation is remembered; longer than any client waits.
+const REMEMBERED: Duration = Duration::from_secs(3600);
+
+/// How many are remembered: where resets follow each other without a pause, an hour's would be a hundred megabytes. What has not
+/// ended is not forgotten.
+const MOST: usize = 1000;
+
+/// One operation.
+#[derive(Clone)]
+pub struct Entry {
+    /// `up`, `reset`, `snapshot`.
+    pub kind: &'static str,
+    /// The instance that it is about. Its name, not its handle: a handle would keep its driver alive.
+    pub instance: InstanceId,
+    /// Hears how it ends.
+    pub ticket: Ticket,
+    begun: Instant,
+}
+
+/// The operations at hand.
+#[derive(Default)]
+pub struct Operations(Mutex<HashMap<String, Entry>>);
+
+impl Operations {
+    fn with<T>(&self, change: impl FnOnce(&mut HashMap<String, Entry>) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// Remembers an operation.
+    pub fn remember(&self, kind: &'static str, instance: InstanceId, ticket: Ticket) -> Entry {
+        let entry = Entry { kind, instance, ticket, begun: Instant::now() };
+        self.with(|entries| {
+            entries.retain(|_, entry| entry.begun.elapsed() < REMEMBERED);
+            if entries.len() >= MOST {
+                let ended = entries.iter().filter(|(_, entry)| entry.ticket.has_ended());
+                let oldest = ended.min_by_key(|(_, entry)| entry.begun).map(|(id, _)| id.clone());
+                oldest.map(|id| entries.remove(&id));
+            }
+            entries.insert(entry.ticket.operation.clone(), entry.clone());
+        });
+        entry
+    }
+
+    /// Finds one again.
+    pub fn get(&self, id: &str) -> Option<Entry> {
+        self.with(|entries| entries.get(id).cloned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arenad_instance::Outcome;
+    use arenad_model::ids::{EnvironmentName, SiteName};
+    use tokio::sync::watch;
+
+    #[tokio::test]
+    async fn the_oldest_that_have_ended_make_room() {
+        let operations = Operations::default();
+        let environment = EnvironmentName::parse("mini").expect("valid");
+        let instance = InstanceId::serving(&environment, &SiteName::parse("shopping").expect("valid"));
+        let ticket = |operation: &str| {
+            let (end, done) = watch::channel(None);
+            (Ticket::new(operation.to_owned(), false, done), end)
+        };
+        let (running, end) = ticket("running");
+        operations.remember("snapshot", instance.clone(), running);
+        for number in 0..MOST + 5 {
+            let (ended, end) = ticket(&number.to_string());
+            end.send_replace(Some(Outcome::Superseded));
+            operations.remember("reset", instance.clone(), ended);
+        }
+        assert!(operations.get("running").is_some(), "it goes on");
+        assert!(operations.get("5").is_none() && operations.get("6").is_some(), "the oldest went");
+        drop(end);
+    }
+}

@@ -1,0 +1,108 @@
+//! What there is of this installation: in the engine, in the state root, among the archives of volumes.
+
+use std::collections::BTreeMap;
+
+use super::{Findings, ReconcileError};
+use arenad_engine::{EngineError, labels};
+use arenad_instance::shared::Shared;
+use arenad_model::reconcile::{Kind, Owner, Thing};
+use arenad_storage::Tree;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub things: Vec<Thing>,
+    /// Whether the engine answers.
+    pub answers: bool,
+    /// The ids of the images that bear this installation's id; none if they could not be listed.
+    pub images: Option<Vec<String>>,
+}
+
+/// Lists everything. What cannot be listed is noted and left out.
+pub(super) async fn list(shared: &Shared, findings: &mut Findings) -> Found {
+    let mut found = Found::default();
+    of_engine(shared, &mut found, findings).await;
+    if let Some(storage) = &shared.storage {
+        let trees = findings.take("listing the state root", storage.trees().await);
+        found.things.extend(trees.unwrap_or_default().iter().map(of_tree));
+    }
+    found.things.extend(archives(shared));
+    found
+}
+
+async fn of_engine(shared: &Shared, found: &mut Found, findings: &mut Findings) {
+    let (engine, ours) = (shared.engine.as_ref(), &shared.installation);
+    let labelled = |kind, id: String, name: String, labels: &BTreeMap<String, String>| {
+        owner(labels).map(|owner| Thing { kind, id, name, owner })
+    };
+    let containers = engine.containers(labels::INSTALLATION, ours).await;
+    found.answers = !matches!(containers, Err(EngineError::Unreachable { .. } | EngineError::TimedOut { .. }));
+    let containers = findings.take("listing containers", containers);
+    // Each further question would wait as long for nothing.
+    if !found.answers {
+        return;
+    }
+    if let Some(containers) = containers {
+        let things = containers.into_iter();
+        found.things.extend(things.filter_map(|one| labelled(Kind::Container, one.handle.0, one.name, &one.labels)));
+    }
+    if let Some(networks) = findings.take("listing networks", engine.networks(labels::INSTALLATION, ours).await) {
+        let things = networks.into_iter();
+        found.things.extend(things.filter_map(|one| labelled(Kind::Network, one.name.clone(), one.name, &one.labels)));
+    }
+    if let Some(volumes) = findings.take("listing volumes", engine.volumes(labels::INSTALLATION, ours).await) {
+        let things = volumes.into_iter();
+        found.things.extend(things.filter_map(|one| labelled(Kind::Volume, one.name.clone(), one.name, &one.labels)));
+    }
+    if let Some(images) = findings.take("listing images", engine.images(labels::INSTALLATION, Some(ours)).await) {
+        found.images = Some(images.iter().map(|image| image.id.clone()).collect());
+        for image in images {
+            if image.labels.get(labels::ROLE).is_some_and(|role| role == labels::ROLE_SNAPSHOT) {
+                let name = image.tags.first().unwrap_or(&image.id).clone();
+                found.things.push(Thing { kind: Kind::Image, id: image.id, name, owner: Owner::SnapshotsThatNameIt });
+            }
+        }
+    }
+}
+
+fn owner(labels: &BTreeMap<String, String>) -> Option<Owner> {
+    let instance = labels.get(labels::INSTANCE)?.clone();
+    let made = labels.get(labels::GENERATION)?.parse().ok()?;
+    // A container that someone runs by hand from one of our snapshots inherits the image's labels, whose role is
+    // `snapshot`: it is theirs.
+    match labels.get(labels::ROLE)?.as_str() {
+        labels::ROLE_INSTANCE => Some(Owner::Generation { instance, made }),
+        labels::ROLE_BUILDER => Some(Owner::Builder { instance }),
+        _ => None,
+    }
+}
+
+fn of_tree(tree: &Tree) -> Thing {
+    let owner = match tree {
+        Tree::Instance { instance, generation, .. } => {
+            Owner::Generation { instance: instance.to_string(), made: *generation }
+        }
+        Tree::Snapshot { snapshot, .. } => Owner::Snapshot(snapshot.clone()),
+    };
+    Thing { kind: Kind::Tree, id: tree.to_string(), name: tree.to_string(), owner }
+}
+
+/// Discards a tree by the name that it is shown with.
+pub(super) async fn discard(shared: &Shared, shown: &str) -> Result<(), ReconcileError> {
+    let Some(storage) = &shared.storage else { return Ok(()) };
+    if let Some(tree) = storage.trees().await?.into_iter().find(|tree| tree.to_string() == shown) {
+        storage.discard(&tree).await?;
+    }
+    Ok(())
+}
+
+fn archives(shared: &Shared) -> Vec<Thing> {
+    let mut archives = Vec::new();
+    // No folder: no snapshot has ever had a volume.
+    let Ok(folder) = std::fs::read_dir(shared.state_dir.volumes()) else { return archives };
+    for entry in folder.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        archives.push(Thing { kind: Kind::Archive, id: name.clone(), name, owner: Owner::SnapshotsThatNameIt });
+    }
+    archives
+}

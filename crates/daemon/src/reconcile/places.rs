@@ -1,0 +1,63 @@
+//! Which engine is in use, and which engine has what: the same address may lead to another engine, and an engine may lose
+//! images behind our back. Both are told; neither leads to the removal of anything.
+
+use super::found::Found;
+use super::{Findings, ReconcileError};
+use arenad_instance::baseline::snapshot;
+use arenad_instance::shared::Shared;
+use arenad_model::reconcile::{Kind, Owner};
+use arenad_store::StoredSnapshot;
+
+/// Notes the engine in use, and what of this installation it has.
+pub(super) async fn note(shared: &Shared, found: &Found, findings: &mut Findings) {
+    let Some(Some(id)) = findings.take("noting the engine", arenad_instance::ask(shared).await) else { return };
+    let placed = place_instances(shared, found).await;
+    findings.take("noting which engine has what", placed);
+    if let Some(images) = &found.images {
+        let placed = place_snapshots(shared, &id, images).await;
+        findings.take("looking for the images of snapshots", placed);
+    }
+}
+
+/// An upgrade may give an engine a new id: what is found in it is its own.
+async fn place_instances(shared: &Shared, found: &Found) -> Result<(), ReconcileError> {
+    for thing in &found.things {
+        if let (Kind::Container, Owner::Generation { instance, made }) = (thing.kind, &thing.owner) {
+            shared.store.place_instance(instance, *made).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn place_snapshots(shared: &Shared, engine: &str, images: &[String]) -> Result<(), ReconcileError> {
+    let places = shared.store.snapshot_places().await?;
+    for stored in shared.store.snapshots().await? {
+        let place = places.get(&stored.id).cloned().unwrap_or_default();
+        let are_listed = stored.images.values().all(|image| images.contains(image));
+        // Images of imported snapshots bear their maker's id.
+        if are_listed || snapshot::is_whole(shared, &stored).await? {
+            if place.engine.as_deref() != Some(engine) || place.missing_since.is_some() {
+                shared.store.place_snapshot(&stored.id).await?;
+            }
+            if place.missing_since.is_some() {
+                let message = format!("the images of {} are there again", described(&stored));
+                shared.events.note("snapshot.found", None, &message).await;
+            }
+        } else if place.engine.as_deref() == Some(engine) && place.missing_since.is_none() {
+            shared.store.miss_snapshot(&stored.id).await?;
+            let message = format!(
+                "the engine at {} has lost images of {}; the snapshot is kept, and `arenad snapshot rm {}` removes it",
+                shared.engine.endpoint(),
+                described(&stored),
+                stored.id
+            );
+            shared.events.note("snapshot.missing", None, &message).await;
+        }
+    }
+    Ok(())
+}
+
+fn described(stored: &StoredSnapshot) -> String {
+    let name = stored.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    format!("snapshot {}{name} of {}/{}", stored.id, stored.environment, stored.site)
+}

@@ -1,0 +1,217 @@
+//! What takes room on disk, and making some.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::environments::Environments;
+use arenad_api::{Df, DfFile, DfImage, DfInstance, DfRoot, DfSnapshot, Pruned, PrunedItem, Space};
+use arenad_engine::{EngineError, Image, labels};
+use arenad_instance::baseline::{BaselineError, snapshot};
+use arenad_instance::shared::Shared;
+use arenad_model::prune::{self, Budget, Candidate};
+use arenad_storage::{Storage, StorageError, Tree, Usage, trial};
+use arenad_store::StoredSnapshot;
+
+/// What images are shown as that have lost their names to newer ones.
+const NAMELESS: &str = "<none>";
+
+/// Measures everything; walks through every tree, which takes its time where there are many files.
+pub async fn df(shared: &Shared) -> Result<Df, BaselineError> {
+    let trees = measured(shared).await?;
+    let mut snapshots = Vec::new();
+    for stored in shared.store.snapshots().await? {
+        let used_by = shared.store.snapshot_users(&stored.id).await?;
+        snapshots.push(shown(shared, stored, used_by, &trees));
+    }
+    let mut images = built(shared).await?;
+    images.sort_by(|a, b| a.tags.cmp(&b.tags));
+    Ok(Df {
+        state_root: match &shared.storage {
+            Some(storage) => Some(root(storage).await?),
+            None => None,
+        },
+        snapshots,
+        instances: instances(&trees),
+        images: images
+            .into_iter()
+            .map(|image| DfImage { size_bytes: image.size_bytes, name: name(&image), id: image.id })
+            .collect(),
+        archives: files(&shared.state_dir.path().join("archives")).await,
+        volumes: files(&shared.state_dir.volumes()).await,
+    })
+}
+
+/// Removes what nothing needs, or says what that would be. `only` names the items that may go; all may, if it is empty.
+pub async fn prune(
+    environments: &Environments,
+    shared: &Shared,
+    budget: Budget,
+    only: &[String],
+    is_trial: bool,
+) -> Result<Pruned, BaselineError> {
+    // Nothing is brought up meanwhile, and what an operation works on is left alone.
+    let (_turn, hands) = environments.in_turn().await;
+    let trees = measured(shared).await?;
+    let stored = shared.store.snapshots().await?;
+    let mut candidates = Vec::new();
+    for snapshot in &stored {
+        let is_in_hand =
+            hands.busy.iter().any(|id| id.starts_with(&format!("{}/{}/", snapshot.environment, snapshot.site)));
+        candidates.push(Candidate {
+            site: (snapshot.environment.clone(), snapshot.site.clone()),
+            is_named: snapshot.name.is_some() || snapshot.baseline_key.is_none(),
+            is_used: is_in_hand || !shared.store.snapshot_users(&snapshot.id).await?.is_empty(),
+            age: Duration::try_from(Timestamp::now().duration_since(snapshot.created_at)).unwrap_or_default(),
+            bytes: snapshot.size_bytes + of_snapshot(&snapshot.id, &trees).allocated_bytes,
+        });
+    }
+    let may_go = |name: &String| only.is_empty() || only.contains(name);
+    let mut items = Vec::new();
+    for (index, reason) in prune::choose(&candidates, budget) {
+        let snapshot = &stored[index];
+        if !may_go(&snapshot.id) {
+            continue;
+        }
+        if !is_trial {
+            snapshot::remove(shared, snapshot).await?;
+        }
+        items.push(PrunedItem {
+            kind: "snapshot".to_owned(),
+            name: snapshot.id.clone(),
+            of: format!("{}/{}", snapshot.environment, snapshot.site),
+            bytes: candidates[index].bytes,
+            reason: reason.describe().to_owned(),
+        });
+    }
+    // A build that is going on makes layers that have no names yet.
+    if hands.busy.is_empty() {
+        for image in built(shared).await?.into_iter().filter(|image| image.tags.is_empty() && may_go(&image.id)) {
+            if is_trial || remove(shared, &image).await? {
+                items.push(nameless(image));
+            }
+        }
+    }
+    if !is_trial && !items.is_empty() {
+        let names: Vec<String> = items.iter().map(|item| format!("{} {}", item.kind, item.name)).collect();
+        shared.events.note("pruned", None, &format!("removed to make room: {}", names.join(", "))).await;
+    }
+    Ok(Pruned { items, is_trial })
+}
+
+fn nameless(image: Image) -> PrunedItem {
+    PrunedItem {
+        kind: "image".to_owned(),
+        bytes: image.size_bytes,
+        of: NAMELESS.to_owned(),
+        reason: "a newer build has taken its name".to_owned(),
+        name: image.id,
+    }
+}
+
+/// Whether it was removed: an image that someone builds on or runs stays.
+async fn remove(shared: &Shared, image: &Image) -> Result<bool, BaselineError> {
+    match shared.engine.remove_image(&image.id).await {
+        Ok(()) => Ok(true),
+        Err(EngineError::Conflict { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The images that this installation has built.
+async fn built(shared: &Shared) -> Result<Vec<Image>, EngineError> {
+    let mut images = shared.engine.images(labels::INSTALLATION, Some(&shared.installation)).await?;
+    // Snapshots inherit the labels of what they were taken from, but have a role.
+    images.retain(|image| image.labels.contains_key(labels::BUILD_INPUTS) && !image.labels.contains_key(labels::ROLE));
+    Ok(images)
+}
+
+fn name(image: &Image) -> String {
+    image.tags.first().cloned().unwrap_or_else(|| NAMELESS.to_owned())
+}
+
+async fn root(storage: &Storage) -> Result<DfRoot, StorageError> {
+    let path = storage.root().path();
+    let room = trial::room(path).unwrap_or_default();
+    Ok(DfRoot {
+        path: path.display().to_string(),
+        file_system: trial::kind(path),
+        clones: storage.root().clones(),
+        total_bytes: room.total_bytes,
+        free_bytes: room.free_bytes,
+        trash_bytes: storage.trash_usage().await?.exclusive_bytes,
+    })
+}
+
+/// Every tree with what it takes. One that goes meanwhile is left out.
+async fn measured(shared: &Shared) -> Result<Vec<(Tree, Usage)>, StorageError> {
+    let Some(storage) = &shared.storage else { return Ok(Vec::new()) };
+    let mut measured = Vec::new();
+    for tree in storage.trees().await? {
+        match storage.usage(&tree).await {
+            Ok(usage) => measured.push((tree, usage)),
+            Err(StorageError::Missing(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(measured)
+}
+
+fn shown(shared: &Shared, stored: StoredSnapshot, used_by: Vec<String>, trees: &[(Tree, Usage)]) -> DfSnapshot {
+    let volumes = stored.volumes.values().flat_map(BTreeMap::values);
+    let size = |file: &String| shared.state_dir.volumes().join(file).metadata().map_or(0, |found| found.len());
+    DfSnapshot {
+        state: of_snapshot(&stored.id, trees),
+        volume_bytes: volumes.map(size).sum(),
+        id: stored.id,
+        environment: stored.environment,
+        site: stored.site,
+        name: stored.name,
+        image_bytes: stored.size_bytes,
+        used_by,
+    }
+}
+
+fn of_snapshot(id: &str, trees: &[(Tree, Usage)]) -> Space {
+    let mut space = Space::default();
+    for (tree, usage) in trees {
+        if matches!(tree, Tree::Snapshot { snapshot, .. } if snapshot == id) {
+            add(&mut space, usage);
+        }
+    }
+    space
+}
+
+fn instances(trees: &[(Tree, Usage)]) -> Vec<DfInstance> {
+    let mut instances: BTreeMap<(String, u64), Space> = BTreeMap::new();
+    for (tree, usage) in trees {
+        if let Tree::Instance { instance, generation, .. } = tree {
+            add(instances.entry((instance.to_string(), *generation)).or_default(), usage);
+        }
+    }
+    instances.into_iter().map(|((id, generation), state)| DfInstance { id, generation, state }).collect()
+}
+
+fn add(space: &mut Space, usage: &Usage) {
+    space.apparent_bytes += usage.apparent_bytes;
+    space.allocated_bytes += usage.allocated_bytes;
+    space.exclusive_bytes += usage.exclusive_bytes;
+}
+
+/// The files of a folder, if there is one, that are not hidden.
+async fn files(folder: &Path) -> Vec<DfFile> {
+    let mut files = Vec::new();
+    // No folder: there never was such a file.
+    let Ok(mut entries) = tokio::fs::read_dir(folder).await else { return files };
+    while let Ok(Some(entry)) = entries.next_entry().await {
+        if let Ok(found) = entry.metadata().await
+            && found.is_file()
+        {
+            files.push(DfFile { file: entry.path().display().to_string(), size_bytes: found.len() });
+        }
+    }
+    files.sort_by(|a, b| a.file.cmp(&b.file));
+    files
+}

@@ -1,0 +1,180 @@
+//! The daemon's periodic duties: named here, done elsewhere.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use cron::Cron;
+use futures_util::StreamExt;
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::environments::Environments;
+use super::trash;
+use arenad_engine::labels;
+use arenad_instance::shared::Shared;
+use arenad_model::error::describe;
+use arenad_model::flow::Calm;
+use arenad_storage::disk::{self, Standing};
+use arenad_store::Retention;
+use arenad_telemetry::supervised::supervised;
+
+/// When left-over things are looked for.
+const RECONCILE: &str = "* * * * *";
+
+/// When the store's WAL is moved into its database.
+const CHECKPOINT: &str = "* * * * *";
+
+/// When the state root's own disk gives the room of what was removed back to the disk beneath.
+const TRIM: &str = "*/15 * * * *";
+
+/// When old events and resets are forgotten.
+const FORGET: &str = "17 * * * *";
+
+/// What is kept of events and resets: weeks of ordinary use.
+const HISTORY: Retention = Retention { most: 100_000, least: 10_000, age: Duration::from_secs(90 * DAY) };
+
+/// How many health rounds of each instance and kind are kept: nearly an hour of shallow ones, days of deep ones.
+const ROUNDS_KEPT: u32 = 1_000;
+
+/// How long those of instances that are gone are kept.
+const ROUNDS_AGE: Duration = Duration::from_secs(30 * DAY);
+
+const DAY: u64 = 24 * 3600;
+
+/// How often what a container repeats is passed on to its driver.
+const EVENT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The pause before the engine's events are listened to again.
+const RELISTEN: Duration = Duration::from_secs(1);
+
+/// Starts the duties; they end with the daemon.
+pub fn spawn(shared: &Arc<Shared>, environments: &Arc<Environments>) {
+    let (heard, told) = (shared.clone(), environments.clone());
+    shared.tasks.spawn(async move { while supervised(listen(heard.clone(), told.clone())).await.is_err() {} });
+    if let Some(storage) = shared.storage.clone() {
+        shared.tasks.spawn(trash::empty(shared.clone(), storage));
+    }
+    let reconciled = environments.clone();
+    shared.tasks.spawn(on_schedule(shared.clone(), RECONCILE, move || {
+        let environments = reconciled.clone();
+        async move {
+            environments.reconcile(false).await;
+            if let Err(error) = environments.restore().await {
+                tracing::warn!(error = describe(&error), "environments could not be taken up again");
+            }
+        }
+    }));
+    let keeping = shared.clone();
+    shared.tasks.spawn(on_schedule(shared.clone(), CHECKPOINT, move || {
+        let store = keeping.store.clone();
+        async move {
+            if let Err(error) = store.checkpoint().await {
+                tracing::warn!(error = describe(&error), "the store's WAL could not be moved");
+            }
+        }
+    }));
+    let state_dir = shared.state_dir.path().to_owned();
+    if matches!(disk::standing(&state_dir), Ok(Standing::Mounted(_))) {
+        shared.tasks.spawn(on_schedule(shared.clone(), TRIM, move || {
+            let state_dir = state_dir.clone();
+            async move {
+                let trimmed = tokio::task::spawn_blocking(move || disk::trim(&state_dir)).await;
+                if let Ok(Err(error)) = trimmed {
+                    tracing::warn!(error = describe(&error), "the state root keeps the room of what was removed");
+                }
+            }
+        }));
+    }
+    let forgetful = shared.clone();
+    shared.tasks.spawn(on_schedule(shared.clone(), FORGET, move || {
+        let store = forgetful.store.clone();
+        async move {
+            let forgotten = async {
+                store.prune_events(HISTORY).await?;
+                store.prune_resets(HISTORY).await?;
+                store.prune_rounds(ROUNDS_KEPT, ROUNDS_AGE).await
+            };
+            if let Err(error) = forgotten.await {
+                tracing::warn!(error = describe(&error), "old rows could not be forgotten");
+            }
+        }
+    }));
+}
+
+/// Does a duty whenever its schedule says, never twice at once, and never to make up for times that were missed.
+async fn on_schedule<F, Fut>(shared: Arc<Shared>, schedule: &'static str, duty: F)
+where
+    F: Fn() -> Fut + Send,
+    Fut: Future<Output = ()> + Send,
+{
+    let schedule = Cron::from_str(schedule).expect("the schedules above are valid");
+    loop {
+        let pause = pause_until_next(&schedule, shared.clock.now());
+        tokio::select! {
+            biased;
+            () = shared.shutdown.cancelled() => return,
+            () = tokio::time::sleep(pause) => {}
+        }
+        tokio::select! {
+            biased;
+            () = shared.shutdown.cancelled() => return,
+            // The next time may go better; the log has what went wrong.
+            _ = supervised(duty()) => {}
+        }
+    }
+}
+
+/// The time from now to the schedule's next, in UTC. A schedule without a next time is looked at again in an hour.
+fn pause_until_next(schedule: &Cron, now: Timestamp) -> Duration {
+    let zoned = now.to_zoned(jiff::tz::TimeZone::UTC);
+    match schedule.find_next_occurrence(&zoned, false) {
+        Ok(next) => Duration::try_from(next.timestamp().duration_since(now)).unwrap_or_default(),
+        Err(_) => Duration::from_secs(3600),
+    }
+}
+
+/// Passes the engine's events on; listens again when the stream breaks off. A container that starts and ends without a pause
+/// is told of as often as a driver can look at it, not as often as it does so.
+async fn listen(shared: Arc<Shared>, environments: Arc<Environments>) {
+    let began = Instant::now();
+    let mut calm = Calm::new(EVENT_PAUSE);
+    loop {
+        let mut events = shared.engine.events(labels::INSTALLATION, &shared.installation);
+        loop {
+            let due = calm.due().map(|due| began + due);
+            let event = tokio::select! {
+                biased;
+                () = shared.shutdown.cancelled() => return,
+                () = until(due) => {
+                    calm.pass(began.elapsed()).iter().for_each(|event| environments.tell(event));
+                    continue;
+                }
+                event = events.next() => event,
+            };
+            match event {
+                Some(Ok(event)) => {
+                    if let Some(event) = calm.take(event.handle.clone(), event, began.elapsed()) {
+                        environments.tell(&event);
+                    }
+                }
+                Some(Err(_)) | None => break,
+            }
+        }
+        // Whoever answers next may be another.
+        shared.engine_silences.fetch_add(1, Ordering::SeqCst);
+        tokio::select! {
+            biased;
+            () = shared.shutdown.cancelled() => return,
+            () = tokio::time::sleep(RELISTEN) => {}
+        }
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,230 @@
+//! Turns the two files of an environment into domain types, or into everything that is wrong with them.
+//!
+//! ```text
+//! environments/x.yaml ─┐  parse      interpolate   check against        validate
+//! compose/x.yaml ──────┼─► marked ─► marked ─────► the schemas: raw ──► domain::site::Environment
+//! compose/.env ────────┘  trees      trees         types                or Diagnostics
+//! ```
+//! No step stops at its first problem, and a part that one step has refused is left out of the next, so that a person
+//! sees the whole list. Nothing is ignored silently: what is not supported is refused with its position. The files are
+//! not trusted: their size, depth and expansion are bounded, and no path leaves the folder that holds them.
+//!
+//! Called by the CLI (`validate`, `config`, `up`) and by the daemon, which stores the texts that it was given. It neither
+//! prints nor talks to Docker.
+
+mod check;
+mod choices;
+mod describe;
+pub mod diagnostic;
+mod dotenv;
+mod interpolate;
+mod kinds;
+mod locate;
+mod parse;
+mod problems;
+mod raw;
+mod resolve;
+mod schema;
+mod scope;
+mod source;
+pub mod tasks;
+mod tree;
+mod validate;
+mod values;
+mod variables;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+pub use diagnostic::{Diagnostic, Diagnostics, Style};
+pub use locate::{DefinitionError, Located, Sources, find_root, list, locate, locate_file, read};
+pub use source::{SOURCE_MAX_BYTES, SourceFile};
+pub use variables::{VariableOrigin, VariableUse};
+
+use arenad_model::ids::EnvironmentName;
+use arenad_model::site::{Benchmark, Environment};
+use problems::Problems;
+use raw::compose::RawCompose;
+use raw::environment::{RawBenchmark, RawEnvironment};
+use raw::values::Port;
+use scope::{Document, Scope};
+use tree::Node;
+pub use values::size;
+use variables::Variables;
+
+/// The host name of public URLs where the file gives none: what works on the machine itself.
+const HOST: &str = "localhost";
+
+/// The address that public ports listen on where the file gives none: nobody else reaches sites that an agent steers.
+const LISTEN: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// The port of the reset server that BrowserGym's and AgentLab's users know.
+const RESET_PORT: u16 = 7565;
+
+/// A definition that holds.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// What it defines.
+    pub environment: Environment,
+    /// Both files after interpolation and with defaults filled in, for people; passwords as the file writes them, so
+    /// that one that comes from a variable shows the variable.
+    ///
+    /// Shape: `{"environment": {...}, "compose": {...}}`, in the forms of the two files.
+    pub resolved: Json,
+    /// The variables that were used, sorted by name.
+    pub variables: Vec<VariableUse>,
+}
+
+/// Turns the files' texts into an environment.
+///
+/// `variables` are the caller's; they override those of `.env`. Build contexts, mounted files and `env_file`s are looked
+/// up on disk below `sources.root`.
+///
+/// Errors: everything that is wrong, sorted by place.
+pub fn load(sources: &Sources, variables: &BTreeMap<String, String>) -> Result<Loaded, Diagnostics> {
+    let problems = Problems::default();
+    let variables = Variables::new(variables, BTreeMap::new());
+    if let Some(dotenv) = &sources.dotenv {
+        dotenv::read_into(&variables, dotenv, &problems);
+    }
+    let environment = parse::parse(&sources.environment, &problems);
+    if let Some(root) = &environment {
+        choices::choose(root, &sources.environment, &variables, &problems);
+    }
+    let environment = environment.map(|root| document(root, &sources.environment, &variables, &problems));
+    let compose = parse::parse(&sources.compose, &problems);
+    let compose = compose.map(|root| document(root, &sources.compose, &variables, &problems));
+    let environment = environment.map(|document| {
+        let json = check::check(&schema::ENVIRONMENT, &document.root, document.source, &problems);
+        (document, json)
+    });
+    let compose = compose.map(|document| {
+        let json = check::check(&schema::COMPOSE, &document.root, document.source, &problems);
+        (document, json)
+    });
+    let mut loaded = None;
+    if let (Some((environment, environment_json)), Some((compose, compose_json))) = (&environment, &compose) {
+        let raw_environment = serde_json::from_value::<RawEnvironment>(environment_json.clone());
+        let raw_compose = serde_json::from_value::<RawCompose>(compose_json.clone());
+        let scopes = (Scope::new(environment, &problems), Scope::new(compose, &problems));
+        match (raw_environment, raw_compose) {
+            (Ok(raw_environment), Ok(raw_compose)) => {
+                loaded = build(sources, scopes, &raw_environment, &raw_compose, &variables);
+            }
+            (raw_environment, raw_compose) => {
+                unread(scopes.0, raw_environment.err());
+                unread(scopes.1, raw_compose.err());
+            }
+        }
+        if loaded.is_none() && problems.count() == 0 {
+            scopes.0.error("unreadable", "the definition cannot be read, and no check says why").report();
+        }
+    }
+    let (environment, resolved) = match (problems.into_result(), loaded) {
+        (Ok(()), Some(loaded)) => loaded,
+        (Err(diagnostics), _) => return Err(diagnostics),
+        // Without both documents there is at least the problem for which one is missing.
+        (Ok(()), None) => unreachable!("a definition that is not loaded has a problem"),
+    };
+    Ok(Loaded { environment, resolved, variables: variables.uses() })
+}
+
+fn document<'a>(
+    mut root: Node,
+    source: &'a SourceFile,
+    variables: &Variables<'_>,
+    problems: &Problems,
+) -> Document<'a> {
+    interpolate::interpolate_document(&mut root, source, variables, problems);
+    Document { source, root }
+}
+
+/// The checker refuses whatever these types refuse. Should the two ever differ, the file is refused all the same.
+fn unread(scope: Scope<'_>, error: Option<serde_json::Error>) {
+    if let Some(error) = error.filter(|_| scope.problems().count() == 0) {
+        scope.error("unreadable", format!("the file cannot be read: {error}")).report();
+    }
+}
+
+fn build(
+    sources: &Sources,
+    (environment, compose): (Scope<'_>, Scope<'_>),
+    raw: &RawEnvironment,
+    raw_compose: &RawCompose,
+    variables: &Variables<'_>,
+) -> Option<(Environment, Json)> {
+    let name = sources.environment.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let environment_name = EnvironmentName::parse(name).map_err(|error| {
+        let draft = environment.key("name").error("name", format!("`{name}` is no environment's name"));
+        draft.expected(error.to_string()).report();
+    });
+    let Ok(root) = sources.root.canonicalize() else {
+        let message = format!("the folder {} does not exist", sources.root.display());
+        environment.error("missing-path", message).report();
+        return None;
+    };
+    let compose_folder = root.join(sources.compose.path.parent().unwrap_or(Path::new("")));
+    let listen = raw.listen.as_ref().map_or(Some(LISTEN), |text| text.parse().ok());
+    if listen.is_none() {
+        let draft = environment.key("listen").error("value", "`listen` is no IP address");
+        draft.expected("an IP address such as `127.0.0.1`, or `0.0.0.0` for all").report();
+    }
+    let data_folder =
+        validate::data_folder(environment.key("data_folder"), &root, &compose_folder, raw.data_folder.as_deref());
+    let data = validate::data(environment, &root, &compose_folder, data_folder.as_deref(), raw.data.as_ref());
+    let context = validate::Context {
+        root: &root,
+        data_folder: data_folder.as_deref(),
+        profiles: raw.profiles.as_deref().unwrap_or_default(),
+        compose_folder: &compose_folder,
+        name,
+        listen: listen.unwrap_or(LISTEN),
+        environment,
+        compose,
+        data: &data,
+        variables,
+    };
+    let (sites, images) = validate::environment(context, raw, raw_compose);
+    if environment.problems().count() > 0 {
+        return None;
+    }
+    let mut built = Environment {
+        name: environment_name.ok()?,
+        description: raw.description.clone().unwrap_or_default(),
+        root: root.clone(),
+        host: raw.host.clone().unwrap_or_else(|| HOST.to_owned()),
+        listen: context.listen,
+        benchmark: match raw.benchmark.unwrap_or(RawBenchmark::Webarena) {
+            RawBenchmark::Webarena => Benchmark::WebArena,
+            RawBenchmark::Visualwebarena => Benchmark::VisualWebArena,
+        },
+        reset_port: raw.reset_port.as_ref().and_then(Port::number).unwrap_or(RESET_PORT),
+        sites,
+        images,
+        data: data.clone(),
+    };
+    for site in &mut built.sites {
+        site.public.host.clone_from(&built.host);
+        site.baseline_inputs = resolve::baseline_inputs(site, &built.root);
+    }
+    let resolved = resolve::resolved(&built, &sources.compose.path, environment);
+    Some((built, resolved))
+}
+
+/// The JSON Schema of `environments/<name>.yaml`, for editors.
+pub fn environment_schema() -> Json {
+    schema::ENVIRONMENT.clone()
+}
+
+/// The JSON Schema of `environments/<name>/tasks/*.yaml`, for editors.
+pub fn tasks_schema() -> Json {
+    schema::TASKS.clone()
+}
+
+/// The JSON Schema of `compose/<name>.yaml`, for editors.
+pub fn compose_schema() -> Json {
+    schema::COMPOSE.clone()
+}

@@ -1,0 +1,236 @@
+//! Turns the task files of an environment into tasks, or into everything that is wrong with them.
+//!
+//! ```text
+//!   environments/x/tasks/*.yaml ─► parse ─► schema ─► for each entry of `each`: fill in ─► schema ─► validate ─► Task
+//! ```
+//! A template's task is looked at with its variables in place, so whatever is wrong with one is found; what is wrong with all
+//! of them is at one place of the file, and said once.
+
+mod files;
+mod variables;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::problems::{Problems, closest};
+use super::raw::tasks::RawTask;
+use super::scope::{Document, Scope};
+use super::source::{SourceFile, Span};
+use super::tree::{Node, Value};
+use super::{Diagnostics, check, parse, schema, validate};
+use arenad_model::locator::Arguments;
+use arenad_model::site::Environment;
+use arenad_model::task::Task;
+pub use files::{environment_of, read_file, read_folder, read_tasks};
+pub(super) use variables::is_name;
+use variables::{EACH, Variables};
+
+/// How many tasks a file may have, those of templates counted one by one.
+const TASKS_MAX: usize = 1000;
+
+/// The tasks of some files.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Those with which nothing is wrong, in the order of the files.
+    pub tasks: Vec<Task>,
+    /// What is wrong with others.
+    pub problems: Option<Diagnostics>,
+}
+
+impl Loaded {
+    /// The task of that name.
+    pub fn find(&self, name: &str) -> Option<&Task> {
+        self.tasks.iter().find(|task| task.name == name)
+    }
+
+    /// The name that was probably meant.
+    pub fn suggestion(&self, name: &str) -> Option<&str> {
+        closest(name, self.tasks.iter().map(|task| task.name.as_str()))
+    }
+}
+
+/// Reads the tasks of files, which belong to one environment.
+pub fn load(files: &[SourceFile], environment: &Environment) -> Loaded {
+    load_some(files, environment, None)
+}
+
+/// Reads the template that a task of this name is of, and no other: for whoever is in a hurry.
+pub fn load_for(files: &[SourceFile], environment: &Environment, name: &str) -> Loaded {
+    load_some(files, environment, Some(name))
+}
+
+fn load_some(files: &[SourceFile], environment: &Environment, wanted: Option<&str>) -> Loaded {
+    let problems = Problems::default();
+    let mut names = Names::default();
+    let mut tasks = Vec::new();
+    for source in files {
+        if let Some(root) = parse::parse(source, &problems) {
+            let document = Document { source, root };
+            // What is wrong with a file as such. A template's own tasks are looked at with their variables in place.
+            check::check(&schema::TASKS, &document.root, source, &problems);
+            let scope = Scope::new(&document, &problems);
+            of_environment(scope, &document.root, environment);
+            tasks.extend(of_file(&document, scope, environment, wanted, &mut names));
+        }
+    }
+    Loaded { tasks, problems: problems.into_result().err() }
+}
+
+/// A file lies in the folder of the environment that it names.
+fn of_environment(scope: Scope<'_>, root: &Node, environment: &Environment) {
+    let named = root.entry("environment").and_then(|entry| entry.value.scalar());
+    if let Some(named) = named.filter(|named| named.text != environment.name.as_str()) {
+        let message = format!("the tasks are `{}`'s, but are looked at for `{}`", named.text, environment.name);
+        scope.key("environment").error("name", message).expected(format!("`{}`", environment.name)).report();
+    }
+}
+
+fn of_file<'f>(
+    document: &Document<'f>,
+    scope: Scope<'_>,
+    environment: &Environment,
+    wanted: Option<&str>,
+    names: &mut Names<'f>,
+) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    let templates = match document.root.entry("tasks").map(|entry| &entry.value.value) {
+        Some(Value::Sequence(templates)) => templates.as_slice(),
+        _ => &[],
+    };
+    let mut count = 0;
+    let is_meant = |(_, template): &(usize, &Node)| wanted.is_none_or(|wanted| is_of(template, wanted));
+    for (index, template) in templates.iter().enumerate().filter(is_meant) {
+        let scope = scope.key("tasks").index(index);
+        let entries = entries(template, scope);
+        count += entries.len().max(1);
+        if count > TASKS_MAX {
+            scope
+                .error("too-large", format!("the file has more than {TASKS_MAX} tasks"))
+                .help("divide it into several files")
+                .report();
+            break;
+        }
+        tasks.extend(of_template(document, index, &entries, scope, environment, names));
+    }
+    tasks
+}
+
+/// Whether a task of this name would be the template's.
+fn is_of(template: &Node, task: &str) -> bool {
+    let name = template.entry("name").and_then(|entry| entry.value.scalar()).map(|scalar| scalar.text.as_str());
+    let rest = name.and_then(|name| task.strip_prefix(name));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// The entries of a template's `each`, all with the same variables.
+fn entries<'a>(template: &'a Node, scope: Scope<'_>) -> Vec<&'a Node> {
+    let Some(Value::Sequence(items)) = template.entry(EACH).map(|entry| &entry.value.value) else {
+        return Vec::new();
+    };
+    let scope = scope.key(EACH);
+    let first: Vec<&str> = items.first().map(|item| Variables::of(Some(item)).names().collect()).unwrap_or_default();
+    for name in first.iter().filter(|name| !is_name(name)) {
+        scope
+            .index(0)
+            .key(name)
+            .key_error("name", format!("`{name}` is no variable's name"))
+            .expected("lower-case letters and `_`, such as `product`")
+            .report();
+    }
+    for (index, item) in items.iter().enumerate().skip(1) {
+        let names: Vec<&str> = Variables::of(Some(item)).names().collect();
+        for missing in first.iter().filter(|name| !names.contains(name)) {
+            scope
+                .index(index)
+                .error("variable", format!("entry {} has no `{missing}`, which the first one has", index + 1))
+                .report();
+        }
+        for extra in names.iter().filter(|name| !first.contains(name)) {
+            scope
+                .index(index)
+                .key(extra)
+                .key_error("variable", format!("the first entry has no `{extra}`"))
+                .maybe_help(closest(extra, first.iter().copied()).map(|close| format!("did you mean `{close}`?")))
+                .report();
+        }
+    }
+    items.iter().collect()
+}
+
+/// The tasks of the template with that index.
+fn of_template<'f>(
+    document: &Document<'f>,
+    index: usize,
+    entries: &[&Node],
+    scope: Scope<'_>,
+    environment: &Environment,
+    names: &mut Names<'f>,
+) -> Vec<Task> {
+    let mut used = BTreeSet::new();
+    let mut tasks = Vec::new();
+    let numbered = entries.iter().enumerate().map(|(number, entry)| (Some(number + 1), Some(*entry)));
+    let each: Vec<(Option<usize>, Option<&Node>)> =
+        if entries.is_empty() { vec![(None, None)] } else { numbered.collect() };
+    for (number, entry) in each {
+        // What is wrong with one task may have been said of another; it is wrong with this one all the same.
+        let problems = Problems::default();
+        let task = one(document, index, (number, entry), &problems, &mut used, environment);
+        let is_fine = problems.count() == 0;
+        scope.problems().absorb(problems);
+        tasks.extend(task.filter(|_| is_fine));
+    }
+    let unused = entries.first().into_iter().flat_map(|entry| Variables::of(Some(entry)).names().collect::<Vec<_>>());
+    for name in unused.filter(|name| is_name(name) && !used.contains(*name)) {
+        let draft = scope.key(EACH).index(0).key(name).key_error("unused", format!("nothing uses `{name}`"));
+        draft.help(format!("write `{{{{{name}}}}}` in a text or `{{{name}}}` in a locator, or remove it")).report();
+    }
+    tasks.retain(|task| names.claim(&task.name, document.source, scope.key("name")));
+    tasks
+}
+
+/// One task with its variables in place; nothing if that much is wrong with it.
+fn one(
+    document: &Document<'_>,
+    index: usize,
+    (number, entry): (Option<usize>, Option<&Node>),
+    problems: &Problems,
+    used: &mut BTreeSet<String>,
+    environment: &Environment,
+) -> Option<Task> {
+    let Some(Value::Sequence(templates)) = document.root.entry("tasks").map(|entry| &entry.value.value) else {
+        return None;
+    };
+    let place = Scope::new(document, problems).key("tasks").index(index);
+    let variables = Variables::of(entry);
+    let root = variables.fill(templates.get(index)?, place, used);
+    let filled = Document { source: document.source, root };
+    // The words of the whole file's check, so that what both find is said once.
+    let name = format!("entry {} of `tasks`", index + 1);
+    let json = check::check_part(&schema::TASK, &filled.root, &name, filled.source, problems);
+    let scope = Scope::new(&filled, problems);
+    match serde_json::from_value::<RawTask>(json) {
+        Ok(raw) => validate::task(scope, &raw, number, Arguments(variables.texts()), environment),
+        // The checker refuses whatever these types refuse. Should the two ever differ, the task is refused all the same.
+        Err(error) if problems.count() == 0 => {
+            scope.error("unreadable", format!("the task cannot be read: {error}")).report();
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+/// The names that are taken, and where.
+#[derive(Default)]
+struct Names<'a>(BTreeMap<String, (&'a SourceFile, Span)>);
+
+impl<'a> Names<'a> {
+    /// Takes a name, unless another task has it.
+    fn claim(&mut self, name: &str, source: &'a SourceFile, scope: Scope<'_>) -> bool {
+        if let Some((other, place)) = self.0.get(name) {
+            let draft = scope.error("duplicate-name", format!("another task is called `{name}`"));
+            draft.related(other, *place, "the other one").report();
+            return false;
+        }
+        self.0.insert(name.to_owned(), (source, scope.span()));
+        true
+    }
+}

@@ -1,0 +1,136 @@
+//! Resource limits, in the service's own keys or under `deploy`.
+
+use super::support::size;
+use crate::raw::compose::RawService;
+use crate::raw::compose_parts::Ulimit;
+use crate::raw::values::{Cpus, Entries, Part, text_of};
+use crate::scope::Scope;
+use arenad_model::site::Limits;
+
+/// The smallest memory limit that Docker accepts, in bytes.
+const MEMORY_MIN_BYTES: u64 = 6 << 20;
+
+/// More CPUs than any host has: a larger number is a mistaken unit.
+const CPUS_MAX: f64 = 4096.0;
+
+pub(super) fn limits(scope: Scope<'_>, raw: &RawService) -> Limits {
+    let deployed = raw.deploy.as_ref().and_then(|deploy| deploy.resources.as_ref()?.limits.as_ref());
+    let deploy_scope = scope.key("deploy").key("resources").key("limits");
+
+    let memory_scope = scope.key("mem_limit");
+    let memory = size(memory_scope, raw.mem_limit.as_ref());
+    let deployed_memory_scope = deploy_scope.key("memory");
+    let deployed_memory = deployed.and_then(|limits| size(deployed_memory_scope, limits.memory.as_ref()));
+    for (scope, bytes) in [(memory_scope, memory), (deployed_memory_scope, deployed_memory)] {
+        if bytes.is_some_and(|bytes| bytes < MEMORY_MIN_BYTES) {
+            scope.error("value", "no container runs in so little memory").expected("at least `6m`").report();
+        }
+    }
+    let own_cpus = cpus(scope.key("cpus"), raw.cpus.as_ref());
+    let deployed_cpus = deployed.and_then(|limits| cpus(deploy_scope.key("cpus"), limits.cpus.as_ref()));
+    let shm_scope = scope.key("shm_size");
+    let memory = agreed(scope, "mem_limit", memory, deployed_memory_scope, deployed_memory);
+    Limits {
+        memory_bytes: memory,
+        reserved_memory_bytes: reservation(scope, raw, memory),
+        cpus: agreed(scope, "cpus", own_cpus, deploy_scope.key("cpus"), deployed_cpus),
+        pids: agreed(
+            scope,
+            "pids_limit",
+            raw.pids_limit,
+            deploy_scope.key("pids"),
+            deployed.and_then(|limits| limits.pids),
+        ),
+        shm_bytes: size(shm_scope, raw.shm_size.as_ref()),
+        ulimits: ulimits(scope.key("ulimits"), raw.ulimits.as_ref()),
+    }
+}
+
+/// What the service needs at least; the engine refuses a reservation above the limit.
+fn reservation(scope: Scope<'_>, raw: &RawService, limit: Option<u64>) -> Option<u64> {
+    let own = scope.key("mem_reservation");
+    let reserved = size(own, raw.mem_reservation.as_ref())?;
+    if limit.is_some_and(|limit| reserved > limit) {
+        own.error("conflict", "the reservation is above the memory limit")
+            .help("raise `mem_limit`, or reserve less")
+            .report();
+    }
+    Some(reserved)
+}
+
+/// One limit out of the two places where it can stand.
+fn agreed<T: PartialEq>(
+    scope: Scope<'_>,
+    key: &str,
+    own: Option<T>,
+    deployed_scope: Scope<'_>,
+    deployed: Option<T>,
+) -> Option<T> {
+    if let (Some(own), Some(deployed)) = (&own, &deployed)
+        && own != deployed
+    {
+        let own = scope.key(key);
+        deployed_scope
+            .error("conflict", format!("the limit differs from `{key}`"))
+            .related(own.source(), own.span(), "the other one")
+            .help("keep one of the two")
+            .report();
+    }
+    own.or(deployed)
+}
+
+fn cpus(scope: Scope<'_>, raw: Option<&Cpus>) -> Option<f64> {
+    let text = text_of(&raw?.0);
+    let found = text.parse::<f64>().ok().filter(|cpus| *cpus > 0.0 && *cpus <= CPUS_MAX);
+    if found.is_none() {
+        scope
+            .error("value", format!("`{text}` is no usable number of CPUs"))
+            .expected("a number such as `1.5`")
+            .report();
+    }
+    found
+}
+
+/// The limits that Linux knows, by the names that Docker uses.
+const ULIMITS: [&str; 16] = [
+    "as",
+    "core",
+    "cpu",
+    "data",
+    "fsize",
+    "locks",
+    "memlock",
+    "msgqueue",
+    "nice",
+    "nofile",
+    "nproc",
+    "rss",
+    "rtprio",
+    "rttime",
+    "sigpending",
+    "stack",
+];
+
+fn ulimits(scope: Scope<'_>, raw: Option<&Entries<Part<Ulimit>>>) -> Vec<(String, i64, i64)> {
+    let mut found = Vec::new();
+    for (name, limit) in raw.into_iter().flat_map(Entries::iter) {
+        let scope = scope.key(name);
+        if !ULIMITS.contains(&name) {
+            scope
+                .key_error("unknown-key", format!("unknown ulimit `{name}`"))
+                .expected(format!("one of {}", crate::problems::quoted_list(ULIMITS)))
+                .maybe_help(crate::problems::did_you_mean(name, ULIMITS))
+                .report();
+        }
+        let (soft, hard) = match limit.good() {
+            None => continue,
+            Some(Ulimit::Both(limit)) => (*limit, *limit),
+            Some(Ulimit::Spec(spec)) => (spec.soft, spec.hard),
+        };
+        if hard != -1 && (soft > hard || soft == -1) {
+            scope.error("conflict", format!("the soft limit {soft} is above the hard limit {hard}")).report();
+        }
+        found.push((name.to_owned(), soft, hard));
+    }
+    found
+}

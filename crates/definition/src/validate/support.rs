@@ -1,0 +1,89 @@
+//! Checks of single values that many keys share.
+
+use std::time::Duration;
+
+use crate::raw::values::{Period, Size, text_of};
+use crate::scope::Scope;
+use crate::values::{self, PERIOD_MAX};
+
+/// A period, or the default where none is given.
+pub(super) fn period(scope: Scope<'_>, raw: Option<&Period>, default: Duration) -> Duration {
+    let Some(raw) = raw else {
+        return default;
+    };
+    values::period(&text_of(&raw.0)).unwrap_or_else(|| {
+        scope
+            .error("value", format!("`{}` is no usable duration", text_of(&raw.0)))
+            .expected(format!("a duration of at most {}", values::period_text(PERIOD_MAX)))
+            .report();
+        default
+    })
+}
+
+/// A period that is longer than nothing.
+pub(super) fn positive_period(scope: Scope<'_>, raw: Option<&Period>, default: Duration) -> Duration {
+    let found = period(scope, raw, default);
+    if found.is_zero() {
+        scope
+            .error("value", "a period of zero would never let anything happen")
+            .expected("a duration longer than 0")
+            .report();
+    }
+    found
+}
+
+/// A size in bytes.
+pub fn size(scope: Scope<'_>, raw: Option<&Size>) -> Option<u64> {
+    let text = text_of(&raw?.0);
+    let found = values::size(&text);
+    if found.is_none() {
+        scope
+            .error("value", format!("`{text}` is no usable size"))
+            .expected("a size such as `512m`, of at most 64 TiB")
+            .report();
+    }
+    found
+}
+
+/// A text that must say something.
+pub(super) fn filled(scope: Scope<'_>, text: &str, what: &str) {
+    if text.trim().is_empty() {
+        scope.error("value", format!("{what} is empty")).report();
+    }
+}
+
+/// The longest text that is shown as a title or name, in characters.
+const SHOWN_MAX: usize = 200;
+
+/// A text that is shown in one line of a table.
+pub(super) fn one_line(scope: Scope<'_>, text: &str, what: &str) {
+    if text.chars().any(char::is_control) || text.chars().count() > SHOWN_MAX {
+        scope
+            .error("value", format!("{what} does not fit one line"))
+            .expected(format!("at most {SHOWN_MAX} characters without line breaks"))
+            .report();
+    }
+}
+
+/// A key that becomes a name in the API: of an account or a database.
+pub(super) fn key_name(scope: Scope<'_>, name: &str, what: &str) {
+    let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.len() > 40 || !name.chars().all(is_fine) {
+        scope
+            .key_error("name", format!("`{}` is no name for {what}", crate::tree::excerpt(name)))
+            .expected("1 to 40 letters, digits, `-`, `_` and `.`")
+            .report();
+    }
+}
+
+/// A command whose program is named.
+pub(super) fn command(scope: Scope<'_>, words: &[String]) {
+    if words.first().is_some_and(|program| program.is_empty()) {
+        scope.index(0).error("value", "the command names no program").report();
+    }
+    for (index, word) in words.iter().enumerate() {
+        if word.contains('\0') {
+            scope.index(index).error("value", "a command cannot carry a NUL character").report();
+        }
+    }
+}

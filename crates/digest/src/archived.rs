@@ -1,0 +1,224 @@
+//! Stores that are not on this host as folders: their files are read out of the containers, as the engine's archives.
+//!
+//! The way of a daemon without a state root. It reads everything every time, for an archive says nothing of what was
+//! written since the last one, and it knows no sockets.
+
+use std::collections::HashSet;
+use std::ffi::{CString, OsStr};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Timespec;
+
+use super::content::{Content, FileEntry, FileKind};
+use super::extent::Extent;
+use super::rules::FileRules;
+use super::sqlite::COPY_MAX;
+use super::tree::{Place, shown};
+use super::{DigestError, Look, Subject, sqlite};
+use arenad_confined::Folder;
+use arenad_engine::EngineHandle;
+use arenad_model::store::Store;
+use arenad_storage::archive::{Archive, Kind, Member, parts};
+use arenad_storage::{StorageError, read_stream};
+
+/// What is in a folder and all below it.
+pub(super) async fn look(subject: &Subject<'_>, store: &Store) -> Result<Look, DigestError> {
+    let archive = subject.engine.read_archive(container(subject, store)?, &store.path);
+    let (rules, name) = (FileRules::of(subject.site, store), store.name.clone());
+    let read = read_stream(archive, move |archive| content(archive, &rules, &name, Extent::of(&name))).await;
+    Ok(Look { content: read.map_err(|cause| failed(store, cause))??, mark: None, paths: None })
+}
+
+/// The rows of a SQLite database, whose files are copied out of the container.
+pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<Look, DigestError> {
+    let copy = Folder::new_in(subject.copies).map_err(|cause| DigestError::File {
+        store: store.name.clone(),
+        path: String::new(),
+        cause,
+    })?;
+    let archive = subject.engine.read_archive(container(subject, store)?, store.folder());
+    let name = store.path.rsplit('/').next().unwrap_or_default().to_owned();
+    let to = copy.path().to_owned();
+    let read = read_stream(archive, move |archive| copy_database(archive, &name, &to, COPY_MAX)).await;
+    read.and_then(|copied| copied).map_err(|cause| failed(store, cause))?;
+    let place = Place { root: copy.path().to_owned(), below: PathBuf::new() };
+    let look = sqlite::look(store, place, subject.copies, None).await?;
+    // The copy does not move, whatever the site does.
+    Ok(Look { mark: None, ..look })
+}
+
+fn container<'a>(subject: &Subject<'a>, store: &Store) -> Result<&'a EngineHandle, DigestError> {
+    subject.incarnation.containers.get(&store.service).ok_or_else(|| DigestError::NoFolder {
+        store: store.name.clone(),
+        path: store.folder().to_owned(),
+        service: store.service.clone(),
+    })
+}
+
+fn failed(store: &Store, cause: StorageError) -> DigestError {
+    DigestError::File { store: store.name.clone(), path: String::new(), cause: io::Error::other(cause) }
+}
+
+/// The path of a member below the archive's one folder, which itself is empty.
+fn below<'a>(top: &[CString], path: &'a [CString]) -> Option<&'a [CString]> {
+    path.strip_prefix(top)
+}
+
+fn content<R: Read>(
+    mut archive: Archive<R>,
+    rules: &FileRules,
+    store: &str,
+    mut extent: Extent,
+) -> Result<Content, DigestError> {
+    let failed = |path: &str, cause: StorageError| DigestError::File {
+        store: store.to_owned(),
+        path: path.to_owned(),
+        cause: io::Error::other(cause),
+    };
+    let mut content = Content::default();
+    let mut top: Option<Vec<CString>> = None;
+    let mut left_out: HashSet<PathBuf> = HashSet::new();
+    while let Some(member) = archive.next_member().map_err(|cause| failed("", cause))? {
+        let top = top.get_or_insert_with(|| member.path.clone());
+        let Some(parts) = below(top, &member.path) else { continue };
+        let path = as_path(parts);
+        extent.add(path.as_os_str().len() + member.link.len())?;
+        if path.ancestors().any(|folder| left_out.contains(folder)) {
+            continue;
+        }
+        if !parts.is_empty() && rules.leave_out(&path) {
+            left_out.insert(path);
+            continue;
+        }
+        let name = if parts.is_empty() { ".".to_owned() } else { shown(&path) };
+        let entry = entry(&member, &mut archive, top, &content).map_err(|cause| failed(&name, cause))?;
+        content.files.insert(name, entry);
+    }
+    Ok(content)
+}
+
+fn entry<R: Read>(
+    member: &Member,
+    archive: &mut Archive<R>,
+    top: &[CString],
+    content: &Content,
+) -> Result<FileEntry, StorageError> {
+    let mut entry = FileEntry {
+        kind: FileKind::File,
+        mode: member.mode,
+        owner: member.uid,
+        group: member.gid,
+        size: 0,
+        content: String::new(),
+        modified: nanoseconds(member.modified),
+    };
+    match member.kind {
+        Kind::File => {
+            entry.size = member.size;
+            let mut hash = blake3::Hasher::new();
+            hash.update_reader(archive.content()).map_err(StorageError::Stream)?;
+            entry.content = hash.finalize().to_hex().to_string();
+        }
+        Kind::HardLink => {
+            let linked = parts(&member.link).unwrap_or_default();
+            let first = below(top, &linked).map(|parts| shown(&as_path(parts)));
+            if let Some(first) = first.and_then(|first| content.files.get(&first)) {
+                return Ok(first.clone());
+            }
+        }
+        Kind::Symlink => {
+            entry.kind = FileKind::Link;
+            entry.mode = 0o777;
+            entry.content = shown(Path::new(OsStr::from_bytes(&member.link)));
+        }
+        Kind::Folder => entry.kind = FileKind::Folder,
+        Kind::Pipe => entry.kind = FileKind::Pipe,
+        Kind::CharacterDevice | Kind::BlockDevice => {
+            entry.kind = FileKind::Device;
+            entry.size = rustix::fs::makedev(member.device.0, member.device.1);
+        }
+    }
+    Ok(entry)
+}
+
+/// Copies the files of a database, the last of those of one name, as long as they hold no more than `most` bytes together.
+fn copy_database<R: Read>(mut archive: Archive<R>, name: &str, to: &Path, most: u64) -> Result<(), StorageError> {
+    let (mut depth, mut left) = (None, most);
+    while let Some(member) = archive.next_member()? {
+        let depth = *depth.get_or_insert(member.path.len());
+        let Some(file) = member.path.last().filter(|_| member.kind == Kind::File && member.path.len() == depth + 1)
+        else {
+            continue;
+        };
+        let file = file.to_string_lossy();
+        let is_part = file.strip_prefix(name).is_some_and(|rest| sqlite::PARTS.contains(&rest));
+        if is_part {
+            left = left.checked_sub(member.size).ok_or_else(|| StorageError::Archive {
+                member: as_path(&member.path),
+                what: format!("the database has more than {most} bytes"),
+            })?;
+            let path = to.join(file.as_ref());
+            let copied = std::fs::File::create(&path).and_then(|mut copy| {
+                io::copy(&mut archive.content(), &mut copy)?;
+                copy.flush()
+            });
+            copied.map_err(|cause| StorageError::File { doing: "copy", path, cause })?;
+        }
+    }
+    Ok(())
+}
+
+fn nanoseconds(time: Timespec) -> i128 {
+    i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
+}
+
+fn as_path(parts: &[CString]) -> PathBuf {
+    arenad_storage::archive::shown(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn archive(files: &[(&str, usize)]) -> Vec<u8> {
+        let mut archive = tar::Builder::new(Vec::new());
+        let mut add = |path: &str, kind, size: usize| {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(kind);
+            header.set_mode(0o755);
+            header.set_size(size as u64);
+            header.set_mtime(0);
+            header.set_uid(0);
+            header.set_gid(0);
+            archive.append_data(&mut header, path, vec![b'x'; size].as_slice()).expect("in memory");
+        };
+        add("data/", tar::EntryType::Directory, 0);
+        for (path, size) in files {
+            add(path, tar::EntryType::Regular, *size);
+        }
+        archive.into_inner().expect("in memory")
+    }
+
+    #[test]
+    fn files_that_are_left_out_count() {
+        let bytes = archive(&[("data/a", 1), ("data/left", 1), ("data/left/b", 1), ("data/left/c", 1), ("data/z", 1)]);
+        let rules = FileRules::leaving_out(["left"].into_iter());
+        let read = |extent| content(Archive::new(bytes.as_slice()), &rules, "files", extent);
+        let found = read(Extent::limited("files", 6, 100)).expect("six, the folder among them");
+        assert_eq!(found.files.keys().collect::<Vec<_>>(), [".", "a", "z"]);
+        assert!(matches!(read(Extent::limited("files", 5, 100)), Err(DigestError::TooMany { .. })));
+        assert!(matches!(read(Extent::limited("files", 6, 10)), Err(DigestError::TooLong { .. })));
+    }
+
+    #[test]
+    fn databases_are_copied_up_to_a_size() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let bytes = archive(&[("data/notes.db", 600), ("data/notes.db-wal", 400), ("data/other", 5000)]);
+        let copy = |most| copy_database(Archive::new(bytes.as_slice()), "notes.db", folder.path(), most);
+        copy(1000).expect("two files");
+        let error = copy(999).expect_err("too long").to_string();
+        assert!(error.contains("the database has more than 999 bytes"), "{error}");
+    }
+}

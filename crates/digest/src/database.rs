@@ -1,0 +1,75 @@
+//! Databases on a server. Whether anything was written while they were read, their marks tell: they are read before and after.
+
+use super::content::Content;
+use super::reader::Reader;
+use super::{DigestError, Look, Subject};
+use arenad_model::store::Store;
+
+/// How often a database is read anew when it changes while it is read. The first reading often changes it by itself:
+/// PostgreSQL tidies up the pages that it reads.
+pub(super) const ATTEMPTS: usize = 3;
+
+/// The mark of the databases of a store.
+pub(super) async fn mark(
+    subject: &Subject<'_>,
+    store: &Store,
+    databases: &[String],
+) -> Result<Option<String>, DigestError> {
+    let mut marks = Vec::new();
+    for key in databases {
+        let mut reader = Reader::open(*subject, store, key).await?;
+        marks.push(reader.mark().await?);
+        reader.end().await;
+    }
+    Ok(joined(marks))
+}
+
+/// What is in the databases of a store.
+pub(super) async fn look(subject: &Subject<'_>, store: &Store, databases: &[String]) -> Result<Look, DigestError> {
+    let mut readers = Vec::new();
+    for key in databases {
+        readers.push(Reader::open(*subject, store, key).await?);
+    }
+    let mut attempt = 1;
+    let look = loop {
+        let (look, is_settled) = read(&mut readers).await?;
+        if is_settled || attempt == ATTEMPTS {
+            break look;
+        }
+        attempt += 1;
+    };
+    for reader in readers {
+        reader.end().await;
+    }
+    Ok(look)
+}
+
+/// Reads all databases once, and says whether nothing was written to any of them meanwhile. The log that marks tell of is the
+/// server's: what is written to one database moves the marks of the others.
+async fn read(readers: &mut [Reader<'_>]) -> Result<(Look, bool), DigestError> {
+    let mut content = Content::default();
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let (several, last) = (readers.len() > 1, readers.len() - 1);
+    for (index, reader) in readers.iter_mut().enumerate() {
+        let read = reader.read().await?;
+        let prefix = if several { format!("{}:", reader.key) } else { String::new() };
+        let named = |name: String| format!("{prefix}{name}");
+        content.tables.extend(read.content.tables.into_iter().map(|(name, rows)| (named(name), rows)));
+        content.counters.extend(read.content.counters.into_iter().map(|(name, value)| (named(name), value)));
+        content.objects.extend(read.content.objects.into_iter().map(|(name, hash)| (named(name), hash)));
+        before.push(read.before);
+        if index == last {
+            after.push(read.after);
+        }
+    }
+    for (index, reader) in readers.iter_mut().enumerate().take(last) {
+        after.insert(index, reader.mark().await?);
+    }
+    let is_settled = before == after;
+    Ok((Look { content, mark: joined(after).filter(|_| is_settled), paths: None }, is_settled))
+}
+
+fn joined(marks: Vec<Option<String>>) -> Option<String> {
+    let marks: Option<Vec<String>> = marks.into_iter().collect();
+    Some(marks?.join("\n"))
+}

@@ -1,0 +1,375 @@
+//! Digests: what is in the declared stores of an instance, in a form that can be kept, compared and proven equal.
+//!
+//! ```text
+//!   store of a running instance ──► mark     cheap: moves whenever something was written
+//!                               └─► content  tables, counters, objects, files, keys, each with a hash
+//!   contents of all stores ───────► Digest ──► compare(baseline, now) ──► differences by name
+//! ```
+//! A *mark* that has not moved proves that nothing was written since it was read; one that has moved proves nothing, since
+//! servers also write of their own accord. So at worst something is hashed that need not have been. A mark is of one start of
+//! a server: whoever stops it and exchanges its files takes a new digest.
+//!
+//! Called by whoever brings instances back and by `verify`. Nothing here decides what a difference means, and nothing is
+//! written, neither to a database nor to a folder. Servers must be running and not frozen; folders must lie on this host.
+//! What sites keep is hostile: links are never followed, names and sizes are bounded.
+
+mod archived;
+mod catalog;
+mod container_socket;
+mod content;
+mod database;
+mod difference;
+mod extent;
+mod lines;
+mod mysql;
+mod postgres;
+mod reader;
+mod redis;
+pub mod redis_worker;
+mod rules;
+mod sqlite;
+pub mod sqlite_worker;
+mod stat_mark;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use rustix::io::Errno;
+use tokio::sync::SetOnce;
+
+use arenad_engine::{Engine, EngineError};
+use arenad_launch::Incarnation;
+use arenad_model::ids::ServiceName;
+use arenad_model::site::Site;
+use arenad_model::store::{Store, StoreKind, is_within};
+use arenad_probes::SqlFailure;
+
+pub use content::{Content, Digest, FileEntry, FileKind, Rows};
+pub use difference::{Comparison, DIFFERENCES_MAX, Difference, ItemKind, compare};
+pub use lines::Lines;
+
+use tree::Place;
+
+/// Why a digest could not be computed.
+#[derive(Debug, thiserror::Error)]
+pub enum DigestError {
+    /// The store's folder is not among those that are on this host.
+    #[error("find the store {store}: its folder {path} in {service} is not on this host")]
+    NoFolder {
+        /// The store.
+        store: String,
+        /// Its place in the container.
+        path: String,
+        /// The service.
+        service: ServiceName,
+    },
+    /// A file or folder could not be read.
+    #[error("read {path} of the store {store}")]
+    File {
+        /// The store.
+        store: String,
+        /// What was read, relative to the store.
+        path: String,
+        /// What the system said.
+        #[source]
+        cause: std::io::Error,
+    },
+    /// The folder has more in it than is ever read.
+    #[error("read the store {store}: it has more than {limit} files and folders")]
+    TooMany {
+        /// The store.
+        store: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// The paths in the folder are longer than what is ever read.
+    #[error("read the store {store}: the paths of its files and folders have more than {limit} bytes together")]
+    TooLong {
+        /// The store.
+        store: String,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// The server refused or is gone.
+    #[error("query the store {store} through the database {database}")]
+    Sql {
+        /// The store.
+        store: String,
+        /// The key of the site's `databases`.
+        database: String,
+        /// What it said.
+        #[source]
+        cause: SqlFailure,
+    },
+    /// A SQLite file could not be read as one.
+    #[error("read the rows of the store {store}")]
+    Sqlite {
+        /// The store.
+        store: String,
+        /// What SQLite said.
+        #[source]
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A key-value server refused or is gone.
+    #[error("ask the server of the store {store}: {reason}")]
+    Redis {
+        /// The store.
+        store: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// The engine could not run a client in the container.
+    #[error("ask the server of the store {store} through a client")]
+    Client {
+        /// The store.
+        store: String,
+        /// What the engine said.
+        #[source]
+        cause: EngineError,
+    },
+    /// The answer is not what was asked for.
+    #[error("understand what the server of the store {store} answered: {answer}")]
+    Answer {
+        /// The store.
+        store: String,
+        /// The answer, or the beginning of it.
+        answer: String,
+    },
+    /// The definition calls something volatile that is not there.
+    #[error("leave out {part} of the store {store}: there is none; correct `volatile` in the definition")]
+    UnknownVolatile {
+        /// The store.
+        store: String,
+        /// What is called volatile.
+        part: String,
+    },
+    /// It took too long.
+    #[error(
+        "compute the digest of the store {store}: no end within {limit:?}; the definition's `timeout` of the store grants more"
+    )]
+    TimedOut {
+        /// The store.
+        store: String,
+        /// The limit.
+        limit: Duration,
+    },
+}
+
+/// What a digest is taken of.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The engine, for clients in containers.
+    pub engine: &'a dyn Engine,
+    /// The definition.
+    pub site: &'a Site,
+    /// The running containers.
+    pub incarnation: &'a Incarnation,
+    /// The folders of this host that are mounted into them, by service and path in the container. If there are none,
+    /// files are read through the engine.
+    pub folders: &'a BTreeMap<(ServiceName, String), PathBuf>,
+    /// Where databases are copied to while they are read.
+    pub copies: &'a Path,
+    /// The lines to its servers.
+    pub lines: &'a Lines,
+    /// Set when its servers take questions; files are read before. None: they do.
+    pub started: Option<&'a SetOnce<()>>,
+}
+
+impl Subject<'_> {
+    /// Waits until the servers take questions.
+    async fn servers(&self) {
+        if let Some(started) = self.started {
+            started.wait().await;
+        }
+    }
+}
+
+/// What need not be computed again. By default everything is.
+#[derive(Clone, Copy, Default)]
+pub struct Known<'a> {
+    /// What the instance was made from: files whose size and time of change are those of the baseline's are not read.
+    /// Whoever distrusts these, which a site can set, gives none.
+    pub baseline: Option<&'a Digest>,
+    /// What was last taken of the same instance since its servers were started: stores whose marks have not moved are not
+    /// looked at any closer.
+    pub last: Option<&'a Taken>,
+}
+
+/// A digest with what tells later whether it still holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// What is in the stores.
+    pub digest: Digest,
+    /// The marks by store; one that was being written to has none.
+    marks: BTreeMap<String, String>,
+    /// What was found in folders, by store.
+    paths: BTreeMap<String, tree::Paths>,
+    /// What each store cost, in the definition's order.
+    pub costs: Vec<Cost>,
+}
+
+/// What one store cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cost {
+    /// The store.
+    pub store: String,
+    /// The time, others being at work beside it.
+    pub took: Duration,
+    /// Whether it was hashed. `false`: its mark had not moved.
+    pub is_hashed: bool,
+}
+
+/// Computes the digest of an instance's stores, all at once.
+///
+/// Cancellation: safe at any point; nothing is changed.
+pub async fn take(subject: &Subject<'_>, known: Known<'_>) -> Result<Taken, DigestError> {
+    let contents = join_all(subject.site.stores.iter().map(|store| take_store(subject, store, known))).await;
+    let mut taken = Taken {
+        digest: Digest::empty(subject.site),
+        marks: BTreeMap::new(),
+        paths: BTreeMap::new(),
+        costs: Vec::new(),
+    };
+    for (store, outcome) in subject.site.stores.iter().zip(contents) {
+        let (look, cost) = outcome?;
+        taken.digest.stores.insert(store.name.clone(), look.content);
+        taken.marks.extend(look.mark.map(|mark| (store.name.clone(), mark)));
+        taken.paths.extend(look.paths.map(|paths| (store.name.clone(), paths)));
+        taken.costs.push(cost);
+    }
+    Ok(taken)
+}
+
+/// The stores that may have been written to since `last` was taken, in the definition's order. Empty: none was, so the
+/// digest still holds.
+pub async fn moved(subject: &Subject<'_>, last: &Taken) -> Result<Vec<String>, DigestError> {
+    let marks = subject.site.stores.iter().map(|store| async move {
+        let begun = Instant::now();
+        let mark = in_time(store, mark(subject, store, last)).await?;
+        let is_same = mark.is_some() && mark.as_ref() == last.marks.get(&store.name);
+        tracing::debug!(store = store.name, is_same, took = ?begun.elapsed(), "looked at a mark");
+        Ok((!is_same).then(|| store.name.clone()))
+    });
+    let moved: Result<Vec<_>, DigestError> = join_all(marks).await.into_iter().collect();
+    Ok(moved?.into_iter().flatten().collect())
+}
+
+/// What was found in a store.
+struct Look {
+    content: Content,
+    /// `None`: it was written to meanwhile, or nothing tells whether it was.
+    mark: Option<String>,
+    /// What was found, where that makes the next look cheaper.
+    paths: Option<tree::Paths>,
+}
+
+async fn take_store(subject: &Subject<'_>, store: &Store, known: Known<'_>) -> Result<(Look, Cost), DigestError> {
+    if matches!(store.kind, StoreKind::Postgres { .. } | StoreKind::Mysql { .. } | StoreKind::Redis { .. }) {
+        subject.servers().await;
+    }
+    let begun = Instant::now();
+    let last =
+        known.last.and_then(|last| Some((last, last.digest.stores.get(&store.name)?, last.marks.get(&store.name)?)));
+    let mut found = None;
+    if let Some((last, content, last_mark)) = last
+        && in_time(store, mark(subject, store, last)).await?.as_ref() == Some(last_mark)
+    {
+        let paths = last.paths.get(&store.name).cloned();
+        found = Some(Look { content: content.clone(), mark: Some(last_mark.clone()), paths });
+    }
+    let is_hashed = found.is_none();
+    let look = match found {
+        Some(look) => look,
+        None => {
+            let baseline = known.baseline.and_then(|digest| digest.stores.get(&store.name));
+            in_time(store, content(subject, store, baseline)).await?
+        }
+    };
+    Ok((look, Cost { store: store.name.clone(), took: begun.elapsed(), is_hashed }))
+}
+
+async fn in_time<T>(store: &Store, work: impl Future<Output = Result<T, DigestError>>) -> Result<T, DigestError> {
+    let late = DigestError::TimedOut { store: store.name.clone(), limit: store.timeout };
+    tokio::time::timeout(store.timeout, work).await.unwrap_or(Err(late))
+}
+
+async fn mark(subject: &Subject<'_>, store: &Store, last: &Taken) -> Result<Option<String>, DigestError> {
+    match &store.kind {
+        StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => {
+            database::mark(subject, store, databases).await
+        }
+        StoreKind::Redis { access } => redis::mark(subject, store, access).await,
+        // What is not here has no mark: it is read anew each time.
+        StoreKind::Sqlite | StoreKind::Directory if subject.folders.is_empty() => Ok(None),
+        StoreKind::Sqlite => sqlite::mark(store, folder(subject, store)?).await,
+        StoreKind::Directory => {
+            let known = last.paths.get(&store.name).cloned();
+            tree::mark(subject.site, store, folder(subject, store)?, known).await
+        }
+    }
+}
+
+async fn content(subject: &Subject<'_>, store: &Store, baseline: Option<&Content>) -> Result<Look, DigestError> {
+    match &store.kind {
+        StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => {
+            database::look(subject, store, databases).await
+        }
+        StoreKind::Redis { access } => redis::look(subject, store, access).await,
+        StoreKind::Sqlite if subject.folders.is_empty() => archived::look_sqlite(subject, store).await,
+        StoreKind::Directory if subject.folders.is_empty() => archived::look(subject, store).await,
+        StoreKind::Sqlite => sqlite::look(store, folder(subject, store)?, subject.copies, baseline).await,
+        StoreKind::Directory => tree::look(subject.site, store, folder(subject, store)?, baseline).await,
+    }
+}
+
+/// The folder of this host that holds the store.
+fn folder(subject: &Subject<'_>, store: &Store) -> Result<Place, DigestError> {
+    let inside = store.folder();
+    let mounted =
+        subject.folders.iter().find(|((service, path), _)| *service == store.service && is_within(inside, path));
+    let missing =
+        || DigestError::NoFolder { store: store.name.clone(), path: inside.to_owned(), service: store.service.clone() };
+    let ((_, path), folder) = mounted.ok_or_else(missing)?;
+    let below = inside.strip_prefix(path.as_str()).unwrap_or_default().trim_start_matches('/');
+    Ok(Place { root: folder.clone(), below: below.into() })
+}
+
+/// Work on files, away from the threads that serve.
+async fn blocking<T: Send + 'static>(
+    store: &Store,
+    work: impl FnOnce(&Stop) -> Result<T, DigestError> + Send + 'static,
+) -> Result<T, DigestError> {
+    let stop = Stop::default();
+    // Dropped with this future: nobody waits any more.
+    let _given_up = SetOnDrop(stop.clone());
+    let gone = |error: tokio::task::JoinError| DigestError::File {
+        store: store.name.clone(),
+        path: String::new(),
+        cause: std::io::Error::other(error),
+    };
+    arenad_seams::inline::blocking(move || work(&stop)).await.unwrap_or_else(|error| Err(gone(error)))
+}
+
+/// Whether anybody still waits for work that blocks a thread: a site's files may be as large as they please.
+#[derive(Debug, Clone, Default)]
+struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Ends the work if nobody waits any more; asked after each piece of bounded size.
+    fn check(&self) -> Result<(), Errno> {
+        if self.0.load(Ordering::Relaxed) { Err(Errno::CANCELED) } else { Ok(()) }
+    }
+}
+
+struct SetOnDrop(Stop);
+
+impl Drop for SetOnDrop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,317 @@
+//! Reads one database: one script finds out what is there, others have the server hash the rows.
+//!
+//! Each script is a transaction that sees one state and writes nothing. The mark is read before the first and after the last:
+//! if it has not moved, all of them saw the same, on whichever connection they ran. So rows are hashed on two at once, where
+//! a server is reached without a client: one script keeps one processor busy, and a rewind waits for it.
+
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value as Json;
+
+use super::catalog::Catalog;
+use super::content::{Content, Rows};
+use super::database::ATTEMPTS;
+use super::lines::Line;
+use super::rules::Rules;
+use super::{DigestError, Subject, mysql, postgres};
+use arenad_model::site::{Database, DatabaseAccess};
+use arenad_model::store::{Store, StoreKind};
+use arenad_probes::{Session, SqlFailure};
+
+/// The longest script, in bytes: a client in a container gets it as an argument, and the kernel takes 128 KiB.
+const SCRIPT_MAX: usize = 100_000;
+
+/// How many statements a script has where two connections share them: few enough that neither waits long for the other.
+const SHARE: usize = 8;
+
+/// The servers whose data folders are stores.
+#[derive(Clone, Copy)]
+enum Server {
+    Mysql,
+    Postgres,
+}
+
+impl Server {
+    fn of(store: &Store) -> Self {
+        // Validation lets a store be read only through databases of its own kind.
+        match store.kind {
+            StoreKind::Mysql { .. } => Self::Mysql,
+            _ => Self::Postgres,
+        }
+    }
+
+    fn mark(self) -> &'static str {
+        match self {
+            Self::Postgres => postgres::MARK,
+            Self::Mysql => mysql::MARK,
+        }
+    }
+
+    fn catalog(self) -> &'static str {
+        match self {
+            Self::Postgres => postgres::CATALOG,
+            Self::Mysql => mysql::CATALOG,
+        }
+    }
+
+    /// What yields the definitions, where the catalog does not.
+    fn objects(self) -> Option<&'static str> {
+        match self {
+            Self::Postgres => None,
+            Self::Mysql => Some(mysql::OBJECTS),
+        }
+    }
+
+    /// Statements, each ended by a semicolon, as a transaction. What a client prints may be cut off, so the last row is one
+    /// that is known.
+    fn script(self, statements: &[String]) -> String {
+        let (begin, end) = match self {
+            Self::Postgres => (postgres::BEGIN, "select json_build_array('end');\ncommit;\n"),
+            Self::Mysql => (mysql::BEGIN, "select json_array('end');\ncommit;\n"),
+        };
+        [begin, &statements.concat(), end].concat()
+    }
+}
+
+/// What one database showed.
+pub(super) struct Read {
+    pub(super) content: Content,
+    /// The mark before anything was read.
+    pub(super) before: Option<String>,
+    /// The mark after everything was read.
+    pub(super) after: Option<String>,
+}
+
+/// Reads a database.
+pub(super) struct Reader<'a> {
+    pub(super) key: &'a str,
+    subject: Subject<'a>,
+    store: &'a Store,
+    database: &'a Database,
+    server: Server,
+    session: Session<'a>,
+    /// A second connection, while rows are hashed.
+    beside: Option<Session<'a>>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) async fn open(subject: Subject<'a>, store: &'a Store, key: &'a str) -> Result<Self, DigestError> {
+        let missing = || failed(store, key, SqlFailure::Server("the database is not declared".to_owned()));
+        let database = subject.site.databases.get(key).ok_or_else(missing)?;
+        let resumed = match subject.lines.take(store, key) {
+            Some(Line::Database(connection)) => Session::resume(database, connection).await,
+            _ => None,
+        };
+        let session = match resumed {
+            Some(session) => session,
+            None => {
+                let opened = Session::open(subject.engine, database, subject.incarnation, store.timeout).await;
+                opened.map_err(|cause| failed(store, key, cause))?
+            }
+        };
+        Ok(Self { key, subject, store, database, server: Server::of(store), session, beside: None })
+    }
+
+    /// Every answer has been read.
+    pub(super) async fn end(self) {
+        if let Some(beside) = self.beside {
+            beside.close().await;
+        }
+        if let Some(connection) = self.session.keep() {
+            self.subject.lines.put(self.store, self.key, Line::Database(connection)).await;
+        }
+    }
+
+    /// The mark; `None`: the server has none.
+    pub(super) async fn mark(&mut self) -> Result<Option<String>, DigestError> {
+        let rows = self.run(&[self.server.mark().to_owned()]).await?;
+        Ok(rows.last().and_then(mark_of))
+    }
+
+    /// Reads everything that counts.
+    pub(super) async fn read(&mut self) -> Result<Read, DigestError> {
+        let rules = Rules::of(self.store);
+        let opening = second(self.subject, self.store, self.database, self.beside.take());
+        let (catalog, beside) = tokio::join!(self.catalog(), opening);
+        self.beside = beside;
+        let mut catalog = catalog?;
+        // What is read for the first time may be tidied up by that; rows take longer than the catalog, so they wait for it.
+        for _ in 1..ATTEMPTS {
+            if catalog.marks.first() == catalog.marks.last() {
+                break;
+            }
+            catalog = self.catalog().await?;
+        }
+        catalog.check(&rules)?;
+        let before = catalog.marks.first().cloned().flatten();
+        let statements = self.statements(&rules, &catalog);
+        let (answer, after) = self.run_marked(statements).await?;
+        let mut rows = Content::default();
+        for row in answer {
+            self.add(&mut catalog, &mut rows, &row)?;
+        }
+        let mut content = catalog.content(&rules);
+        content.tables.extend(rows.tables);
+        content.counters.extend(rows.counters);
+        Ok(Read { content, before, after })
+    }
+
+    async fn catalog(&mut self) -> Result<Catalog, DigestError> {
+        let statements = [self.server.mark(), self.server.catalog(), self.server.mark()].map(str::to_owned);
+        let (mut catalog, mut none) = (Catalog::default(), Content::default());
+        for row in self.run(&statements).await? {
+            match row.as_array().map(Vec::as_slice) {
+                Some([Json::String(tag), Json::String(_)]) if tag == "mark" => catalog.marks.push(mark_of(&row)),
+                _ => self.add(&mut catalog, &mut none, &row)?,
+            }
+        }
+        Ok(catalog)
+    }
+
+    /// What yields the definitions, the rows of all tables that count, and the numbers of all sequences that count.
+    fn statements(&self, rules: &Rules<'_>, catalog: &Catalog) -> Vec<String> {
+        let rows = catalog.tables.iter().filter(|table| !rules.leaves_out_table(&table.name)).map(|table| {
+            let counts = |name: &str| !rules.leaves_out_column(name, &table.name);
+            let columns = table.columns.iter().filter(|column| counts(&column.name));
+            let columns: Vec<&str> = columns.map(|column| column.expression.as_str()).collect();
+            match self.server {
+                Server::Postgres => postgres::rows(table, &columns),
+                Server::Mysql => mysql::rows(table, &columns),
+            }
+        });
+        let sequences = catalog.sequences.iter().filter(|sequence| sequence.counts(rules)).map(postgres::sequence);
+        self.server.objects().map(str::to_owned).into_iter().chain(rows).chain(sequences).collect()
+    }
+
+    /// Takes note of a row of an answer.
+    fn add(&self, catalog: &mut Catalog, content: &mut Content, row: &Json) -> Result<(), DigestError> {
+        let is_understood = match row.as_array().map(Vec::as_slice) {
+            Some([Json::String(tag), Json::String(kind), Json::String(name), Json::String(hash)])
+                if tag == "object" =>
+            {
+                catalog.objects.entry(format!("{kind} {name}")).or_default().insert(hash.clone());
+                true
+            }
+            Some([Json::String(tag), Json::String(name), count, Json::String(hash)]) if tag == "rows" => {
+                let rows = count.as_u64().map(|count| Rows { count, hash: hash.clone() });
+                rows.map(|rows| content.tables.insert(name.clone(), rows)).is_some()
+            }
+            Some([Json::String(tag), Json::String(name), Json::String(number)]) if tag == "counter" => {
+                content.counters.insert(name.clone(), number.clone());
+                true
+            }
+            Some(cells) => match self.server {
+                Server::Postgres => postgres::add(catalog, cells),
+                Server::Mysql => mysql::add(catalog, cells),
+            },
+            None => false,
+        };
+        if is_understood { Ok(()) } else { Err(not_understood(self.store, &row.to_string())) }
+    }
+
+    /// Runs statements in one transaction.
+    async fn run(&mut self, statements: &[String]) -> Result<Vec<Json>, DigestError> {
+        run(&mut self.session, self.store, self.key, &self.server.script(statements)).await
+    }
+
+    /// Runs statements in as few transactions as will do, and returns their rows and the mark after the last.
+    async fn run_marked(&mut self, mut statements: Vec<String>) -> Result<(Vec<Json>, Option<String>), DigestError> {
+        let Some(mut beside) = self.beside.take() else {
+            // In the same script: a client in a container is started for each.
+            statements.push(self.server.mark().to_owned());
+            let mut rows = Vec::new();
+            for share in shares(&statements, usize::MAX) {
+                rows.extend(self.run(share).await?);
+            }
+            let mark = rows.pop().as_ref().and_then(mark_of);
+            return Ok((rows, mark));
+        };
+        let scripts = shares(&statements, SHARE).into_iter().map(|share| self.server.script(share));
+        let next = Mutex::new(scripts);
+        let (store, key) = (self.store, self.key);
+        // Whoever is done takes the next.
+        let work = async |session: &mut Session<'a>| {
+            let mut rows = Vec::new();
+            loop {
+                let script = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some(script) = script else { return Ok::<_, DigestError>(rows) };
+                rows.extend(run(session, store, key, &script).await?);
+            }
+        };
+        let (mut rows, others) = tokio::try_join!(work(&mut self.session), work(&mut beside))?;
+        rows.extend(others);
+        self.beside = Some(beside);
+        Ok((rows, self.mark().await?))
+    }
+}
+
+/// A second connection, where that is of use: a client in a container is started for each script. A server that has no room for
+/// it is read on one.
+async fn second<'a>(
+    subject: Subject<'a>,
+    store: &Store,
+    database: &'a Database,
+    open: Option<Session<'a>>,
+) -> Option<Session<'a>> {
+    if open.is_some() || database.access != DatabaseAccess::Tcp {
+        return open;
+    }
+    Session::open(subject.engine, database, subject.incarnation, store.timeout).await.ok()
+}
+
+/// Statements in shares of so many at most, as few as a script's length allows, in order.
+fn shares(statements: &[String], most: usize) -> Vec<&[String]> {
+    let mut shares = Vec::new();
+    let (mut from, mut length) = (0, 0);
+    for (index, statement) in statements.iter().enumerate() {
+        let is_full = index - from == most || length + statement.len() > SCRIPT_MAX;
+        if is_full && index > from {
+            shares.push(&statements[from..index]);
+            (from, length) = (index, 0);
+        }
+        length += statement.len();
+    }
+    shares.push(&statements[from..]);
+    shares
+}
+
+async fn run(session: &mut Session<'_>, store: &Store, key: &str, script: &str) -> Result<Vec<Json>, DigestError> {
+    let lines = session.column(script).await.map_err(|cause| failed(store, key, cause))?;
+    let rows = lines.iter().map(|line| serde_json::from_str(line).map_err(|_| not_understood(store, line)));
+    let mut rows: Vec<Json> = rows.collect::<Result<_, _>>()?;
+    match rows.pop() {
+        Some(row) if row == serde_json::json!(["end"]) => Ok(rows),
+        other => Err(not_understood(store, &other.unwrap_or_default().to_string())),
+    }
+}
+
+fn not_understood(store: &Store, answer: &str) -> DigestError {
+    let answer = answer.chars().take(200).collect();
+    DigestError::Answer { store: store.name.clone(), answer }
+}
+
+fn failed(store: &Store, key: &str, cause: SqlFailure) -> DigestError {
+    DigestError::Sql { store: store.name.clone(), database: key.to_owned(), cause }
+}
+
+fn mark_of(row: &Json) -> Option<String> {
+    row.get(1)?.as_str().filter(|mark| !mark.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_shared_in_order_and_none_is_lost() {
+        let statements: Vec<String> = (0..20).map(|index| format!("select {index};")).collect();
+        let sizes = |most| shares(&statements, most).iter().map(|share| share.len()).collect::<Vec<_>>();
+        assert_eq!(sizes(8), [8, 8, 4]);
+        assert_eq!(sizes(usize::MAX), [20]);
+        assert_eq!(shares(&statements, 8).concat(), statements);
+        let long = vec!["x".repeat(60_000), "y".repeat(60_000), "z".repeat(200_000), String::new()];
+        let lengths: Vec<usize> = shares(&long, 8).iter().map(|share| share.len()).collect();
+        assert_eq!(lengths, [1, 1, 1, 1], "what is too long by itself is sent all the same");
+        assert_eq!(shares(&[], 8).len(), 1, "a transaction of nothing");
+    }
+}

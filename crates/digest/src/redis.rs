@@ -1,0 +1,186 @@
+//! Redis and Valkey: a script in the server says what its keys hold, a page at a time.
+//!
+//! Over a connection, a confined process speaks to the server (see [`super::redis_worker`]). What a client in the container
+//! prints is read here: it has a bounded length, and nothing in it is nested.
+
+use std::os::fd::OwnedFd;
+
+use serde::de::DeserializeOwned;
+use tokio::net::TcpStream;
+
+use super::container_socket;
+use super::content::Content;
+use super::lines::Line;
+use super::redis_worker::{Answer, COMMAND, MARK, Page, Question, databases};
+use super::rules::volatile_keys;
+use super::{DigestError, Look, Subject};
+use arenad_confined::Worker;
+use arenad_model::error::describe;
+use arenad_model::store::{RedisAccess, Store};
+
+/// What all keys of a server may take of memory, in bytes: more than a million of them.
+const MEMORY_MAX: usize = 192 << 20;
+
+/// What a key takes of memory beside its name and what is said of it, in bytes.
+const KEY_BYTES: usize = 100;
+
+/// The mark of a server: what it counts of its changes.
+pub(super) async fn mark(
+    subject: &Subject<'_>,
+    store: &Store,
+    access: &RedisAccess,
+) -> Result<Option<String>, DigestError> {
+    let mut server = Server::open(subject, store, access);
+    let page = server.page(0, MARK).await?;
+    server.end().await;
+    Ok(Some(page.mark))
+}
+
+/// All keys of a server.
+pub(super) async fn look(subject: &Subject<'_>, store: &Store, access: &RedisAccess) -> Result<Look, DigestError> {
+    let mut server = Server::open(subject, store, access);
+    let volatile = volatile_keys(store);
+    let (mut content, mut size) = (Content::default(), 0);
+    let (mut mark, mut is_settled) = (None, true);
+    for database in server.databases().await? {
+        let mut cursor = "0".to_owned();
+        loop {
+            let page = server.page(database, &cursor).await?;
+            for (key, value) in page.keys.into_iter().filter(|(key, _)| !volatile.is_match(key)) {
+                let name = if database == 0 { key } else { format!("{database}:{key}") };
+                size += name.len() + value.len() + KEY_BYTES;
+                // A scan may name a key twice.
+                content.keys.insert(name, value);
+            }
+            if size > MEMORY_MAX {
+                return Err(server.failed(format!("its keys take more than {} MiB", MEMORY_MAX >> 20)));
+            }
+            // Pages of which the mark is not the same show different times.
+            is_settled &= *mark.get_or_insert_with(|| page.mark.clone()) == page.mark;
+            cursor = page.cursor;
+            if cursor == "0" {
+                break;
+            }
+        }
+    }
+    server.end().await;
+    Ok(Look { content, mark: mark.filter(|_| is_settled), paths: None })
+}
+
+/// A way to the server.
+struct Server<'a> {
+    subject: &'a Subject<'a>,
+    store: &'a Store,
+    access: &'a RedisAccess,
+    /// Speaks to it, unless a client in the container does.
+    worker: Option<Box<Worker>>,
+    /// Whether nothing was asked since the worker was kept: the server may have hung up meanwhile.
+    is_kept: bool,
+}
+
+impl<'a> Server<'a> {
+    fn open(subject: &'a Subject<'a>, store: &'a Store, access: &'a RedisAccess) -> Self {
+        let worker = match subject.lines.take(store, "") {
+            Some(Line::Keys(worker)) => Some(worker),
+            _ => None,
+        };
+        let is_kept = worker.is_some();
+        Self { subject, store, access, worker, is_kept }
+    }
+
+    /// Every answer has been read.
+    async fn end(self) {
+        if let Some(worker) = self.worker {
+            self.subject.lines.put(self.store, "", Line::Keys(worker)).await;
+        }
+    }
+
+    async fn databases(&mut self) -> Result<Vec<usize>, DigestError> {
+        self.ask(&Question::Databases, |said| Ok(databases(said))).await
+    }
+
+    async fn page(&mut self, database: usize, cursor: &str) -> Result<Page, DigestError> {
+        self.ask(&Question::Page { database, cursor: cursor.to_owned() }, Page::read).await
+    }
+
+    /// Asks a worker, or a client in the container, whose output `read` understands.
+    async fn ask<T: DeserializeOwned>(
+        &mut self,
+        question: &Question,
+        read: impl Fn(&str) -> Answer<T>,
+    ) -> Result<T, DigestError> {
+        let answer = match self.access {
+            RedisAccess::Client { command } => read(&self.through_client(command, question.command()).await?),
+            RedisAccess::Tcp { .. } | RedisAccess::Socket { .. } => self.over_line(question).await,
+        };
+        answer.map_err(|reason| self.failed(reason))
+    }
+
+    fn failed(&self, reason: String) -> DigestError {
+        DigestError::Redis { store: self.store.name.clone(), reason }
+    }
+
+    async fn through_client(&self, command: &[String], words: Vec<String>) -> Result<String, DigestError> {
+        let container = self.subject.incarnation.containers.get(&self.store.service);
+        let container = container.ok_or_else(|| self.failed(format!("{} has no container", self.store.service)))?;
+        let command: Vec<String> = command.iter().cloned().chain(words).collect();
+        let output = self.subject.engine.exec(container, &command, None, self.store.timeout).await;
+        let output = output.map_err(|cause| DigestError::Client { store: self.store.name.clone(), cause })?;
+        if output.code != 0 {
+            let said = output.stderr.trim().lines().last().unwrap_or("it said nothing");
+            return Err(self.failed(format!("{} ended with code {}: {said}", command[0], output.code)));
+        }
+        Ok(output.stdout)
+    }
+
+    /// Asks the worker; a new one where there is none, or where the one that was kept has died.
+    async fn over_line<T: DeserializeOwned>(&mut self, question: &Question) -> Answer<T> {
+        let was_kept = std::mem::take(&mut self.is_kept);
+        if let Some(mut worker) = self.worker.take() {
+            let answer = ask(&mut worker, question).await;
+            if answer.is_ok() {
+                self.worker = Some(worker);
+            }
+            if answer.is_ok() || !was_kept {
+                return answer;
+            }
+        }
+        let worker = Worker::speaking(COMMAND, self.connect().await?);
+        let mut worker = Box::new(worker.map_err(|error| error.to_string())?);
+        let answer = ask(&mut worker, question).await?;
+        self.worker = Some(worker);
+        Ok(answer)
+    }
+
+    async fn connect(&self) -> Answer<OwnedFd> {
+        let service = &self.store.service;
+        match self.access {
+            RedisAccess::Tcp { port } => {
+                let socket = self.subject.incarnation.socket(service, *port);
+                let socket = socket.ok_or_else(|| format!("{service} has no address: its container is not running"))?;
+                let connected = async {
+                    let stream = TcpStream::connect(socket).await?;
+                    // A command must not wait for the acknowledgement of the last one.
+                    stream.set_nodelay(true)?;
+                    stream.into_std()
+                };
+                let stream = connected.await.map_err(|error| format!("connect to {socket}: {error}"))?;
+                Ok(stream.into())
+            }
+            RedisAccess::Socket { path } => {
+                let container = self.subject.incarnation.containers.get(service);
+                let container = container.ok_or_else(|| format!("{service} has no container"))?;
+                let status = self.subject.engine.inspect(container).await.map_err(|error| describe(&error))?;
+                let pid = status.pid.ok_or_else(|| format!("the container of {service} is not running"))?;
+                let connected = async { container_socket::connect(pid, path).await?.into_std() };
+                let stream = connected.await.map_err(|error| format!("connect to {path} in {service}: {error}"))?;
+                Ok(stream.into())
+            }
+            RedisAccess::Client { .. } => Err("it is asked through a client".to_owned()),
+        }
+    }
+}
+
+async fn ask<T: DeserializeOwned>(worker: &mut Worker, question: &Question) -> Answer<T> {
+    worker.ask::<Answer<T>>(question).await.unwrap_or_else(|error| Err(error.to_string()))
+}

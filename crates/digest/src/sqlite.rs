@@ -1,0 +1,182 @@
+//! SQLite databases: their files are copied and the rows read from the copy by a confined process, so that neither a lock nor a
+//! file of ours is ever in the site's way, and nothing that a file says is understood here.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use super::content::Content;
+use super::rules::Rules;
+use super::sqlite_worker::{Reader, SEQUENCES, Schema};
+use super::stat_mark::{Seen, StatMark};
+use super::tree::{PIECE, Place, open_file};
+use super::{DigestError, Look, Stop, blocking};
+use arenad_confined::{Folder, WorkerError};
+use arenad_model::store::Store;
+
+/// What follows the database's name in those of the files that hold rows. The third companion, `-shm`, is an index of the
+/// first and made anew when it is missing.
+pub(super) const PARTS: [&str; 3] = ["", "-wal", "-journal"];
+
+/// How often the files are copied anew when they change meanwhile.
+const ATTEMPTS: usize = 3;
+
+/// The most that is copied of a file, in bytes, zeros not counted.
+pub(super) const COPY_MAX: u64 = 4 << 30;
+
+/// The mark of a database's files.
+pub(super) async fn mark(store: &Store, folder: Place) -> Result<Option<String>, DigestError> {
+    let files = Files::of(store, folder);
+    blocking(store, move |_| Ok(files.seen(&files.open()?)?.mark())).await
+}
+
+/// The rows of a database.
+///
+/// `copies` is where it is copied to.
+pub(super) async fn look(
+    store: &Store,
+    folder: Place,
+    copies: &Path,
+    baseline: Option<&Content>,
+) -> Result<Look, DigestError> {
+    let files = Files::of(store, folder);
+    let name = files.name.clone();
+    let copies = copies.to_owned();
+    let copied = blocking(store, move |stop| files.copy(&copies, stop)).await?;
+    let same = baseline.filter(|baseline| baseline.bytes.as_ref() == Some(&copied.bytes));
+    let content = match same {
+        Some(baseline) => baseline.clone(),
+        None => {
+            let mut content = rows(store, &copied.folder, &name).await?;
+            content.bytes = Some(copied.bytes);
+            content
+        }
+    };
+    Ok(Look { content, mark: copied.mark, paths: None })
+}
+
+/// Where the files are.
+struct Files {
+    store: String,
+    folder: Place,
+    name: String,
+}
+
+/// A copy of them, gone with the value.
+struct Copied {
+    folder: Folder,
+    /// BLAKE3 (hex) over all.
+    bytes: String,
+    mark: Option<String>,
+}
+
+impl Files {
+    fn of(store: &Store, folder: Place) -> Self {
+        let name = store.path.rsplit('/').next().unwrap_or_default().to_owned();
+        Self { store: store.name.clone(), folder, name }
+    }
+
+    fn open(&self) -> Result<OwnedFd, DigestError> {
+        self.folder.open().map_err(|cause| self.failed("", cause.into()))
+    }
+
+    fn seen(&self, folder: &OwnedFd) -> Result<Seen, DigestError> {
+        let mut mark = StatMark::default();
+        for part in PARTS {
+            let name = format!("{}{part}", self.name);
+            match rustix::fs::statat(folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => mark.add(name.as_bytes(), &stat),
+                Err(Errno::NOENT) if !part.is_empty() => mark.add_missing(name.as_bytes()),
+                Err(cause) => return Err(self.failed(part, cause.into())),
+            }
+        }
+        Ok(mark.finish())
+    }
+
+    fn copy(&self, copies: &Path, stop: &Stop) -> Result<Copied, DigestError> {
+        let from = self.open()?;
+        let mut attempt = 1;
+        loop {
+            let before = self.seen(&from)?;
+            let folder = Folder::new_in(copies).map_err(|cause| self.failed("", cause))?;
+            let mut hash = blake3::Hasher::new();
+            for part in PARTS {
+                let name = format!("{}{part}", self.name);
+                match open_file(from.as_fd(), OsStr::new(&name)) {
+                    Ok(file) => {
+                        let length = copy_file(file, &folder.path().join(&name), &mut hash, stop);
+                        hash.update(&length.map_err(|cause| self.failed(part, cause))?.to_le_bytes());
+                    }
+                    Err(Errno::NOENT) if !part.is_empty() => drop(hash.update(&u64::MAX.to_le_bytes())),
+                    Err(cause) => return Err(self.failed(part, cause.into())),
+                }
+            }
+            let after = self.seen(&from)?;
+            if after.is_like(&before) || attempt == ATTEMPTS {
+                let bytes = hash.finalize().to_hex().to_string();
+                return Ok(Copied { folder, bytes, mark: after.mark_since(before) });
+            }
+            attempt += 1;
+        }
+    }
+
+    fn failed(&self, part: &str, cause: io::Error) -> DigestError {
+        DigestError::File { store: self.store.clone(), path: format!("{}{part}", self.name), cause }
+    }
+}
+
+/// Copies as much as the file has now; one that grows without end is not followed. What is nothing but zeros takes no room in
+/// the copy: a site can make a file that is larger than the host's disk.
+fn copy_file(from: File, to: &Path, hash: &mut blake3::Hasher, stop: &Stop) -> io::Result<u64> {
+    let length = from.metadata()?.len();
+    let mut from = from.take(length);
+    let to = File::create_new(to)?;
+    let mut piece = [0; PIECE];
+    let (mut copied, mut written) = (0, 0);
+    loop {
+        stop.check()?;
+        let read = from.read(&mut piece)?;
+        if read == 0 {
+            to.set_len(copied)?;
+            return Ok(copied);
+        }
+        hash.update(&piece[..read]);
+        if piece[..read].iter().any(|byte| *byte != 0) {
+            written += read as u64;
+            if written > COPY_MAX {
+                return Err(io::Error::other(format!("it holds more than {} GiB", COPY_MAX >> 30)));
+            }
+            to.write_all_at(&piece[..read], copied)?;
+        }
+        copied += read as u64;
+    }
+}
+
+/// The rows of a copy, as a confined process reads them: a file of SQLite's is a program for whoever opens it.
+async fn rows(store: &Store, folder: &Folder, name: &str) -> Result<Content, DigestError> {
+    let failed = |cause: WorkerError| DigestError::Sqlite { store: store.name.clone(), cause: cause.into() };
+    let (mut reader, Schema { objects, tables }) = Reader::start(folder, name).await.map_err(failed)?;
+    let rules = Rules::of(store);
+    let mut content = Content { objects, ..Content::default() };
+    for (table, columns) in &tables {
+        if rules.leaves_out_table(table) {
+            continue;
+        }
+        if table == SEQUENCES {
+            let counters = reader.sequences().await.map_err(failed)?;
+            content.counters.extend(counters.into_iter().filter(|(name, _)| !rules.leaves_out_table(name)));
+            continue;
+        }
+        let counted = columns.iter().filter(|name| !rules.leaves_out_column(name, table)).cloned().collect();
+        content.tables.insert(table.clone(), reader.rows(table, counted).await.map_err(failed)?);
+    }
+    let columns = tables.iter().flat_map(|(table, names)| names.iter().map(|name| (table.clone(), name.clone())));
+    rules.check(&columns.collect(), &tables.iter().map(|(table, _)| table.clone()).collect(), &Default::default())?;
+    Ok(content)
+}

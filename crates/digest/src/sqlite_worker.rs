@@ -1,0 +1,180 @@
+//! The confined process that reads a copy of a SQLite database: what there is in it, and what its rows come to.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use futures_util::TryStreamExt;
+use serde::{Deserialize, Serialize};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
+use sqlx::{AssertSqlSafe, ConnectOptions, Row, TypeInfo, ValueRef};
+
+use super::content::Rows;
+use arenad_confined::{Folder, Worker, WorkerError};
+
+/// The hidden command that makes this program the worker.
+pub const COMMAND: &str = "confined-rows";
+
+/// The table in which SQLite keeps the last number of each table that counts.
+pub(super) const SEQUENCES: &str = "sqlite_sequence";
+
+/// What the worker is asked.
+#[derive(Debug, Serialize, Deserialize)]
+enum Question {
+    /// What there is in the database of this name.
+    Schema(String),
+    /// What the rows of a table come to, as far as these columns go.
+    Rows { table: String, columns: Vec<String> },
+    /// What is in [`SEQUENCES`].
+    Sequences,
+}
+
+/// What there is in a database.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Schema {
+    /// The hash of each object's definition, and what is kept beside the tables, by kind and name.
+    pub(super) objects: BTreeMap<String, String>,
+    /// The tables with their columns.
+    pub(super) tables: Vec<(String, Vec<String>)>,
+}
+
+type Answer<T> = Result<T, String>;
+
+/// The daemon's side.
+pub(super) struct Reader(Worker);
+
+impl Reader {
+    /// Starts a worker on a folder that has the database.
+    pub(super) async fn start(folder: &Folder, name: &str) -> Result<(Self, Schema), WorkerError> {
+        let mut reader = Self(Worker::within(COMMAND, folder)?);
+        let schema = reader.ask(&Question::Schema(name.to_owned())).await?;
+        Ok((reader, schema))
+    }
+
+    /// What the rows of a table come to.
+    pub(super) async fn rows(&mut self, table: &str, columns: Vec<String>) -> Result<Rows, WorkerError> {
+        self.ask(&Question::Rows { table: table.to_owned(), columns }).await
+    }
+
+    /// The last number of each table that counts.
+    pub(super) async fn sequences(&mut self) -> Result<Vec<(String, String)>, WorkerError> {
+        self.ask(&Question::Sequences).await
+    }
+
+    async fn ask<T: serde::de::DeserializeOwned>(&mut self, question: &Question) -> Result<T, WorkerError> {
+        let answer: Answer<T> = self.0.ask(question).await?;
+        answer.map_err(WorkerError::Answer)
+    }
+}
+
+/// Reads one database; the hidden command's whole life.
+pub fn serve() -> io::Result<()> {
+    arenad_confined::serve_within(async |mut inside| {
+        let Some(Question::Schema(name)) = inside.question().await? else { return Ok(()) };
+        let options = SqliteConnectOptions::new().filename(name).pragma("temp_store", "memory");
+        let (mut parent, opened) = inside.open(options.connect()).await?;
+        let mut connection = match opened {
+            Ok(connection) => connection,
+            Err(error) => return parent.answer(&Answer::<Schema>::Err(said(error))).await,
+        };
+        parent.answer(&schema(&mut connection).await.map_err(said)).await?;
+        while let Some(question) = parent.question().await? {
+            match question {
+                // There is one database.
+                Question::Schema(_) => return Ok(()),
+                Question::Rows { table, columns } => {
+                    parent.answer(&table_rows(&mut connection, &table, &columns).await.map_err(said)).await?;
+                }
+                Question::Sequences => parent.answer(&sequences(&mut connection).await.map_err(said)).await?,
+            }
+        }
+        Ok(())
+    })
+}
+
+fn said(error: sqlx::Error) -> String {
+    format!("SQLite says: {error}")
+}
+
+async fn schema(connection: &mut SqliteConnection) -> Result<Schema, sqlx::Error> {
+    // The schema is the site's: what it says must not run functions that do more than compute.
+    query(connection, "pragma trusted_schema = off").await?;
+    let mut schema = Schema::default();
+    let mut tables = Vec::new();
+    for row in query(connection, "select type, name, coalesce(sql, '') from sqlite_master").await? {
+        let (kind, name, sql) = (text(&row, 0), text(&row, 1), text(&row, 2));
+        // The rows of a virtual table are in the tables that it keeps beside it.
+        let is_virtual = sql.get(..14).is_some_and(|begin| begin.eq_ignore_ascii_case("create virtual"));
+        schema.objects.insert(format!("{kind} {name}"), blake3::hash(sql.as_bytes()).to_hex().to_string());
+        if kind == "table" && !is_virtual {
+            tables.push(name);
+        }
+    }
+    for pragma in ["user_version", "application_id", "encoding"] {
+        let sql = format!("select cast({pragma} as text) from pragma_{pragma}");
+        let value = query(connection, &sql).await?.first().map(|row| text(row, 0));
+        schema.objects.insert(format!("pragma {pragma}"), value.unwrap_or_default());
+    }
+    for table in tables {
+        let sql = format!("select name from pragma_table_info({})", quoted(&table, '\''));
+        let columns = query(connection, &sql).await?.iter().map(|row| text(row, 0)).collect();
+        schema.tables.push((table, columns));
+    }
+    Ok(schema)
+}
+
+async fn sequences(connection: &mut SqliteConnection) -> Result<Vec<(String, String)>, sqlx::Error> {
+    let rows = query(connection, "select name, cast(seq as text) from sqlite_sequence").await?;
+    Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
+}
+
+async fn query(connection: &mut SqliteConnection, sql: &str) -> Result<Vec<SqliteRow>, sqlx::Error> {
+    sqlx::query(AssertSqlSafe(sql.to_owned())).fetch_all(connection).await
+}
+
+fn text(row: &SqliteRow, column: usize) -> String {
+    row.try_get_unchecked::<Option<String>, _>(column).ok().flatten().unwrap_or_default()
+}
+
+fn quoted(name: &str, quote: char) -> String {
+    let doubled: String = [quote, quote].iter().collect();
+    format!("{quote}{}{quote}", name.replace(quote, &doubled))
+}
+
+/// Counts and hashes rows. The hashes are added up, so that their order does not matter and equal rows count.
+async fn table_rows(connection: &mut SqliteConnection, table: &str, columns: &[String]) -> Result<Rows, sqlx::Error> {
+    let columns: Vec<String> = columns.iter().map(|name| quoted(name, '"')).collect();
+    let list = if columns.is_empty() { "1".to_owned() } else { columns.join(", ") };
+    let sql = format!("select {list} from {}", quoted(table, '"'));
+    let mut rows = sqlx::query(AssertSqlSafe(sql)).fetch(connection);
+    let (mut count, mut sum) = (0, 0_u128);
+    while let Some(row) = rows.try_next().await? {
+        let mut hash = blake3::Hasher::new();
+        for column in 0..row.len() {
+            add_value(&mut hash, &row, column)?;
+        }
+        let mut half = [0; 16];
+        half.copy_from_slice(&hash.finalize().as_bytes()[..16]);
+        sum = sum.wrapping_add(u128::from_le_bytes(half));
+        count += 1;
+    }
+    Ok(Rows { count, hash: format!("{sum:032x}") })
+}
+
+/// A value with its type and length, so that no two rows look alike.
+fn add_value(hash: &mut blake3::Hasher, row: &SqliteRow, column: usize) -> Result<(), sqlx::Error> {
+    let value = row.try_get_raw(column)?;
+    if value.is_null() {
+        hash.update(b"n");
+        return Ok(());
+    }
+    let kind = value.type_info().name().to_owned();
+    let bytes = match kind.as_str() {
+        "INTEGER" => row.try_get_unchecked::<i64, _>(column)?.to_le_bytes().to_vec(),
+        "REAL" => row.try_get_unchecked::<f64, _>(column)?.to_bits().to_le_bytes().to_vec(),
+        _ => row.try_get_unchecked::<Vec<u8>, _>(column)?,
+    };
+    hash.update(&kind.as_bytes()[..1]);
+    hash.update(&(bytes.len() as u64).to_le_bytes());
+    hash.update(&bytes);
+    Ok(())
+}

@@ -1,0 +1,40 @@
+//! The headless browser: found, and seen to show a page in the cage in which locators use it.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+
+use super::program;
+use crate::facts::Browser;
+use arenad_locators::js::try_browser;
+use arenad_model::browser::PROGRAMS;
+
+pub(super) async fn look() -> Browser {
+    let Some(path) = PROGRAMS.iter().find_map(|name| program(name)) else { return Browser::Missing };
+    let folder = match Folder::new() {
+        Ok(folder) => folder,
+        Err(error) => return Browser::Fails { path, reason: format!("make a folder for its profile: {error}") },
+    };
+    match try_browser(&path, &folder.0).await {
+        Ok(version) => Browser::Works { path, version },
+        Err(reason) => Browser::Fails { path, reason },
+    }
+}
+
+/// A folder for one run, removed with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> std::io::Result<Self> {
+        let path = std::env::temp_dir().join(format!("arenad-doctor-{:016x}", rand::random::<u64>()));
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left lies in the folder for temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

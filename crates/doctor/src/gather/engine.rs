@@ -1,0 +1,50 @@
+//! The engine: what it says, or why it says nothing.
+
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use super::folder;
+use crate::facts::{Absence, AnsweringEngine, Engine as Found};
+use arenad_engine::{Engine, EngineError};
+use arenad_model::error::describe;
+
+pub(super) async fn look(engine: &dyn Engine) -> Found {
+    let endpoint = engine.endpoint().to_owned();
+    match engine.details().await {
+        Ok(details) => {
+            let data_root = folder::look(details.version.root.clone()).await;
+            // Where files share their blocks a copy costs nothing, and there is nothing to measure.
+            let copy_speed = match data_root.reflinks {
+                Some(false) => folder::copy_speed(data_root.path.clone()).await,
+                Some(true) | None => None,
+            };
+            let subnets = engine.subnets().await.unwrap_or_default();
+            Found::Answers(Box::new(AnsweringEngine { endpoint, details, data_root, copy_speed, subnets }))
+        }
+        Err(EngineError::TooOld { endpoint, found }) => Found::TooOld { endpoint, api: found },
+        Err(error) => Found::Away { why: absence(&endpoint, &error), endpoint },
+    }
+}
+
+/// The client's error does not tell a missing socket from a forbidden one; connecting once more does.
+pub fn absence(endpoint: &str, error: &EngineError) -> Absence {
+    let other = Absence::Other(describe(error));
+    let Some(socket) = endpoint.strip_prefix("unix://").map(Path::new) else { return other };
+    match UnixStream::connect(socket).map_err(|error| error.kind()) {
+        Err(ErrorKind::NotFound) => Absence::NoSocket,
+        Err(ErrorKind::ConnectionRefused) => Absence::NobodyListens,
+        Err(ErrorKind::PermissionDenied) => Absence::Denied { group: group_of(socket) },
+        Ok(_) | Err(_) => other,
+    }
+}
+
+fn group_of(path: &Path) -> Option<String> {
+    let gid = path.metadata().ok()?.gid().to_string();
+    let groups = std::fs::read_to_string("/etc/group").ok()?;
+    // name:password:gid:members
+    let found = groups.lines().find(|line| line.split(':').nth(2) == Some(gid.as_str()))?;
+    // Whose group is root's cannot simply join it.
+    found.split(':').next().filter(|name| *name != "root").map(str::to_owned)
+}

@@ -1,0 +1,151 @@
+//! What an environment wants, and what there is of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+
+use super::{folder, program, system};
+use crate::facts::{Environment, ImageOrigin, MissingData, MissingImage, Needs, PortState, PublicPort, SiteNeeds};
+use crate::judge::capacity::{Disk, Holds, Resources};
+use crate::ports::{self, Owner};
+use arenad_engine::Engine;
+use arenad_model::archive::{DataSource, Origin};
+use arenad_model::coverage;
+use arenad_model::ids::SiteName;
+use arenad_model::site::{self, ServiceSpec, Site};
+
+/// The build arguments by which the Dockerfiles that come with arenad are told what to stand on begin with this.
+const BASE_ARGUMENT: &str = "BASE_IMAGE";
+
+/// `engine` is one that answers: the others would let every question wait for its time-out.
+pub(super) async fn look(
+    engine: Option<&dyn Engine>,
+    wanted: &site::Environment,
+    running: &BTreeSet<String>,
+    daemon: Option<u32>,
+) -> Environment {
+    let mut public = Vec::new();
+    for site in &wanted.sites {
+        let address = SocketAddr::new(wanted.listen, site.public.port);
+        let state = port(engine, address, daemon).await;
+        public.push(PublicPort { site: site.name.to_string(), address, state });
+    }
+    let new: Vec<&Site> = wanted.sites.iter().filter(|site| !running.contains(site.name.as_str())).collect();
+    let needs = needs(engine, wanted, &new).await;
+    let bases = bases(engine, &new, &needs).await;
+    let has_tools = program("mmdebstrap").is_some() || program("apt-get").is_some();
+    Environment {
+        name: wanted.name.to_string(),
+        ports: public,
+        needs,
+        root: wanted.root.clone(),
+        root_room: folder::room(&wanted.root),
+        bases,
+        can_make_base: rustix::process::geteuid().is_root() && has_tools,
+        never_rewound: never_rewound(engine, wanted).await,
+    }
+}
+
+/// The sites that declare writers and have a writable place that no rewind brings back. Volumes that an image declares are
+/// known once it is here.
+async fn never_rewound(engine: Option<&dyn Engine>, wanted: &site::Environment) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for site in wanted.sites.iter().filter(|site| site.rewinds().is_some()) {
+        let mut volumes = Vec::new();
+        for service in &site.services {
+            let Some(engine) = engine else { break };
+            if let Ok(Some(image)) = engine.image(&service.image).await {
+                volumes.extend(image.volumes.into_iter().map(|path| (service.name.to_string(), path)));
+            }
+        }
+        let volumes = volumes.iter().map(|(service, path)| (service.as_str(), path.as_str()));
+        let gaps = coverage::declared_gaps(site, volumes);
+        if !gaps.is_empty() {
+            found.push((site.name.to_string(), coverage::told(&gaps)));
+        }
+    }
+    found
+}
+
+/// Listens for an instant, as the gateway would.
+async fn port(engine: Option<&dyn Engine>, address: SocketAddr, daemon: Option<u32>) -> PortState {
+    let error = match TcpListener::bind(address) {
+        Ok(_) => return PortState::Free,
+        Err(error) if error.kind() == ErrorKind::AddrInUse => match ports::owner(engine, address).await {
+            Owner::Process { pid, .. } if daemon == u32::try_from(pid).ok() => return PortState::Ours,
+            owner => return PortState::Held { owner: owner.to_string() },
+        },
+        Err(error) => error,
+    };
+    match error.kind() {
+        ErrorKind::PermissionDenied => PortState::Denied,
+        _ => PortState::Failed(error.to_string()),
+    }
+}
+
+/// What these sites of an environment want of a host on which they are to be started. Without an engine, nothing is
+/// said of images.
+pub async fn needs(engine: Option<&dyn Engine>, environment: &site::Environment, sites: &[&Site]) -> Needs {
+    let is_wanted = |name: &SiteName| sites.iter().any(|site| site.name == *name);
+    let mut missing_images = Vec::new();
+    for image in environment.needed_images().into_iter().filter(|image| image.sites.iter().any(is_wanted)) {
+        let Some(engine) = engine else { break };
+        // An engine that fails here has nothing to say of images; whoever starts the sites will hear why.
+        if matches!(engine.image(&image.reference).await, Ok(None)) {
+            let from = match image.origin {
+                Origin::Built => ImageOrigin::Build,
+                Origin::Registry => ImageOrigin::Registry,
+                Origin::Archive(_) => ImageOrigin::Archive,
+            };
+            missing_images.push(MissingImage { reference: image.reference, from, size_bytes: image.loaded_bytes });
+        }
+    }
+    let is_missing = |data: &&DataSource| {
+        let is_used = environment.users_of(data).iter().any(|(site, _)| is_wanted(site));
+        is_used && !data.results().iter().all(|result| result.exists())
+    };
+    let missing_data = environment.data.iter().filter(is_missing);
+    Needs {
+        sites: sites.iter().map(|site| site_needs(site)).collect(),
+        missing_images,
+        missing_data: missing_data
+            .map(|data| MissingData { name: data.name.clone(), size_bytes: data.archive.size_bytes })
+            .collect(),
+    }
+}
+
+fn site_needs(site: &Site) -> SiteNeeds {
+    let sum = |of: fn(&ServiceSpec) -> Option<u64>| site.services.iter().filter_map(of).sum();
+    let cpus = site.services.iter().filter_map(|service| service.limits.cpus);
+    SiteNeeds {
+        site: site.name.to_string(),
+        reserved_bytes: sum(|service| service.limits.reserved_memory_bytes),
+        limit_bytes: sum(|service| service.limits.memory_bytes),
+        most_milli_cpus: cpus.map(|cpus| (cpus * 1000.0) as u64).max().unwrap_or(0),
+    }
+}
+
+/// The base images of the builds that are still to be made, with whether each is there.
+async fn bases(engine: Option<&dyn Engine>, sites: &[&Site], needs: &Needs) -> BTreeMap<String, bool> {
+    let is_missing = |service: &&ServiceSpec| needs.missing_images.iter().any(|image| image.reference == service.image);
+    let services = sites.iter().flat_map(|site| &site.services).filter(is_missing);
+    let args = services.filter_map(|service| service.build.as_ref()).flat_map(|build| &build.args);
+    let mut found = BTreeMap::new();
+    let Some(engine) = engine else { return found };
+    for (_, reference) in args.filter(|(name, _)| name.starts_with(BASE_ARGUMENT)) {
+        if !found.contains_key(reference) {
+            let is_here = matches!(engine.image(reference).await, Ok(Some(_)));
+            found.insert(reference.clone(), is_here);
+        }
+    }
+    found
+}
+
+/// What there is for sites of an environment: asked before they are started, so it measures nothing that takes time. A
+/// folder that cannot be looked at says nothing.
+pub fn resources(engine_root: &Path, state_dir: &Path, environment: &site::Environment) -> Resources {
+    let folders = [(engine_root, Holds::Images), (&environment.root, Holds::Data), (state_dir, Holds::State)];
+    let disk = |(path, holds): (&Path, Holds)| Some(Disk { path: path.to_owned(), room: folder::room(path)?, holds });
+    Resources { machine: system::machine(), disks: folders.into_iter().filter_map(disk).collect() }
+}

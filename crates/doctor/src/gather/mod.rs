@@ -1,0 +1,91 @@
+//! Looks: the only part of the doctor that touches the host. Whatever cannot be seen stays unknown; nothing here fails.
+
+mod browser;
+mod clock;
+mod engine;
+mod environment;
+mod folder;
+mod system;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::Duration;
+
+use tokio::process::Command;
+
+use super::facts::{self, Daemon, Facts, Network};
+use arenad_engine::Engine;
+use arenad_model::site::Environment;
+use arenad_model::subnet::Subnet;
+use arenad_storage::disk;
+
+pub(super) use engine::absence;
+pub use environment::{needs, resources};
+
+/// How long a program of the host may take to answer.
+const PROGRAM_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is to be looked at.
+pub struct Subject<'a> {
+    /// The engine.
+    pub engine: &'a dyn Engine,
+    /// What is known of the daemon.
+    pub daemon: Daemon,
+    /// Where it keeps its files.
+    pub state_dir: &'a Path,
+    /// The block that instance networks are cut from.
+    pub block: Subnet,
+    /// The environment that is to be brought up.
+    pub environment: Option<&'a Environment>,
+    /// Those of its sites that are up already.
+    pub running: BTreeSet<String>,
+}
+
+/// Looks at everything.
+pub async fn facts(subject: Subject<'_>) -> Facts {
+    let daemon_pid = match &subject.daemon {
+        Daemon::Answers { pid, .. } => Some(*pid),
+        Daemon::None | Daemon::Silent { .. } | Daemon::Hidden { .. } => None,
+    };
+    let routes_before = system::routes();
+    let (engine, state_dir, stores, filters, clock, browser) = tokio::join!(
+        engine::look(subject.engine),
+        folder::look(subject.state_dir.to_owned()),
+        folder::look(disk::stores(subject.state_dir)),
+        system::filters(),
+        clock::look(subject.state_dir),
+        browser::look(),
+    );
+    // Networks come and go while the engine lists them: what stands is what was there before and after.
+    let routes = system::routes().into_iter().filter(|route| routes_before.contains(route)).collect();
+    let answering = matches!(engine, facts::Engine::Answers(_)).then_some(subject.engine);
+    let environment = match subject.environment {
+        Some(wanted) => Some(environment::look(answering, wanted, &subject.running, daemon_pid).await),
+        None => None,
+    };
+    Facts {
+        engine,
+        daemon: subject.daemon,
+        state_dir,
+        stores,
+        machine: system::machine(),
+        system: system::look(),
+        network: Network { block: subject.block, routes, filters },
+        clock,
+        browser,
+        environment,
+    }
+}
+
+/// The program of that name on PATH.
+fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// What a program printed; `None` where it is not there, or does not come to its end.
+async fn output(program: &Path, args: &[&str]) -> Option<Output> {
+    let run = Command::new(program).args(args).stdin(std::process::Stdio::null()).kill_on_drop(true).output();
+    tokio::time::timeout(PROGRAM_PATIENCE, run).await.ok()?.ok()
+}

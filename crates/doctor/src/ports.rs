@@ -1,0 +1,81 @@
+//! Who holds a TCP port: for the message that says it is taken.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use procfs::net::TcpState;
+use procfs::process::FDTarget;
+
+use arenad_engine::Engine;
+
+/// Who listens on a port, as well as it can be seen from here.
+///
+/// Shown as `nginx (pid 123)`, `container web (docker)`, or `a process that cannot be seen from here`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// A process.
+    Process {
+        /// Its id.
+        pid: i32,
+        /// Its name.
+        name: String,
+    },
+    /// A container that publishes the port.
+    Container(String),
+    /// Someone.
+    Unknown,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process { pid, name } => write!(f, "{name} (pid {pid})"),
+            Self::Container(name) => write!(f, "container {name} (docker)"),
+            Self::Unknown => f.write_str("a process that cannot be seen from here"),
+        }
+    }
+}
+
+/// Finds the owner of a port that something listens on; with an engine, also a container whose proxy it is.
+pub async fn owner(engine: Option<&dyn Engine>, address: SocketAddr) -> Owner {
+    let port = address.port();
+    let process = tokio::task::spawn_blocking(move || process_on(port)).await.ok().flatten();
+    let is_docker = process.as_ref().is_none_or(|(_, name)| name.starts_with("docker"));
+    if is_docker
+        && let Some(engine) = engine
+        && let Ok(containers) = engine.running().await
+        && let Some(container) = containers.into_iter().find(|container| container.ports.contains(&port))
+    {
+        return Owner::Container(container.name);
+    }
+    process.map_or(Owner::Unknown, |(pid, name)| Owner::Process { pid, name })
+}
+
+/// The process that listens on a port: pid and name.
+fn process_on(port: u16) -> Option<(i32, String)> {
+    let entries = procfs::net::tcp().into_iter().chain(procfs::net::tcp6()).flatten();
+    let inodes: Vec<u64> = entries
+        .filter(|entry| entry.state == TcpState::Listen && entry.local_address.port() == port)
+        .map(|entry| entry.inode)
+        .collect();
+    let owns = |process: &procfs::process::Process| {
+        process.fd().is_ok_and(|fds| {
+            fds.flatten().any(|fd| matches!(fd.target, FDTarget::Socket(inode) if inodes.contains(&inode)))
+        })
+    };
+    let process = procfs::process::all_processes().ok()?.flatten().find(owns)?;
+    Some((process.pid(), process.stat().map(|stat| stat.comm).unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::process_on;
+
+    #[test]
+    fn our_own_listener_is_found() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let (pid, _) = process_on(port).expect("an owner");
+        assert_eq!(pid.unsigned_abs(), std::process::id());
+    }
+}

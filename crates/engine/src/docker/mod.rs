@@ -1,0 +1,738 @@
+//! The Docker engine, through bollard. The only folder that names bollard; its types end here.
+//!
+//! bollard's model types are of a later API than 1.41, and an older engine ignores the fields it does not know, so only
+//! fields that 1.41 has are set.
+
+mod details;
+mod layers;
+mod spec;
+mod status;
+mod stream;
+
+use std::collections::{BTreeMap, HashMap};
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::container::LogOutput;
+use bollard::errors::Error;
+use bollard::exec::{CreateExecOptions, StartExecResults};
+use bollard::models::{
+    ChangeType, ContainerConfig, ContainerUpdateBody, FilesystemChange, Ipam, IpamConfig, NetworkConnectRequest,
+    NetworkCreateRequest, VolumeCreateRequest,
+};
+use bollard::query_parameters as query;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, TryStreamExt};
+
+use self::layers::LayerProgress;
+use crate::{
+    ContainerSpec, ContainerStatus, CpuWeight, EVENT_ACTIONS, Engine, EngineDetails, EngineError, EngineEvent,
+    EngineHandle, EngineStream, ExecOutput, Found, FoundContainer, Image, ImageBuild, LayerChange, LayerChangeKind,
+    LogChunk, LogRange, OLDEST_API, Progress,
+};
+use arenad_model::subnet::Subnet;
+
+/// The most that is kept of a command's output, in bytes per stream; the rest is read and dropped.
+pub const EXEC_OUTPUT_MAX: usize = 1 << 20;
+
+/// How long one ordinary call may take. Builds, pulls and streams have limits of their own.
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long commits and archive transfers may take: they move whole file systems.
+const TRANSFER_TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// How long the engine may take to read an archive of images before it begins to answer: it may have to unpack a hundred
+/// gigabytes to a slow disk first.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+
+/// A Docker engine behind a socket or an HTTP address.
+#[derive(Clone)]
+pub struct DockerEngine {
+    /// Made at the first call: bollard insists that the socket exists by then, and an engine may be stopped when the
+    /// daemon starts.
+    client: Arc<OnceLock<Docker>>,
+    endpoint: String,
+}
+
+/// How the builder begins to say that an image of its cache was removed under it: somebody else on the same engine cleans up. The
+/// next attempt makes that layer itself.
+const VANISHED: &str = "unable to find image \"sha256:";
+
+impl DockerEngine {
+    /// Remembers the engine's address (`unix:///…`, `tcp://…` or `http://…`); nothing is sent yet.
+    pub fn new(endpoint: &str) -> Self {
+        Self { client: Arc::default(), endpoint: endpoint.to_owned() }
+    }
+
+    fn docker(&self) -> Result<&Docker, EngineError> {
+        if let Some(docker) = self.client.get() {
+            return Ok(docker);
+        }
+        let seconds = TRANSFER_TIMEOUT.as_secs();
+        let connected = if self.endpoint.starts_with("unix://") {
+            Docker::connect_with_unix(&self.endpoint, seconds, bollard::API_DEFAULT_VERSION)
+        } else {
+            Docker::connect_with_http(&self.endpoint, seconds, bollard::API_DEFAULT_VERSION)
+        };
+        let docker = connected.map_err(|cause| self.error("connect to the engine", cause))?;
+        Ok(self.client.get_or_init(|| docker))
+    }
+
+    /// Turns bollard's error into ours; `doing` completes "failed to …".
+    fn error(&self, doing: impl Into<String>, cause: Error) -> EngineError {
+        let doing = doing.into();
+        match cause {
+            Error::DockerResponseServerError { status_code: 404, message } => EngineError::NotFound { doing, message },
+            Error::DockerResponseServerError { status_code: 409, message } => EngineError::Conflict { doing, message },
+            Error::DockerResponseServerError { status_code, message } => {
+                EngineError::Refused { doing, status: status_code, message: tidy(&message) }
+            }
+            Error::DockerStreamError { error } => EngineError::Build { doing, message: error },
+            Error::RequestTimeoutError => EngineError::TimedOut { doing, limit: CALL_TIMEOUT },
+            cause @ (Error::HyperResponseError { .. }
+            | Error::IOError { .. }
+            | Error::HyperLegacyError { .. }
+            | Error::SocketNotFoundError(_)) => {
+                EngineError::Unreachable { endpoint: self.endpoint.clone(), cause: innermost(&cause).into() }
+            }
+            cause => EngineError::Broken { doing, cause: cause.into() },
+        }
+    }
+
+    /// Bounds one call in time and names it in its error.
+    async fn call<T>(
+        &self,
+        doing: impl Into<String>,
+        limit: Duration,
+        call: impl Future<Output = Result<T, Error>> + Send,
+    ) -> Result<T, EngineError> {
+        let doing = doing.into();
+        match tokio::time::timeout(limit, call).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(cause)) => Err(self.error(doing, cause)),
+            Err(_) => Err(EngineError::TimedOut { doing, limit }),
+        }
+    }
+
+    /// The next thing that a long call tells. One that is silent for an hour is not heard of again.
+    async fn heard<T>(
+        &self,
+        doing: &str,
+        stream: &mut (impl Stream<Item = Result<T, Error>> + Unpin + Send),
+    ) -> Result<Option<Result<T, Error>>, EngineError> {
+        tokio::time::timeout(TRANSFER_TIMEOUT, stream.next())
+            .await
+            .map_err(|_| EngineError::TimedOut { doing: doing.to_owned(), limit: TRANSFER_TIMEOUT })
+    }
+
+    /// Removes all networks of one name. Docker 20.10 makes a second one where the first one's reply was lost, and then
+    /// refuses to say which of them the name means.
+    async fn remove_namesakes(&self, doing: &str, name: &str) -> Result<(), EngineError> {
+        let filters = HashMap::from([("name".to_owned(), vec![format!("^{name}$")])]);
+        let options = query::ListNetworksOptions { filters: Some(filters) };
+        let found = self.call(doing, CALL_TIMEOUT, self.docker()?.list_networks(Some(options))).await?;
+        for network in found.into_iter().filter(|network| network.name.as_deref() == Some(name)) {
+            let id = network.id.unwrap_or_default();
+            gone_is_done(self.call(doing, CALL_TIMEOUT, self.docker()?.remove_network(&id)).await)?;
+        }
+        Ok(())
+    }
+
+    async fn list(
+        &self,
+        filters: Option<HashMap<String, Vec<String>>>,
+        all: bool,
+    ) -> Result<Vec<FoundContainer>, EngineError> {
+        let options = query::ListContainersOptions { all, filters, ..Default::default() };
+        let found = self.call("list containers", CALL_TIMEOUT, self.docker()?.list_containers(Some(options))).await?;
+        Ok(found
+            .into_iter()
+            .map(|summary| FoundContainer {
+                handle: EngineHandle(summary.id.unwrap_or_default()),
+                name: summary
+                    .names
+                    .and_then(|names| names.into_iter().next())
+                    .unwrap_or_default()
+                    .trim_start_matches('/')
+                    .to_owned(),
+                labels: summary.labels.unwrap_or_default().into_iter().collect(),
+                image: summary.image_id.unwrap_or_default(),
+                running: summary
+                    .state
+                    .is_some_and(|state| matches!(state.to_string().as_str(), "running" | "paused" | "restarting")),
+                created: summary.created.unwrap_or_default(),
+                ports: summary.ports.unwrap_or_default().into_iter().filter_map(|port| port.public_port).collect(),
+            })
+            .collect())
+    }
+
+    async fn build_once(&self, build: &ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError> {
+        let doing = format!("build image {}", build.tag);
+        let options = query::BuildImageOptions {
+            dockerfile: build.dockerfile.to_owned(),
+            t: Some(build.tag.to_owned()),
+            rm: true,
+            forcerm: true,
+            buildargs: Some(spec::to_hash_map(build.args)),
+            target: build.target.unwrap_or_default().to_owned(),
+            labels: Some(spec::to_hash_map(&build.labels)),
+            ..Default::default()
+        };
+        let mut last_lines: Vec<String> = Vec::new();
+        let mut stream =
+            std::pin::pin!(self.docker()?.build_image(options, None, Some(bollard::body_full(build.context.clone()))));
+        while let Some(item) = self.heard(&doing, &mut stream).await? {
+            let item = match item {
+                Ok(item) => item,
+                Err(Error::DockerStreamError { error }) => {
+                    return Err(EngineError::Build { doing, message: with_tail(&error, &last_lines) });
+                }
+                Err(cause) => return Err(self.error(doing, cause)),
+            };
+            if let Some(error) = item.error_detail.and_then(|detail| detail.message) {
+                return Err(EngineError::Build { doing, message: with_tail(&error, &last_lines) });
+            }
+            for line in item.stream.iter().chain(item.status.iter()).flat_map(|text| text.lines()) {
+                let line = line.trim_end();
+                if !line.is_empty() {
+                    progress(line);
+                    if last_lines.len() == 20 {
+                        last_lines.remove(0);
+                    }
+                    last_lines.push(line.to_owned());
+                }
+            }
+        }
+        self.image(build.tag).await?.ok_or_else(|| EngineError::Build {
+            doing,
+            message: with_tail("the builder ended without an image", &last_lines),
+        })
+    }
+}
+
+/// The cause that says what happened; those above it name the layers of the client.
+fn innermost(error: &Error) -> String {
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |&error| error.source());
+    causes.last().map(ToString::to_string).unwrap_or_default()
+}
+
+/// The engine's messages sometimes carry line breaks; ours stay on one line.
+fn tidy(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn label_filter(label: &str, value: Option<&str>) -> HashMap<String, Vec<String>> {
+    let wanted = value.map_or_else(|| label.to_owned(), |value| format!("{label}={value}"));
+    HashMap::from([("label".to_owned(), vec![wanted])])
+}
+
+/// Removing what is gone is done; removing what is being removed is as good.
+fn gone_is_done(result: Result<(), EngineError>) -> Result<(), EngineError> {
+    match result {
+        Err(EngineError::NotFound { .. }) => Ok(()),
+        Err(EngineError::Conflict { message, .. }) if message.contains("already in progress") => Ok(()),
+        other => other,
+    }
+}
+
+/// Shortens a handle or image id for people.
+fn short(id: &str) -> &str {
+    let id = id.strip_prefix("sha256:").unwrap_or(id);
+    id.get(..12).unwrap_or(id)
+}
+
+#[async_trait::async_trait]
+impl Engine for DockerEngine {
+    fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    async fn ping(&self) -> Result<(), EngineError> {
+        self.call("ask whether the engine answers", Duration::from_secs(3), self.docker()?.ping()).await.map(drop)
+    }
+
+    async fn details(&self) -> Result<EngineDetails, EngineError> {
+        let limit = Duration::from_secs(5);
+        let version = self.call("ask the engine's version", limit, self.docker()?.version()).await?;
+        let api = version.api_version.unwrap_or_default();
+        let parsed = api.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        if parsed.is_none_or(|parsed: (u32, u32)| parsed < OLDEST_API) {
+            return Err(EngineError::TooOld { endpoint: self.endpoint.clone(), found: api });
+        }
+        let info = self.call("ask the engine what it is", limit, self.docker()?.info()).await?;
+        Ok(details::read(version.version.unwrap_or_default(), api, info))
+    }
+
+    async fn image(&self, reference: &str) -> Result<Option<Image>, EngineError> {
+        let doing = format!("look up image {reference}");
+        match self.call(doing, CALL_TIMEOUT, self.docker()?.inspect_image(reference)).await {
+            Ok(found) => {
+                let config = found.config.unwrap_or_default();
+                Ok(Some(Image {
+                    id: found.id.unwrap_or_default(),
+                    tags: found.repo_tags.unwrap_or_default(),
+                    labels: config.labels.unwrap_or_default().into_iter().collect(),
+                    size_bytes: found.size.and_then(|size| u64::try_from(size).ok()).unwrap_or_default(),
+                    layers: found.root_fs.and_then(|fs| fs.layers).unwrap_or_default(),
+                    volumes: config.volumes.unwrap_or_default(),
+                    is_named_by_manifest: found.descriptor.is_some(),
+                }))
+            }
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn images(&self, label: &str, value: Option<&str>) -> Result<Vec<Image>, EngineError> {
+        let options =
+            query::ListImagesOptions { all: false, filters: Some(label_filter(label, value)), ..Default::default() };
+        let found = self.call("list images", CALL_TIMEOUT, self.docker()?.list_images(Some(options))).await?;
+        Ok(found
+            .into_iter()
+            .map(|summary| Image {
+                id: summary.id,
+                tags: summary.repo_tags,
+                labels: summary.labels.into_iter().collect(),
+                size_bytes: u64::try_from(summary.size).unwrap_or_default(),
+                layers: Vec::new(),
+                volumes: Vec::new(),
+                is_named_by_manifest: false,
+            })
+            .collect())
+    }
+
+    async fn pull(&self, reference: &str, progress: Progress<'_>) -> Result<(), EngineError> {
+        let doing = format!("pull image {reference}");
+        let (repository, tag) = match reference.rsplit_once(':') {
+            Some((repository, tag)) if !tag.contains('/') => (repository, tag),
+            _ => (reference, "latest"),
+        };
+        let options = query::CreateImageOptions {
+            from_image: Some(repository.to_owned()),
+            tag: Some(tag.to_owned()),
+            ..Default::default()
+        };
+        let mut layers = LayerProgress::default();
+        let mut stream = std::pin::pin!(self.docker()?.create_image(Some(options), None, None));
+        while let Some(item) = self.heard(&doing, &mut stream).await? {
+            let item = item.map_err(|cause| self.error(doing.clone(), cause))?;
+            if let Some(error) = item.error_detail.and_then(|detail| detail.message) {
+                return Err(EngineError::Build { doing, message: error });
+            }
+            if let Some(status) = item.status {
+                progress(&layers.tell(&status, item.id, item.progress_detail));
+            }
+        }
+        Ok(())
+    }
+
+    async fn load(
+        &self,
+        archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
+        progress: Progress<'_>,
+    ) -> Result<(), EngineError> {
+        let doing = "load an archive of images";
+        let docker = self.docker()?.clone().with_timeout(LOAD_TIMEOUT);
+        let mut layers = LayerProgress::default();
+        let mut stream = std::pin::pin!(docker.import_image(
+            query::ImportImageOptions { quiet: false, platform: None },
+            bollard::body_try_stream(archive),
+            None,
+        ));
+        while let Some(item) = stream.next().await {
+            let item = item.map_err(|cause| self.error(doing, cause))?;
+            if let Some(status) = item.status {
+                progress(&layers.tell(&status, item.id, item.progress_detail));
+            }
+        }
+        Ok(())
+    }
+
+    fn save(&self, ids: &[String]) -> EngineStream<Bytes> {
+        let engine = self.clone();
+        let ids = ids.to_vec();
+        Box::pin(stream::owned(move |sender| async move {
+            let docker = match engine.docker() {
+                Ok(docker) => docker,
+                Err(error) => return drop(sender.send(Err(error)).await),
+            };
+            let names: Vec<&str> = ids.iter().map(String::as_str).collect();
+            let mut chunks = std::pin::pin!(docker.export_images(&names));
+            while let Some(chunk) = engine.heard("save images", &mut chunks).await.transpose() {
+                let chunk = chunk.and_then(|chunk| chunk.map_err(|cause| engine.error("save images", cause)));
+                let is_last = chunk.is_err();
+                if sender.send(chunk).await.is_err() || is_last {
+                    return;
+                }
+            }
+        }))
+    }
+
+    async fn tag(&self, id: &str, repository: &str, tag: &str) -> Result<(), EngineError> {
+        let doing = format!("name image {} {repository}:{tag}", short(id));
+        let options = query::TagImageOptions { repo: Some(repository.to_owned()), tag: Some(tag.to_owned()) };
+        self.call(doing, CALL_TIMEOUT, self.docker()?.tag_image(id, Some(options))).await
+    }
+
+    async fn untag(&self, name: &str) -> Result<(), EngineError> {
+        let doing = format!("take the name {name} away");
+        let options = query::RemoveImageOptions { force: false, noprune: false, platforms: None };
+        let call = self.docker()?.remove_image(name, Some(options), None);
+        gone_is_done(self.call(doing, CALL_TIMEOUT, call).await.map(drop))
+    }
+
+    async fn build(&self, build: ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError> {
+        match self.build_once(&build, progress).await {
+            Err(EngineError::Build { message, .. }) if message.starts_with(VANISHED) => {
+                self.build_once(&build, progress).await
+            }
+            built => built,
+        }
+    }
+
+    async fn remove_image(&self, id: &str) -> Result<(), EngineError> {
+        let doing = format!("remove image {}", short(id));
+        let options = query::RemoveImageOptions { force: false, noprune: false, platforms: None };
+        // An image of several names loses them one by one; `force` would also take it from under stopped containers.
+        let names = match self.image(id).await? {
+            Some(image) if image.tags.len() > 1 => image.tags,
+            Some(_) => vec![id.to_owned()],
+            None => return Ok(()),
+        };
+        for name in names {
+            let call = self.docker()?.remove_image(&name, Some(options.clone()), None);
+            gone_is_done(self.call(doing.clone(), CALL_TIMEOUT, call).await.map(drop))?;
+        }
+        Ok(())
+    }
+
+    async fn commit(
+        &self,
+        handle: &EngineHandle,
+        repository: &str,
+        tag: &str,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<String, EngineError> {
+        let doing = format!("commit container {}", short(&handle.0));
+        let options = query::CommitContainerOptions {
+            container: Some(handle.0.clone()),
+            repo: Some(repository.to_owned()),
+            tag: Some(tag.to_owned()),
+            pause: true,
+            ..Default::default()
+        };
+        let config = ContainerConfig { labels: Some(spec::to_hash_map(labels)), ..Default::default() };
+        let committed = self.call(doing, TRANSFER_TIMEOUT, self.docker()?.commit_container(options, config)).await?;
+        Ok(committed.id)
+    }
+
+    async fn create_network(
+        &self,
+        name: &str,
+        subnet: Subnet,
+        egress: bool,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<(), EngineError> {
+        // What Docker would choose by itself, but written down: a dockerd of 20.10 that is killed while it removes a network
+        // whose gateway it has chosen does not start any more (`reservePools` of libnetwork looks the gateway up and panics).
+        let gateway = Some(subnet.gateway().to_string());
+        let range = IpamConfig { subnet: Some(subnet.to_string()), gateway, ..Default::default() };
+        let request = NetworkCreateRequest {
+            name: name.to_owned(),
+            driver: Some("bridge".to_owned()),
+            internal: Some(!egress),
+            ipam: Some(Ipam { config: Some(vec![range]), ..Default::default() }),
+            labels: Some(spec::to_hash_map(labels)),
+            ..Default::default()
+        };
+        let doing = format!("create network {name} with {subnet}");
+        self.call(doing, CALL_TIMEOUT, self.docker()?.create_network(request)).await.map(drop)
+    }
+
+    async fn subnets(&self) -> Result<Vec<Subnet>, EngineError> {
+        let call = self.docker()?.list_networks(None::<query::ListNetworksOptions>);
+        let found = self.call("list networks", CALL_TIMEOUT, call).await?;
+        Ok(found
+            .into_iter()
+            .filter_map(|network| network.ipam?.config)
+            .flatten()
+            .filter_map(|config| config.subnet?.parse().ok())
+            .collect())
+    }
+
+    async fn networks(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError> {
+        let options = query::ListNetworksOptions { filters: Some(label_filter(label, Some(value))) };
+        let found = self.call("list networks", CALL_TIMEOUT, self.docker()?.list_networks(Some(options))).await?;
+        Ok(found
+            .into_iter()
+            .map(|network| Found {
+                name: network.name.unwrap_or_default(),
+                labels: network.labels.unwrap_or_default().into_iter().collect(),
+            })
+            .collect())
+    }
+
+    async fn remove_network(&self, name: &str) -> Result<(), EngineError> {
+        let doing = format!("remove network {name}");
+        let removed = self.call(doing.clone(), CALL_TIMEOUT, self.docker()?.remove_network(name)).await;
+        match gone_is_done(removed) {
+            Err(EngineError::Refused { message, .. }) if message.contains("is ambiguous") => {
+                self.remove_namesakes(&doing, name).await
+            }
+            removed => removed,
+        }
+    }
+
+    async fn create_volume(&self, name: &str, labels: &BTreeMap<String, String>) -> Result<(), EngineError> {
+        let request = VolumeCreateRequest {
+            name: Some(name.to_owned()),
+            labels: Some(spec::to_hash_map(labels)),
+            ..Default::default()
+        };
+        let doing = format!("create volume {name}");
+        self.call(doing, CALL_TIMEOUT, self.docker()?.create_volume(request)).await.map(drop)
+    }
+
+    async fn volumes(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError> {
+        let options = query::ListVolumesOptions { filters: Some(label_filter(label, Some(value))) };
+        let found = self.call("list volumes", CALL_TIMEOUT, self.docker()?.list_volumes(Some(options))).await?;
+        Ok(found
+            .volumes
+            .unwrap_or_default()
+            .into_iter()
+            .map(|volume| Found { name: volume.name, labels: volume.labels.into_iter().collect() })
+            .collect())
+    }
+
+    async fn remove_volume(&self, name: &str) -> Result<(), EngineError> {
+        let doing = format!("remove volume {name}");
+        let options = query::RemoveVolumeOptions { force: true };
+        gone_is_done(self.call(doing, CALL_TIMEOUT, self.docker()?.remove_volume(name, Some(options))).await)
+    }
+
+    async fn create(&self, spec: &ContainerSpec<'_>) -> Result<EngineHandle, EngineError> {
+        let options = query::CreateContainerOptions { name: Some(spec.name.clone()), platform: String::new() };
+        let doing = format!("create container {}", spec.name);
+        let created = self
+            .call(doing, CALL_TIMEOUT, self.docker()?.create_container(Some(options), spec::create_body(spec)))
+            .await?;
+        if let Some(outward) = &spec.outward {
+            let doing = format!("connect container {} to network {outward}", spec.name);
+            let request = NetworkConnectRequest { container: created.id.clone(), endpoint_config: None };
+            self.call(doing, CALL_TIMEOUT, self.docker()?.connect_network(outward, request)).await?;
+        }
+        Ok(EngineHandle(created.id))
+    }
+
+    async fn start(&self, handle: &EngineHandle) -> Result<(), EngineError> {
+        let doing = format!("start container {}", short(&handle.0));
+        let call = self.docker()?.start_container(&handle.0, None::<query::StartContainerOptions>);
+        self.call(doing, CALL_TIMEOUT, call).await
+    }
+
+    async fn stop(&self, handle: &EngineHandle, grace: Duration) -> Result<(), EngineError> {
+        let doing = format!("stop container {}", short(&handle.0));
+        let options = query::StopContainerOptions { signal: None, t: i32::try_from(grace.as_secs().max(1)).ok() };
+        let call = self.docker()?.stop_container(&handle.0, Some(options));
+        self.call(doing, grace + CALL_TIMEOUT, call).await
+    }
+
+    async fn freeze(&self, handle: &EngineHandle) -> Result<(), EngineError> {
+        let doing = format!("freeze container {}", short(&handle.0));
+        self.call(doing, CALL_TIMEOUT, self.docker()?.pause_container(&handle.0)).await
+    }
+
+    async fn thaw(&self, handle: &EngineHandle) -> Result<(), EngineError> {
+        let doing = format!("thaw container {}", short(&handle.0));
+        self.call(doing, CALL_TIMEOUT, self.docker()?.unpause_container(&handle.0)).await
+    }
+
+    async fn weigh(&self, handle: &EngineHandle, weight: CpuWeight) -> Result<(), EngineError> {
+        let doing = format!("weigh container {}", short(&handle.0));
+        let body = ContainerUpdateBody { cpu_shares: Some(spec::cpu_shares(weight)), ..Default::default() };
+        self.call(doing, CALL_TIMEOUT, self.docker()?.update_container(&handle.0, body)).await.map(drop)
+    }
+
+    async fn remove(&self, handle: &EngineHandle) -> Result<(), EngineError> {
+        let doing = format!("remove container {}", short(&handle.0));
+        let options = query::RemoveContainerOptions { v: true, force: true, link: false };
+        gone_is_done(self.call(doing, CALL_TIMEOUT, self.docker()?.remove_container(&handle.0, Some(options))).await)
+    }
+
+    async fn changes(&self, handle: &EngineHandle) -> Result<Vec<LayerChange>, EngineError> {
+        let doing = format!("list the changes of container {}", short(&handle.0));
+        let found = self.call(doing, CALL_TIMEOUT, self.docker()?.container_changes(&handle.0)).await?;
+        let read = |change: FilesystemChange| LayerChange {
+            path: change.path,
+            kind: match change.kind {
+                ChangeType::_0 => LayerChangeKind::Modified,
+                ChangeType::_1 => LayerChangeKind::Added,
+                ChangeType::_2 => LayerChangeKind::Removed,
+            },
+        };
+        Ok(found.unwrap_or_default().into_iter().map(read).collect())
+    }
+
+    async fn inspect(&self, handle: &EngineHandle) -> Result<ContainerStatus, EngineError> {
+        let doing = format!("inspect container {}", short(&handle.0));
+        let call = self.docker()?.inspect_container(&handle.0, None::<query::InspectContainerOptions>);
+        let found = self.call(doing, Duration::from_secs(10), call).await?;
+        Ok(status::read(handle, found))
+    }
+
+    async fn containers(&self, label: &str, value: &str) -> Result<Vec<FoundContainer>, EngineError> {
+        self.list(Some(label_filter(label, Some(value))), true).await
+    }
+
+    async fn running(&self) -> Result<Vec<FoundContainer>, EngineError> {
+        self.list(None, false).await
+    }
+
+    async fn exec(
+        &self,
+        handle: &EngineHandle,
+        command: &[String],
+        user: Option<&str>,
+        timeout: Duration,
+    ) -> Result<ExecOutput, EngineError> {
+        let doing = format!("run `{}` in container {}", command.join(" "), short(&handle.0));
+        let options = CreateExecOptions {
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            cmd: Some(command.to_vec()),
+            user: user.map(str::to_owned),
+            ..Default::default()
+        };
+        let docker = self.docker()?;
+        self.call(doing, timeout, async {
+            let exec = docker.create_exec(&handle.0, options).await?;
+            let mut stdout = Vec::new();
+            let mut stderr = Vec::new();
+            if let StartExecResults::Attached { mut output, .. } = docker.start_exec(&exec.id, None).await? {
+                while let Some(chunk) = output.try_next().await? {
+                    let (kept, message) = match chunk {
+                        LogOutput::StdErr { message } => (&mut stderr, message),
+                        LogOutput::StdOut { message }
+                        | LogOutput::Console { message }
+                        | LogOutput::StdIn { message } => (&mut stdout, message),
+                    };
+                    let room = EXEC_OUTPUT_MAX.saturating_sub(kept.len());
+                    kept.extend_from_slice(&message[..message.len().min(room)]);
+                }
+            }
+            let ended = docker.inspect_exec(&exec.id).await?;
+            Ok(ExecOutput {
+                code: ended.exit_code.unwrap_or(-1),
+                stdout: String::from_utf8_lossy(&stdout).into_owned(),
+                stderr: String::from_utf8_lossy(&stderr).into_owned(),
+            })
+        })
+        .await
+    }
+
+    fn logs(&self, handle: &EngineHandle, range: LogRange) -> EngineStream<LogChunk> {
+        let options = query::LogsOptions {
+            follow: range.follow,
+            stdout: true,
+            stderr: true,
+            since: range.since.and_then(|since| i32::try_from(since).ok()).unwrap_or_default(),
+            until: 0,
+            timestamps: range.timestamps,
+            tail: range.tail.map_or_else(|| "all".to_owned(), |tail| tail.to_string()),
+        };
+        // The stream borrows the client, so it gets one of its own (a handle to the same connection pool).
+        let engine = self.clone();
+        let doing = format!("read the log of container {}", short(&handle.0));
+        let handle = handle.clone();
+        Box::pin(stream::owned(move |sender| async move {
+            let docker = match engine.docker() {
+                Ok(docker) => docker,
+                Err(error) => return drop(sender.send(Err(error)).await),
+            };
+            let mut chunks = std::pin::pin!(docker.logs(&handle.0, Some(options)));
+            while let Some(chunk) = chunks.next().await {
+                let chunk = chunk.map_err(|cause| engine.error(doing.clone(), cause)).map(|output| match output {
+                    LogOutput::StdErr { message } => LogChunk { is_stderr: true, bytes: message },
+                    LogOutput::StdOut { message } | LogOutput::Console { message } | LogOutput::StdIn { message } => {
+                        LogChunk { is_stderr: false, bytes: message }
+                    }
+                });
+                if sender.send(chunk).await.is_err() {
+                    return;
+                }
+            }
+        }))
+    }
+
+    fn read_archive(&self, handle: &EngineHandle, path: &str) -> EngineStream<Bytes> {
+        let engine = self.clone();
+        let doing = format!("read {path} of container {}", short(&handle.0));
+        let (handle, path) = (handle.clone(), path.to_owned());
+        Box::pin(stream::owned(move |sender| async move {
+            let options = query::DownloadFromContainerOptions { path };
+            let docker = match engine.docker() {
+                Ok(docker) => docker,
+                Err(error) => return drop(sender.send(Err(error)).await),
+            };
+            let mut chunks = std::pin::pin!(docker.download_from_container(&handle.0, Some(options)));
+            while let Some(chunk) = chunks.next().await {
+                if sender.send(chunk.map_err(|cause| engine.error(doing.clone(), cause))).await.is_err() {
+                    return;
+                }
+            }
+        }))
+    }
+
+    async fn write_archive(
+        &self,
+        handle: &EngineHandle,
+        path: &str,
+        archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
+    ) -> Result<(), EngineError> {
+        let doing = format!("write {path} of container {}", short(&handle.0));
+        let options = query::UploadToContainerOptions { path: path.to_owned(), ..Default::default() };
+        let call = self.docker()?.upload_to_container(&handle.0, Some(options), bollard::body_try_stream(archive));
+        self.call(doing, TRANSFER_TIMEOUT, call).await
+    }
+
+    fn events(&self, label: &str, value: &str) -> EngineStream<EngineEvent> {
+        let engine = self.clone();
+        let mut filters = label_filter(label, Some(value));
+        filters.insert("type".to_owned(), vec!["container".to_owned()]);
+        // Filtered by the engine: what is not wanted here does not cross the socket.
+        filters.insert("event".to_owned(), EVENT_ACTIONS.map(str::to_owned).to_vec());
+        Box::pin(stream::owned(move |sender| async move {
+            let options = query::EventsOptions { filters: Some(filters), ..Default::default() };
+            let docker = match engine.docker() {
+                Ok(docker) => docker,
+                Err(error) => return drop(sender.send(Err(error)).await),
+            };
+            let mut events = std::pin::pin!(docker.events(Some(options)));
+            while let Some(event) = events.next().await {
+                let event = event.map_err(|cause| engine.error("watch the engine's events", cause)).map(|message| {
+                    let actor = message.actor.unwrap_or_default();
+                    EngineEvent {
+                        handle: EngineHandle(actor.id.unwrap_or_default()),
+                        action: message.action.unwrap_or_default(),
+                        labels: actor.attributes.unwrap_or_default().into_iter().collect(),
+                    }
+                });
+                if sender.send(event).await.is_err() {
+                    return;
+                }
+            }
+        }))
+    }
+}
+
+/// Appends the last lines of a builder's output to its error, which alone says little more than an exit code.
+fn with_tail(error: &str, last_lines: &[String]) -> String {
+    let mut text = error.trim().to_owned();
+    for line in last_lines {
+        text.push_str("\n    ");
+        text.push_str(line);
+    }
+    text
+}

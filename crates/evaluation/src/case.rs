@@ -1,0 +1,240 @@
+//! A task and what the agent left, ready to be judged.
+
+use arenad_evaluators::ground_truth;
+use arenad_evaluators::visualwebarena;
+use arenad_evaluators::webarena::{self, Context, Task, TaskError};
+use arenad_evaluators::webarena_verified::{self as verified, Submission};
+use arenad_verdict::question::{Question, Told};
+use arenad_verdict::{Profile, Report};
+
+use super::placeholders;
+use arenad_verdict::Benchmark;
+use arenad_verdict::{Evaluated, Evidence};
+
+/// Why an episode cannot be judged: its task is at fault.
+#[derive(Debug, thiserror::Error)]
+pub enum CaseError {
+    /// The task is not as the benchmark's are, or speaks of a site without an address.
+    #[error(transparent)]
+    WebArena(#[from] webarena::TaskFileError),
+    /// The task is not as WebArena-Verified's are.
+    #[error(transparent)]
+    Verified(#[from] verified::TaskFileError),
+    /// The benchmark's own code would fail on it.
+    #[error("task {task}: the benchmark's own code fails on it")]
+    Task {
+        /// The task.
+        task: String,
+        /// Where.
+        #[source]
+        cause: TaskError,
+    },
+}
+
+/// A task and what the agent left.
+pub struct Case {
+    id: String,
+    kind: Kind,
+}
+
+enum Kind {
+    WebArena { task: Box<Task>, context: Context },
+    VisualWebArena { task: Box<Task>, context: Context },
+    Verified { task: Box<verified::Task>, submission: Box<Submission> },
+}
+
+impl Case {
+    /// Reads what is known of an episode.
+    ///
+    /// # Errors
+    ///
+    /// When the task is not as the benchmark's are.
+    pub fn of(evidence: &Evidence) -> Result<Self, CaseError> {
+        let kind = match evidence.benchmark {
+            Benchmark::WebArenaVerified => {
+                let task = verified::read_one(evidence.task.clone(), &evidence.urls)?;
+                let submission = match &evidence.traffic {
+                    Some(traffic) => Submission::read(&evidence.answer, traffic.bytes()),
+                    None => Submission::without_traffic(&evidence.answer),
+                };
+                Kind::Verified { task: Box::new(task), submission: Box::new(submission) }
+            }
+            dialect => {
+                let mut filled = evidence.task.clone();
+                webarena::fill(&mut filled, &placeholders::first(&evidence.urls))?;
+                let task = Box::new(webarena::task(&filled)?);
+                let context =
+                    Context { intent: task.intent.clone(), answer: evidence.answer.clone(), url: evidence.url.clone() };
+                match dialect {
+                    Benchmark::VisualWebArena => Kind::VisualWebArena { task, context },
+                    _ => Kind::WebArena { task, context },
+                }
+            }
+        };
+        Ok(Self { id: evidence.id.clone(), kind })
+    }
+
+    /// What the agent was told.
+    #[must_use]
+    pub fn intent(&self) -> &str {
+        match &self.kind {
+            Kind::WebArena { task, .. } | Kind::VisualWebArena { task, .. } => &task.intent,
+            Kind::Verified { task, .. } => &task.intent,
+        }
+    }
+
+    /// The sites that the task needs, by the benchmark's names.
+    #[must_use]
+    pub fn sites(&self) -> &[String] {
+        match &self.kind {
+            Kind::WebArena { task, .. } | Kind::VisualWebArena { task, .. } => &task.sites,
+            Kind::Verified { task, .. } => &task.sites,
+        }
+    }
+
+    /// What has to be known and has not been told yet, under any of the profiles, each once.
+    ///
+    /// # Errors
+    ///
+    /// When the benchmark's own code would fail on the task.
+    pub fn questions(&self, told: &Told, profiles: &[Profile]) -> Result<Vec<Question>, CaseError> {
+        let mut open: Vec<Question> = Vec::new();
+        for profile in profiles {
+            let asked = match &self.kind {
+                Kind::WebArena { task, context } => webarena::questions(context, &task.eval, told, *profile),
+                Kind::VisualWebArena { task, context } => {
+                    visualwebarena::questions(context, &task.eval, told, *profile)
+                }
+                Kind::Verified { .. } => Ok(Vec::new()),
+            };
+            for question in asked.map_err(|cause| self.failed(cause))? {
+                if !open.contains(&question) {
+                    open.push(question);
+                }
+            }
+        }
+        Ok(open)
+    }
+
+    /// Judges by what was told.
+    ///
+    /// # Errors
+    ///
+    /// When the benchmark's own code would fail on the task.
+    pub fn report(&self, told: &Told, profile: Profile) -> Result<Report, CaseError> {
+        let judged = match &self.kind {
+            Kind::WebArena { task, context } => webarena::evaluate(context, &task.eval, told, profile),
+            Kind::VisualWebArena { task, context } => visualwebarena::evaluate(context, &task.eval, told, profile),
+            Kind::Verified { task, submission } => Ok(verified::evaluate(task, submission, profile)),
+        };
+        judged.map_err(|cause| self.failed(cause))
+    }
+
+    /// What whoever reads a report should know besides.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        match &self.kind {
+            Kind::WebArena { task, .. } => ground_truth::of_webarena(task.task_id)
+                .map(|fault| format!("the published check is known to be wrong: {} ({})", fault.reason, fault.source))
+                .into_iter()
+                .collect(),
+            Kind::VisualWebArena { .. } => Vec::new(),
+            Kind::Verified { task, submission } => match &submission.trace {
+                Ok(trace) => {
+                    let lacks = trace.lacks(&task.sites).map(|lacks| format!("the recording is not whole: {lacks}"));
+                    trace.warnings().iter().cloned().chain(lacks).collect()
+                }
+                Err(_) => Vec::new(),
+            },
+        }
+    }
+
+    fn failed(&self, cause: TaskError) -> CaseError {
+        CaseError::Task { task: self.id.clone(), cause }
+    }
+}
+
+/// Judges an episode by its evidence, and by nothing else.
+///
+/// # Errors
+///
+/// When the task is at fault.
+pub fn evaluate(evidence: &Evidence, profiles: &[Profile]) -> Result<Evaluated, CaseError> {
+    let case = Case::of(evidence)?;
+    let reports = profiles.iter().map(|profile| case.report(&evidence.told, *profile));
+    let mut warnings = case.warnings();
+    warnings.extend(elsewhere(evidence));
+    Ok(Evaluated {
+        benchmark: evidence.benchmark,
+        task: evidence.id.clone(),
+        intent: case.intent().to_owned(),
+        sites: case.sites().to_vec(),
+        reports: reports.collect::<Result<_, _>>()?,
+        warnings,
+    })
+}
+
+/// What to say where the agent ended on a host that no site has: the result may be of another installation.
+fn elsewhere(evidence: &Evidence) -> Option<String> {
+    let host = |url: &str| {
+        let url = url::Url::parse(url).ok()?;
+        Some((url.host_str()?.to_owned(), url.port_or_known_default()))
+    };
+    let ended = host(&evidence.url)?;
+    let is_known = evidence.urls.values().flatten().any(|url| host(url).as_ref() == Some(&ended));
+    (!is_known && !evidence.urls.is_empty()).then(|| {
+        format!("the agent ended at {}, where none of the sites is; --site NAME=URL says where they were", evidence.url)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use arenad_verdict::Urls;
+    use serde_json::json;
+
+    use super::*;
+
+    fn evidence(url: &str) -> Evidence {
+        Evidence {
+            benchmark: Benchmark::WebArena,
+            id: "1".to_owned(),
+            task: json!({
+                "task_id": 1, "sites": ["shopping"], "start_url": "__SHOPPING__", "intent": "?",
+                "eval": { "eval_types": ["url_match"], "reference_url": "__SHOPPING__/a" },
+            }),
+            urls: Urls::from([("__SHOPPING__".to_owned(), vec!["http://h:7770".to_owned()])]),
+            answer: String::new(),
+            url: url.to_owned(),
+            told: Told::default(),
+            traffic: None,
+            looked_at: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn evidence_gives_the_same_reports_after_it_was_kept() {
+        let kept = serde_json::to_string(&evidence("http://h:7770/a")).expect("JSON");
+        let back: Evidence = serde_json::from_str(&kept).expect("evidence");
+        let evaluated = evaluate(&back, &[Profile::Compat, Profile::Strict]).expect("a task");
+        assert_eq!(
+            evaluated.reports,
+            evaluate(&evidence("http://h:7770/a"), &[Profile::Compat, Profile::Strict]).expect("a task").reports
+        );
+        assert!(evaluated.reports.iter().all(|report| report.score == Some(1.0)) && evaluated.warnings.is_empty());
+    }
+
+    #[test]
+    fn a_page_of_another_installation_is_warned_of() {
+        let warnings = |url: &str| evaluate(&evidence(url), &[Profile::Compat]).expect("a task").warnings;
+        assert!(warnings("http://h:7771/a")[0].contains("--site"));
+        assert!(warnings("").is_empty() && warnings("http://h:7770/").is_empty());
+    }
+
+    #[test]
+    fn a_task_without_an_address_is_no_case() {
+        let mut nowhere = evidence("");
+        nowhere.urls.clear();
+        let said = evaluate(&nowhere, &[Profile::Compat]).expect_err("no address").to_string();
+        assert!(said.contains("__SHOPPING__"), "{said}");
+    }
+}

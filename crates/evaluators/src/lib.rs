@@ -1,0 +1,41 @@
+//! Judges what an agent did. Pure: values come in, verdicts go out.
+//!
+//! An evaluator is asked what it has to know ([`question::Question`]) until someone has looked at everything
+//! ([`question::Told`]), then what it says ([`verdict::Report`]). `README.md` beside this file lists where the strict profile differs.
+//!
+//! ```no_run
+//! use arenad_evaluators::question::{Answer, Told};
+//! use arenad_evaluators::verdict::{Profile, SideBySide};
+//! use arenad_evaluators::visualwebarena::{Context, evaluate, questions, read};
+//!
+//! # fn look(_: &arenad_evaluators::question::Question) -> Answer { unimplemented!() }
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let urls = [("__SHOPPING__".to_owned(), "http://localhost:7770".to_owned())].into();
+//! let tasks = read(&std::fs::read_to_string("test_shopping.raw.json")?, &urls)?;
+//! let task = &tasks[35];
+//! let context = Context { intent: task.intent.clone(), answer: "gold".to_owned(), url: "http://localhost:7770/".to_owned() };
+//! let mut told = Told::default();
+//! for profile in [Profile::Compat, Profile::Strict] {
+//!     loop {
+//!         let asked = questions(&context, &task.eval, &told, profile)?;
+//!         if asked.is_empty() {
+//!             break;
+//!         }
+//!         for question in asked {
+//!             let answer = look(&question);
+//!             told.tell(question, answer);
+//!         }
+//!     }
+//! }
+//! let both = SideBySide::of(|profile| evaluate(&context, &task.eval, &told, profile))?;
+//! println!("compat {:?}, strict {:?}", both.compat.verdict, both.strict.verdict);
+//! # Ok(()) }
+//! ```
+
+pub mod ground_truth;
+pub mod native;
+mod strict;
+pub mod text;
+pub mod visualwebarena;
+pub mod webarena;
+pub mod webarena_verified;

@@ -1,0 +1,183 @@
+//! `program_html`: what pages show to people, and what their scripts say.
+
+use serde_json::{Map, Value};
+
+use super::answers::{best, bounded, meaning, number, required};
+use super::{void, words};
+use crate::text::python;
+use crate::webarena::pages::{Locator, locator, place, whereabouts};
+use crate::webarena::{Context, Eval, Helper, OR, Target, TaskError, strings, text_of, texts_of};
+use arenad_verdict::question::{Answer, Place, Question, Told};
+use arenad_verdict::{Check, excerpt, unseen};
+
+/// What people can find on a page: its text, where its links lead, which pictures it shows, what its fields contain. Neither
+/// scripts nor what is hidden.
+const SHOWN: &str = "[document.body.innerText, \
+    ...[...document.querySelectorAll('a[href], img[src], input, textarea, select')]\
+    .filter(e => !e.checkVisibility || e.checkVisibility())\
+    .map(e => e.href || e.src || e.value)].join('\\n')";
+
+/// What has to be known of the pages, and, when that is known, what a judge has to be asked about it.
+pub(super) fn questions(
+    context: &Context,
+    eval: &Eval,
+    told: &Told,
+    helpers: &[Helper],
+) -> Result<Vec<Question>, TaskError> {
+    let mut questions = Vec::new();
+    for target in &eval.program_html {
+        let question = question(context, target, helpers)?;
+        if let (Some(references), Some(text)) = (fuzzy(target)?, found(&told.ask(&question)).and_then(shown)) {
+            let open = references.split(OR).filter(|reference| !words::same(reference, &text));
+            questions.extend(open.map(|reference| meaning(&context.intent, reference, &text)));
+        }
+        questions.push(question);
+    }
+    Ok(questions)
+}
+
+/// Judges what was found on the pages.
+pub(super) fn program_html(
+    context: &Context,
+    eval: &Eval,
+    told: &Told,
+    helpers: &[Helper],
+) -> Result<Vec<Check>, TaskError> {
+    let mut checks = Vec::new();
+    for target in &eval.program_html {
+        let answer = told.ask(&question(context, target, helpers)?);
+        let made = if let Some((verdict, reason)) = unseen(&answer) {
+            let place = whereabouts(target);
+            let open = |(rule, expected): (&String, &Value)| {
+                Check::open("program_html", rule, &place, expected.clone(), verdict, reason)
+            };
+            target.required_contents.iter().map(open).collect()
+        } else {
+            judge(context, target, found(&answer), told)?
+        };
+        if made.is_empty() {
+            let expected = Value::Object(Map::new());
+            checks.push(void("program_html", "required_contents", &expected, "the target requires nothing"));
+        }
+        checks.extend(made);
+    }
+    Ok(checks)
+}
+
+fn question(context: &Context, target: &Target, helpers: &[Helper]) -> Result<Question, TaskError> {
+    let place = place(context, &target.url, helpers)?;
+    let script = |place: Place, expression: &str| {
+        let prepare = target.prep_actions.clone();
+        Question::Script { place, prepare, expression: expression.to_owned() }
+    };
+    Ok(match locator(context, target, helpers)? {
+        Locator::Page => script(place, SHOWN),
+        Locator::Script(expression) | Locator::Lambda(expression) => script(place, expression),
+        Locator::Helper(call, _) => Question::Helper { place, call },
+    })
+}
+
+/// The value that was found; nothing if the locator failed or there is nothing.
+fn found(answer: &Answer) -> Option<&Value> {
+    match answer {
+        Answer::Value(Value::Null) => None,
+        Answer::Value(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// A value as a text that is not empty.
+fn shown(value: &Value) -> Option<String> {
+    let text = python::to_str(value);
+    if text.trim().is_empty() { None } else { Some(text) }
+}
+
+fn fuzzy(target: &Target) -> Result<Option<&str>, TaskError> {
+    let wanted = target.required_contents.get("fuzzy_match");
+    wanted.map(|value| text_of("required_contents.fuzzy_match", value)).transpose()
+}
+
+/// Judges one value by everything that the target requires.
+fn judge(context: &Context, target: &Target, value: Option<&Value>, told: &Told) -> Result<Vec<Check>, TaskError> {
+    let place = whereabouts(target);
+    let text = value.and_then(shown);
+    let evidence = text.as_deref().map_or(Value::Null, excerpt);
+    let check =
+        |rule: &str, expected: Value, fits| Check::of("program_html", rule, &place, expected, evidence.clone(), fits);
+    let mut checks = Vec::new();
+    for (rule, expected) in &target.required_contents {
+        let name = format!("required_contents.{rule}");
+        match rule.as_str() {
+            "exact_match" => {
+                let reference = text_of(&name, expected)?;
+                // Here an empty reference has a meaning: a field that is there and is empty.
+                let fits = value.is_some_and(|value| words::same(reference, &python::to_str(value)));
+                checks.push(check(rule, expected.clone(), fits));
+            }
+            "must_include" => checks.extend(texts_of(&name, expected)?.into_iter().map(|references| {
+                let fits = text.as_deref().is_some_and(|text| words::says_any(text, references));
+                required(rule, references, |any| check(rule, any.into(), fits))
+            })),
+            // What is not there does not show that something was left out.
+            "must_exclude" => checks.extend(texts_of(&name, expected)?.into_iter().map(|references| {
+                let fits = text.as_deref().is_some_and(|text| !words::says_any(text, references));
+                required(rule, references, |any| check(rule, any.into(), fits))
+            })),
+            "required_values" => checks.extend(
+                texts_of(&name, expected)?
+                    .into_iter()
+                    .map(|bounds| bounded(rule, bounds, value.and_then(|value| measured(value, bounds)), &check)),
+            ),
+            "fuzzy_match" => checks.extend(compared(context, target, text.as_deref(), told)?.map(|said| Check {
+                found: said.found.map(|_| evidence.clone()),
+                evaluator: "program_html".into(),
+                place: place.clone(),
+                ..said
+            })),
+            _ => checks.push(void("program_html", rule, expected, "nobody knows this rule")),
+        }
+    }
+    Ok(checks)
+}
+
+/// The number that a value is or says. The helpers' 0 also stands for "nothing found", so only a task that asks for
+/// exactly that gets it.
+fn measured(value: &Value, bounds: &str) -> Option<f64> {
+    let number = match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => number(text),
+        _ => None,
+    };
+    number.filter(|number| *number != 0.0 || bounds.contains("=="))
+}
+
+/// Whether the text means one of the references.
+fn compared(context: &Context, target: &Target, text: Option<&str>, told: &Told) -> Result<Option<Check>, TaskError> {
+    let references = fuzzy(target)?.unwrap_or_default();
+    let checks = references.split(OR).map(|reference| {
+        let expected = Value::from(references);
+        let check = |fits| Check::of("program_html", "fuzzy_match", "", expected.clone(), Value::Null, fits);
+        match text {
+            None => check(false),
+            Some(text) if words::same(reference, text) => check(true),
+            Some(text) => {
+                let said = told.ask(&meaning(&context.intent, reference, text));
+                strings::judged(context, "fuzzy_match", &expected, &said)
+            }
+        }
+    });
+    Ok(best(checks.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arenad_verdict::Verdict;
+
+    #[test]
+    fn one_alternative_is_enough() {
+        let of = |verdict| Check { verdict, ..Check::of("program_html", "", "", Value::Null, Value::Null, false) };
+        let all = [Verdict::Failed, Verdict::NeedsJudge, Verdict::Passed].map(of).to_vec();
+        assert_eq!(best(all).map(|check| check.verdict), Some(Verdict::Passed));
+    }
+}

@@ -1,0 +1,125 @@
+//! VisualWebArena's evaluators: `string_match`, `url_match`, `program_html`, `page_image_query`.
+//!
+//! They began as a copy of WebArena's and have gone other ways in many places. Tasks have the same form, so [`read`],
+//! [`Task`] and [`Context`] are WebArena's.
+//!
+//! Not equal to the bit: JPEG files are decoded by another library, which gives a pixel another shade by one or two of 256;
+//! formats that this one does not know (AVIF) count as unreadable.
+
+mod numbers;
+mod pages;
+pub(super) mod pictures;
+pub mod similarity;
+pub mod strings;
+mod urls;
+
+pub use urls::{exact, gold_in_pred};
+
+pub use super::webarena::{Context, Eval, Helper, Returns, Task, TaskError, TaskFileError, read};
+
+use super::{strict, webarena};
+use arenad_verdict::question::{Question, Told, open};
+use arenad_verdict::{Check, Profile, Report};
+
+pub use numbers::satisfies;
+pub use pictures::sources;
+
+/// The helpers that VisualWebArena's tasks may call.
+pub const HELPERS: [Helper; 17] = [
+    Helper::of_page("get_query_text", 1, Returns::Text),
+    Helper::of_page("get_query_text_lowercase", 1, Returns::Text),
+    Helper::of_page("gitlab_get_project_memeber_role", 1, Returns::Text),
+    Helper::of_page("reddit_get_latest_comment_content_by_username", 1, Returns::Text),
+    Helper::of_page("reddit_get_parent_comment_username_of_latest_comment_by_username", 1, Returns::Text),
+    Helper::of_site("reddit_get_post_url", 1, Returns::Url),
+    Helper::of_site("shopping_get_latest_order_url", 0, Returns::Url),
+    Helper::of_page("shopping_get_num_reviews", 0, Returns::Number),
+    Helper::of_page("shopping_get_order_product_name_list", 0, Returns::Text),
+    Helper::of_page("shopping_get_order_product_option", 2, Returns::Text),
+    Helper::of_page("shopping_get_order_product_quantity", 1, Returns::Number),
+    Helper::of_page("shopping_get_product_attributes", 1, Returns::Text),
+    Helper::of_page("shopping_get_product_price", 0, Returns::Number),
+    Helper::of_page("shopping_get_rating_as_percentage", 0, Returns::Number),
+    webarena::SHOP_REVIEWS[0],
+    webarena::SHOP_REVIEWS[1],
+    webarena::SHOP_REVIEWS[2],
+];
+
+/// What the strict profile has to know of VisualWebArena.
+const DIALECT: strict::Dialect = strict::Dialect {
+    eval_types: &["string_match", "url_match", "program_html", "page_image_query"],
+    url_rule: "EXACT",
+    helpers: &HELPERS,
+    is: |reference, answer| strings::exact_match(reference, &strings::clean_answer(answer)),
+    includes: |reference, answer, _| strings::must_include(reference, &strings::clean_answer(answer)),
+};
+
+/// What still has to be known under a profile, each once. What is asked may depend on what is known, so ask until there is
+/// nothing left; two rounds do.
+///
+/// # Errors
+///
+/// When the benchmark's own code would fail on the task.
+pub fn questions(context: &Context, eval: &Eval, told: &Told, profile: Profile) -> Result<Vec<Question>, TaskError> {
+    if profile == Profile::Strict {
+        return Ok(open(strict::questions(context, eval, told, &DIALECT)?, told));
+    }
+    let mut questions = Vec::new();
+    for kind in &eval.eval_types {
+        match kind.as_str() {
+            "string_match" => questions.extend(strings::questions(context, eval)?),
+            "program_html" => questions.extend(pages::questions(context, eval, told)?),
+            "page_image_query" => questions.extend(pictures::questions(context, eval, &HELPERS)?),
+            _ => {}
+        }
+    }
+    Ok(open(questions, told))
+}
+
+/// Why judging ends before its end.
+enum Halt {
+    /// The benchmark's code fails on the task, whatever the agent did.
+    Task(TaskError),
+    /// It raises an error on what the agent left. That is no score, which counts as none, whatever the other checks say.
+    Found(Box<Check>),
+}
+
+impl From<TaskError> for Halt {
+    fn from(error: TaskError) -> Self {
+        Self::Task(error)
+    }
+}
+
+/// Judges a task: every evaluator of `eval_types` has to pass. Where the benchmark's own code raises an error on what the agent
+/// left, the task is failed, for the reason that the check gives.
+///
+/// # Errors
+///
+/// When the benchmark's own code would fail on the task, whatever the agent did.
+pub fn evaluate(context: &Context, eval: &Eval, told: &Told, profile: Profile) -> Result<Report, TaskError> {
+    if profile == Profile::Strict {
+        return strict::evaluate(context, eval, told, &DIALECT);
+    }
+    match checks(context, eval, told) {
+        Ok(checks) => Ok(Report::of(Profile::Compat, checks)),
+        Err(Halt::Found(check)) => Ok(Report::of(Profile::Compat, vec![*check])),
+        Err(Halt::Task(error)) => Err(error),
+    }
+}
+
+fn checks(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, Halt> {
+    let mut checks = Vec::new();
+    for kind in &eval.eval_types {
+        checks.extend(match kind.as_str() {
+            "string_match" => strings::string_match(context, eval, told)?,
+            "url_match" => urls::url_match(context, eval)?,
+            "program_html" => pages::program_html(context, eval, told)?,
+            "page_image_query" => pictures::page_image_query(context, eval, told, &HELPERS)?,
+            _ => {
+                let expected = "string_match, url_match, program_html or page_image_query";
+                return Err(TaskError::new("eval_types", expected, &kind.as_str().into()).into());
+            }
+        });
+    }
+    Ok(checks)
+}

@@ -1,0 +1,173 @@
+//! `func:` locators. The benchmarks give them to Python's `eval`; here they are a name of a fixed list and literal texts, and
+//! nothing else.
+
+use super::task::TaskError;
+use crate::text::urls::{UrlError, urlsplit};
+use arenad_verdict::question::Call;
+
+/// A helper of a benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Helper {
+    /// Its name, spelt as there.
+    pub name: &'static str,
+    /// Whether its first argument is the page, `__page__`.
+    pub takes_page: bool,
+    /// How many texts it takes.
+    pub texts: usize,
+    /// What it returns.
+    pub returns: Returns,
+}
+
+/// What a helper returns, and what the benchmark takes for its value when it fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Returns {
+    /// A text; an empty one when it fails.
+    Text,
+    /// A number; 0 when it fails.
+    Number,
+    /// A URL, for a target's `url`.
+    Url,
+}
+
+impl Helper {
+    /// A helper that looks at a page.
+    pub(crate) const fn of_page(name: &'static str, texts: usize, returns: Returns) -> Self {
+        Self { name, takes_page: true, texts, returns }
+    }
+
+    /// A helper that asks the site's interface, or nobody.
+    pub(crate) const fn of_site(name: &'static str, texts: usize, returns: Returns) -> Self {
+        Self { name, takes_page: false, texts, returns }
+    }
+}
+
+/// What is read of the latest review of a product.
+pub(crate) const SHOP_REVIEWS: [Helper; 3] = [
+    Helper::of_site("shopping_get_sku_latest_review_author", 1, Returns::Text),
+    Helper::of_site("shopping_get_sku_latest_review_rating", 1, Returns::Text),
+    Helper::of_site("shopping_get_sku_latest_review_text", 1, Returns::Text),
+];
+
+/// The helpers that WebArena's tasks may call.
+pub const HELPERS: [Helper; 7] = [
+    Helper::of_page("gitlab_get_project_memeber_role", 1, Returns::Text),
+    Helper::of_site("reddit_get_post_url", 1, Returns::Url),
+    Helper::of_site("shopping_get_latest_order_url", 0, Returns::Url),
+    SHOP_REVIEWS[0],
+    SHOP_REVIEWS[1],
+    SHOP_REVIEWS[2],
+    Helper::of_site("shopping_get_sku_latest_review_title", 1, Returns::Text),
+];
+
+/// Reads `name(__page__, 'text', "text")`. `__last_url__` in a text becomes the URL; `__page__` is left out.
+///
+/// # Errors
+///
+/// When it is anything else, or no call of one of the helpers with what that takes.
+pub(crate) fn parse(text: &str, last_url: &str, helpers: &[Helper]) -> Result<(Call, Helper), TaskError> {
+    let wrong = || TaskError::new("func", "a helper's name and texts in quotes", &text.into());
+    let (name, rest) = text.trim().split_once('(').ok_or_else(wrong)?;
+    let helper = helpers.iter().find(|helper| helper.name == name.trim_end()).copied();
+    let helper =
+        helper.ok_or_else(|| TaskError::new("func", "a call of a helper that the benchmark has", &text.into()))?;
+    let inner = rest.trim_end().strip_suffix(')').ok_or_else(wrong)?;
+    let (page, arguments) = arguments(inner).ok_or_else(wrong)?;
+    if page != helper.takes_page || arguments.len() != helper.texts {
+        return Err(TaskError::new("func", "a helper with the arguments that it takes", &text.into()));
+    }
+    let arguments = arguments.into_iter().map(|text| text.replace("__last_url__", last_url)).collect();
+    Ok((Call { name: helper.name.to_owned(), arguments }, helper))
+}
+
+/// What stands between the parentheses: whether the page comes first, and the texts.
+fn arguments(inner: &str) -> Option<(bool, Vec<String>)> {
+    let (mut page, mut texts) = (false, Vec::new());
+    let mut rest = inner.trim();
+    while !rest.is_empty() {
+        if let Some(after) = rest.strip_prefix("__page__").filter(|_| !page && texts.is_empty()) {
+            page = true;
+            rest = after.trim_start();
+        } else {
+            let quote = rest.chars().next().filter(|c| ['\'', '"'].contains(c))?;
+            let (text, after) = literal(&rest[1..], quote)?;
+            texts.push(text);
+            rest = after.trim_start();
+        }
+        if rest.is_empty() {
+            break;
+        }
+        rest = rest.strip_prefix(',')?.trim_start();
+    }
+    Some((page, texts))
+}
+
+/// A text up to its closing quote, and what follows. Only quotes and backslashes are escaped; Python knows more, no task does.
+fn literal(text: &str, quote: char) -> Option<(String, &str)> {
+    let mut out = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => out.push(chars.next().map(|(_, c)| c).filter(|c| ['\\', '\'', '"'].contains(c))?),
+            c if c == quote => return Some((out, &text[at + 1..])),
+            c => out.push(c),
+        }
+    }
+    None
+}
+
+/// The address of a post, without what follows its number. Anything that is no post's address stays as it is, and so does
+/// what Python refuses to take apart.
+#[must_use]
+pub fn reddit_get_post_url(url: &str) -> String {
+    post_url(url).unwrap_or_else(|_| url.to_owned())
+}
+
+/// The address of a post, as far as Python takes the URL apart.
+pub(super) fn post_url(url: &str) -> Result<String, UrlError> {
+    let split = urlsplit(url)?;
+    let parts: Vec<&str> = split.path_and_parameters().0.split('/').collect();
+    Ok(match parts[..] {
+        [_, "f", forum, post, ..] => format!("{}://{}/f/{forum}/{post}/", split.scheme, split.netloc),
+        _ => url.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOME: [Helper; 3] = [
+        Helper::of_page("role", 1, Returns::Text),
+        Helper::of_site("two", 2, Returns::Text),
+        Helper::of_site("none", 0, Returns::Url),
+    ];
+
+    #[test]
+    fn calls_are_names_and_texts() {
+        let (call, helper) = parse("role(__page__, 'it\\'s \"x\"')", "", &SOME).expect("a call");
+        assert_eq!(call, Call { name: "role".into(), arguments: vec!["it's \"x\"".into()] });
+        assert_eq!(helper, SOME[0]);
+        let (call, _) = parse("two('__last_url__', \"b\")", "http://h/it's", &SOME).expect("a call");
+        assert_eq!(call.arguments, ["http://h/it's", "b"]);
+        assert!(parse("none()", "", &SOME).is_ok());
+        for wrong in [
+            "role",
+            "role(",
+            "role('a')",
+            "role(__page__)",
+            "role('a', __page__)",
+            "role(__page__, __page__)",
+            "two('a' 'b')",
+            "two('a', 'b', 'c')",
+            "two('a\\n', 'b')",
+            "two('a', 1)",
+            "none(none())",
+            "none('a)",
+            "none().x()",
+            "__import__('os').system('x')",
+            "(x)",
+        ] {
+            assert!(parse(wrong, "", &SOME).is_err(), "{wrong}");
+        }
+    }
+}

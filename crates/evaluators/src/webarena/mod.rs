@@ -1,0 +1,89 @@
+//! WebArena's evaluators: `string_match`, `url_match`, `program_html`.
+//!
+//! [`questions`] says what has to be known, [`evaluate`] judges when it is. What both have in common with VisualWebArena's,
+//! which began as a copy of these, lies here too.
+
+mod calls;
+pub(super) mod pages;
+pub mod strings;
+pub mod task;
+mod tasks;
+pub mod urls;
+
+pub(super) use calls::SHOP_REVIEWS;
+pub use calls::{HELPERS, Helper, Returns, reddit_get_post_url};
+pub use task::{Eval, PictureQuery, Target, TaskError, VisualQuestion};
+pub(super) use task::{OR, text_of, texts_of};
+pub use tasks::{Task, TaskFileError, fill, read, task};
+
+use super::strict;
+use arenad_verdict::question::{Question, Told, open};
+use arenad_verdict::{Profile, Report};
+
+/// What the agent left.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    /// The task, as the agent was told.
+    pub intent: String,
+    /// What it answered; empty if nothing.
+    pub answer: String,
+    /// The URL of the page where it ended.
+    pub url: String,
+}
+
+/// What still has to be known under a profile, each once. What is asked may depend on what is known, so ask until there is
+/// nothing left; two rounds do.
+///
+/// # Errors
+///
+/// When the benchmark's own code would fail on the task.
+pub fn questions(context: &Context, eval: &Eval, told: &Told, profile: Profile) -> Result<Vec<Question>, TaskError> {
+    if profile == Profile::Strict {
+        return Ok(open(strict::questions(context, eval, told, &DIALECT)?, told));
+    }
+    let mut questions = Vec::new();
+    for kind in &eval.eval_types {
+        match kind.as_str() {
+            "string_match" => questions.extend(strings::questions(context, eval)?),
+            "program_html" => questions.extend(pages::questions(context, eval)?),
+            _ => {}
+        }
+    }
+    Ok(open(questions, told))
+}
+
+/// Judges a task: every evaluator of `eval_types` has to pass.
+///
+/// # Errors
+///
+/// When the benchmark's own code would fail on the task.
+pub fn evaluate(context: &Context, eval: &Eval, told: &Told, profile: Profile) -> Result<Report, TaskError> {
+    if profile == Profile::Strict {
+        return strict::evaluate(context, eval, told, &DIALECT);
+    }
+    let mut checks = Vec::new();
+    for kind in &eval.eval_types {
+        checks.extend(match kind.as_str() {
+            "string_match" => strings::string_match(context, eval, told)?,
+            "url_match" => urls::url_match(context, eval)?,
+            "program_html" => pages::program_html(context, eval, told)?,
+            _ => {
+                return Err(TaskError::new(
+                    "eval_types",
+                    "string_match, url_match or program_html",
+                    &kind.as_str().into(),
+                ));
+            }
+        });
+    }
+    Ok(Report::of(Profile::Compat, checks))
+}
+
+/// What the strict profile has to know of WebArena.
+const DIALECT: strict::Dialect = strict::Dialect {
+    eval_types: &["string_match", "url_match", "program_html"],
+    url_rule: "GOLD in PRED",
+    helpers: &HELPERS,
+    is: |reference, answer| strings::exact_match(reference, &strings::clean_answer(answer)),
+    includes: |reference, answer, is_alone| strings::must_include(reference, &strings::clean_answer(answer), is_alone),
+};

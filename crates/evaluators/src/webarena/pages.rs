@@ -1,0 +1,154 @@
+//! `program_html`: what pages show.
+//!
+//! Source: web-arena-x/webarena f62e0b9 `evaluation_harness/evaluators.py`, class `HTMLContentEvaluator`. It visits a target's
+//! page in the agent's own tab and leaves it there, so that `last` in a later target is that page (libwebarena 0.0.5 opens a
+//! tab and closes it; none of the benchmark's tasks tells the two apart).
+
+use serde_json::Value;
+
+use super::Context;
+use super::calls::{self, HELPERS, Helper, Returns};
+use super::strings::{clean_answer, exact_match};
+use super::task::{Eval, OR, Target, TaskError, text_of, texts_of};
+use crate::text::python;
+use arenad_verdict::question::{Answer, Call, Place, Question, Told};
+use arenad_verdict::{Check, excerpt, unseen};
+
+/// What has to be known of the pages.
+///
+/// # Errors
+///
+/// When a target has a locator on which the benchmark's own code fails.
+pub fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
+    let mut tab = Tab::of(context);
+    eval.program_html.iter().map(|target| tab.question(target)).collect()
+}
+
+/// Judges what was found on the pages.
+pub(super) fn program_html(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, TaskError> {
+    let mut tab = Tab::of(context);
+    let mut checks = Vec::new();
+    for target in &eval.program_html {
+        let answer = told.ask(&tab.question(target)?);
+        checks.extend(judge(target, &answer)?);
+    }
+    Ok(checks)
+}
+
+/// The agent's tab, which the targets go through one after the other.
+struct Tab {
+    /// With the URL that the tab has by now.
+    context: Context,
+    place: Place,
+}
+
+impl Tab {
+    fn of(context: &Context) -> Self {
+        Self { context: context.clone(), place: Place::Last }
+    }
+
+    /// Goes to the page of a target, if it names one, and says what has to be known of it.
+    fn question(&mut self, target: &Target) -> Result<Question, TaskError> {
+        let place = place(&self.context, &target.url, &HELPERS)?;
+        if let Place::Url(url) = &place {
+            self.context.url.clone_from(url);
+        }
+        if place != Place::Last {
+            self.place = place;
+        }
+        let place = self.place.clone();
+        match locator(&self.context, target, &HELPERS)? {
+            Locator::Page => Ok(Question::Content { place }),
+            Locator::Script(expression) => {
+                Ok(Question::Script { place, prepare: target.prep_actions.clone(), expression: expression.to_owned() })
+            }
+            Locator::Helper(call, _) => Ok(Question::Helper { place, call }),
+            Locator::Lambda(_) => Err(unknown(&target.locator)),
+        }
+    }
+}
+
+/// Where on a page a target looks.
+pub(crate) enum Locator<'a> {
+    /// Everywhere.
+    Page,
+    /// At what an expression gives.
+    Script(&'a str),
+    /// At what an expression gives that need not begin with `document.`; VisualWebArena's alone.
+    Lambda(&'a str),
+    /// At what a helper finds.
+    Helper(Call, Helper),
+}
+
+/// Reads a target's locator.
+pub(crate) fn locator<'a>(context: &Context, target: &'a Target, helpers: &[Helper]) -> Result<Locator<'a>, TaskError> {
+    let text = target.locator.trim();
+    if text.is_empty() {
+        Ok(Locator::Page)
+    } else if text.starts_with("document.") || text.starts_with("[...document.") {
+        Ok(Locator::Script(text))
+    } else if let Some(expression) = text.strip_prefix("lambda:") {
+        Ok(Locator::Lambda(expression))
+    } else if let Some(call) = text.strip_prefix("func:") {
+        let (call, helper) = calls::parse(call, &context.url, helpers)?;
+        if helper.returns == Returns::Url { Err(unknown(text)) } else { Ok(Locator::Helper(call, helper)) }
+    } else {
+        Err(unknown(text))
+    }
+}
+
+fn unknown(locator: &str) -> TaskError {
+    TaskError::new("locator", "empty, an expression that begins with document., or a helper's func:", &locator.into())
+}
+
+/// Reads a target's `url`.
+pub(crate) fn place(context: &Context, url: &str, helpers: &[Helper]) -> Result<Place, TaskError> {
+    if url == "last" {
+        return Ok(Place::Last);
+    }
+    let Some(call) = url.strip_prefix("func:") else {
+        return Ok(Place::Url(url.to_owned()));
+    };
+    let (call, helper) = calls::parse(call, &context.url, helpers)?;
+    match &call.arguments[..] {
+        _ if helper.returns != Returns::Url => Err(TaskError::new("url", "a helper that finds a URL", &url.into())),
+        // This one needs no look at the site.
+        [post] if helper.name == "reddit_get_post_url" => Ok(Place::Url(calls::reddit_get_post_url(post))),
+        _ => Ok(Place::Found(call)),
+    }
+}
+
+/// Where a target looks, in words.
+pub(crate) fn whereabouts(target: &Target) -> String {
+    if target.locator.is_empty() { target.url.clone() } else { format!("{} {}", target.url, target.locator) }
+}
+
+fn judge(target: &Target, answer: &Answer) -> Result<Vec<Check>, TaskError> {
+    let text = match answer {
+        // The text of what Python's str() makes of the value, with HTML's entities replaced.
+        Answer::Value(value) => htmlize::unescape(python::to_str(value)).into_owned(),
+        _ => String::new(),
+    };
+    let place = whereabouts(target);
+    let check = |rule: &str, expected: &Value, fits: bool| match unseen(answer) {
+        None => Check::of("program_html", rule, &place, expected.clone(), excerpt(&text), fits),
+        Some((verdict, reason)) => Check::open("program_html", rule, &place, expected.clone(), verdict, reason),
+    };
+    let wanted = &target.required_contents;
+    if let Some(expected) = wanted.get("exact_match") {
+        let reference = text_of("required_contents.exact_match", expected)?;
+        return Ok(vec![check("exact_match", expected, exact_match(reference, &text))]);
+    }
+    if let Some(expected) = wanted.get("must_include") {
+        let references = texts_of("required_contents.must_include", expected)?;
+        let fits = |reference: &&str| check("must_include", &Value::from(*reference), includes(&text, reference));
+        return Ok(references.iter().map(fits).collect());
+    }
+    Err(TaskError::new("required_contents", "exact_match or must_include", &Value::Object(wanted.clone())))
+}
+
+/// Whether any of the alternatives is part of the text.
+fn includes(text: &str, alternatives: &str) -> bool {
+    let text = clean_answer(text);
+    alternatives.split(OR).any(|alternative| text.contains(&clean_answer(alternative)))
+}

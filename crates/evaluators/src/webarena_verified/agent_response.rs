@@ -1,0 +1,165 @@
+//! `AgentResponseEvaluator`: what the agent says it did, and what it found out.
+
+use std::sync::LazyLock;
+
+use fancy_regex::Regex;
+use serde_json::{Map, Value};
+
+use super::compare::{Comparison, Difference};
+use super::node::Node;
+use super::reading::{Reading, Side};
+use super::schema;
+use super::submission::Answer;
+use super::task::AgentResponse;
+use super::trouble::Trouble;
+use super::values::{Typed, is_falsy};
+use crate::text::{json, python};
+use arenad_verdict::Profile;
+
+/// What was compared.
+pub(super) struct Outcome {
+    pub(super) expected: Node,
+    pub(super) actual: Node,
+    pub(super) differences: Vec<Difference>,
+}
+
+/// Compares an answer with the one expected. `reading` is how the task's own values are read.
+pub(super) fn judge(
+    config: &AgentResponse,
+    answer: &Answer,
+    is_retrieval: bool,
+    reading: &Reading<'_>,
+) -> Result<Outcome, Trouble> {
+    let of_agent = Reading { side: Side::Actual, ..*reading };
+    let expected = expected(config, reading)?;
+    let expected_data = expected.get("retrieved_data").cloned().unwrap_or(Node::None);
+    let actual = match document(answer)? {
+        value if json::beyond(&value).is_some() => Node::raw(&value),
+        Value::Object(answer) => given(&answer, config, is_retrieval, &of_agent)?,
+        other => Node::raw(&other),
+    };
+    let comparison =
+        Comparison { reading, is_ordered: false, may_have_more_keys: false, ignored_key: Some("retrieved_data") };
+    let mut differences = comparison.differences(&actual, &expected, "agent_response")?;
+    let actual_data = actual.get("retrieved_data").cloned().unwrap_or(Node::None);
+    let is_object = matches!(&actual, Node::Object(entries) if !entries.is_empty());
+    if is_object && is_retrieval {
+        differences.extend(compare_data(&expected_data, &actual_data, config.ordered, reading)?);
+    }
+    Ok(Outcome { expected, actual, differences })
+}
+
+/// What the task expects, read.
+pub(super) fn expected(config: &AgentResponse, reading: &Reading<'_>) -> Result<Node, Trouble> {
+    let bare = Reading { sites: None, rendered: None, ..*reading };
+    Ok(Node::Object(vec![
+        ("task_type".to_owned(), Node::Typed(Typed::text(&config.expected.task_type, &bare)?)),
+        ("status".to_owned(), Node::Typed(Typed::text(&config.expected.status, &bare)?)),
+        ("retrieved_data".to_owned(), data(config.expected.retrieved_data.as_ref(), config, reading)?),
+    ]))
+}
+
+/// Compares retrieved data with the expected one, by a schema: what `retrieved_data` of an answer goes through.
+///
+/// # Errors
+///
+/// When the benchmark's code raises, or nobody here knows.
+pub fn retrieved_data(
+    results_schema: &Value,
+    expected: &Value,
+    actual: &Value,
+    ordered: bool,
+    reading: &Reading<'_>,
+) -> Result<Vec<Difference>, Trouble> {
+    let of_agent = Reading { side: Side::Actual, ..*reading };
+    let expected = results(expected, results_schema, reading)?;
+    let actual = results(actual, results_schema, &of_agent)?;
+    compare_data(&expected, &actual, ordered, reading)
+}
+
+fn compare_data(
+    expected: &Node,
+    actual: &Node,
+    is_ordered: bool,
+    reading: &Reading<'_>,
+) -> Result<Vec<Difference>, Trouble> {
+    let one = |name: &str, message: String| Ok(vec![Difference { name: format!("retrieved_data_{name}"), message }]);
+    match (expected, actual) {
+        (Node::None, Node::None) => Ok(Vec::new()),
+        (Node::None, actual) => one("unexpected", format!("expected no data, got {}", actual.to_json())),
+        (expected, Node::None) => one("missing_or_null", format!("expected {}, got none", expected.to_json())),
+        (expected, actual) => {
+            let comparison = Comparison { reading, is_ordered, may_have_more_keys: false, ignored_key: None };
+            comparison.differences(actual, expected, "retrieved_data")
+        }
+    }
+}
+
+/// The answer's JSON: within a fence of code, or the whole text. What is no JSON stays a text.
+fn document(answer: &Answer) -> Result<Value, Trouble> {
+    static FENCE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?s)```(?:json)?\s*\n?(.*?)\n?```").expect("a pattern of ours"));
+    let value = match answer {
+        Answer::Document(value) => value.clone(),
+        Answer::Text(text) => {
+            let fenced = FENCE.captures(text).ok().flatten();
+            let inner = fenced.as_ref().and_then(|found| found.get(1)).map_or(text.as_str(), |group| group.as_str());
+            let inner = python::strip(inner);
+            json::parse(inner)?.unwrap_or_else(|| Value::from(inner))
+        }
+    };
+    Ok(if is_falsy(&value) { Value::Null } else { value })
+}
+
+/// The parts of an answer that the task speaks of.
+fn given(
+    answer: &Map<String, Value>,
+    config: &AgentResponse,
+    is_retrieval: bool,
+    reading: &Reading<'_>,
+) -> Result<Node, Trouble> {
+    let mut parts = Vec::new();
+    let task_type = answer.get("task_type").or_else(|| answer.get("performed_operation"));
+    for (name, value) in [("task_type", task_type), ("status", answer.get("status"))] {
+        let Some(value) = value else { continue };
+        let text = value.as_str().ok_or_else(|| Trouble::raised(format!("{name} is {value}, no text")))?;
+        let text = python::strip(text);
+        let bare = Reading { sites: None, ..*reading };
+        let node = if text.is_empty() { Node::None } else { Node::Typed(Typed::text(text, &bare)?) };
+        parts.push((name.to_owned(), node));
+    }
+    // Where the task does not speak of data, the benchmark misses it in every answer, so that none passes.
+    if config.expected.retrieved_data.is_some() || reading.profile == Profile::Strict {
+        let value = answer.get("retrieved_data").filter(|_| is_retrieval);
+        parts.push(("retrieved_data".to_owned(), data(value, config, reading)?));
+    }
+    Ok(Node::Object(parts))
+}
+
+fn data(value: Option<&Value>, config: &AgentResponse, reading: &Reading<'_>) -> Result<Node, Trouble> {
+    value.map_or(Ok(Node::None), |value| results(value, &config.results_schema, reading))
+}
+
+/// Nothing for what is empty and no number; a single value is a list of one.
+fn results(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+    // In compat NaN is as true as any other number.
+    let is_beyond = |value: &Value| json::beyond(value).is_some();
+    let has_beyond = is_beyond(value) || value.as_array().is_some_and(|items| items.iter().any(is_beyond));
+    if has_beyond && reading.profile == Profile::Strict && reading.side == Side::Actual {
+        return Err(Trouble::raised("the answer has a number that JSON does not have".to_owned()));
+    }
+    match value {
+        Value::Null => Ok(Node::None),
+        Value::String(_) | Value::Array(_) | Value::Object(_) if is_falsy(value) => Ok(Node::None),
+        Value::Array(items) => schema::results(items, schema, reading),
+        single => schema::results(std::slice::from_ref(single), schema, reading),
+    }
+}
+
+/// The answer as JSON: what a report shows.
+pub(super) fn shown(answer: &Answer) -> Value {
+    match answer {
+        Answer::Document(value) => json::shown(value),
+        Answer::Text(text) => Value::from(text.as_str()),
+    }
+}

@@ -1,0 +1,204 @@
+//! Structures compared: lists in order or in any, objects by their keys.
+//!
+//! Source: `webarena_verified/core/evaluation/value_comparator.py`.
+
+use super::node::Node;
+use super::reading::Reading;
+use super::trouble::Trouble;
+use arenad_verdict::Profile;
+
+/// Something that is not as expected, by the benchmark's name for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Such as `retrieved_data_array_values_mismatch`.
+    pub name: String,
+    /// Where it is and what was expected, for people.
+    pub message: String,
+}
+
+/// How structures are compared.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Comparison<'a> {
+    /// How the expected values were read.
+    pub reading: &'a Reading<'a>,
+    /// Whether the order of lists counts.
+    pub is_ordered: bool,
+    /// Whether objects may have more keys than expected.
+    pub may_have_more_keys: bool,
+    /// A key whose value is not looked at.
+    pub ignored_key: Option<&'a str>,
+}
+
+/// What has been met on the way. Python has one empty tuple only, and the benchmark takes the second one that it meets
+/// for a structure that contains itself.
+#[derive(Clone, Copy, Default)]
+struct Met {
+    empty_tuple: bool,
+}
+
+impl Comparison<'_> {
+    /// What is different.
+    ///
+    /// # Errors
+    ///
+    /// When the benchmark's code raises, or nobody here knows.
+    pub(super) fn differences(&self, actual: &Node, expected: &Node, name: &str) -> Result<Vec<Difference>, Trouble> {
+        self.compare(actual, expected, name, &mut Met::default())
+    }
+
+    fn compare(&self, actual: &Node, expected: &Node, path: &str, met: &mut Met) -> Result<Vec<Difference>, Trouble> {
+        if matches!(actual, Node::Tuple(items) if items.is_empty()) && self.reading.profile == Profile::Compat {
+            if met.empty_tuple {
+                return Err(Trouble::raised(format!("a second empty list, at {path}, is taken for a circle")));
+            }
+            met.empty_tuple = true;
+        }
+        let one = |what: &str, message: String| Ok(vec![Difference { name: format!("{path}_{what}"), message }]);
+        match (expected, actual) {
+            (Node::None, Node::None) => Ok(Vec::new()),
+            (Node::None, _) | (_, Node::None) => {
+                one("none_mismatch", format!("expected {}, got {}", expected.to_json(), actual.to_json()))
+            }
+            (Node::Object(expected), Node::Object(actual)) => self.objects(actual, expected, path, met),
+            (Node::Object(_), other) => one("invalid_format", format!("expected an object, got {}", other.to_json())),
+            (Node::Tuple(expected) | Node::List(expected), Node::Tuple(actual) | Node::List(actual)) => {
+                if self.is_ordered {
+                    self.in_order(actual, expected, path, met)
+                } else if self.reading.profile == Profile::Strict {
+                    self.matched(actual, expected, path)
+                } else {
+                    self.in_any_order(actual, expected, path, met)
+                }
+            }
+            (Node::Tuple(_) | Node::List(_), other) => {
+                one("invalid_format", format!("expected a list, got {}", other.to_json()))
+            }
+            (expected, actual) => {
+                if expected.is_same(actual, self.reading)? {
+                    Ok(Vec::new())
+                } else {
+                    one("mismatch", format!("expected {}, got {}", expected.to_json(), actual.to_json()))
+                }
+            }
+        }
+    }
+
+    /// Each expected item takes the first actual one that equals it and is not yet taken.
+    fn in_any_order(
+        &self,
+        actual: &[Node],
+        expected: &[Node],
+        path: &str,
+        met: &mut Met,
+    ) -> Result<Vec<Difference>, Trouble> {
+        let mut is_taken = vec![false; actual.len()];
+        let mut missing = 0;
+        for (index, expected) in expected.iter().enumerate() {
+            let mut found = None;
+            for (at, actual) in actual.iter().enumerate().filter(|(at, _)| !is_taken[*at]) {
+                let mut trial = *met;
+                if self.compare(actual, expected, &format!("{path}[{index}]"), &mut trial)?.is_empty() {
+                    *met = trial;
+                    found = Some(at);
+                    break;
+                }
+            }
+            match found {
+                Some(at) => is_taken[at] = true,
+                None => missing += 1,
+            }
+        }
+        let extra = is_taken.iter().filter(|is_taken| !**is_taken).count();
+        Ok(mismatch(path, expected.len(), missing, extra))
+    }
+
+    /// The most pairs of expected and actual items that equal each other: where values are equal within a tolerance,
+    /// the first that fits may be the one that another needs.
+    fn matched(&self, actual: &[Node], expected: &[Node], path: &str) -> Result<Vec<Difference>, Trouble> {
+        let mut fits = vec![Vec::new(); expected.len()];
+        for (index, expected) in expected.iter().enumerate() {
+            for (at, actual) in actual.iter().enumerate() {
+                let differences = self.compare(actual, expected, &format!("{path}[{index}]"), &mut Met::default())?;
+                if differences.is_empty() {
+                    fits[index].push(at);
+                }
+            }
+        }
+        let mut owner = vec![None; actual.len()];
+        let pairs = (0..expected.len())
+            .filter(|index| assign(*index, &fits, &mut owner, &mut vec![false; actual.len()]))
+            .count();
+        Ok(mismatch(path, expected.len(), expected.len() - pairs, actual.len() - pairs))
+    }
+
+    fn in_order(
+        &self,
+        actual: &[Node],
+        expected: &[Node],
+        path: &str,
+        met: &mut Met,
+    ) -> Result<Vec<Difference>, Trouble> {
+        let mut differences = Vec::new();
+        for (index, (actual, expected)) in actual.iter().zip(expected).enumerate() {
+            differences.extend(self.compare(actual, expected, &format!("{path}[{index}]"), met)?);
+        }
+        if actual.len() != expected.len() {
+            let missing = expected.len().saturating_sub(actual.len());
+            let extra = actual.len().saturating_sub(expected.len());
+            differences.extend(mismatch(path, expected.len(), missing, extra));
+        }
+        Ok(differences)
+    }
+
+    fn objects(
+        &self,
+        actual: &[(String, Node)],
+        expected: &[(String, Node)],
+        path: &str,
+        met: &mut Met,
+    ) -> Result<Vec<Difference>, Trouble> {
+        if expected.is_empty() {
+            return Err(Trouble::raised(format!("the object expected at {path} has no keys")));
+        }
+        fn get<'a>(entries: &'a [(String, Node)], key: &str) -> Option<&'a Node> {
+            entries.iter().find(|(name, _)| name == key).map(|(_, node)| node)
+        }
+        let missing: Vec<&str> =
+            expected.iter().map(|(key, _)| key.as_str()).filter(|key| get(actual, key).is_none()).collect();
+        let extra: Vec<&str> =
+            actual.iter().map(|(key, _)| key.as_str()).filter(|key| get(expected, key).is_none()).collect();
+        let mut differences = Vec::new();
+        if !missing.is_empty() || (!extra.is_empty() && !self.may_have_more_keys) {
+            let message = format!("missing keys: {missing:?}; keys that nobody expects: {extra:?}");
+            differences.push(Difference { name: format!("{path}_keys_mismatch"), message });
+        }
+        for (key, expected) in expected.iter().filter(|(key, _)| Some(key.as_str()) != self.ignored_key) {
+            if let Some(actual) = get(actual, key) {
+                differences.extend(self.compare(actual, expected, &format!("{path}.{key}"), met)?);
+            }
+        }
+        Ok(differences)
+    }
+}
+
+/// Finds an actual item for an expected one, moving others on if need be.
+fn assign(index: usize, fits: &[Vec<usize>], owner: &mut [Option<usize>], is_seen: &mut Vec<bool>) -> bool {
+    for at in &fits[index] {
+        if std::mem::replace(&mut is_seen[*at], true) {
+            continue;
+        }
+        if owner[*at].is_none_or(|other| assign(other, fits, owner, is_seen)) {
+            owner[*at] = Some(index);
+            return true;
+        }
+    }
+    false
+}
+
+fn mismatch(path: &str, all: usize, missing: usize, extra: usize) -> Vec<Difference> {
+    if missing == 0 && extra == 0 {
+        return Vec::new();
+    }
+    let message = format!("{} of {all} expected items found, {extra} that nobody expects", all - missing);
+    vec![Difference { name: format!("{path}_array_values_mismatch"), message }]
+}

@@ -1,0 +1,271 @@
+//! WebArena-Verified's evaluators: `AgentResponseEvaluator` and `NetworkEventEvaluator` of version 1.2.3.
+//!
+//! They need no look at the sites: an answer and the recorded traffic are all.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//!
+//! use arenad_evaluators::verdict::{Profile, Verdict};
+//! use arenad_evaluators::webarena_verified::{Submission, evaluate, read};
+//!
+//! # let tasks = r#"[{"sites": ["shopping"], "task_id": 1, "intent_template_id": 1, "start_urls": ["__SHOPPING__"],
+//! #   "intent": "How much?", "intent_template": "How much?", "instantiation_dict": {}, "revision": 1, "eval": [
+//! #   {"evaluator": "AgentResponseEvaluator", "expected": {"task_type": "retrieve", "status": "SUCCESS",
+//! #   "retrieved_data": [10.5]}, "results_schema": {"type": "array", "items": {"type": "number", "format": "currency"}}}]}]"#;
+//! # let answer = r#"{"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": ["$10.50"]}"#;
+//! # let har = br#"{"log": {"entries": [{"request": {"method": "GET", "url": "http://localhost:7770/"}, "response": {"status": 200}}]}}"#;
+//! let urls = BTreeMap::from([("__SHOPPING__".to_owned(), vec!["http://localhost:7770".to_owned()])]);
+//! let tasks = read(tasks, &urls)?; // webarena-verified.json
+//! let submission = Submission::read(answer, har); // agent_response.json, network.har or trace.zip
+//! for profile in [Profile::Compat, Profile::Strict] {
+//!     let report = evaluate(&tasks[0], &submission, profile);
+//!     assert_eq!(report.verdict, Verdict::Passed);
+//! }
+//! # Ok::<(), arenad_evaluators::webarena_verified::TaskFileError>(())
+//! ```
+//!
+//! `compat` gives the benchmark's scores; where its code ends in an error and a score of nought, a check has failed and its
+//! reason says so. `README.md` of `evaluators` lists where `strict` differs.
+
+mod agent_response;
+mod compare;
+mod jsonpath;
+mod network_event;
+mod node;
+mod reading;
+mod schema;
+mod sites;
+mod submission;
+mod task;
+mod trace;
+mod trouble;
+mod values;
+
+use serde_json::{Map, Value, json as object};
+
+pub use agent_response::retrieved_data;
+pub use compare::Difference;
+pub use reading::{Reading, Side, UrlOptions};
+pub use sites::{Environment, Environments, placeholder};
+pub use submission::{Answer, Submission};
+pub use task::{
+    AgentResponse, Evaluator, ExpectedEvent, ExpectedResponse, NetworkEvent, Task, TaskFileError, read, read_one,
+};
+pub use trace::{Trace, TraceError};
+pub use trouble::Trouble;
+pub use values::{Kind, Typed};
+
+use super::strict::leniency::Leniency;
+use super::strict::verified::tidied;
+use super::text::json;
+use super::text::patterns::Patterns;
+use super::text::urls;
+use arenad_verdict::{Check, Profile, Report, Verdict};
+
+/// Segments of a URL's path that are queries in Base64, taken out of it: the path that is left, and the queries.
+#[must_use]
+pub fn extract_base64_query(path: &str) -> (String, Vec<String>) {
+    values::url::extract_base64_query(path)
+}
+
+/// JSON as Python reads it; nothing if it is none.
+///
+/// # Errors
+///
+/// When Python raises anything but that it is no JSON.
+pub fn parse_json(text: &str) -> Result<Option<Value>, Trouble> {
+    Ok(json::parse(text)?)
+}
+
+/// The values of a URL's query by name, sorted.
+#[must_use]
+pub fn normalize_query(query: &str) -> Map<String, Value> {
+    values::url::normalize_query(query)
+}
+
+/// Judges a task: every one of its evaluators has to pass.
+#[must_use]
+pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Report {
+    let trace = match &submission.trace {
+        Ok(trace) => trace,
+        Err(error) if profile == Profile::Compat => {
+            let reason = format!("the benchmark's code fails without traffic: {error}");
+            let checks = task.eval.iter().map(|evaluator| failed(evaluator, submission, reason.clone())).collect();
+            return Report::of(profile, checks);
+        }
+        Err(_) => &Trace::default(),
+    };
+    let environments = match environments(task, trace) {
+        Ok(environments) => environments,
+        // Nothing that is about traffic will be judged, and an answer needs no addresses.
+        Err(_) if submission.trace.is_err() => task.environments.clone(),
+        Err(trouble) => {
+            let checks = task.eval.iter().map(|evaluator| troubled(evaluator, submission, &trouble)).collect();
+            return Report::of(profile, checks);
+        }
+    };
+    let patterns = Patterns::default();
+    let reading = Reading {
+        sites: Some(&environments),
+        rendered: Some(&environments),
+        today: submission.today,
+        ..Reading::new(Side::Expected, profile, &patterns)
+    };
+    // What is missing could be what is asked for. The published code does not think of it.
+    let lacks = trace.lacks(&task.sites).filter(|_| profile == Profile::Strict);
+    let mut checks = Vec::new();
+    for evaluator in &task.eval {
+        let judged = match (evaluator, &submission.trace) {
+            (Evaluator::AgentResponse(config), _) => response_checks(task, config, submission, &reading),
+            (Evaluator::NetworkEvent(_), Err(error)) => {
+                Err(Trouble::Unseen(format!("the traffic cannot be read: {error}")))
+            }
+            (Evaluator::NetworkEvent(_), Ok(_)) if let Some(lacks) = &lacks => {
+                Err(Trouble::Unseen(format!("the recording is not whole: {lacks}")))
+            }
+            (Evaluator::NetworkEvent(config), Ok(_)) => {
+                event_check(task, config, trace, &reading).map(|check| vec![check])
+            }
+        };
+        match judged {
+            Ok(judged) => checks.extend(judged),
+            // Nothing that an agent leaves keeps it from being judged.
+            Err(Trouble::Unsupported(reason)) if profile == Profile::Strict && is_understood(evaluator, &reading) => {
+                checks.push(failed(evaluator, submission, format!("what the agent left cannot be read: {reason}")));
+            }
+            Err(trouble) => checks.push(troubled(evaluator, submission, &trouble)),
+        }
+    }
+    Report::of(profile, checks)
+}
+
+/// Whether the task itself can be read, so that the agent has caused whatever cannot.
+fn is_understood(evaluator: &Evaluator, reading: &Reading<'_>) -> bool {
+    match evaluator {
+        Evaluator::AgentResponse(config) => agent_response::expected(config, reading).is_ok(),
+        Evaluator::NetworkEvent(config) => network_event::is_understood(config, reading),
+    }
+}
+
+/// Where the task's sites are. If that is not known of all of them, it is where the first requests went, one for each site.
+fn environments(task: &Task, trace: &Trace) -> Result<Environments, Trouble> {
+    if task.environments.is_complete() {
+        return Ok(task.environments.clone());
+    }
+    let events = trace.relevant()?;
+    let last = events.len().checked_sub(1);
+    let last = last.ok_or_else(|| Trouble::raised("nobody says where the sites are, and there is no traffic"))?;
+    let environment = |(index, placeholder): (usize, &str)| {
+        let split = urls::urlsplit(events[index.min(last)].url()?)?;
+        let path = if placeholder == "__SHOPPING_ADMIN__" { "/admin" } else { "" };
+        Ok(Environment::new(placeholder, vec![format!("{}://{}{path}", split.scheme, split.netloc)]))
+    };
+    task.environments.placeholders().enumerate().map(environment).collect::<Result<_, _>>().map(Environments::new)
+}
+
+const RESPONSE: &str = "agent_response";
+const EVENT: &str = "network_event";
+
+/// One check for each part of the answer.
+fn response_checks(
+    task: &Task,
+    config: &AgentResponse,
+    submission: &Submission,
+    reading: &Reading<'_>,
+) -> Result<Vec<Check>, Trouble> {
+    let (answer, leniency) = match reading.profile {
+        Profile::Compat => (submission.answer.clone(), None),
+        Profile::Strict => match tidied(&submission.answer, &config.results_schema) {
+            Ok(tidied) => tidied,
+            Err(hedge) => {
+                let check = failed(&Evaluator::AgentResponse(config.clone()), submission, hedge);
+                return Ok(vec![check]);
+            }
+        },
+    };
+    let outcome = agent_response::judge(config, &answer, task.is_retrieval(), reading)?;
+    let part = |node: &node::Node, name: &str| node.get(name).map_or(Value::Null, node::Node::to_json);
+    let mut checks = Vec::new();
+    let mut rest = outcome.differences;
+    for name in ["task_type", "status", "retrieved_data"] {
+        let (own, others): (Vec<Difference>, Vec<Difference>) = rest.into_iter().partition(|difference| {
+            difference.name.strip_prefix("agent_response.").unwrap_or(&difference.name).starts_with(name)
+        });
+        rest = others;
+        let (expected, found) = (part(&outcome.expected, name), part(&outcome.actual, name));
+        let check = Check::of(RESPONSE, name, "answer", expected, found, own.is_empty());
+        let accepted = leniency.filter(|_| name == "retrieved_data").map(Leniency::reason);
+        checks.push(Check { reason: reason(&own).or(accepted), ..check });
+    }
+    if !rest.is_empty() {
+        let found = agent_response::shown(&submission.answer);
+        let check = Check::of(RESPONSE, "form", "answer", outcome.expected.to_json(), found, false);
+        checks.push(Check { reason: reason(&rest), ..check });
+    }
+    Ok(checks)
+}
+
+fn reason(differences: &[Difference]) -> Option<String> {
+    let says = |difference: &Difference| format!("{}: {}", difference.name, difference.message);
+    (!differences.is_empty()).then(|| differences.iter().map(says).collect::<Vec<_>>().join("; "))
+}
+
+fn event_check(task: &Task, config: &NetworkEvent, trace: &Trace, reading: &Reading<'_>) -> Result<Check, Trouble> {
+    let outcome = network_event::judge(config, trace, task.is_navigation(), reading)?;
+    let check = Check::of(
+        EVENT,
+        rule(config),
+        &place(config),
+        config.expected.to_json(),
+        Value::Array(outcome.found),
+        outcome.is_fine,
+    );
+    Ok(Check { reason: outcome.reason, ..check })
+}
+
+/// Which requests count.
+fn rule(config: &NetworkEvent) -> &'static str {
+    match (config.should_not_exist, config.last_event_only) {
+        (true, _) => "no_event",
+        (false, true) => "last_event",
+        (false, false) => "any_event",
+    }
+}
+
+fn place(config: &NetworkEvent) -> String {
+    match &config.expected.url {
+        Value::String(url) => url.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// What kept an evaluator from its verdict.
+fn troubled(evaluator: &Evaluator, submission: &Submission, trouble: &Trouble) -> Check {
+    let verdict = match trouble {
+        Trouble::Raised(reason) => {
+            return failed(evaluator, submission, format!("the benchmark's code raises an error: {reason}"));
+        }
+        Trouble::Unsupported(_) => Verdict::Unsupported,
+        Trouble::Unseen(_) => Verdict::Inconclusive,
+    };
+    Check { verdict, found: None, ..failed(evaluator, submission, trouble.to_string()) }
+}
+
+fn failed(evaluator: &Evaluator, submission: &Submission, reason: String) -> Check {
+    let check = match evaluator {
+        Evaluator::AgentResponse(config) => {
+            let expected = object!({
+                "task_type": config.expected.task_type,
+                "status": config.expected.status,
+                "retrieved_data": config.expected.retrieved_data,
+            });
+            let found = agent_response::shown(&submission.answer);
+            Check::of(RESPONSE, "form", "answer", expected, found, false)
+        }
+        Evaluator::NetworkEvent(config) => {
+            let expected = config.expected.to_json();
+            Check::of(EVENT, rule(config), &place(config), expected, Value::Array(Vec::new()), false)
+        }
+    };
+    Check { reason: Some(reason), ..check }
+}

@@ -1,0 +1,323 @@
+//! `NetworkEventEvaluator`: what the browser asked the sites for, and what they answered.
+
+use serde_json::{Map, Value};
+
+use super::compare::Comparison;
+use super::jsonpath;
+use super::node::Node;
+use super::reading::{Reading, Side, UrlOptions};
+use super::schema;
+use super::task::NetworkEvent;
+use super::trace::{Event, Trace};
+use super::trouble::Trouble;
+use super::values::url::{as_it_is, have_same_path};
+use super::values::{Kind, Typed, is_falsy};
+use crate::text::patterns::Mode;
+use arenad_verdict::Profile;
+
+/// What was compared.
+pub(super) struct Outcome {
+    /// Whether the traffic is as expected.
+    pub(super) is_fine: bool,
+    /// The requests that were looked at, as they were read.
+    pub(super) found: Vec<Value>,
+    /// What was wrong with the last of them.
+    pub(super) reason: Option<String>,
+}
+
+/// Reads values of one evaluator.
+struct Judge<'a> {
+    config: &'a NetworkEvent,
+    /// How the task's own values are read.
+    reading: Reading<'a>,
+}
+
+/// Looks for the request that is expected. `reading` is how the task's own values are read.
+pub(super) fn judge(
+    config: &NetworkEvent,
+    trace: &Trace,
+    is_navigation: bool,
+    reading: &Reading<'_>,
+) -> Result<Outcome, Trouble> {
+    let judge = Judge::of(config, reading);
+    let mut events = judge.matching(&trace.relevant()?, is_navigation)?;
+    if config.last_event_only {
+        events.drain(..events.len().saturating_sub(1));
+    }
+    let expected = judge.expected()?;
+    let actual: Vec<Node> = events.iter().map(|event| judge.actual(event, &expected)).collect::<Result<_, _>>()?;
+    let found: Vec<Value> = actual.iter().map(Node::to_json).collect();
+    if config.should_not_exist {
+        let reason = (!found.is_empty()).then(|| "there is a request that should not have been made".to_owned());
+        return Ok(Outcome { is_fine: found.is_empty(), found, reason });
+    }
+    let comparison =
+        Comparison { reading: &judge.reading, is_ordered: false, may_have_more_keys: true, ignored_key: None };
+    let mut reason = "no request is like the one expected".to_owned();
+    for actual in &actual {
+        let differences = comparison.differences(actual, &expected, "network_event")?;
+        if differences.is_empty() {
+            return Ok(Outcome { is_fine: true, found, reason: None });
+        }
+        reason = differences
+            .iter()
+            .map(|difference| format!("{}: {}", difference.name, difference.message))
+            .collect::<Vec<_>>()
+            .join("; ");
+    }
+    if reading.profile == Profile::Strict
+        && config.expected.post_data.is_some()
+        && let Some(lost) = events.iter().find(|event| event.has_lost_body())
+    {
+        return Err(Trouble::Unseen(format!(
+            "the body of the request to {} was not recorded",
+            lost.url().unwrap_or_default()
+        )));
+    }
+    Ok(Outcome { is_fine: false, found, reason: Some(reason) })
+}
+
+/// Whether the task's own values can be read.
+pub(super) fn is_understood(config: &NetworkEvent, reading: &Reading<'_>) -> bool {
+    Judge::of(config, reading).expected().is_ok()
+}
+
+impl<'a> Judge<'a> {
+    fn of(config: &'a NetworkEvent, reading: &Reading<'a>) -> Self {
+        let url = UrlOptions {
+            decode_base64_query: config.decode_base64_query,
+            ignored: &config.ignored_query_params,
+            ignored_patterns: &config.ignored_query_params_patterns,
+            query: None,
+            query_schema: config.query_params_schema.as_ref().filter(|schema| !is_falsy(schema)),
+        };
+        Self { config, reading: Reading { url, ..*reading } }
+    }
+}
+
+impl Judge<'_> {
+    fn of_browser(&self) -> Reading<'_> {
+        Reading { side: Side::Actual, ..self.reading }
+    }
+
+    /// The requests to compare: those with the method and the path, from the page expected; but for a navigation the
+    /// last page that the browser went to, whatever it is.
+    fn matching<'e>(&self, events: &[&'e Event], is_navigation: bool) -> Result<Vec<&'e Event>, Trouble> {
+        let expected = &self.config.expected;
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        if is_navigation && expected.http_method == "GET" {
+            let mut last = None;
+            // All of them are looked at, and any may be one on which the benchmark's code raises.
+            for event in events {
+                if event.is_navigation()? {
+                    last = Some(*event);
+                }
+            }
+            return Ok(last.into_iter().collect());
+        }
+        let url = Typed::read(Kind::Url, &expected.url, &self.reading)?;
+        let referer = expected.headers.as_ref().and_then(|headers| headers.get("referer"));
+        let referer = referer.map(|referer| Typed::read(Kind::Url, referer, &self.reading)).transpose()?;
+        let read = |url: &str| Typed::read(Kind::Url, &Value::from(url), &self.of_browser());
+        let mut matching = Vec::new();
+        let method = expected.http_method.to_lowercase();
+        for event in events {
+            if !method.is_empty() && event.method()?.to_lowercase() != method {
+                continue;
+            }
+            if !have_same_path(&url, &read(event.url()?)?, &self.reading)? {
+                continue;
+            }
+            let from = event.referer()?;
+            if let (Some(referer), Some(from)) = (&referer, from) {
+                let is_from = match read(&from) {
+                    Ok(from) => have_same_path(referer, &from, &self.reading)?,
+                    // The benchmark compares with the text then, as if it were a URL already.
+                    Err(Trouble::Raised(_)) => have_same_path(referer, &as_it_is(&from), &self.reading)?,
+                    Err(trouble) => return Err(trouble),
+                };
+                if !is_from {
+                    continue;
+                }
+            }
+            matching.push(*event);
+        }
+        Ok(matching)
+    }
+
+    fn expected(&self) -> Result<Node, Trouble> {
+        let expected = &self.config.expected;
+        let reading = &self.reading;
+        let with_query =
+            Reading { url: UrlOptions { query: expected.query_params.as_ref(), ..reading.url }, ..*reading };
+        let url = schema::single(&expected.url, "url", &with_query)?;
+        let headers = expected.headers.as_ref().map(|headers| self.headers(headers, reading)).transpose()?;
+        let post_data = match expected.post_data.as_ref().filter(|data| !data.is_empty()) {
+            Some(data) => self.post_data(self.counted(data)?, reading)?,
+            None => Node::None,
+        };
+        let content = expected.response_content.as_ref().filter(|content| !content.is_empty());
+        let content = content.map_or(Node::None, |content| Node::raw(&Value::Object(content.clone())));
+        let cookies = match expected.response_cookies.as_ref().filter(|cookies| !cookies.is_empty()) {
+            Some(cookies) => self.cookies(cookies, reading)?,
+            None => Node::None,
+        };
+        let method = Node::Raw(Value::from(expected.http_method.as_str()));
+        Ok(event_node(url, headers, post_data, content, cookies, expected.response_status, method))
+    }
+
+    /// The parts of a request that the task speaks of.
+    fn actual(&self, event: &Event, normal: &Node) -> Result<Node, Trouble> {
+        let expected = &self.config.expected;
+        let reading = &self.of_browser();
+        let url = schema::single(&Value::from(event.url()?), "url", reading)?;
+        let named = expected.headers.as_ref().filter(|names| !names.is_empty());
+        let headers = named.map(|names| given(names, |name| event.header(name))).transpose()?;
+        let headers = headers.filter(|headers| !headers.is_empty());
+        let headers = headers.map(|headers| self.headers(&headers, reading)).transpose()?;
+        let post_data = match expected.post_data.as_ref().filter(|data| !data.is_empty()) {
+            Some(_) => self.actual_post_data(event, normal.get("post_data"), reading)?,
+            None => Node::None,
+        };
+        let content = match expected.response_content.as_ref().filter(|content| !content.is_empty()) {
+            Some(names) => actual_content(event, names, reading)?,
+            None => Node::None,
+        };
+        let cookies = expected.response_cookies.as_ref().filter(|names| !names.is_empty());
+        let cookie = |name: &str| Ok(event.cookie(name)?.map(Value::from));
+        let cookies = cookies.map(|names| given(names, cookie)).transpose()?.filter(|found| !found.is_empty());
+        let cookies = cookies.map_or(Ok(Node::None), |cookies| self.cookies(&cookies, reading))?;
+        let method = Node::Raw(Value::from(event.method()?));
+        Ok(event_node(url, headers, post_data, content, cookies, event.status()?, method))
+    }
+
+    fn headers(&self, headers: &Map<String, Value>, reading: &Reading<'_>) -> Result<Node, Trouble> {
+        let read = |(name, value): (&String, &Value)| {
+            let node = if value.is_null() {
+                Node::None
+            } else if ["redirect_url", "referer"].contains(&name.as_str()) && !is_falsy(value) {
+                schema::single(value, "url", reading)?
+            } else {
+                match value {
+                    Value::String(text) => {
+                        let text = Value::from(reading.derender_text(text));
+                        let bare = Reading { sites: None, ..*reading };
+                        match schema::single(&text, "string", &bare) {
+                            Err(Trouble::Raised(_)) => Node::raw(value),
+                            other => other?,
+                        }
+                    }
+                    other => schema::single(other, "string", reading)?,
+                }
+            };
+            Ok((name.clone(), node))
+        };
+        headers.iter().map(read).collect::<Result<_, _>>().map(Node::Object)
+    }
+
+    fn cookies(&self, cookies: &Map<String, Value>, reading: &Reading<'_>) -> Result<Node, Trouble> {
+        let bare = Reading { sites: None, ..*reading };
+        let read = |(name, value): (&String, &Value)| Ok((name.clone(), schema::single(value, "string", &bare)?));
+        cookies.iter().map(read).collect::<Result<_, _>>().map(Node::Object)
+    }
+
+    /// The fields of a body that count.
+    fn counted(&self, data: &Map<String, Value>) -> Result<Map<String, Value>, Trouble> {
+        let mut counted = Map::new();
+        for (name, value) in data {
+            let mut is_ignored = false;
+            for pattern in &self.config.ignored_post_data_params_patterns {
+                // A pattern that is none is passed over.
+                is_ignored |= match self.reading.patterns.is_match(pattern, Mode::Search, name).map_err(Trouble::from) {
+                    Ok(is_match) => is_match,
+                    Err(Trouble::Raised(_)) => false,
+                    Err(trouble) => return Err(trouble),
+                };
+            }
+            if !is_ignored {
+                counted.insert(name.clone(), value.clone());
+            }
+        }
+        Ok(counted)
+    }
+
+    fn post_data(&self, data: Map<String, Value>, reading: &Reading<'_>) -> Result<Node, Trouble> {
+        if data.is_empty() {
+            return Ok(Node::Object(Vec::new()));
+        }
+        let none = Value::Object(Map::new());
+        let schema = self.config.post_data_schema.as_ref().filter(|schema| !is_falsy(schema)).unwrap_or(&none);
+        schema::read(&Value::Object(data), schema, reading)
+    }
+
+    fn actual_post_data(&self, event: &Event, normal: Option<&Node>, reading: &Reading<'_>) -> Result<Node, Trouble> {
+        let Some(data) = event.post_data()?.filter(|data| !data.is_empty()) else {
+            return Ok(Node::None);
+        };
+        let data = self.counted(&data)?;
+        let names = match normal {
+            Some(Node::Object(entries)) if !entries.is_empty() => entries.iter().map(|(name, _)| name.trim()),
+            _ => return self.post_data(data, reading),
+        };
+        let (paths, plain): (Vec<&str>, Vec<&str>) = names.partition(|name| jsonpath::is_path(name));
+        let mut fields = Map::new();
+        for name in plain {
+            fields.insert(name.to_owned(), data.get(name).cloned().unwrap_or_default());
+        }
+        for path in paths {
+            fields.insert(path.to_owned(), jsonpath::find(&data, path, reading)?);
+        }
+        self.post_data(fields, reading)
+    }
+}
+
+/// What there is by the names.
+fn given(
+    names: &Map<String, Value>,
+    find: impl Fn(&str) -> Result<Option<Value>, Trouble>,
+) -> Result<Map<String, Value>, Trouble> {
+    let mut found = Map::new();
+    for name in names.keys() {
+        found.extend(find(name)?.map(|value| (name.clone(), value)));
+    }
+    Ok(found)
+}
+
+/// The fields of an answer's body, as they are. A plain one that is not there is not there; a path finds `null`.
+fn actual_content(event: &Event, names: &Map<String, Value>, reading: &Reading<'_>) -> Result<Node, Trouble> {
+    let Some(data) = event.response_content()?.filter(|data| !data.is_empty()) else {
+        return Ok(Node::None);
+    };
+    let mut fields = Map::new();
+    for name in names.keys().map(|name| name.trim()) {
+        if jsonpath::is_path(name) {
+            fields.insert(name.to_owned(), jsonpath::find(&data, name, reading)?);
+        } else if let Some(value) = data.get(name) {
+            fields.insert(name.to_owned(), value.clone());
+        }
+    }
+    Ok(Node::raw(&Value::Object(fields)))
+}
+
+fn event_node(
+    url: Node,
+    headers: Option<Node>,
+    post_data: Node,
+    response_content: Node,
+    response_cookies: Node,
+    status: i64,
+    method: Node,
+) -> Node {
+    let mut parts = vec![("url".to_owned(), url)];
+    parts.extend(headers.map(|headers| ("headers".to_owned(), headers)));
+    parts.extend([
+        ("response_status".to_owned(), Node::Raw(Value::from(status))),
+        ("http_method".to_owned(), method),
+        ("post_data".to_owned(), post_data),
+        ("response_content".to_owned(), response_content),
+        ("response_cookies".to_owned(), response_cookies),
+    ]);
+    Node::Object(parts)
+}

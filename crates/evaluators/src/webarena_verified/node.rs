@@ -1,0 +1,100 @@
+//! Values of a structure, each read by its type or kept as it was.
+
+use serde_json::{Map, Value};
+
+use super::reading::{Reading, Side};
+use super::trouble::Trouble;
+use super::values::{Kind, Typed};
+use crate::text::json;
+
+/// A value, or several.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node {
+    /// Nothing.
+    None,
+    /// A text, a number or a truth value that was not read by a type, or is not of it.
+    Raw(Value),
+    /// A value of a type.
+    Typed(Typed),
+    /// Several values, read one by one.
+    Tuple(Vec<Node>),
+    /// Several values as they came.
+    List(Vec<Node>),
+    /// Values by name, in order.
+    Object(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// A value as it is.
+    #[must_use]
+    pub fn raw(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::None,
+            number if json::beyond(number).is_some() => Self::Raw(number.clone()),
+            Value::Array(items) => Self::List(items.iter().map(Self::raw).collect()),
+            Value::Object(entries) => {
+                Self::Object(entries.iter().map(|(key, value)| (key.clone(), Self::raw(value))).collect())
+            }
+            scalar => Self::Raw(scalar.clone()),
+        }
+    }
+
+    /// The values by name.
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        match self {
+            Self::Object(entries) => entries.iter().find(|(name, _)| name == key).map(|(_, node)| node),
+            _ => None,
+        }
+    }
+
+    /// The node as JSON: what a report shows.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::None => Value::Null,
+            Self::Raw(value) => json::shown(value),
+            Self::Typed(typed) => typed.to_json(),
+            Self::Tuple(items) | Self::List(items) => items.iter().map(Self::to_json).collect(),
+            Self::Object(entries) => {
+                Value::Object(entries.iter().map(|(key, node)| (key.clone(), node.to_json())).collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// Whether an actual single value is the expected one, which this is and which `reading` has read.
+    ///
+    /// # Errors
+    ///
+    /// When the benchmark's code raises, or nobody here knows.
+    pub(super) fn is_same(&self, actual: &Self, reading: &Reading<'_>) -> Result<bool, Trouble> {
+        match (self, actual) {
+            (Self::Typed(expected), Self::Typed(actual)) => expected.equals(actual, reading),
+            (Self::Typed(expected), Self::Raw(Value::String(text))) => match expected.kind() {
+                Kind::Text => {
+                    let reading = Reading { side: Side::Actual, sites: None, ..*reading };
+                    expected.equals(&Typed::text(text, &reading)?, &reading)
+                }
+                Kind::Url => Ok(expected.urls().any(|url| url.to_string() == *text)),
+                _ => Ok(false),
+            },
+            (Self::Raw(Value::String(_)), Self::Typed(_)) => actual.is_same(self, reading),
+            (Self::Raw(expected), Self::Raw(actual)) => Ok(is_equal(expected, actual)),
+            _ => Ok(false),
+        }
+    }
+}
+
+/// `==` of Python's texts, numbers and truth values, which are numbers, too.
+fn is_equal(one: &Value, other: &Value) -> bool {
+    let number = |value: &Value| match value {
+        Value::Bool(value) => Some(f64::from(u8::from(*value))),
+        Value::Number(number) => number.as_f64(),
+        _ => None,
+    };
+    match (number(one), number(other)) {
+        // Beyond 2^53 only whole numbers can be told apart.
+        (Some(_), Some(_)) if one.is_i64() && other.is_i64() => one == other,
+        (Some(one), Some(other)) => one == other,
+        _ => one == other,
+    }
+}

@@ -1,0 +1,166 @@
+//! Values read by a JSON schema: which type is meant where.
+//!
+//! Source: `webarena_verified/core/evaluation/value_normalizer.py`.
+
+use serde_json::{Map, Value};
+
+use super::node::Node;
+use super::reading::Reading;
+use super::trouble::Trouble;
+use super::values::{Kind, Typed, is_falsy};
+use crate::text::json;
+
+/// What a schema asks for.
+enum Wanted<'a> {
+    /// A type by its name.
+    Named(&'a str),
+    /// An object of that schema.
+    Object(&'a Value),
+}
+
+/// Reads a value of any shape.
+///
+/// # Errors
+///
+/// When the schema is none, or an expected value is not of it, or nobody here knows.
+pub fn read(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+    if is_falsy(value) {
+        return Ok(Node::None);
+    }
+    let default = match value {
+        Value::Object(_) if json::beyond(value).is_none() => serde_json::json!({ "type": "object" }),
+        Value::Array(_) => serde_json::json!({ "type": "array" }),
+        _ => serde_json::json!({}),
+    };
+    let (wanted, is_array) = wanted(if is_falsy(schema) { &default } else { schema })?;
+    match wanted {
+        Wanted::Object(schema) => object_or_array(value, schema, reading),
+        Wanted::Named(_) if is_array && !value.is_array() => {
+            or_raw(Err(Trouble::raised(format!("{value} is no list"))), value, reading)
+        }
+        wanted if is_array => array(value, &wanted, reading),
+        Wanted::Named(name) => single(value, name, reading),
+    }
+}
+
+/// Reads one value of a type.
+pub(super) fn single(value: &Value, name: &str, reading: &Reading<'_>) -> Result<Node, Trouble> {
+    let kind = kind(name)?;
+    or_raw(Typed::read(kind, value, reading).map(Node::Typed), value, reading)
+}
+
+/// Reads an agent's list of results.
+///
+/// # Errors
+///
+/// When the schema is for something else than a list, or an expected value is not of it, or nobody here knows.
+pub(super) fn results(values: &[Value], schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+    let name = schema.get("type").and_then(Value::as_str).unwrap_or("array");
+    if name != "array" {
+        return Err(Trouble::raised(format!("the schema is for {name:?}, not for a list")));
+    }
+    let empty = Value::Object(Map::new());
+    let items = schema.get("items").unwrap_or(&empty);
+    let is_object = items.get("type").and_then(Value::as_str) == Some("object");
+    let read = |value: &Value| {
+        if is_object {
+            return object_or_array(value, items, reading);
+        }
+        let format = items.get("format").filter(|format| !is_falsy(format));
+        let name = format.or(items.get("type")).and_then(Value::as_str).unwrap_or("string");
+        single(value, name, reading)
+    };
+    values.iter().map(read).collect::<Result<_, _>>().map(Node::Tuple)
+}
+
+fn kind(name: &str) -> Result<Kind, Trouble> {
+    Kind::named(name).ok_or_else(|| Trouble::raised(format!("{name:?} is no type of the benchmark")))
+}
+
+/// An actual value that is not of its type stays as it is.
+fn or_raw(read: Result<Node, Trouble>, value: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+    match read {
+        Err(Trouble::Raised(_)) if !reading.is_strict() => Ok(Node::raw(value)),
+        other => other,
+    }
+}
+
+/// What a schema asks for, and whether for a list of it.
+fn wanted(schema: &Value) -> Result<(Wanted<'_>, bool), Trouble> {
+    if !schema.is_object() {
+        return Err(Trouble::raised(format!("{schema} is no schema")));
+    }
+    let text = |key: &str| schema.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    match text("type") {
+        Some("array") => match schema.get("items") {
+            Some(items) => Ok((wanted(items)?.0, true)),
+            None => Ok((Wanted::Named("string"), true)),
+        },
+        Some("object") => Ok((Wanted::Object(schema), false)),
+        other => Ok((Wanted::Named(text("format").or(other).unwrap_or("string")), false)),
+    }
+}
+
+fn array(value: &Value, wanted: &Wanted<'_>, reading: &Reading<'_>) -> Result<Node, Trouble> {
+    let parsed = match value {
+        Value::String(text) => json::parse(text)?.filter(Value::is_array),
+        _ => None,
+    };
+    let value = parsed.as_ref().unwrap_or(value);
+    let Value::Array(items) = value else {
+        return or_raw(Err(Trouble::raised(format!("{value} is no list"))), value, reading);
+    };
+    match wanted {
+        Wanted::Object(schema) => object_or_array(value, schema, reading),
+        Wanted::Named(name) => {
+            let kind = kind(name)?;
+            let read = |item| or_raw(Typed::read(kind, item, reading).map(Node::Typed), item, reading);
+            items.iter().map(read).collect::<Result<_, _>>().map(Node::Tuple)
+        }
+    }
+}
+
+fn object_or_array(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+    match value {
+        Value::Array(items) => {
+            items.iter().map(|item| object(item, schema, reading)).collect::<Result<_, _>>().map(Node::Tuple)
+        }
+        single => object(single, schema, reading),
+    }
+}
+
+fn object(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+    let parsed = match value {
+        Value::String(text) => json::parse(text)?.filter(Value::is_object),
+        _ => None,
+    };
+    let value = parsed.as_ref().unwrap_or(value);
+    let entries = match value {
+        Value::Object(entries) if json::beyond(value).is_none() => Some(entries),
+        _ => None,
+    };
+    let Some(entries) = entries else {
+        return or_raw(Err(Trouble::raised(format!("{value} is no object"))), value, reading);
+    };
+    let read = |(name, value): (&String, &Value)| Ok((name.clone(), property(name, value, schema, reading)?));
+    entries.iter().map(read).collect::<Result<_, _>>().map(Node::Object)
+}
+
+fn property(name: &str, value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
+    if value.is_null() {
+        return Ok(Node::None);
+    }
+    let schema =
+        schema.get("properties").and_then(|properties| properties.get(name)).filter(|schema| !schema.is_null());
+    let text = || Typed::read(Kind::Text, value, reading).map(Node::Typed);
+    let read = match schema.map(wanted).transpose()? {
+        None => text(),
+        Some((wanted, true)) => array(value, &wanted, reading),
+        Some((Wanted::Object(schema), false)) => object(value, schema, reading),
+        Some((Wanted::Named(name), false)) => match Kind::named(name) {
+            Some(kind) => Typed::read(kind, value, reading).map(Node::Typed),
+            None => text(),
+        },
+    };
+    or_raw(read, value, reading)
+}

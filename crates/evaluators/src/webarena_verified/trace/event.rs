@@ -1,0 +1,300 @@
+//! One request and its answer, as a HAR's entry has them.
+//!
+//! The benchmark reads a part of an entry when it needs it, and raises where that is not as it should be; what nothing
+//! asks for may be missing. Entries as the format has them are read at once, the others when they are asked.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::body::{self, Body};
+use crate::text::{json, numbers, python, urls};
+use crate::webarena_verified::trouble::Trouble;
+
+/// Paths that end like this are no pages and no data.
+const ASSETS: [&str; 12] =
+    [".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".woff", ".woff2", ".ttf", ".ico", ".webp"];
+
+/// A request and its answer.
+#[derive(Debug, Clone)]
+pub struct Event(Entry);
+
+#[derive(Debug, Clone)]
+enum Entry {
+    Plain(Box<Plain>),
+    /// Something is missing, or of another type.
+    Odd(Value),
+}
+
+/// An entry as the format has it.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Plain {
+    request: Request,
+    response: Response,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Request {
+    method: String,
+    url: String,
+    headers: Vec<Pair>,
+    #[serde(default)]
+    body_size: Option<f64>,
+    #[serde(default)]
+    post_data: Option<Body>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Response {
+    status: i64,
+    #[serde(default)]
+    cookies: Vec<Cookie>,
+    /// Read when someone asks for it: it is most of the file.
+    #[serde(default)]
+    content: Option<Box<RawValue>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Pair {
+    name: String,
+    value: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Cookie {
+    name: String,
+    #[serde(default)]
+    value: String,
+}
+
+impl From<Plain> for Event {
+    fn from(plain: Plain) -> Self {
+        Self(Entry::Plain(Box::new(plain)))
+    }
+}
+
+impl From<Value> for Event {
+    fn from(entry: Value) -> Self {
+        Self(Plain::deserialize(&entry).map_or_else(|_| Entry::Odd(entry), |plain| Entry::Plain(Box::new(plain))))
+    }
+}
+
+/// A part of an entry; Python raises where there is none.
+fn part<'a>(entry: &'a Value, path: [&str; 2]) -> Result<&'a Value, Trouble> {
+    let found = entry.get(path[0]).and_then(|part| part.get(path[1]));
+    found.ok_or_else(|| Trouble::raised(format!("an entry of the traffic has no {}.{}", path[0], path[1])))
+}
+
+/// A part that has to be an object, and what it has by a name, if anything.
+fn of_object<'a>(entry: &'a Value, name: &str, key: &str) -> Result<Option<&'a Value>, Trouble> {
+    match entry.get(name) {
+        Some(Value::Object(entries)) => Ok(entries.get(key)),
+        _ => Err(Trouble::raised(format!("an entry of the traffic has no {name}"))),
+    }
+}
+
+fn text<'a>(value: &'a Value, what: &str) -> Result<&'a str, Trouble> {
+    value.as_str().ok_or_else(|| Trouble::raised(format!("{what} of an entry of the traffic is {value}, no text")))
+}
+
+/// The items of what Python goes through: an empty object has none.
+fn items<'a>(value: &'a Value, what: &str) -> Result<&'a [Value], Trouble> {
+    match value {
+        Value::Array(items) => Ok(items),
+        Value::Object(entries) if entries.is_empty() => Ok(&[]),
+        Value::String(text) if text.is_empty() => Ok(&[]),
+        other => Err(Trouble::raised(format!("{what} of an entry of the traffic is {other}, no list"))),
+    }
+}
+
+impl Event {
+    /// Whether the entry is as the format has it.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self.0, Entry::Plain(_))
+    }
+
+    pub(in super::super) fn url(&self) -> Result<&str, Trouble> {
+        match &self.0 {
+            Entry::Plain(plain) => Ok(&plain.request.url),
+            Entry::Odd(entry) => text(part(entry, ["request", "url"])?, "the URL"),
+        }
+    }
+
+    pub(in super::super) fn method(&self) -> Result<&str, Trouble> {
+        match &self.0 {
+            Entry::Plain(plain) => Ok(&plain.request.method),
+            Entry::Odd(entry) => text(part(entry, ["request", "method"])?, "the method"),
+        }
+    }
+
+    pub(in super::super) fn status(&self) -> Result<i64, Trouble> {
+        match &self.0 {
+            Entry::Plain(plain) => Ok(plain.response.status),
+            Entry::Odd(entry) => {
+                let status = part(entry, ["response", "status"])?;
+                whole(status).ok_or_else(|| Trouble::raised(format!("the status {status} is no whole number")))
+            }
+        }
+    }
+
+    /// A header of the request; the last one of that name, whatever its case.
+    pub(in super::super) fn header(&self, name: &str) -> Result<Option<Value>, Trouble> {
+        let name = name.to_lowercase();
+        match &self.0 {
+            Entry::Plain(plain) => {
+                let last = plain.request.headers.iter().rev().find(|header| header.name.to_lowercase() == name);
+                Ok(last.map(|header| Value::from(header.value.as_str())))
+            }
+            Entry::Odd(entry) => {
+                let mut found = None;
+                for (own, value) in odd_headers(entry)? {
+                    if own == name {
+                        found = Some(value.clone());
+                    }
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    /// The headers of the request, names and values in lower case; the last one of a name.
+    fn lower_header(&self, name: &str) -> Result<Option<String>, Trouble> {
+        match &self.0 {
+            Entry::Plain(_) => Ok(self.header(name)?.and_then(|value| value.as_str().map(str::to_lowercase))),
+            Entry::Odd(entry) => {
+                let mut found = None;
+                // All of them are read, so that any of them may raise.
+                for (own, value) in odd_headers(entry)? {
+                    let value = text(value, "a header")?;
+                    if own == name {
+                        found = Some(value.to_lowercase());
+                    }
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    /// The page from which the request was made, in lower case; nothing if it does not say.
+    pub(in super::super) fn referer(&self) -> Result<Option<String>, Trouble> {
+        Ok(self.lower_header("referer")?.filter(|from| !from.is_empty()))
+    }
+
+    /// The value of a cookie that the answer sets, unquoted.
+    pub(in super::super) fn cookie(&self, name: &str) -> Result<Option<String>, Trouble> {
+        match &self.0 {
+            Entry::Plain(plain) => {
+                let last = plain.response.cookies.iter().rev().find(|cookie| cookie.name == name);
+                Ok(last.map(|cookie| urls::unquote(&cookie.value)))
+            }
+            Entry::Odd(entry) => {
+                let cookies = of_object(entry, "response", "cookies")?;
+                let mut found = None;
+                for cookie in cookies.map_or(Ok(&[][..]), |cookies| items(cookies, "the cookies"))? {
+                    let own = cookie.get("name").ok_or_else(|| Trouble::raised("a cookie has no name"))?;
+                    let value = cookie.get("value").map_or(Ok(""), |value| text(value, "a cookie"))?;
+                    if own.as_str() == Some(name) {
+                        found = Some(urls::unquote(value));
+                    }
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    /// The fields of the request's body.
+    pub(in super::super) fn post_data(&self) -> Result<Option<Map<String, Value>>, Trouble> {
+        match &self.0 {
+            Entry::Plain(plain) => plain.request.post_data.as_ref().map_or(Ok(None), body::fields),
+            Entry::Odd(entry) => of_object(entry, "request", "postData")?.map_or(Ok(None), body::odd_fields),
+        }
+    }
+
+    /// The fields of the answer's body.
+    pub(in super::super) fn response_content(&self) -> Result<Option<Map<String, Value>>, Trouble> {
+        match &self.0 {
+            Entry::Plain(plain) => {
+                let Some(content) = &plain.response.content else { return Ok(None) };
+                match serde_json::from_str(content.get()) {
+                    Ok(content) => body::fields(&content),
+                    Err(_) => match json::parse(content.get())? {
+                        Some(content) => body::odd_fields(&content),
+                        None => Err(Trouble::raised("the content of an answer is no JSON")),
+                    },
+                }
+            }
+            Entry::Odd(entry) => of_object(entry, "response", "content")?.map_or(Ok(None), body::odd_fields),
+        }
+    }
+
+    /// Whether the request had a body that was not recorded. An empty one is no such body: an agent can send it.
+    pub(in super::super) fn has_lost_body(&self) -> bool {
+        let Entry::Plain(plain) = &self.0 else { return false };
+        let request = &plain.request;
+        let has_length = || {
+            let length = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case("content-length"));
+            length.is_some_and(|length| length.value.trim() != "0") || request.body_size.is_some_and(|size| size > 0.0)
+        };
+        match &request.post_data {
+            Some(body) => body.text.is_empty() && (body.is_elsewhere() || has_length()),
+            None => has_length(),
+        }
+    }
+
+    /// Whether it is a picture, a font, a style or a script.
+    pub(super) fn is_asset(&self) -> Result<bool, Trouble> {
+        let split = urls::urlsplit(self.url()?)?;
+        let path = split.path_and_parameters().0;
+        Ok(ASSETS.iter().any(|end| path.ends_with(end)))
+    }
+
+    /// Whether the browser went to a page by it.
+    pub(in super::super) fn is_navigation(&self) -> Result<bool, Trouble> {
+        let is_get = match &self.0 {
+            Entry::Plain(plain) => plain.request.method == "GET",
+            Entry::Odd(entry) => part(entry, ["request", "method"])? == "GET",
+        };
+        if !is_get {
+            return Ok(false);
+        }
+        let accept = self.lower_header("accept")?.unwrap_or_default();
+        Ok(match self.lower_header("sec-fetch-user")? {
+            Some(user) => {
+                user == "?1"
+                    && self.lower_header("sec-fetch-dest")?.as_deref() == Some("document")
+                    && self.lower_header("sec-fetch-mode")?.as_deref() == Some("navigate")
+                    && accept.contains("text/html")
+            }
+            None => accept.starts_with("text/html"),
+        })
+    }
+}
+
+/// The headers of an odd entry's request, their names in lower case.
+fn odd_headers(entry: &Value) -> Result<Vec<(String, &Value)>, Trouble> {
+    let header = |item: &'_ Value| item.get("name").and_then(Value::as_str).map(str::to_lowercase);
+    items(part(entry, ["request", "headers"])?, "the headers")?
+        .iter()
+        .map(|item| {
+            let found = header(item).zip(item.get("value"));
+            found.ok_or_else(|| Trouble::raised(format!("{item} is no header with a name and a value")))
+        })
+        .collect()
+}
+
+/// What pydantic takes for a whole number: also a text or a truth value that is one.
+fn whole(value: &Value) -> Option<i64> {
+    #[expect(clippy::cast_possible_truncation, reason = "saturates, and no status is that large")]
+    let of_float = |float: f64| (float.fract() == 0.0).then_some(float as i64);
+    match value {
+        Value::Bool(value) => Some(i64::from(*value)),
+        Value::Number(number) => number.as_i64().or_else(|| number.as_f64().and_then(of_float)),
+        Value::String(text) => {
+            let text = python::strip(text);
+            let digits = text.split_once('.').filter(|(_, zeros)| zeros.bytes().all(|byte| byte == b'0'));
+            numbers::int(digits.map_or(text, |(digits, _)| digits)).and_then(|number| i64::try_from(number).ok())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,164 @@
+//! Recorded traffic: HAR files, and the traces that Playwright writes.
+
+mod body;
+mod event;
+mod playwright;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+pub use event::Event;
+
+use super::trouble::Trouble;
+use crate::text::json;
+use arenad_har::{Coverage, Own};
+use event::Plain;
+
+/// The requests of an episode, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    events: Vec<Event>,
+    warnings: Vec<String>,
+    /// What a recording of arenad's own says that it has of each site.
+    coverage: Vec<Coverage>,
+}
+
+/// Why recorded traffic cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// There is none.
+    #[error("no traffic was recorded")]
+    Missing,
+    /// The bytes are no HAR.
+    #[error("the file is no HAR: it has no log.entries with a request and a response each")]
+    Har(#[source] serde_json::Error),
+    /// The HAR is empty.
+    #[error("the HAR has no entries")]
+    Empty,
+    /// The bytes are no ZIP archive.
+    #[error("the file is no ZIP archive with a trace.network in it")]
+    Zip(#[source] zip::result::ZipError),
+    /// The archive is larger than any trace.
+    #[error("trace.network is larger than {0} MiB")]
+    Large(u64),
+    /// A line of the trace is no JSON.
+    #[error("line {line} of trace.network")]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// What is wrong.
+        #[source]
+        cause: serde_json::Error,
+    },
+}
+
+#[derive(Deserialize)]
+struct Har<E> {
+    log: Log<E>,
+}
+
+#[derive(Deserialize)]
+struct Log<E> {
+    entries: Vec<E>,
+    #[serde(default, rename = "_arenad")]
+    own: Option<Own>,
+}
+
+impl Trace {
+    /// Reads a file: a ZIP archive is Playwright's, anything else a HAR.
+    ///
+    /// # Errors
+    ///
+    /// When it is neither.
+    pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
+        if bytes.starts_with(b"PK") { Self::from_playwright(bytes) } else { Self::from_har(bytes) }
+    }
+
+    /// Reads a HAR.
+    ///
+    /// # Errors
+    ///
+    /// When it is none, or has no entries.
+    pub fn from_har(bytes: &[u8]) -> Result<Self, TraceError> {
+        let (events, own) = match serde_json::from_slice::<Har<Plain>>(bytes) {
+            Ok(har) => (har.log.entries.into_iter().map(Event::from).collect(), har.log.own),
+            Err(error) => one_by_one(bytes, error)?,
+        };
+        if events.is_empty() && own.is_none() {
+            return Err(TraceError::Empty);
+        }
+        let odd = events.iter().filter(|event| !event.is_plain()).count();
+        let warnings = match odd {
+            0 => Vec::new(),
+            odd => vec![format!(
+                "{odd} entries of the HAR are not as the format has them; what asks for the missing parts fails"
+            )],
+        };
+        Ok(Self { events, warnings, coverage: own.map(|own| own.sites).unwrap_or_default() })
+    }
+
+    /// Reads a trace that Playwright wrote (`trace.zip`). It has no bodies in place; [`Self::warnings`] says how many
+    /// requests that concerns.
+    ///
+    /// # Errors
+    ///
+    /// When it is no ZIP archive with a `trace.network`, or a line of that is no JSON.
+    pub fn from_playwright(bytes: &[u8]) -> Result<Self, TraceError> {
+        let events = playwright::events(bytes)?;
+        let lost = events.iter().filter(|event| event.has_lost_body()).count();
+        let warnings = match lost {
+            0 => Vec::new(),
+            lost => vec![format!(
+                "the trace lacks the bodies of {lost} requests that had one, so what they sent cannot be judged; record a HAR instead"
+            )],
+        };
+        Ok(Self { events, warnings, coverage: Vec::new() })
+    }
+
+    /// What whoever reads a verdict on it should know.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// What a recording of arenad's own lacks of a task's sites, by the names that tasks have for them.
+    #[must_use]
+    pub fn lacks(&self, sites: &[String]) -> Option<String> {
+        let is_meant = |coverage: &&Coverage| {
+            let names = [Some(&coverage.site), coverage.variable.as_ref()];
+            sites.iter().any(|site| names.into_iter().flatten().any(|name| name.eq_ignore_ascii_case(site)))
+        };
+        let lacks = |coverage: &Coverage| match (coverage.records.as_str(), &coverage.lacks) {
+            ("all", None) => None,
+            ("all", Some(lacks)) => Some(format!("of {} {lacks}", coverage.site)),
+            ("writes", _) => Some(format!("of {} only requests that may write were recorded", coverage.site)),
+            _ => Some(format!("of {} nothing was recorded", coverage.site)),
+        };
+        self.coverage.iter().filter(is_meant).find_map(lacks)
+    }
+
+    /// The requests for anything but pictures, fonts, styles and scripts.
+    pub(super) fn relevant(&self) -> Result<Vec<&Event>, Trouble> {
+        let mut events = Vec::new();
+        for event in &self.events {
+            if !event.is_asset()? {
+                events.push(event);
+            }
+        }
+        Ok(events)
+    }
+}
+
+/// The entries of a HAR of which some are not as the format has them, or which only Python reads.
+fn one_by_one(bytes: &[u8], error: serde_json::Error) -> Result<(Vec<Event>, Option<Own>), TraceError> {
+    let parsed = std::str::from_utf8(bytes).ok().and_then(|text| json::parse(text).ok().flatten());
+    let Some(Value::Object(mut har)) = parsed else { return Err(TraceError::Har(error)) };
+    let Some(Value::Object(mut log)) = har.remove("log") else { return Err(TraceError::Har(error)) };
+    let own = log.remove("_arenad").and_then(|own| Own::deserialize(own).ok());
+    match log.remove("entries") {
+        Some(Value::Array(entries)) if entries.iter().all(Value::is_object) => {
+            Ok((entries.into_iter().map(Event::from).collect(), own))
+        }
+        _ => Err(TraceError::Har(error)),
+    }
+}

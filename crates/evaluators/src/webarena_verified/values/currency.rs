@@ -1,0 +1,56 @@
+//! `currency`: the amount, whatever the currency.
+//!
+//! Source of how an amount is found in a text: price-parser 0.5, `extract_price_text` and `parse_number`, for ASCII.
+
+use std::str::FromStr;
+use std::sync::LazyLock;
+
+use bigdecimal::BigDecimal;
+use fancy_regex::Regex;
+use serde_json::Value;
+
+use super::{Normal, finite, refuse_empty};
+use crate::text::numbers::Decimal;
+use crate::text::python;
+use crate::webarena_verified::trouble::Trouble;
+
+/// How far apart equal amounts may be.
+static TOLERANCE: LazyLock<BigDecimal> = LazyLock::new(|| BigDecimal::new(1.into(), 1));
+
+pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
+    refuse_empty(value)?;
+    let text = python::to_str(value);
+    let is_negative = text.starts_with('-');
+    let text = if is_negative { text.replace('-', "") } else { text };
+    // The separator that comes last is the decimal one; without any it is the comma.
+    let is_point_decimal = text.rfind('.') > text.rfind(',');
+    let amount = amount(&text, is_point_decimal)
+        .and_then(Decimal::of_float)
+        .ok_or_else(|| Trouble::raised(format!("{value} is no amount")))?;
+    Ok(Normal::Decimal(if is_negative { amount.negated() } else { amount }))
+}
+
+fn amount(text: &str, is_point_decimal: bool) -> Option<f64> {
+    // A number, perhaps with separators and blanks in it, and no per cent sign behind it.
+    static NUMBER: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"([.]?\d[\d\s.,']*)\s*?(?:[^%\d]|$)").expect("a pattern of ours"));
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let Some(found) = NUMBER.captures(&text).ok()? else {
+        return text.to_lowercase().contains("free").then_some(0.0);
+    };
+    let number = found.get(1)?.as_str().trim_end_matches([',', '.']).replace('\'', "");
+    let number = if number.matches('.').count() == 1 { &number } else { number.trim_start_matches([',', '.']) };
+    let number = number.replace(' ', "");
+    let number = if is_point_decimal { number.replace(',', "") } else { number.replace('.', "").replace(',', ".") };
+    number.parse().ok()
+}
+
+/// Not more than a tenth apart.
+pub(super) fn equal(one: &Decimal, other: &Decimal) -> Result<bool, Trouble> {
+    Ok(finite(one, other)?.is_some_and(|(one, other)| (one - other).abs() <= *TOLERANCE))
+}
+
+/// A decimal of ours.
+pub(super) fn decimal(text: &str) -> BigDecimal {
+    BigDecimal::from_str(text).expect("a decimal of ours")
+}

@@ -1,0 +1,71 @@
+//! `date` and `month`.
+
+use std::sync::LazyLock;
+
+use fancy_regex::Regex;
+use serde_json::Value;
+
+use super::{Normal, is_falsy};
+use crate::text::dates::{self, Parsed};
+use crate::text::numbers;
+use crate::text::python;
+use crate::webarena_verified::reading::Reading;
+use crate::webarena_verified::trouble::Trouble;
+use arenad_verdict::Profile;
+
+/// `date`: year, month and day.
+pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
+    static COMMA: LazyLock<Regex> = LazyLock::new(|| Regex::new(",(?! )").expect("a pattern of ours"));
+    let text = value.as_str().filter(|text| !text.is_empty());
+    let text = text.ok_or_else(|| Trouble::raised(format!("{value} is no date")))?;
+    let text = COMMA.replace_all(text, ", ");
+    let parsed = dates::parse(&text, reading.today, reading.today.0);
+    let is_whole = |parsed: &Parsed| parsed.year.is_some() && parsed.month.is_some() && parsed.day.is_some();
+    // The benchmark completes a date with the day on which it is run. Strictly that is no date.
+    let day = parsed
+        .filter(|parsed| reading.profile == Profile::Compat || is_whole(parsed))
+        .and_then(|parsed| parsed.completed(reading.today));
+    let (year, month, day) = day.ok_or_else(|| Trouble::raised(format!("{text:?} is no date")))?;
+    Ok(Normal::Text(format!("{year:04}-{month:02}-{day:02}")))
+}
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// `month`: its English name.
+pub(super) fn month(value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
+    let wrong = || Trouble::raised(format!("{value} is no month"));
+    let number = match value {
+        Value::Bool(value) => Some(i128::from(*value)),
+        Value::Number(number) => Some(number.as_f64().filter(|float| float.fract() == 0.0).map_or(0, |float| {
+            // Out of range for a month is out of range for both.
+            #[expect(clippy::cast_possible_truncation, reason = "saturates, and no month is that large")]
+            let whole = float as i128;
+            whole
+        })),
+        other if is_falsy(other) => return Err(wrong()),
+        other => numbers::int(&python::to_str(other)),
+    };
+    let number = match number {
+        Some(number) => number,
+        None => {
+            let text = python::to_str(value);
+            let parsed = dates::parse(python::strip(&text), (2000, 1, 1), reading.today.0).ok_or_else(wrong)?;
+            parsed.month.map_or(1, i128::from)
+        }
+    };
+    let name = usize::try_from(number).ok().filter(|number| *number > 0).and_then(|number| MONTHS.get(number - 1));
+    name.map(|name| Normal::Text((*name).to_owned())).ok_or_else(wrong)
+}

@@ -1,0 +1,61 @@
+//! `json` and `base64`.
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde_json::Value;
+
+use super::{Normal, Typed};
+use crate::text::json;
+use crate::text::patterns::{Mode, Patterns};
+use crate::text::python;
+use crate::webarena_verified::reading::Reading;
+use crate::webarena_verified::trouble::Trouble;
+use arenad_verdict::Profile;
+
+/// Without padding: that is looked at apart.
+const STANDARD: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone),
+);
+
+/// `json`: a JSON document in a text, its keys sorted.
+pub(super) fn json_text(value: &Value) -> Result<Normal, Trouble> {
+    let text = value.as_str().ok_or_else(|| Trouble::raised(format!("{value} is no JSON in a text")))?;
+    let document = json::parse(text)?.ok_or_else(|| Trouble::raised(format!("{text:?} is no JSON")))?;
+    Ok(Normal::Text(json::dump_sorted(&document)))
+}
+
+/// `base64`: the text that it encodes; a pattern for that text.
+pub(super) fn base64(value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
+    let wrong = || Trouble::raised(format!("{value} is no text in Base64"));
+    let text = value.as_str().map(python::strip).filter(|text| !text.is_empty()).ok_or_else(wrong)?;
+    if reading.is_pattern(text) {
+        return Ok(Normal::Text(text.to_owned()));
+    }
+    let bytes = decode(text).ok_or_else(wrong)?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong())?;
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    Ok(Normal::Text(python::strip(&text).to_owned()))
+}
+
+/// `b64decode(text, validate=True)`: behind whole groups of four there may be any padding, otherwise as much as is due.
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let data = text.trim_end_matches('=');
+    let padding = text.len() - data.len();
+    let is_padded = match data.len() % 4 {
+        0 => !data.is_empty(),
+        2 => padding == 2,
+        3 => padding == 1,
+        _ => false,
+    };
+    if is_padded { STANDARD.decode(data).ok() } else { None }
+}
+
+/// Equal, or matched by a pattern.
+pub(super) fn equal(expected: &Typed, actual: &Typed, profile: Profile, patterns: &Patterns) -> Result<bool, Trouble> {
+    Ok(expected.is_matched(actual, Mode::WholeWithLines, profile, patterns)?
+        || expected.texts().any(|expected| actual.texts().any(|actual| expected == actual)))
+}

@@ -1,0 +1,361 @@
+//! The benchmark's types: what their values are when all ways to write them are one, and when two are equal.
+//!
+//! Source: `webarena_verified/core/evaluation/data_types`.
+
+mod address;
+mod boolean;
+mod coordinates;
+mod currency;
+mod date;
+mod distance;
+mod duration;
+mod encoded;
+mod location;
+mod markdown;
+mod number;
+#[cfg(test)]
+mod tests;
+mod text;
+pub(super) mod url;
+
+use bigdecimal::BigDecimal;
+use serde_json::{Value, json};
+
+use self::address::Address;
+use self::url::Url;
+use super::reading::{Reading, is_pattern};
+use super::trouble::Trouble;
+use crate::text::numbers::Decimal;
+use crate::text::patterns::{Mode, PatternError, Patterns};
+use crate::text::python;
+use arenad_verdict::Profile;
+
+pub(super) use self::text::normalise_text;
+
+/// A type of the benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Decoded, then compared as it is.
+    Base64,
+    /// `true`, `yes`, `y`, `1`, `t`, `on`, and their opposites.
+    Boolean,
+    /// Latitude and longitude in degrees.
+    Coordinates,
+    /// An amount of money, whatever the currency.
+    Currency,
+    /// A day.
+    Date,
+    /// In metres.
+    Distance,
+    /// In seconds.
+    Duration,
+    /// Nothing, in one of its spellings.
+    Empty,
+    /// An address in the United States.
+    FullAddress,
+    /// A JSON document in a text.
+    Json,
+    /// A name of which four fifths have to fit.
+    LocationName,
+    /// Markdown, its markers made equal.
+    Markdown,
+    /// A month's name.
+    Month,
+    /// A number.
+    Number,
+    /// A text, in ASCII and lower case.
+    Text,
+    /// Texts between commas, in any order.
+    TextList,
+    /// A URL.
+    Url,
+}
+
+impl Kind {
+    /// The type of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "currency" => Self::Currency,
+            "date" => Self::Date,
+            "duration" => Self::Duration,
+            "distance" => Self::Distance,
+            "coordinates" => Self::Coordinates,
+            "full_address" => Self::FullAddress,
+            "url" => Self::Url,
+            "boolean" => Self::Boolean,
+            "string" => Self::Text,
+            "string_list" => Self::TextList,
+            "number" | "integer" => Self::Number,
+            "month" => Self::Month,
+            "null" => Self::Empty,
+            "json" => Self::Json,
+            "markdown" => Self::Markdown,
+            "base64" => Self::Base64,
+            "location-name" => Self::LocationName,
+            _ => return None,
+        })
+    }
+}
+
+/// One value, all ways to write it made one.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Normal {
+    Text(String),
+    Number(f64),
+    Boolean(bool),
+    Nothing,
+    Decimal(Decimal),
+    Seconds(f64),
+    Point { latitude: f64, longitude: f64 },
+    Address(Address),
+    List(Vec<String>),
+    Url(Url),
+}
+
+/// A value of a type, with its alternatives; the first stands for it where only one counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Typed {
+    kind: Kind,
+    alternatives: Vec<Normal>,
+}
+
+impl Typed {
+    /// Reads a value. A list of two and more are alternatives.
+    ///
+    /// # Errors
+    ///
+    /// When it is not of the type, or nobody here knows.
+    pub fn read(kind: Kind, value: &Value, reading: &Reading<'_>) -> Result<Self, Trouble> {
+        // What is not a pair after all is two alternatives.
+        if kind == Kind::Coordinates
+            && let Some(Ok(point)) = coordinates::pair(value)
+        {
+            return Ok(Self { kind, alternatives: vec![point] });
+        }
+        let alternatives = match value {
+            Value::Array(_) if reading.is_literal() => {
+                return Err(Trouble::raised("a list is no alternative here"));
+            }
+            Value::Array(items) if items.len() < 2 => {
+                return Err(Trouble::raised("alternatives are two and more"));
+            }
+            Value::Array(items) => items.iter().map(|item| normalise(kind, item, reading)).collect::<Result<_, _>>()?,
+            single => vec![normalise(kind, single, reading)?],
+        };
+        Ok(Self { kind, alternatives })
+    }
+
+    /// A text without alternatives.
+    ///
+    /// # Errors
+    ///
+    /// Never of a text; the signature is that of [`Self::read`].
+    pub(super) fn text(text: &str, reading: &Reading<'_>) -> Result<Self, Trouble> {
+        Self::read(Kind::Text, &Value::from(text), reading)
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(super) fn first(&self) -> &Normal {
+        &self.alternatives[0]
+    }
+
+    /// Whether any alternative is a pattern.
+    pub(super) fn is_pattern(&self) -> bool {
+        self.alternatives.iter().any(|alternative| is_pattern(&alternative.to_text()))
+    }
+
+    pub(super) fn urls(&self) -> impl Iterator<Item = &Url> {
+        self.alternatives.iter().filter_map(|alternative| match alternative {
+            Normal::Url(url) => Some(url),
+            _ => None,
+        })
+    }
+
+    /// The value as JSON: decimals as texts, durations in seconds.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match &self.alternatives[..] {
+            [single] => single.to_json(),
+            several => several.iter().map(Normal::to_json).collect(),
+        }
+    }
+
+    /// The alternatives as JSON.
+    #[must_use]
+    pub fn alternatives(&self) -> Vec<Value> {
+        self.alternatives.iter().map(Normal::to_json).collect()
+    }
+
+    /// Whether an actual value is the expected one, which this is and which `reading` has read.
+    ///
+    /// # Errors
+    ///
+    /// When the benchmark's code raises, or nobody here knows.
+    pub fn equals(&self, actual: &Self, reading: &Reading<'_>) -> Result<bool, Trouble> {
+        let profile = reading.profile;
+        if self.kind != actual.kind {
+            return Ok(false);
+        }
+        match self.kind {
+            Kind::Text => text::equal(self, actual, profile, reading.patterns),
+            Kind::Base64 => encoded::equal(self, actual, profile, reading.patterns),
+            Kind::Url => url::equal(self, actual, reading),
+            // The benchmark looks at the first alternative alone.
+            Kind::Currency | Kind::Coordinates | Kind::FullAddress if profile == Profile::Compat => {
+                one_equal(self.first(), actual.first())
+            }
+            _ => {
+                for expected in &self.alternatives {
+                    for actual in &actual.alternatives {
+                        if one_equal_of(self.kind, expected, actual)? {
+                            return Ok(true);
+                        }
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    /// Whether one of the expected patterns, or of the actual ones where these count, matches the other side.
+    fn is_matched(&self, actual: &Self, mode: Mode, profile: Profile, patterns: &Patterns) -> Result<bool, Trouble> {
+        let sides: &[(&Self, &Self)] =
+            if profile == Profile::Strict { &[(self, actual)] } else { &[(self, actual), (actual, self)] };
+        for (side, other) in sides {
+            for pattern in side.texts().filter(|text| is_pattern(text)) {
+                for text in other.texts() {
+                    match patterns.is_match(pattern, mode, text) {
+                        Ok(true) => return Ok(true),
+                        Ok(false) => {}
+                        // A pattern that is none is a text.
+                        Err(PatternError::Invalid(_)) => break,
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        self.alternatives.iter().filter_map(|alternative| match alternative {
+            Normal::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+    }
+}
+
+impl Normal {
+    pub(super) fn to_json(&self) -> Value {
+        match self {
+            Self::Text(text) => json!(text),
+            Self::Number(number) => json!(number),
+            Self::Boolean(value) => json!(value),
+            Self::Nothing => Value::Null,
+            Self::Decimal(decimal) => json!(decimal.to_string()),
+            Self::Seconds(seconds) => json!(seconds),
+            Self::Point { latitude, longitude } => json!({ "latitude": latitude, "longitude": longitude }),
+            Self::Address(address) => address.to_json(),
+            Self::List(items) => json!(items),
+            Self::Url(url) => url.to_json(),
+        }
+    }
+
+    /// What `str()` makes of it, as far as a pattern may be compared with it.
+    pub(super) fn to_text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Url(url) => url.to_string(),
+            other => python::to_str(&other.to_json()),
+        }
+    }
+}
+
+/// One value. Of an agent's, one that nobody here can read is not of its type: only a task can be at fault for an open verdict.
+fn normalise(kind: Kind, value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
+    match normalised(kind, value, reading) {
+        Err(Trouble::Unsupported(reason)) if !reading.is_strict() => Err(Trouble::Raised(reason)),
+        other => other,
+    }
+}
+
+fn normalised(kind: Kind, value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
+    // Most types begin with a text in ASCII and lower case.
+    let cleaned = || match value {
+        Value::String(text) => Value::from(normalise_text(text, reading)),
+        other => other.clone(),
+    };
+    match kind {
+        Kind::Text => text::normalise(value, reading),
+        Kind::TextList => text::list(&cleaned()),
+        Kind::LocationName => location::normalise(&cleaned()),
+        Kind::Number => number::normalise(&cleaned()),
+        Kind::Currency => currency::normalise(&cleaned()),
+        Kind::Boolean => boolean::normalise(&cleaned()),
+        Kind::Empty => boolean::empty(value),
+        Kind::Date => date::normalise(&cleaned(), reading),
+        Kind::Month => date::month(&cleaned(), reading),
+        Kind::Duration => duration::normalise(&cleaned()),
+        Kind::Distance => distance::normalise(&cleaned()),
+        Kind::Coordinates => coordinates::normalise(&cleaned()),
+        Kind::Json => encoded::json_text(&cleaned()),
+        Kind::Base64 => encoded::base64(value, reading),
+        Kind::Markdown => markdown::normalise(value),
+        Kind::Url => url::normalise(value, reading).map(Normal::Url),
+        Kind::FullAddress => address::normalise(value, reading),
+    }
+}
+
+fn one_equal_of(kind: Kind, expected: &Normal, actual: &Normal) -> Result<bool, Trouble> {
+    match (kind, expected, actual) {
+        (Kind::LocationName, Normal::Text(expected), Normal::Text(actual)) => Ok(location::equal(expected, actual)),
+        (Kind::Distance, Normal::Decimal(expected), Normal::Decimal(actual)) => distance::equal(expected, actual),
+        _ => one_equal(expected, actual),
+    }
+}
+
+fn one_equal(expected: &Normal, actual: &Normal) -> Result<bool, Trouble> {
+    Ok(match (expected, actual) {
+        (Normal::Decimal(expected), Normal::Decimal(actual)) => return currency::equal(expected, actual),
+        (Normal::Seconds(expected), Normal::Seconds(actual)) => duration::equal(*expected, *actual),
+        (
+            Normal::Point { latitude, longitude },
+            Normal::Point { latitude: other_latitude, longitude: other_longitude },
+        ) => coordinates::equal((*latitude, *longitude), (*other_latitude, *other_longitude)),
+        (expected, actual) => expected == actual,
+    })
+}
+
+/// `not value` in Python.
+pub(super) fn is_falsy(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(entries) => entries.is_empty(),
+    }
+}
+
+/// What is empty and no number: the value that most types refuse.
+fn refuse_empty(value: &Value) -> Result<(), Trouble> {
+    match value {
+        Value::Number(_) | Value::Bool(_) => Ok(()),
+        other if is_falsy(other) => Err(Trouble::raised("the value is empty")),
+        _ => Ok(()),
+    }
+}
+
+/// Both values, unless they are infinite: Python cannot take infinity from infinity.
+fn finite<'a>(one: &'a Decimal, other: &'a Decimal) -> Result<Option<(&'a BigDecimal, &'a BigDecimal)>, Trouble> {
+    match (one.value(), other.value()) {
+        (Some(one), Some(other)) => Ok(Some((one, other))),
+        (None, None) if one == other => Err(Trouble::raised("infinity has no distance from infinity")),
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,86 @@
+//! `string` and `string_list`, and the text with which most types begin.
+
+use std::sync::LazyLock;
+
+use fancy_regex::Regex;
+use serde_json::Value;
+use unicode_normalization::UnicodeNormalization;
+
+use super::{Normal, Typed, is_falsy};
+use crate::text::patterns::{Mode, Patterns};
+use crate::text::python;
+use crate::text::transliteration::transliterate;
+use crate::webarena_verified::reading::Reading;
+use crate::webarena_verified::trouble::Trouble;
+use arenad_verdict::Profile;
+
+/// Hyphens of all kinds beside a letter; between digits they stay.
+static HYPHEN: LazyLock<Regex> = LazyLock::new(|| {
+    const HYPHENS: &str = r"[\x{2d}\x{2010}-\x{2015}\x{2212}\x{ad}]";
+    Regex::new(&format!("(?<=[a-zA-Z]){HYPHENS}|{HYPHENS}(?=[a-zA-Z])")).expect("a pattern of ours")
+});
+
+/// A text in ASCII and lower case, without marks such as ™, with single blanks, and placeholders for the sites'
+/// addresses. Patterns stay as they are.
+pub(in super::super) fn normalise_text(text: &str, reading: &Reading<'_>) -> String {
+    if text.is_empty() || reading.is_pattern(text) {
+        return text.to_owned();
+    }
+    let mut text = if text.contains("http") { reading.derender_text(text) } else { text.to_owned() };
+    if !text.is_ascii() {
+        text = text.chars().filter(|c| !['™', '®', '℠', '©'].contains(c)).nfkc().collect();
+    }
+    if text.contains(['-', '\u{ad}']) || !text.is_ascii() {
+        text = HYPHEN.replace_all(&text, " ").into_owned();
+    }
+    // Controls go, except for white space of lines.
+    let text: String = text
+        .chars()
+        .filter_map(|c| match c {
+            '\t' | '\n' | '\r' => Some(' '),
+            c if c.is_ascii_control() => None,
+            c => Some(c),
+        })
+        .collect();
+    let text = transliterate(&text);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `string`.
+pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
+    if is_falsy(value) {
+        return Ok(Normal::Text(String::new()));
+    }
+    let text = match value {
+        Value::String(text) if reading.is_pattern(text) => python::strip(text).to_owned(),
+        Value::String(text) => normalise_text(text, reading),
+        other => python::to_str(other).to_lowercase(),
+    };
+    Ok(Normal::Text(text))
+}
+
+/// Equal, or matched by a pattern, or equal without quotes and punctuation at the ends.
+pub(super) fn equal(expected: &Typed, actual: &Typed, profile: Profile, patterns: &Patterns) -> Result<bool, Trouble> {
+    if expected.is_matched(actual, Mode::WholeIgnoringCase, profile, patterns)? {
+        return Ok(true);
+    }
+    let bare = |text: &str| text.trim_matches(['\'', '"', '`', '.', ',', ';', ':', '!', '?']).to_owned();
+    Ok(expected
+        .texts()
+        .any(|expected| actual.texts().any(|actual| expected == actual || bare(expected) == bare(actual))))
+}
+
+/// `string_list`: texts between commas, sorted.
+pub(super) fn list(value: &Value) -> Result<Normal, Trouble> {
+    if is_falsy(value) {
+        return Err(Trouble::raised("the list is empty"));
+    }
+    let text = python::to_str(value);
+    let mut items: Vec<String> =
+        text.split(',').map(python::strip).filter(|item| !item.is_empty()).map(str::to_owned).collect();
+    if items.is_empty() {
+        return Err(Trouble::raised("the list has no items"));
+    }
+    items.sort();
+    Ok(Normal::List(items))
+}

@@ -1,0 +1,298 @@
+//! What a simulated engine holds, and the effects that are still on their way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use super::clock::FakeClock;
+use super::events::Subscriber;
+use super::files::{Layer, Mount, Tree, View};
+use super::program::{Inside, Log, Program, ProgramMaker};
+use super::script::Operation;
+use arenad_engine::{CpuWeight, EngineEvent, EngineHandle};
+use arenad_model::hex::hex;
+use arenad_model::subnet::Subnet;
+
+/// Something that happens to the world at its time.
+pub(super) type Effect = Box<dyn FnOnce(&mut World) + Send>;
+
+/// The first process id: above what Linux hands out, so that none is a process of the host.
+const FIRST_PID: u32 = 5_000_000;
+
+/// The engine and everything around it.
+pub(super) struct World {
+    pub(super) clock: FakeClock,
+    /// The time of what is happening.
+    pub(super) now: Duration,
+    /// By due time and order of arrival.
+    pending: BTreeMap<(Duration, u64), Effect>,
+    /// Numbers everything that needs a name or an order.
+    counter: u64,
+    /// Counts the connections between callers and engine that were cut, all at once.
+    pub(super) session: u64,
+    pub(super) is_up: bool,
+    pub(super) disk_full: bool,
+    pub(super) drops_events: bool,
+    pub(super) holdings: Holdings,
+    pub(super) subscribers: BTreeMap<u64, Subscriber>,
+    /// The names of containers that are being made.
+    pub(super) reserved: BTreeSet<String>,
+    pub(super) programs: BTreeMap<String, ProgramMaker>,
+    /// What the registry has, by reference.
+    pub(super) registry: BTreeMap<String, super::images::FakeImage>,
+    pub(super) calls: BTreeMap<Operation, u64>,
+    /// Whether someone who waits may have something to see.
+    pub(super) is_news: bool,
+}
+
+/// What goes when another engine takes this one's place.
+#[derive(Default)]
+pub(super) struct Holdings {
+    pub(super) id: String,
+    pub(super) images: BTreeMap<String, StoredImage>,
+    /// Image ids by name.
+    pub(super) tags: BTreeMap<String, String>,
+    pub(super) networks: Vec<Network>,
+    pub(super) volumes: BTreeMap<String, Volume>,
+    pub(super) containers: BTreeMap<String, Container>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct StoredImage {
+    pub(super) parent: Option<String>,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) layers: Vec<String>,
+    /// What each layer changes, lowest first.
+    pub(super) contents: Vec<Arc<Layer>>,
+    /// All layers together.
+    pub(super) files: Arc<Tree>,
+    pub(super) volumes: Vec<String>,
+    pub(super) program: String,
+    pub(super) environment: BTreeMap<String, String>,
+    pub(super) command: Vec<String>,
+    /// Which container it was committed from, and which of its commits it is.
+    pub(super) container: Option<String>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Network {
+    pub(super) name: String,
+    pub(super) subnet: Subnet,
+    pub(super) labels: BTreeMap<String, String>,
+    /// Addresses in use by endpoints that are not containers of this world, by their name.
+    pub(super) foreign: BTreeMap<String, Ipv4Addr>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Volume {
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) files: Tree,
+    pub(super) is_anonymous: bool,
+}
+
+/// What a container's first process is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Process {
+    Never,
+    Runs,
+    /// Since then.
+    Frozen(Duration),
+    Ended(i64),
+}
+
+pub(super) struct Container {
+    pub(super) name: String,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) image: String,
+    pub(super) files: Arc<Tree>,
+    pub(super) layer: Layer,
+    pub(super) mounts: BTreeMap<String, Mount>,
+    /// The networks that it joins, the one that it is reached by first.
+    pub(super) networks: Vec<String>,
+    /// Its addresses while it runs.
+    pub(super) addresses: BTreeMap<String, Ipv4Addr>,
+    pub(super) program: Box<dyn Program>,
+    pub(super) command: Vec<String>,
+    pub(super) environment: BTreeMap<String, String>,
+    pub(super) process: Process,
+    pub(super) oom_killed: bool,
+    pub(super) pid: u32,
+    /// Counts the starts.
+    pub(super) run: u64,
+    pub(super) started: Duration,
+    /// How long this run was frozen.
+    pub(super) frozen: Duration,
+    pub(super) created: Duration,
+    pub(super) log: Log,
+    pub(super) has_health_check: bool,
+    /// Whether its own layer is not to be written.
+    pub(super) read_only: bool,
+    pub(super) weight: CpuWeight,
+}
+
+impl Container {
+    pub(super) fn is_alive(&self) -> bool {
+        matches!(self.process, Process::Runs | Process::Frozen(_))
+    }
+
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        let first = self.networks.first().and_then(|network| self.addresses.get(network));
+        first.or_else(|| self.addresses.values().next()).copied().map(IpAddr::V4)
+    }
+
+    /// How long its process has run, frozen time apart.
+    pub(super) fn uptime(&self, now: Duration) -> Duration {
+        let until = match self.process {
+            Process::Frozen(since) => since,
+            _ => now,
+        };
+        until.saturating_sub(self.started).saturating_sub(self.frozen)
+    }
+
+    /// Its program, and what the program sees.
+    pub(super) fn inside<'a>(
+        &'a mut self,
+        volumes: &'a mut BTreeMap<String, Volume>,
+        disk_full: bool,
+        now: Duration,
+    ) -> (&'a mut dyn Program, Inside<'a>) {
+        let uptime = self.uptime(now);
+        let files = View {
+            image: &self.files,
+            layer: &mut self.layer,
+            mounts: &mut self.mounts,
+            volumes,
+            disk_full,
+            read_only: self.read_only,
+        };
+        let inside = Inside {
+            files,
+            log: &mut self.log,
+            at: now,
+            uptime,
+            command: &self.command,
+            environment: &self.environment,
+        };
+        (self.program.as_mut(), inside)
+    }
+}
+
+impl World {
+    pub(super) fn new(clock: FakeClock) -> Self {
+        let mut world = Self {
+            clock,
+            now: Duration::ZERO,
+            pending: BTreeMap::new(),
+            counter: 0,
+            session: 0,
+            is_up: true,
+            disk_full: false,
+            drops_events: false,
+            holdings: Holdings::default(),
+            subscribers: BTreeMap::new(),
+            reserved: BTreeSet::new(),
+            programs: BTreeMap::new(),
+            registry: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            is_news: false,
+        };
+        world.holdings.id = world.engine_id();
+        world
+    }
+
+    pub(super) fn engine_id(&mut self) -> String {
+        let id = self.fresh_id("engine").to_uppercase();
+        let groups: Vec<&str> = (0..12).filter_map(|group| id.get(group * 4..group * 4 + 4)).collect();
+        groups.join(":")
+    }
+
+    pub(super) fn count(&mut self) -> u64 {
+        self.counter += 1;
+        self.counter
+    }
+
+    /// 64 hexadecimal digits that nothing else has.
+    pub(super) fn fresh_id(&mut self, kind: &str) -> String {
+        let number = self.count();
+        hex(&Sha256::digest(format!("{kind} {number}")))
+    }
+
+    pub(super) fn fresh_pid(&mut self) -> u32 {
+        FIRST_PID.saturating_add(u32::try_from(self.count()).unwrap_or_default())
+    }
+
+    /// Lets everything happen that is due.
+    pub(super) fn settle(&mut self) {
+        let until = self.clock.now();
+        while let Some(entry) = self.pending.first_entry().filter(|entry| entry.key().0 <= until) {
+            self.now = self.now.max(entry.key().0);
+            let effect = entry.remove();
+            self.is_news = true;
+            effect(self);
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Lets something happen later; returns when.
+    pub(super) fn defer(&mut self, after: Duration, effect: Effect) -> Duration {
+        let due = self.now.saturating_add(after);
+        let number = self.count();
+        self.pending.insert((due, number), effect);
+        self.is_news = true;
+        due
+    }
+
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        self.pending.keys().next().map(|(due, _)| *due)
+    }
+
+    pub(super) fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Calls that are on their way to an engine that is gone have no effect any more.
+    pub(super) fn forget_pending(&mut self) {
+        self.pending.clear();
+        self.reserved.clear();
+    }
+
+    /// A container by its id, the beginning of it, or its name.
+    pub(super) fn container_id(&self, handle: &str) -> Option<String> {
+        let containers = &self.holdings.containers;
+        if containers.contains_key(handle) {
+            return Some(handle.to_owned());
+        }
+        let named = containers.iter().find(|(_, container)| container.name == handle).map(|(id, _)| id);
+        let shortened = || {
+            let mut found = containers.keys().filter(|id| handle.len() >= 4 && id.starts_with(handle));
+            found.next().filter(|_| found.next().is_none())
+        };
+        named.or_else(shortened).cloned()
+    }
+
+    /// What a container is called in messages and scripts.
+    pub(super) fn container_name(&self, handle: &str) -> String {
+        let known = self.container_id(handle).and_then(|id| self.holdings.containers.get(&id));
+        known.map_or_else(|| handle.to_owned(), |container| container.name.clone())
+    }
+
+    /// Tells those who listen of something that happens to a container.
+    pub(super) fn emit(&mut self, id: &str, action: &str, attributes: &[(&str, String)]) {
+        let Some(container) = self.holdings.containers.get(id) else { return };
+        let mut labels = container.labels.clone();
+        labels.insert("name".to_owned(), container.name.clone());
+        labels.insert("image".to_owned(), container.image.clone());
+        labels.extend(attributes.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+        if self.drops_events {
+            return;
+        }
+        let event = EngineEvent { handle: EngineHandle(id.to_owned()), action: action.to_owned(), labels };
+        for subscriber in self.subscribers.values_mut() {
+            subscriber.tell(&event);
+        }
+        self.is_news = true;
+    }
+}

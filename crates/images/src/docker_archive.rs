@@ -1,0 +1,603 @@
+//! What `docker save` writes: a `manifest.json` that names configurations, layers and tags, in two layouts.
+//!
+//! Before Docker 25 a layer is `<id>/layer.tar` and a configuration `<digest>.json`; since then both are
+//! `blobs/sha256/<digest>`, and an `index.json` names manifests as well. The id of an image is the digest of its
+//! configuration, or, in engines that keep images in containerd, that of its manifest.
+
+use std::collections::HashSet;
+use std::collections::hash_map::{Entry, HashMap};
+use std::fmt;
+
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::member::{Member, MemberKind, Names};
+use super::scan::ScanError;
+use arenad_model::archive::full_reference;
+use arenad_model::hex::hex;
+
+/// The largest JSON that is kept, in bytes: configurations have some kilobytes.
+const TEXT_MAX: u64 = 4 << 20;
+
+/// How much JSON is kept in all, in bytes.
+const TEXTS_MAX: usize = 64 << 20;
+
+/// How many images an archive may have, and how many manifests all of its indexes may name together: which leads to which is looked
+/// for in all of them.
+const IMAGES_MAX: usize = 1000;
+const DESCRIPTORS_MAX: usize = 5000;
+
+/// How many names images may have together.
+const TAGS_MAX: usize = 10_000;
+
+/// How deep indexes may lie within indexes.
+const INDEXES_MAX: u8 = 4;
+
+/// The folder of the newer layout.
+const BLOBS: &str = "blobs/sha256/";
+
+/// An image in an archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchivedImage {
+    /// The ids that an engine may give it: the digest of its configuration first, then those of its manifests.
+    pub ids: Vec<String>,
+    /// Its names.
+    pub tags: Vec<String>,
+    /// The content ids of its layers, lowest first.
+    pub layers: Vec<String>,
+}
+
+impl ArchivedImage {
+    /// Whether it has that name.
+    pub fn is_called(&self, reference: &str) -> bool {
+        self.tags.iter().any(|tag| full_reference(tag) == full_reference(reference))
+    }
+
+    /// Its id in most engines.
+    pub fn id(&self) -> &str {
+        self.ids.first().map_or("", String::as_str)
+    }
+}
+
+/// A walk through an archive: what has been seen.
+#[derive(Default)]
+pub struct Walk {
+    /// How large the entries are in all.
+    pub expanded_bytes: u64,
+    is_begun: bool,
+    names: Names,
+    files: HashMap<String, Seen>,
+    texts: HashMap<String, Vec<u8>>,
+    texts_size: usize,
+}
+
+struct Seen {
+    digest: String,
+    is_gzip: bool,
+}
+
+/// An entry that is being read.
+pub struct EntryRecord {
+    path: String,
+    digest: Sha256,
+    first: [u8; 2],
+    size: u64,
+    is_file: bool,
+    text: Option<Vec<u8>>,
+}
+
+impl EntryRecord {
+    /// Takes the next piece of its content.
+    pub fn take(&mut self, piece: &[u8]) {
+        if self.size == 0 {
+            self.first = [piece[0], piece.get(1).copied().unwrap_or_default()];
+        }
+        self.size += piece.len() as u64;
+        self.digest.update(piece);
+        if let Some(text) = &mut self.text {
+            text.extend_from_slice(piece);
+        }
+    }
+}
+
+/// Other fields are refused: Go reads `repotags` as `RepoTags`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct ManifestItem {
+    config: String,
+    repo_tags: Option<Vec<String>>,
+    layers: Vec<String>,
+    #[serde(rename = "Parent")]
+    _parent: Option<IgnoredAny>,
+    #[serde(rename = "LayerSources")]
+    _layer_sources: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Config {
+    rootfs: RootFs,
+}
+
+#[derive(Deserialize)]
+struct RootFs {
+    diff_ids: Vec<String>,
+}
+
+/// An index of manifests, or a manifest.
+#[derive(Deserialize)]
+struct Manifest {
+    #[serde(default)]
+    manifests: Vec<Descriptor>,
+    config: Option<Descriptor>,
+}
+
+#[derive(Deserialize)]
+struct Descriptor {
+    digest: String,
+    #[serde(default)]
+    annotations: HashMap<String, String>,
+}
+
+/// The annotations from which engines that keep images in containerd take an image's name, or only its tag.
+const NAMING: [&str; 2] = ["io.containerd.image.name", "org.opencontainers.image.ref.name"];
+
+/// JSON that Go and Rust read as the same: Go does not tell capital from small letters in keys, and takes the last of several.
+struct Unambiguous;
+
+impl<'de> Deserialize<'de> for Unambiguous {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Unambiguous {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON without ambiguous keys")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
+        let mut keys = HashSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            let is_new = keys.insert(key.to_ascii_lowercase());
+            if !is_new || !key.is_ascii() {
+                return Err(A::Error::custom(format!("the key `{}` is ambiguous", key.escape_debug())));
+            }
+            map.next_value::<Self>()?;
+        }
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self, A::Error> {
+        while list.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+}
+
+impl Walk {
+    /// Whether nothing has been seen yet.
+    pub fn is_empty(&self) -> bool {
+        !self.is_begun
+    }
+
+    /// An entry of any archive passes.
+    pub fn pass(&mut self, size: u64) {
+        self.is_begun = true;
+        self.expanded_bytes =
+            self.expanded_bytes.saturating_add(size.div_ceil(512).saturating_add(1).saturating_mul(512));
+    }
+
+    /// An entry of an archive of images begins. Errors: where it makes the archive ambiguous.
+    pub fn begin(&mut self, member: Member, size: u64) -> Result<EntryRecord, ScanError> {
+        self.pass(size);
+        self.names.add(&member).map_err(ScanError::Damaged)?;
+        let Member { path, kind } = member;
+        let is_small = size <= TEXT_MAX && self.texts_size.saturating_add(size as usize) <= TEXTS_MAX;
+        let may_be_text = path.ends_with(".json") || path.starts_with(BLOBS);
+        let text = (is_small && may_be_text).then(Vec::new);
+        let is_file = kind == MemberKind::File;
+        Ok(EntryRecord { path, digest: Sha256::new(), first: [0; 2], size: 0, is_file, text })
+    }
+
+    /// An entry has been read.
+    pub fn end(&mut self, record: EntryRecord) {
+        let EntryRecord { path, digest, first, is_file, text, .. } = record;
+        if !is_file {
+            return;
+        }
+        if let Some(text) = text.filter(|text| matches!(text.first(), Some(b'{' | b'['))) {
+            self.texts_size += text.len();
+            self.texts.insert(path.clone(), text);
+        }
+        self.files.insert(path, Seen { digest: hex(&digest.finalize()), is_gzip: first == [0x1f, 0x8b] });
+    }
+
+    /// The images, once everything in the archive has been compared with the name it goes by.
+    pub fn images(&self) -> Result<Vec<ArchivedImage>, ScanError> {
+        for (path, seen) in &self.files {
+            if path.strip_prefix(BLOBS).is_some_and(|name| name != seen.digest) {
+                return Err(ScanError::Damaged(format!("the content of `{path}` has the digest {}", seen.digest)));
+            }
+        }
+        if !self.files.contains_key("manifest.json") {
+            let found = match self.files.contains_key("index.json") {
+                true => "an OCI layout without `manifest.json`, as no `docker save` writes it",
+                false => "an archive of other files, or the end with `manifest.json` is missing",
+            };
+            return Err(ScanError::Other { wanted: "images", found: found.to_owned() });
+        }
+        if let Some(link) = self.names.links().find(|link| !self.files.contains_key(self.names.follow(link))) {
+            return Err(ScanError::Damaged(format!("the link `{link}` leads to no file")));
+        }
+        self.json::<Unambiguous>("manifest.json")?;
+        let items: Vec<ManifestItem> = self.json("manifest.json")?;
+        let tags: usize = items.iter().flat_map(|item| &item.repo_tags).map(Vec::len).sum();
+        if items.len() > IMAGES_MAX || tags > TAGS_MAX {
+            let what = format!("`manifest.json` has {} images with {tags} names", items.len());
+            return Err(ScanError::Damaged(format!("{what}; at most {IMAGES_MAX} with {TAGS_MAX} are read")));
+        }
+        if self.files.contains_key("index.json") {
+            self.json::<Unambiguous>("index.json")?;
+            let index: Manifest = self.json("index.json")?;
+            let leads = self.leads(&index)?;
+            let images = self.all(&items, &leads)?;
+            check_index_names(&index, &images)?;
+            return Ok(images);
+        }
+        self.all(&items, &Leads::new())
+    }
+
+    fn all(&self, items: &[ManifestItem], leads: &Leads) -> Result<Vec<ArchivedImage>, ScanError> {
+        // One that several images share is read once.
+        let mut configs = HashMap::new();
+        items.iter().map(|item| self.image(item, leads, &mut configs)).collect()
+    }
+
+    /// The configurations that each manifest of an index leads to, by itself or by manifests that it names.
+    fn leads(&self, index: &Manifest) -> Result<Leads, ScanError> {
+        let mut read = HashMap::new();
+        let mut left = DESCRIPTORS_MAX;
+        let mut leads = Leads::new();
+        for manifest in &index.manifests {
+            let (mut seen, mut configs) = (HashSet::new(), HashSet::new());
+            let mut next = vec![manifest.digest.clone()];
+            left = left.checked_sub(1).ok_or_else(too_many)?;
+            for _ in 0..INDEXES_MAX {
+                let mut inner = Vec::new();
+                for digest in next.drain(..).filter(|digest| seen.insert(digest.clone())).collect::<Vec<_>>() {
+                    let Some(found) = self.manifest(&digest, &mut read, &mut left)? else { continue };
+                    configs.extend(found.config.as_ref().map(|config| config.digest.clone()));
+                    inner.extend(found.manifests.iter().map(|manifest| manifest.digest.clone()));
+                }
+                next = inner;
+            }
+            leads.push((manifest.digest.clone(), configs));
+        }
+        Ok(leads)
+    }
+
+    /// A manifest by its digest, read once; `None`: there is none of it.
+    fn manifest<'a>(
+        &self,
+        digest: &str,
+        read: &'a mut HashMap<String, Option<Manifest>>,
+        left: &mut usize,
+    ) -> Result<Option<&'a Manifest>, ScanError> {
+        if !read.contains_key(digest) {
+            let path = digest.replacen("sha256:", BLOBS, 1);
+            let found = self.texts.get(&path).and_then(|text| serde_json::from_slice::<Manifest>(text).ok());
+            let named = found.as_ref().map_or(0, |found| found.manifests.len());
+            *left = left.checked_sub(named).ok_or_else(too_many)?;
+            read.insert(digest.to_owned(), found);
+        }
+        Ok(read.get(digest).and_then(Option::as_ref))
+    }
+
+    fn image<'a>(
+        &self,
+        item: &'a ManifestItem,
+        leads: &Leads,
+        configs: &mut HashMap<&'a str, Config>,
+    ) -> Result<ArchivedImage, ScanError> {
+        let digest = &self.seen(&item.config)?.digest;
+        let name = item.config.strip_suffix(".json").unwrap_or(digest);
+        if name != digest {
+            return Err(ScanError::Damaged(format!("the content of `{}` has the digest {digest}", item.config)));
+        }
+        let config = match configs.entry(&item.config) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(self.json(&item.config)?),
+        };
+        let layers = &config.rootfs.diff_ids;
+        if layers.len() != item.layers.len() {
+            let (says, names) = (layers.len(), item.layers.len());
+            return Err(ScanError::Damaged(format!("the image has {says} layers, `manifest.json` names {names}")));
+        }
+        for (path, layer) in item.layers.iter().zip(layers) {
+            let seen = self.seen(path)?;
+            // A layer's id is that of its content uncompressed; the engine compares it when it has unpacked it.
+            if !seen.is_gzip && !path.starts_with(BLOBS) && format!("sha256:{}", seen.digest) != *layer {
+                return Err(ScanError::Damaged(format!("the content of `{path}` is not the layer {layer}")));
+            }
+        }
+        let config = format!("sha256:{digest}");
+        let mut ids = vec![config.clone()];
+        ids.extend(leads.iter().filter(|(_, found)| found.contains(&config)).map(|(digest, _)| digest.clone()));
+        ids.dedup();
+        Ok(ArchivedImage { ids, tags: item.repo_tags.clone().unwrap_or_default(), layers: layers.clone() })
+    }
+
+    /// A file of the archive, through links.
+    fn seen(&self, path: &str) -> Result<&Seen, ScanError> {
+        let missing = || ScanError::Damaged(format!("`manifest.json` names `{path}`, which is not there"));
+        self.files.get(self.names.follow(path)).ok_or_else(missing)
+    }
+
+    fn json<T: for<'de> Deserialize<'de>>(&self, path: &str) -> Result<T, ScanError> {
+        let unreadable = |why: String| ScanError::Damaged(format!("`{path}` cannot be read: {why}"));
+        let text = self.texts.get(path).ok_or_else(|| unreadable("it is too large, or no JSON".to_owned()))?;
+        serde_json::from_slice(text).map_err(|error| unreadable(error.to_string()))
+    }
+}
+
+/// The manifests of an index, each with the digests of the configurations that it leads to.
+type Leads = Vec<(String, HashSet<String>)>;
+
+fn too_many() -> ScanError {
+    ScanError::Damaged(format!("its indexes name more than {DESCRIPTORS_MAX} manifests"))
+}
+
+/// Insists that an index gives images no name that `manifest.json` does not give them.
+fn check_index_names(index: &Manifest, images: &[ArchivedImage]) -> Result<(), ScanError> {
+    let tags: HashSet<String> = images.iter().flat_map(|image| &image.tags).map(|tag| full_reference(tag)).collect();
+    let short: HashSet<&str> = tags.iter().filter_map(|tag| tag.rsplit_once(':')).map(|(_, short)| short).collect();
+    let is_known = |name: &str| {
+        let plain = name.strip_prefix("docker.io/").map(|name| name.strip_prefix("library/").unwrap_or(name));
+        let is_tag = |name: &str| tags.contains(&full_reference(name));
+        short.contains(name) || is_tag(name) || plain.is_some_and(is_tag)
+    };
+    let annotations = index.manifests.iter().flat_map(|manifest| &manifest.annotations);
+    let mut names = annotations.filter(|(key, _)| NAMING.contains(&key.as_str())).map(|(_, name)| name);
+    match names.find(|name| !is_known(name)) {
+        Some(name) => {
+            let name = name.escape_debug();
+            Err(ScanError::Damaged(format!("`index.json` names an image `{name}`, and `manifest.json` does not")))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use tar::{Builder, EntryType, Header};
+
+    use super::super::scan::images;
+    use super::*;
+
+    /// An archive that is written by hand: names are not checked, and nothing is made canonical.
+    struct Archive(Builder<Vec<u8>>);
+
+    impl Archive {
+        /// An image without a name, but for its manifest.
+        fn of_an_image() -> Self {
+            let mut archive = Self(Builder::new(Vec::new()));
+            archive.file(&config_name(), config().as_bytes());
+            archive.entry("one/", EntryType::Directory, "", b"");
+            archive.file("one/layer.tar", LAYER);
+            archive
+        }
+
+        fn whole() -> Self {
+            let mut archive = Self::of_an_image();
+            archive.file("manifest.json", manifest(Value::Null).to_string().as_bytes());
+            archive
+        }
+
+        fn file(&mut self, name: &str, content: &[u8]) {
+            self.entry(name, EntryType::Regular, "", content);
+        }
+
+        fn entry(&mut self, name: &str, kind: EntryType, link: &str, content: &[u8]) {
+            let mut header = Header::new_gnu();
+            header.set_entry_type(kind);
+            header.set_mode(0o644);
+            header.set_size(content.len() as u64);
+            header.set_link_name_literal(link).expect("a link");
+            header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
+            header.set_cksum();
+            self.0.append(&header, content).expect("an entry");
+        }
+
+        fn read(self) -> Result<Vec<ArchivedImage>, ScanError> {
+            images(self.0.into_inner().expect("an archive").as_slice())
+        }
+
+        #[track_caller]
+        fn refused(self, attack: &str) {
+            let error = self.read().expect_err(attack);
+            assert!(matches!(error, ScanError::Damaged(_)), "{attack}: {error}");
+        }
+    }
+
+    const LAYER: &[u8] = b"layer";
+
+    fn config() -> String {
+        let layer = format!("sha256:{}", hex(&Sha256::digest(LAYER)));
+        json!({ "rootfs": { "type": "layers", "diff_ids": [layer] } }).to_string()
+    }
+
+    fn config_name() -> String {
+        format!("{}.json", hex(&Sha256::digest(config())))
+    }
+
+    fn manifest(tags: Value) -> Value {
+        json!([{ "Config": config_name(), "RepoTags": tags, "Layers": ["one/layer.tar"] }])
+    }
+
+    fn taken() -> String {
+        manifest(json!(["taken:latest"])).to_string()
+    }
+
+    #[test]
+    fn an_image_without_a_name_takes_none() {
+        let images = Archive::whole().read().expect("an image");
+        assert_eq!(images.len(), 1);
+        assert_eq!(images[0].tags, [""; 0]);
+    }
+
+    #[test]
+    fn a_second_manifest_is_refused_however_its_name_is_written() {
+        let names = [
+            "manifest.json",
+            "./manifest.json",
+            "/manifest.json",
+            ".//manifest.json",
+            "././manifest.json",
+            "a/../manifest.json",
+            "one/../manifest.json",
+            "one//../manifest.json",
+            "./one/.././manifest.json",
+            "..",
+            "manifest.json/",
+        ];
+        for name in names {
+            let mut archive = Archive::whole();
+            archive.file(name, taken().as_bytes());
+            archive.refused(name);
+            // The other way round: the first one is what would be overwritten.
+            let mut archive = Archive::of_an_image();
+            archive.file(name, taken().as_bytes());
+            archive.file("manifest.json", manifest(Value::Null).to_string().as_bytes());
+            archive.refused(name);
+        }
+    }
+
+    #[test]
+    fn a_manifest_by_way_of_links_is_refused() {
+        for (kind, link) in [
+            (EntryType::Symlink, "other.json"),
+            (EntryType::Symlink, "one/../other.json"),
+            (EntryType::Link, "other.json"),
+        ] {
+            let mut archive = Archive::of_an_image();
+            archive.file("other.json", taken().as_bytes());
+            archive.entry("manifest.json", kind, link, b"");
+            archive.refused(link);
+        }
+        // A link to a folder, by which the manifest is written.
+        for link in [".", "..", "one/..", "../x.tar"] {
+            let mut archive = Archive::whole();
+            archive.entry("way.tar", EntryType::Symlink, link, b"");
+            archive.file("way.tar/manifest.json", taken().as_bytes());
+            archive.refused(link);
+        }
+        for kind in [EntryType::Fifo, EntryType::Char, EntryType::GNUSparse, EntryType::Continuous] {
+            let mut archive = Archive::whole();
+            archive.entry("other", kind, "", b"");
+            archive.refused("neither a file nor a folder");
+        }
+    }
+
+    #[test]
+    fn entries_that_readers_find_at_different_places_are_refused() {
+        let mut archive = Archive::whole();
+        archive.entry("folder/", EntryType::Directory, "", &[0; 512]);
+        archive.refused("a folder with content");
+        for (records, attack) in [
+            (vec![("path", "manifest.json"), ("path", "other")], "a name twice"),
+            (vec![("GNU.sparse.name", "manifest.json")], "a sparse file's name"),
+        ] {
+            let mut archive = Archive::of_an_image();
+            let records = records.iter().map(|(key, value)| (*key, value.as_bytes()));
+            archive.0.append_pax_extensions(records).expect("an extended header");
+            archive.file("other", taken().as_bytes());
+            archive.file("manifest.json", manifest(Value::Null).to_string().as_bytes());
+            archive.refused(attack);
+        }
+    }
+
+    #[test]
+    fn keys_that_go_reads_as_others_are_refused() {
+        let with = |text: &str| {
+            let manifest = manifest(Value::Null).to_string();
+            manifest.replacen("\"Layers\"", &format!("{text},\"Layers\""), 1)
+        };
+        for text in [
+            r#""repotags":["taken:latest"]"#,
+            r#""RepoTags":["taken:latest"]"#,
+            r#""repoTag\u017f":["taken:latest"]"#,
+            r#""Other":1"#,
+        ] {
+            let mut archive = Archive::of_an_image();
+            archive.file("manifest.json", with(text).as_bytes());
+            archive.refused(text);
+        }
+        let mut archive = Archive::of_an_image();
+        archive
+            .file("manifest.json", with(r#""Parent":"sha256:00","LayerSources":{"sha256:00":{"size":1}}"#).as_bytes());
+        archive.read().expect("what `docker save` writes");
+    }
+
+    #[test]
+    fn an_index_gives_no_name_that_the_manifest_does_not_give() {
+        let with = |tags: Value, index: &str| {
+            let mut archive = Archive::of_an_image();
+            archive.file("manifest.json", manifest(tags).to_string().as_bytes());
+            archive.file("index.json", index.as_bytes());
+            archive
+        };
+        let named = |name: &str, short: &str| {
+            let annotations = json!({ NAMING[0]: name, NAMING[1]: short });
+            json!({ "manifests": [{ "digest": "sha256:00", "annotations": annotations }] }).to_string()
+        };
+        let tags = || json!(["shop:1"]);
+        with(tags(), &named("docker.io/library/shop:1", "1")).read().expect("what `docker save` writes");
+        with(Value::Null, &named("docker.io/library/shop:1", "1")).refused("a name");
+        with(tags(), &named("docker.io/library/taken:1", "1")).refused("another name");
+        with(tags(), &named("shop:1", "latest")).refused("another tag");
+        let twice =
+            r#"{"manifests":[],"Manifests":[{"digest":"sha256:00","annotations":{"io.containerd.image.name":"a:1"}}]}"#;
+        with(Value::Null, twice).refused("two lists");
+    }
+
+    #[test]
+    fn layers_may_be_linked_and_names_may_begin_with_the_folder() {
+        let mut archive = Archive(Builder::new(Vec::new()));
+        archive.entry("./", EntryType::Directory, "", b"");
+        archive.file(&format!("./{}", config_name()), config().as_bytes());
+        archive.file("./two/layer.tar", LAYER);
+        archive.entry("./one/layer.tar", EntryType::Symlink, "../two/layer.tar", b"");
+        archive.file("./manifest.json", manifest(Value::Null).to_string().as_bytes());
+        assert_eq!(archive.read().expect("an image").len(), 1);
+        let mut archive = Archive::whole();
+        archive.entry("three/layer.tar", EntryType::Symlink, "../four/layer.tar", b"");
+        archive.refused("a link to nothing");
+    }
+}

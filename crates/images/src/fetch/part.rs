@@ -1,0 +1,185 @@
+//! A download on its way: the bytes, and where they came from.
+
+use std::fs;
+use std::io::{self, SeekFrom};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+
+use crate::shelf::{Place, write_whole};
+
+/// After how many bytes what was written is made to last.
+const SYNC_BYTES: u64 = 256 << 20;
+
+/// What is remembered of a download.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The mirror that the first byte came from.
+    pub mirror: String,
+    /// Its name for this very content.
+    pub etag: Option<String>,
+    /// When it says that the file was changed last.
+    pub last_modified: Option<String>,
+    /// How large the whole file is.
+    pub total_bytes: Option<u64>,
+    /// Whether other mirrors have contributed.
+    pub is_mixed: bool,
+    /// How much has been made to last.
+    pub synced_bytes: u64,
+    /// The run of the system that wrote it: what was not made to last survives a crash of the program, not of the system.
+    pub boot: String,
+}
+
+/// A download on its way.
+pub struct Part {
+    file: tokio::fs::File,
+    state: PathBuf,
+    length: u64,
+    restarts: u32,
+    /// What is known of where it came from; nothing before the first byte.
+    pub origin: Option<Origin>,
+}
+
+impl Part {
+    /// Opens what there is, or begins.
+    pub async fn open(place: &Place) -> io::Result<Self> {
+        let state = place.part_state();
+        let origin: Option<Origin> = fs::read(&state).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let path = place.part();
+        let file = tokio::fs::File::options().create(true).truncate(false).read(true).write(true).open(&path).await?;
+        let found = file.metadata().await?.len();
+        let length = match &origin {
+            Some(origin) if origin.boot == boot() => found,
+            Some(origin) => found.min(origin.synced_bytes),
+            // Nobody knows what these bytes are the beginning of.
+            None => 0,
+        };
+        let mut part = Self { file, state, length, restarts: 0, origin };
+        part.cut(length).await?;
+        Ok(part)
+    }
+
+    /// How much there is, in bytes.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether all of it is there, as far as anyone has said how much that is.
+    pub fn is_complete(&self) -> bool {
+        self.origin.as_ref().and_then(|origin| origin.total_bytes) == Some(self.length)
+    }
+
+    /// Remembers where it comes from. Before the first byte is written, so that no byte is of unknown origin.
+    pub fn remember(&mut self, origin: Origin) -> io::Result<()> {
+        let origin = Origin { boot: boot(), ..origin };
+        write_whole(&self.state, &origin)?;
+        self.origin = Some(origin);
+        Ok(())
+    }
+
+    /// Appends.
+    pub async fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes).await?;
+        self.length += bytes.len() as u64;
+        let synced = self.origin.as_ref().map_or(0, |origin| origin.synced_bytes);
+        if self.length >= synced + SYNC_BYTES {
+            self.sync().await?;
+        }
+        Ok(())
+    }
+
+    /// Makes what is there last.
+    pub async fn sync(&mut self) -> io::Result<()> {
+        self.file.flush().await?;
+        self.file.sync_data().await?;
+        if let Some(origin) = self.origin.clone() {
+            self.remember(Origin { synced_bytes: self.length, ..origin })?;
+        }
+        Ok(())
+    }
+
+    /// Reads what is there, from an offset.
+    pub async fn read(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        self.file.flush().await?;
+        self.file.seek(SeekFrom::Start(offset)).await?;
+        let mut bytes = vec![0; length];
+        self.file.read_exact(&mut bytes).await?;
+        self.file.seek(SeekFrom::Start(self.length)).await?;
+        Ok(bytes)
+    }
+
+    /// Gives up everything from an offset on.
+    async fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.file.flush().await?;
+        self.file.set_len(length).await?;
+        self.file.seek(SeekFrom::Start(length)).await?;
+        self.length = length;
+        if let Some(origin) = self.origin.clone().filter(|origin| origin.synced_bytes > length) {
+            self.remember(Origin { synced_bytes: length, ..origin })?;
+        }
+        Ok(())
+    }
+
+    /// How often it turned out that what was there belongs to another file.
+    pub fn restarts(&self) -> u32 {
+        self.restarts
+    }
+
+    /// Gives up everything from an offset on, where the file has changed.
+    pub async fn change_from(&mut self, offset: u64) -> io::Result<()> {
+        self.restarts += 1;
+        self.cut(offset).await
+    }
+
+    /// Begins anew.
+    pub async fn restart(&mut self) -> io::Result<()> {
+        self.restarts += 1;
+        self.origin = None;
+        match fs::remove_file(&self.state) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        self.cut(0).await
+    }
+}
+
+/// What tells one run of the system from the next.
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shelf::Shelf;
+    use arenad_model::archive::Archive;
+
+    fn place(folder: &std::path::Path) -> Place {
+        let archive = Archive { file: "x.tar".to_owned(), size_bytes: None, sha256: None, mirrors: Vec::new() };
+        let place = Shelf::new(folder).place(&archive);
+        drop(place.take_turn().expect("nobody else works on it"));
+        place
+    }
+
+    #[tokio::test]
+    async fn bytes_of_unknown_origin_and_those_that_a_crash_may_have_lost_are_fetched_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = place(folder.path());
+        fs::write(place.part(), b"whose?").expect("a file");
+        let mut part = Part::open(&place).await.expect("it opens");
+        assert_eq!(part.length(), 0);
+        part.remember(Origin { mirror: "http://mirror.test/x.tar".to_owned(), ..Origin::default() }).expect("a state");
+        part.append(b"lasting").await.expect("room");
+        part.sync().await.expect("room");
+        part.append(b" and perhaps not").await.expect("room");
+        part.file.flush().await.expect("room");
+        let origin = part.origin.clone().expect("an origin");
+        drop(part);
+        // The program crashed: the system still has all of it.
+        assert_eq!(Part::open(&place).await.expect("it opens").length(), 23);
+        // The system crashed.
+        write_whole(&place.part_state(), &Origin { boot: "another".to_owned(), ..origin }).expect("a state");
+        assert_eq!(Part::open(&place).await.expect("it opens").length(), 7);
+    }
+}

@@ -1,0 +1,298 @@
+//! Images into the engine: from their archives, or from a registry.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::docker_archive::ArchivedImage;
+use super::scan::{self, Kind, ScanError};
+use super::shelf::{Place, Record, Shelf, Stamp};
+use super::space::{self, Need};
+use super::watch::Watch;
+use super::{ImagesError, compression, file};
+use arenad_engine::{Engine, Image};
+use arenad_model::archive::{Archive, full_reference};
+
+/// How much goes to the engine at a time, in bytes.
+const CHUNK: usize = 1 << 20;
+
+/// How many chunks wait for the engine at most.
+const CHUNKS_AHEAD: usize = 8;
+
+/// What the commands share.
+pub struct Works {
+    /// Where images go.
+    pub engine: Arc<dyn Engine>,
+    /// Where archives lie.
+    pub shelf: Shelf,
+    /// Where the engine keeps its images, if it answers; on its own machine.
+    pub engine_root: Option<PathBuf>,
+    /// Whether to write without asking for room first.
+    pub ignore_space: bool,
+    /// Whether an image may take its name from another one.
+    pub replace: bool,
+    /// Whether an archive goes when what was in it is there.
+    pub discard: bool,
+}
+
+/// What loading came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Done {
+    /// It was there already, and is the right one.
+    Present,
+    /// It is there now.
+    Loaded,
+}
+
+impl Works {
+    /// Insists on room, unless that was waived.
+    pub fn check_space(&self, doing: &str, needs: &[Need]) -> Result<(), ImagesError> {
+        if self.ignore_space { Ok(()) } else { space::check(doing, needs) }
+    }
+
+    /// What loading needs of the engine's disk, if that is this machine's.
+    pub fn need_of_engine(&self, expanded_bytes: u64) -> Option<Need> {
+        let bytes = space::of_loading(expanded_bytes);
+        self.engine_root.clone().map(|folder| Need { folder, bytes })
+    }
+
+    /// Pulls an image from its registry through the engine, unless the engine has it.
+    pub async fn pull(&self, reference: &str, watch: &Watch) -> Result<Done, ImagesError> {
+        if self.engine.image(reference).await?.is_some() {
+            return Ok(Done::Present);
+        }
+        let stage = format!("pulling {reference}");
+        watch.begin(&stage, None);
+        let progress = |line: &str| watch.tell(&stage, line);
+        tokio::select! {
+            pulled = self.engine.pull(reference, &progress) => pulled?,
+            // The engine gives up a pull that nobody listens to; what it has of it, it keeps.
+            () = watch.cancelled() => return Err(ImagesError::Cancelled),
+        }
+        Ok(Done::Loaded)
+    }
+
+    /// Loads an image from its archive: from `from`, or from the shelf. The caller has the turn.
+    ///
+    /// Nothing half-done counts: the record says what the archive holds before the engine is asked to load it, and the
+    /// engine gives the image its name last.
+    pub async fn load(
+        &self,
+        reference: &str,
+        archive: &Archive,
+        from: Option<&Path>,
+        watch: &Arc<Watch>,
+    ) -> Result<Done, ImagesError> {
+        let place = self.shelf.place(archive);
+        let path = from.map_or_else(|| place.file.clone(), Path::to_owned);
+        if !path.is_file() {
+            // Archives may be gone once what was in them is there.
+            if from.is_none() && self.has(reference, &place).await? {
+                return Ok(Done::Present);
+            }
+            let has_mirrors = !archive.mirrors.is_empty();
+            return Err(ImagesError::NoArchive { file: archive.file.clone(), looked_at: path, has_mirrors });
+        }
+        let record =
+            proven(&place, archive, &path, Wanted::Image(reference), &path.display().to_string(), watch).await?;
+        let image = of_name(&record, reference, &path)?.clone();
+        if self.has(reference, &place).await? {
+            return Ok(Done::Present);
+        }
+        self.check_names(&record, &path).await?;
+        let needs: Vec<Need> = self.need_of_engine(record.expanded_bytes).into_iter().collect();
+        self.check_space(&format!("load {reference}"), &needs)?;
+        self.stream(&path, reference, record.expanded_bytes, watch).await?;
+        let proven = self.engine.image(reference).await?;
+        match proven {
+            Some(found) if is_same(&image, &found) => {
+                place.remember(&Record { engine_id: Some(found.id), ..record })?;
+                Ok(Done::Loaded)
+            }
+            found => Err(ImagesError::NotProven {
+                path,
+                reference: reference.to_owned(),
+                expected: image.id().to_owned(),
+                found: found
+                    .map_or_else(|| "has no image of that name".to_owned(), |found| format!("has {}", found.id)),
+            }),
+        }
+    }
+
+    /// Whether the engine has the image that the record tells of.
+    pub async fn has(&self, reference: &str, place: &Place) -> Result<bool, ImagesError> {
+        let Some(record) = place.record() else { return Ok(false) };
+        let Some(found) = self.engine.image(reference).await? else { return Ok(false) };
+        Ok(matches_record(&record, reference, &found))
+    }
+
+    /// Loading takes names away from images that have them. Of the image that is wanted that may be what is meant; of
+    /// any other it is not.
+    async fn check_names(&self, record: &Record, path: &Path) -> Result<(), ImagesError> {
+        for image in record.images.iter().filter(|_| !self.replace) {
+            for tag in &image.tags {
+                let found = self.engine.image(tag).await?.filter(|found| !is_same(image, found));
+                if let Some(found) = found {
+                    let (path, reference) = (path.to_owned(), tag.clone());
+                    return Err(ImagesError::WouldReplace { path, reference, found: found.id });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn stream(&self, path: &Path, reference: &str, size: u64, watch: &Arc<Watch>) -> Result<(), ImagesError> {
+        watch.begin(format!("loading {reference}"), Some(size));
+        let (sender, receiver) = tokio::sync::mpsc::channel(CHUNKS_AHEAD);
+        let opened = File::open(path).map_err(file("read", path))?;
+        let reading = watch.clone();
+        // Ends by itself when the engine hangs up: nobody takes the next chunk any more.
+        let reader = tokio::task::spawn_blocking(move || {
+            let mut content = match compression::open(BufReader::with_capacity(CHUNK, opened)) {
+                Ok(Ok(content)) => content,
+                Ok(Err(other)) => return drop(sender.blocking_send(Err(std::io::Error::other(other.0)))),
+                Err(error) => return drop(sender.blocking_send(Err(error))),
+            };
+            loop {
+                let mut chunk = vec![0; CHUNK];
+                let sent = match content.read(&mut chunk) {
+                    Ok(0) => return,
+                    Ok(read) => {
+                        chunk.truncate(read);
+                        reading.advance(read);
+                        sender.blocking_send(Ok(Bytes::from(chunk)))
+                    }
+                    Err(error) => sender.blocking_send(Err(error)),
+                };
+                if sent.is_err() {
+                    return;
+                }
+            }
+        });
+        let chunks = futures_util::stream::unfold(receiver, |mut receiver| async move {
+            receiver.recv().await.map(|chunk| (chunk, receiver))
+        });
+        let stage = format!("unpacking {reference}");
+        let progress = |line: &str| watch.tell(&stage, line);
+        let loaded = tokio::select! {
+            loaded = self.engine.load(Box::pin(chunks), &progress) => loaded.map_err(ImagesError::Engine),
+            () = watch.cancelled() => Err(ImagesError::Cancelled),
+        };
+        drop(reader);
+        loaded
+    }
+}
+
+/// What an archive is wanted for.
+#[derive(Debug, Clone, Copy)]
+pub enum Wanted<'a> {
+    /// The image of that name.
+    Image(&'a str),
+    /// The files in it.
+    Files,
+    /// Itself.
+    Itself,
+}
+
+impl Wanted<'_> {
+    fn kind(self) -> Kind {
+        match self {
+            Self::Image(_) => Kind::Images,
+            Self::Files => Kind::Files,
+            Self::Itself => Kind::File,
+        }
+    }
+}
+
+/// Reads an archive unless this very copy has been read before, holds it against the pin, and remembers.
+///
+/// Remembering pins the content, so it comes last.
+pub async fn proven(
+    place: &Place,
+    archive: &Archive,
+    path: &Path,
+    wanted: Wanted<'_>,
+    source: &str,
+    watch: &Arc<Watch>,
+) -> Result<Record, ImagesError> {
+    let before = place.record();
+    let stamp = Stamp::of(path);
+    if let Some(record) = before.clone()
+        && record.seen.is_some()
+        && record.seen == stamp
+        && archive.sha256.as_ref().is_none_or(|declared| *declared == record.sha256)
+    {
+        return Ok(record);
+    }
+    let scanned = {
+        let (path, watch, kind) = (path.to_owned(), watch.clone(), wanted.kind());
+        let scan = move || scan::scan(&path, kind, &watch);
+        tokio::task::spawn_blocking(scan).await.unwrap_or(Err(ScanError::Cancelled))
+    };
+    let scanned = scanned.map_err(|cause| match cause {
+        ScanError::Cancelled => ImagesError::Cancelled,
+        cause => ImagesError::Unsound { path: path.to_owned(), cause },
+    })?;
+    check_pin(place, archive, before.as_ref(), path, &scanned.sha256)?;
+    let before = before.filter(|before| before.sha256 == scanned.sha256);
+    let record = Record {
+        sha256: scanned.sha256,
+        size_bytes: scanned.size_bytes,
+        expanded_bytes: scanned.expanded_bytes,
+        images: scanned.images,
+        source: before.as_ref().map_or_else(|| source.to_owned(), |before| before.source.clone()),
+        // What changed while it was read was not read.
+        seen: stamp.filter(|stamp| Stamp::of(path).as_ref() == Some(stamp)),
+        engine_id: before.as_ref().and_then(|before| before.engine_id.clone()),
+        unpacked: before.map(|before| before.unpacked).unwrap_or_default(),
+    };
+    if let Wanted::Image(reference) = wanted {
+        of_name(&record, reference, path)?;
+    }
+    place.remember(&record)?;
+    Ok(record)
+}
+
+/// Holds a digest against the definition's, or against that of the first copy.
+pub fn check_pin(
+    place: &Place,
+    archive: &Archive,
+    before: Option<&Record>,
+    path: &Path,
+    found: &str,
+) -> Result<(), ImagesError> {
+    let (expected, pin, record) = match (&archive.sha256, before) {
+        (Some(declared), _) => (declared, "that in the definition", None),
+        (None, Some(before)) => (&before.sha256, "that of the first copy", Some(place.record_path().to_owned())),
+        (None, None) => return Ok(()),
+    };
+    if expected == found {
+        return Ok(());
+    }
+    let (path, found, expected) = (path.to_owned(), found.to_owned(), expected.clone());
+    Err(ImagesError::OtherContent { path, found, expected, pin, record })
+}
+
+/// The image of an archive that has the name.
+pub fn of_name<'a>(record: &'a Record, reference: &str, path: &Path) -> Result<&'a ArchivedImage, ImagesError> {
+    record.images.iter().find(|image| image.is_called(reference)).ok_or_else(|| ImagesError::OtherImage {
+        path: path.to_owned(),
+        reference: full_reference(reference),
+        holds: record.images.iter().flat_map(|image| image.tags.clone()).collect(),
+    })
+}
+
+/// Whether an image of the engine is the one that the record tells of.
+pub fn matches_record(record: &Record, reference: &str, found: &Image) -> bool {
+    record.images.iter().any(|image| image.is_called(reference) && is_same(image, found))
+}
+
+/// Whether an image of the engine is one of an archive. An engine that names images by manifests makes one for an
+/// archive that has none; the layers are all that can be compared then.
+fn is_same(archived: &ArchivedImage, found: &Image) -> bool {
+    archived.ids.contains(&found.id)
+        || (found.is_named_by_manifest && !found.layers.is_empty() && archived.layers == found.layers)
+}

@@ -1,0 +1,120 @@
+//! Reads everything again and compares it: archives with their digests, images with the archives they came from.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::ImagesError;
+use super::load::{Wanted, Works, matches_record, proven};
+use super::shelf::{Place, Record};
+use super::watch::Watch;
+use arenad_model::archive::{Archive, DataSource, NeededImage, Origin, Placement};
+
+/// What was proven, and what is wrong.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What holds, in words.
+    pub proven: Vec<String>,
+    /// What does not hold, in words.
+    pub problems: Vec<String>,
+}
+
+impl Works {
+    /// Verifies an image; of one from an archive that archive too, if it is here or given. The caller has the turn.
+    pub async fn verify(
+        &self,
+        image: &NeededImage,
+        from: Option<&Path>,
+        watch: &Arc<Watch>,
+    ) -> Result<Report, ImagesError> {
+        let mut report = Report::default();
+        let found = self.engine.image(&image.reference).await?;
+        if let Origin::Archive(archive) = &image.origin {
+            let place = self.shelf.place(archive);
+            let path = from.map_or_else(|| place.file.clone(), Path::to_owned);
+            self.archive(archive, &place, &path, Wanted::Image(&image.reference), &mut report, watch).await?;
+            match (place.record(), &found) {
+                (Some(record), Some(found)) if matches_record(&record, &image.reference, found) => {
+                    report.proven.push(format!("the engine has {}", found.id));
+                }
+                (Some(record), Some(found)) => {
+                    let expected = expected(&record, &image.reference);
+                    report.problems.push(format!("the engine has {}, the archive holds {expected}", found.id));
+                }
+                (None, Some(found)) => {
+                    let problem = format!("the engine has {}, and there is no archive to compare it with", found.id);
+                    report.problems.push(problem);
+                }
+                (_, None) => report.problems.push("the engine has no image of that name".to_owned()),
+            }
+        } else {
+            match found {
+                Some(found) => report.proven.push(format!("the engine has {}", found.id)),
+                None => report.problems.push("the engine has no image of that name".to_owned()),
+            }
+        }
+        Ok(report)
+    }
+
+    /// Verifies data. The caller has the turn.
+    pub async fn verify_data(
+        &self,
+        data: &DataSource,
+        from: Option<&Path>,
+        watch: &Arc<Watch>,
+    ) -> Result<Report, ImagesError> {
+        let mut report = Report::default();
+        let place = self.shelf.place_of_data(data);
+        // A file that is used as it is, is itself what has to be right.
+        let (wanted, path) = match (&data.placement, from) {
+            (Placement::Folder(_), _) => (Wanted::Itself, place.file.clone()),
+            (Placement::Unpacked(_), from) => (Wanted::Files, from.unwrap_or(&place.file).to_owned()),
+        };
+        self.archive(&data.archive, &place, &path, wanted, &mut report, watch).await?;
+        if let Placement::Unpacked(parts) = &data.placement {
+            let unpacked = place.record().map(|record| record.unpacked).unwrap_or_default();
+            for part in parts {
+                let shown = part.to.display();
+                match unpacked.iter().find(|known| known.folder == part.to) {
+                    Some(known) if known.is_in_place() => report.proven.push(format!("{shown} is what was unpacked")),
+                    _ => report.problems.push(format!("{shown} is not there, or was not unpacked by arenad")),
+                }
+            }
+        }
+        Ok(report)
+    }
+
+    /// Reads an archive from end to end, whatever is remembered of it.
+    async fn archive(
+        &self,
+        archive: &Archive,
+        place: &Place,
+        path: &Path,
+        wanted: Wanted<'_>,
+        report: &mut Report,
+        watch: &Arc<Watch>,
+    ) -> Result<(), ImagesError> {
+        if !path.is_file() {
+            match place.record() {
+                Some(record) if !matches!(wanted, Wanted::Itself) => {
+                    report.proven.push(format!("the archive is not here any more; it was {}", record.sha256));
+                }
+                _ => report.problems.push(format!("{} is not there", path.display())),
+            }
+            return Ok(());
+        }
+        if let Some(record) = place.record() {
+            place.remember(&Record { seen: None, ..record })?;
+        }
+        match proven(place, archive, path, wanted, &path.display().to_string(), watch).await {
+            Ok(record) => report.proven.push(format!("{} has the SHA-256 {}", path.display(), record.sha256)),
+            Err(ImagesError::Cancelled) => return Err(ImagesError::Cancelled),
+            Err(error) => report.problems.push(arenad_model::error::describe(&error)),
+        }
+        Ok(())
+    }
+}
+
+fn expected(record: &Record, reference: &str) -> String {
+    let image = record.images.iter().find(|image| image.is_called(reference));
+    image.map_or_else(|| "no image of that name".to_owned(), |image| image.id().to_owned())
+}

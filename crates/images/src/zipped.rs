@@ -1,0 +1,101 @@
+//! Zip archives of data: read from end to end before anything of them is believed, and unpacked.
+//!
+//! What a zip says of itself stands at its end and at each entry, and both may lie: entries are read no further than they
+//! say, all together are held against what their compression can do at best, and checksums are compared.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
+use std::path::Path;
+
+use zip::ZipArchive;
+use zip::read::ZipFile;
+use zip::result::ZipError;
+
+use arenad_folders as folders;
+
+/// How a zip with something in it begins.
+const MAGIC: [u8; 4] = *b"PK\x03\x04";
+
+/// The most that deflate makes of one byte. Whatever claims more has its entries lie upon one another.
+const EXPANSION_MAX: u64 = 1032;
+
+/// The longest target of a link, in bytes: the kernel takes no more.
+const LINK_MAX: u64 = 4096;
+
+/// Whether a file is a zip: told by its first bytes, for names lie.
+pub(super) fn is_zip(path: &Path) -> io::Result<bool> {
+    let mut first = [0; MAGIC.len()];
+    match File::open(path)?.read_exact(&mut first) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        read => read.map(|()| first == MAGIC),
+    }
+}
+
+/// Opens a zip.
+pub(super) fn open<R: Read + Seek>(file: R) -> io::Result<ZipArchive<BufReader<R>>> {
+    ZipArchive::new(BufReader::with_capacity(1 << 16, file)).map_err(|error| match error {
+        ZipError::Io(error) => error,
+        // What stands at its end is not there, or makes no sense.
+        error => io::Error::new(io::ErrorKind::UnexpectedEof, error),
+    })
+}
+
+/// Reads all entries and returns how large they are together, in bytes. `size_bytes` is that of the file.
+///
+/// Errors: with the entry's name, where one is not as it should be.
+pub(super) fn read_through<R: Read + Seek>(archive: &mut ZipArchive<R>, size_bytes: u64) -> io::Result<u64> {
+    let most = size_bytes.saturating_mul(EXPANSION_MAX);
+    let mut expanded_bytes: u64 = 0;
+    for index in 0..archive.len() {
+        let mut entry = entry(archive, index)?;
+        expanded_bytes = expanded_bytes.saturating_add(entry.size());
+        if expanded_bytes > most {
+            return Err(io::Error::other("its entries claim to be larger together than any compression allows"));
+        }
+        copy(&mut entry, &mut io::sink())?;
+    }
+    Ok(expanded_bytes)
+}
+
+/// An entry by its place.
+pub(super) fn entry<R: Read + Seek>(archive: &mut ZipArchive<R>, index: usize) -> io::Result<ZipFile<'_, R>> {
+    // A password or an unknown compression.
+    archive.by_index(index).map_err(|error| match error {
+        ZipError::Io(error) => error,
+        error => io::Error::other(error),
+    })
+}
+
+/// Writes an entry to where nothing is yet, in a folder that is there.
+///
+/// A zip knows no owners, so whatever it holds can be read by everybody.
+pub(super) fn write<R: Read>(entry: &mut ZipFile<'_, R>, target: &Path) -> io::Result<()> {
+    if entry.is_dir() {
+        return match fs::symlink_metadata(target) {
+            Ok(found) if found.is_dir() => Ok(()),
+            Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => folders::make_readable(target),
+        };
+    }
+    if entry.is_symlink() {
+        let mut link = String::new();
+        entry.take(LINK_MAX).read_to_string(&mut link)?;
+        return symlink(link, target);
+    }
+    let executable = entry.unix_mode().unwrap_or(0) & 0o111;
+    let mut file = File::options().write(true).create_new(true).mode(0o644).open(target)?;
+    copy(entry, &mut file)?;
+    file.set_permissions(fs::Permissions::from_mode(0o644 | executable))
+}
+
+/// Copies as much as an entry says that it has; its checksum is compared at its end.
+fn copy<R: Read>(entry: &mut ZipFile<'_, R>, to: &mut impl io::Write) -> io::Result<()> {
+    let (size, name) = (entry.size(), entry.name().to_owned());
+    let copied = io::copy(&mut entry.take(size.saturating_add(1)), to);
+    match copied {
+        Ok(copied) if copied == size => Ok(()),
+        Ok(_) => Err(io::Error::other(format!("`{name}` is not as large as it says"))),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{error}, within `{name}`"))),
+    }
+}

@@ -1,0 +1,177 @@
+//! What an earlier daemon left: the serving generation and the standbys, taken up by this one.
+//!
+//! The serving generation goes on serving if its row and its containers agree and its probes pass. The gateway's counts of its
+//! requests ended with the earlier daemon, so any client may have written to it: nothing short of a reset or a full comparison
+//! trusts it. Standbys are proven again from beginning to end before they count, one at a time; until then they are being made.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::failure::Failure;
+use super::making::clear_away;
+use super::operations::Instance;
+use super::pool::{Ended, GIVEN_UP, Standby, WORN};
+use super::reset::Recorded;
+use crate::baseline::snapshot;
+use crate::proof::{Candidate, Proof};
+use crate::shared::Shared;
+use arenad_engine::{ContainerState, EngineError};
+use arenad_launch::{self as launch, Incarnation};
+use arenad_model::error::describe;
+use arenad_model::instance::{InstanceId, InstanceState};
+use arenad_model::pool::Standing;
+use arenad_model::site::Site;
+use arenad_reset::ResetError;
+use arenad_store::{StoredSnapshot, StoredStandby};
+
+/// How long a found generation gets to pass its probes before it is made anew.
+const ADOPTION_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+impl Instance {
+    /// Takes up the serving generation that an earlier daemon left, if there is one that passes its probes. Nothing is built,
+    /// and nothing of it is removed, for that. An error leaves it to be taken up by the next attempt.
+    pub(super) async fn take_up_serving(&mut self) -> Result<bool, Failure> {
+        let Some(found) = self.found.clone() else { return Ok(false) };
+        // A reset that a crash cut off may have left the old generation as it was: it is brought to its end.
+        let is_whole = found.state != InstanceState::Resetting.name();
+        let (Some(serving), Some(id), true) = (found.serving, &found.snapshot, is_whole) else { return Ok(false) };
+        let context = self.context.clone();
+        let Some(snapshot) = context.shared.store.snapshot(id).await? else { return Ok(false) };
+        self.service.tell("taking up the containers that run");
+        let (engine, installation) = (context.shared.engine.as_ref(), &context.shared.installation);
+        let running = launch::find(engine, &context.site, installation, &context.id, serving.made).await;
+        let Some(mut incarnation) = running.map_err(ResetError::Launch)? else { return Ok(false) };
+        incarnation.generation = serving.generation;
+        let (probes, prober) = (&context.site.readiness.probes, &context.shared.prober);
+        let deadline = Instant::now() + ADOPTION_PATIENCE;
+        while let Err(failure) = prober.round(probes, &context.site, &incarnation, None).await {
+            self.service.report().send_modify(|report| report.waiting_for = Some(failure.to_string()));
+            if Instant::now() >= deadline || prober.still_running(&context.site, &incarnation).await.is_err() {
+                return Ok(false);
+            }
+            tokio::time::sleep(context.site.readiness.interval).await;
+        }
+        self.baseline = self.left_baseline(&snapshot).await?;
+        self.service.start().await?;
+        self.take_up_standbys().await?;
+        self.recall_writes(incarnation.generation).await;
+        let since = context.shared.clock.now();
+        context.shared.store.save_state(&context.id, &InstanceState::Ready, since).await?;
+        self.switch(Recorded::adopted(incarnation, snapshot, since))?;
+        self.found = None;
+        Ok(true)
+    }
+
+    /// The snapshot that an earlier daemon's generation was made from, where its containers are of no use any more but the
+    /// snapshot is: nothing has to be built then.
+    pub(super) async fn left_snapshot(&mut self) -> Result<Option<StoredSnapshot>, Failure> {
+        let Some(id) = self.found.as_ref().and_then(|found| found.snapshot.clone()) else { return Ok(None) };
+        let shared = &self.context.shared;
+        let Some(left) = shared.store.snapshot(&id).await? else { return Ok(None) };
+        let is_usable = snapshot::is_whole(shared, &left).await.map_err(|error| ResetError::Launch(error.into()))?
+            && snapshot::has_state(shared, &self.context.site, &left);
+        if !is_usable {
+            return Ok(None);
+        }
+        self.baseline = self.left_baseline(&left).await?;
+        Ok(Some(left))
+    }
+
+    async fn left_baseline(&self, serving: &StoredSnapshot) -> Result<Option<StoredSnapshot>, Failure> {
+        let noted = match self.found.as_ref().and_then(|found| found.baseline.clone()) {
+            Some(id) => self.context.shared.store.snapshot(&id).await?,
+            None => None,
+        };
+        Ok(noted.or_else(|| serving.baseline_key.is_some().then(|| serving.clone())))
+    }
+
+    /// Takes up the standbys that the store knows of. Those of another snapshot than is wanted now go.
+    pub(super) async fn take_up_standbys(&mut self) -> Result<(), Failure> {
+        let Some(wanted) = self.baseline.clone() else { return Ok(()) };
+        let context = self.context.clone();
+        for StoredStandby { made, snapshot, renewals } in context.shared.store.standbys(&context.id.to_string()).await?
+        {
+            let is_wanted = snapshot == wanted.id;
+            let standing = if is_wanted { Standing::Making } else { Standing::Used { renewals: WORN } };
+            self.pool.add(made, Standby { renewals, ..Standby::new(&snapshot, standing) });
+            // There was a use for it.
+            self.pool.is_wanted = true;
+            if is_wanted {
+                let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
+                let work = take_up(shared, id, site, wanted.clone(), made, self.pool.token());
+                self.pool.spawn(&context.shared.tasks, made, async move {
+                    work.await.map(|(incarnation, proof)| Ended::ready(incarnation, proof, 0))
+                });
+            }
+        }
+        self.show_standbys();
+        Ok(())
+    }
+
+    /// Notes for the next daemon that a standby is ready.
+    pub(super) async fn remember_standby(&self, standby: StoredStandby) {
+        let context = &self.context;
+        if let Err(error) = context.shared.store.keep_standby(&context.id, &standby).await {
+            tracing::warn!(instance.id = %context.id, error = describe(&error), "the next daemon will not know of a standby");
+        }
+    }
+
+    /// Takes that back, before anything is done to it.
+    pub(super) async fn forget_standby(&self, made: u64) {
+        let context = &self.context;
+        if let Err(error) = context.shared.store.forget_standby(&context.id, made).await {
+            // The next daemon proves it before it counts.
+            tracing::warn!(instance.id = %context.id, error = describe(&error), "a standby is still noted");
+        }
+    }
+}
+
+/// Finds a standby's containers, lets them go on and proves them; what cannot be used is removed.
+async fn take_up(
+    shared: Arc<Shared>,
+    id: InstanceId,
+    site: Arc<Site>,
+    snapshot: StoredSnapshot,
+    made: u64,
+    stop: CancellationToken,
+) -> Result<(Incarnation, Option<Proof>), String> {
+    let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
+    let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
+    let taken_up = async {
+        let engine = shared.engine.as_ref();
+        let found = launch::find_containers(engine, &site, &shared.installation, &id, made).await;
+        let mut incarnation = found.map_err(|error| describe(&error))?.ok_or("its containers are gone")?;
+        go_on(&shared, &incarnation).await.map_err(|error| describe(&error))?;
+        launch::find_addresses(engine, &site, &mut incarnation).await.map_err(|error| describe(&error))?;
+        let deadline = Instant::now() + ADOPTION_PATIENCE;
+        while let Err(failure) = shared.prober.round(&site.readiness.probes, &site, &incarnation, None).await {
+            if Instant::now() >= deadline {
+                return Err(failure.to_string());
+            }
+            tokio::time::sleep(site.readiness.interval).await;
+        }
+        let (id, site, snapshot) = (&id, &site, &snapshot);
+        let candidate = Candidate { shared: &shared, id, site, snapshot, incarnation: &incarnation };
+        let proof = Proof::begin(&candidate).await.map_err(|error| describe(&error))?;
+        Ok((incarnation, proof))
+    };
+    match taken_up.await {
+        Ok(taken_up) => Ok(taken_up),
+        Err(reason) => {
+            clear_away(&shared, &id, made).await;
+            Err(reason)
+        }
+    }
+}
+
+/// Lets those containers go on that are frozen.
+async fn go_on(shared: &Shared, incarnation: &Incarnation) -> Result<(), EngineError> {
+    for handle in incarnation.containers.values() {
+        if shared.engine.inspect(handle).await?.state == ContainerState::Paused {
+            shared.engine.thaw(handle).await?;
+        }
+    }
+    Ok(())
+}

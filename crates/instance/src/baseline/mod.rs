@@ -1,0 +1,272 @@
+//! Baselines: made once from the images, kept as snapshots, reused until the definition or an image changes.
+//!
+//! Start from the image, configure, wait for the deep probes, warm, bring the writers to rest, stop cleanly, commit. A
+//! baseline that is half made is containers with the role `builder` and nothing else: its row is written last, so a
+//! crash at any point leaves only what reconciliation removes.
+
+pub mod images;
+mod recipe;
+pub mod sessions;
+pub mod snapshot;
+pub mod steps;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use tokio::time::Instant;
+
+use self::images::ImageError;
+use super::shared::Shared;
+use arenad_engine::labels::{self, Ownership};
+use arenad_engine::{CpuWeight, EngineError, Image};
+use arenad_launch::{self as launch, Blueprint, Incarnation, LaunchError, Remains, RemoveError, SavedVolumes, Which};
+use arenad_model::error::describe;
+use arenad_model::hex::hex;
+use arenad_model::ids::ServiceName;
+use arenad_model::instance::InstanceId;
+use arenad_model::site::{MountSpec, ServiceSpec, Site};
+use arenad_probes::NotReady;
+use arenad_storage::StorageError;
+use arenad_store::{StoreError, StoredSnapshot};
+
+/// Why there is no baseline.
+#[derive(Debug, thiserror::Error)]
+pub enum BaselineError {
+    /// An image is missing and could not be made.
+    #[error("provide the image of {service}")]
+    Image {
+        /// The service.
+        service: ServiceName,
+        /// Why.
+        #[source]
+        cause: ImageError,
+    },
+    /// The containers could not be made or started.
+    #[error("start the site from its images")]
+    Launch(#[from] LaunchError),
+    /// The engine refused something.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// What an attempt left could not be removed.
+    #[error(transparent)]
+    Remove(#[from] RemoveError),
+    /// The state root refused something.
+    #[error(transparent)]
+    State(#[from] StorageError),
+    /// The store refused something.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A configuration step failed.
+    #[error("configure step `{step}`: {reason}{log}")]
+    Configure {
+        /// The step's name.
+        step: String,
+        /// What went wrong.
+        reason: String,
+        /// The last lines of the containers' logs.
+        log: String,
+    },
+    /// Another engine has a snapshot of the same content that somebody named, and it would be lost there.
+    #[error("keep the snapshot: the engine at {endpoint} has one of the same content, named {name}, with the id {id}")]
+    KeptElsewhere {
+        /// The snapshot's id.
+        id: String,
+        /// Its name.
+        name: String,
+        /// Where that engine answered last.
+        endpoint: String,
+    },
+    /// Data that a service mounts is not there: the definition says where it comes from, nobody has fetched it.
+    #[error("find the data {path}, which {service} mounts")]
+    NoData {
+        /// The service.
+        service: ServiceName,
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// The containers could not be started, or ended at once.
+    #[error("start the site from its images: {reason}{log}")]
+    Start {
+        /// Why.
+        reason: String,
+        /// The last lines of the containers' logs.
+        log: String,
+    },
+    /// The site did not become ready.
+    #[error("wait for the site: {cause}{log}")]
+    NotReady {
+        /// Why.
+        cause: NotReady,
+        /// The last lines of the containers' logs.
+        log: String,
+    },
+    /// A warming request or a quiesce command failed.
+    #[error("{doing}: {reason}")]
+    Step {
+        /// Which.
+        doing: &'static str,
+        /// What went wrong.
+        reason: String,
+    },
+    /// A container had to be killed, so its writers were not at rest.
+    #[error("stop {service} cleanly: {what}")]
+    NotClean {
+        /// The service.
+        service: ServiceName,
+        /// How it ended.
+        what: String,
+    },
+}
+
+/// Returns the site's baseline, making it first if there is none for this definition and these images.
+pub async fn provide(
+    shared: &Shared,
+    id: &InstanceId,
+    site: &Site,
+    stage: &(dyn Fn(&str) + Send + Sync),
+) -> Result<StoredSnapshot, BaselineError> {
+    // Before any image is pulled: what is missing here takes people longer than anything below.
+    for service in &site.services {
+        if let Some(path) = missing_data(service) {
+            return Err(BaselineError::NoData { service: service.name.clone(), path });
+        }
+    }
+    if let Some(imported) = recipe::imported(shared, id, site).await? {
+        return Ok(imported);
+    }
+    let mut images = BTreeMap::new();
+    for service in &site.services {
+        let image = shared
+            .images
+            .provide(shared.engine.as_ref(), &shared.turns.builds, &shared.installation, service, stage)
+            .await
+            .map_err(|cause| BaselineError::Image { service: service.name.clone(), cause })?;
+        images.insert(service.name.clone(), image);
+    }
+    let key = key(site, &images);
+    if let Some(found) = shared.store.baseline(id.environment.as_str(), site.name.as_str(), &key).await?
+        && is_usable(shared, site, &found).await?
+    {
+        return Ok(found);
+    }
+    let _turn = shared.turns.boots.turn(stage).await;
+    // What an earlier attempt left would be in the way of this one's names.
+    let remains =
+        Remains { installation: &shared.installation, instance: id, role: labels::ROLE_BUILDER, which: Which::All };
+    shared.remove(remains).await?;
+    let made = make(shared, id, site, &images, key, stage).await;
+    let removed = shared.remove(remains).await;
+    let made = made?;
+    removed?;
+    Ok(made)
+}
+
+/// Whether everything is there that an instance is made from.
+async fn is_usable(shared: &Shared, site: &Site, found: &StoredSnapshot) -> Result<bool, EngineError> {
+    Ok(snapshot::is_whole(shared, found).await? && snapshot::has_state(shared, site, found))
+}
+
+/// What a service mounts that is not there. Validation lets only data pass that is fetched on its own.
+fn missing_data(service: &ServiceSpec) -> Option<PathBuf> {
+    service.mounts.iter().find_map(|mount| match mount {
+        MountSpec::Bind { source, .. } | MountSpec::Data { source, .. } if !source.exists() => Some(source.clone()),
+        MountSpec::Bind { .. } | MountSpec::Data { .. } | MountSpec::Volume { .. } | MountSpec::Tmpfs { .. } => None,
+    })
+}
+
+/// What a baseline depends on: the definition's relevant parts and the images' ids.
+fn key(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String {
+    let mut digest = Sha256::new();
+    digest.update(&site.baseline_inputs);
+    for (service, image) in images {
+        digest.update(format!("\0{service}={}", image.id));
+    }
+    hex(&digest.finalize())
+}
+
+async fn make(
+    shared: &Shared,
+    id: &InstanceId,
+    site: &Site,
+    images: &BTreeMap<ServiceName, Image>,
+    key: String,
+    stage: &(dyn Fn(&str) + Send + Sync),
+) -> Result<StoredSnapshot, BaselineError> {
+    let engine = shared.engine.as_ref();
+    let blueprint = Blueprint {
+        id,
+        site,
+        ownership: Ownership::of(&shared.installation, id, 0, labels::ROLE_BUILDER, ""),
+        images: images.iter().map(|(service, image)| (service.clone(), image.id.clone())).collect(),
+        volumes: SavedVolumes::new(),
+        state: None,
+        clock: site.clock.as_ref().and_then(|clock| clock.setting(None, Timestamp::now())),
+        block: shared.block,
+        weight: CpuWeight::Serving,
+    };
+    stage("baseline: starting from the image");
+    let mut incarnation = blueprint.create(engine).await?;
+    let deadline = Instant::now() + site.readiness.timeout;
+    if let Err(cause) = launch::start(engine, site, &mut incarnation, deadline).await {
+        return Err(BaselineError::Start {
+            reason: describe(&cause),
+            log: shared.prober.log_tail(&incarnation, 15).await,
+        });
+    }
+    if let Some(setting) = &blueprint.clock
+        && let Err(cause) = launch::check_clock(engine, site, &incarnation, setting).await
+    {
+        let log = shared.prober.log_tail(&incarnation, 15).await;
+        return Err(BaselineError::Start { reason: describe(&cause), log });
+    }
+    configure(shared, site, &incarnation, stage).await?;
+    let sessions = sessions::sign_in(shared, site, &incarnation, stage).await;
+    stage("baseline: stopping cleanly");
+    snapshot::stop_cleanly(shared, site, &incarnation).await?;
+    stage("baseline: taking the snapshot");
+    let recipe = recipe::of_images(site, images);
+    let made = snapshot::store(shared, id, site, &incarnation, snapshot::Purpose::Baseline { key, recipe }).await?;
+    sessions::keep(shared, site, &made, &sessions).await?;
+    Ok(made)
+}
+
+async fn configure(
+    shared: &Shared,
+    site: &Site,
+    incarnation: &Incarnation,
+    stage: &(dyn Fn(&str) + Send + Sync),
+) -> Result<(), BaselineError> {
+    let engine = shared.engine.as_ref();
+    let total = site.baseline.configure.len();
+    for (index, step) in site.baseline.configure.iter().enumerate() {
+        stage(&format!("baseline: configuring {}/{total}: {}", index + 1, step.name));
+        let tell = |attempts: u32, reason: &str| {
+            let reason = reason.lines().next().unwrap_or_default().trim_end_matches(':');
+            stage(&format!(
+                "repeating step `{}` of the baseline: attempt {}; the previous one failed: {reason}",
+                step.name,
+                attempts + 1
+            ));
+        };
+        if let Err(reason) = steps::configure(engine, &shared.prober, site, incarnation, step, &tell).await {
+            let log = shared.prober.log_tail(incarnation, 15).await;
+            return Err(BaselineError::Configure { step: step.name.clone(), reason, log });
+        }
+    }
+    stage("baseline: waiting for the site");
+    let waiting = |failure: &arenad_probes::ProbeFailure| stage(&format!("baseline: waiting for the site: {failure}"));
+    if let Err(cause) = shared.prober.wait_ready(site, incarnation, &waiting).await {
+        let log = shared.prober.log_tail(incarnation, 15).await;
+        return Err(BaselineError::NotReady { cause, log });
+    }
+    let total = site.baseline.warm.len();
+    for (index, step) in site.baseline.warm.iter().enumerate() {
+        stage(&format!("baseline: warming {}/{total}: {}", index + 1, step.path));
+        steps::http(&shared.prober, incarnation, step)
+            .await
+            .map_err(|reason| BaselineError::Step { doing: "warm the site", reason })?;
+    }
+    Ok(())
+}

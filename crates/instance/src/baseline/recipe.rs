@@ -1,0 +1,90 @@
+//! Recipes: what a baseline is made from, apart from who built it where. Two hosts that build the same files get images of
+//! different ids; by its recipe a baseline that was made on the one is known on the other.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use super::{BaselineError, is_usable, key};
+use crate::shared::Shared;
+use arenad_build_context as context;
+use arenad_engine::{Image, labels};
+use arenad_model::hex::hex;
+use arenad_model::ids::ServiceName;
+use arenad_model::instance::InstanceId;
+use arenad_model::site::{ServiceSpec, Site};
+use arenad_store::StoredSnapshot;
+
+/// The recipe of a baseline that is made from these images.
+pub(super) fn of_images(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String {
+    let inputs = |service: &ServiceSpec| {
+        let image = images.get(&service.name).filter(|_| service.build.is_some());
+        image.and_then(|image| image.labels.get(labels::BUILD_INPUTS).cloned())
+    };
+    hash(site, inputs)
+}
+
+/// SHA-256 over the definition's relevant parts and, for each service, the inputs of its build or else its reference.
+fn hash(site: &Site, inputs: impl Fn(&ServiceSpec) -> Option<String>) -> String {
+    let mut digest = Sha256::new();
+    digest.update(&site.baseline_inputs);
+    for service in &site.services {
+        let made_from = inputs(service).unwrap_or_else(|| service.image.clone());
+        digest.update(format!("\0{}={made_from}", service.name));
+    }
+    hex(&digest.finalize())
+}
+
+/// An imported baseline of the site's recipe, unless there is one of its own: it saves building the images and making one.
+pub(super) async fn imported(
+    shared: &Shared,
+    id: &InstanceId,
+    site: &Site,
+) -> Result<Option<StoredSnapshot>, BaselineError> {
+    let known = shared.store.imported_baselines(id.environment.as_str(), site.name.as_str()).await?;
+    if known.is_empty() {
+        return Ok(None);
+    }
+    let Some(inputs) = build_inputs(site).await else { return Ok(None) };
+    let recipe = hash(site, |service| inputs.get(&service.name).cloned());
+    for found in known.into_iter().filter(|found| found.recipe.as_ref() == Some(&recipe)) {
+        if is_usable(shared, site, &found).await? {
+            return Ok(if has_own(shared, id, site, &inputs).await? { None } else { Some(found) });
+        }
+    }
+    Ok(None)
+}
+
+/// The inputs of each build; `None` where a context cannot be read, which the build itself reports better.
+async fn build_inputs(site: &Site) -> Option<BTreeMap<ServiceName, String>> {
+    let builds: Vec<_> =
+        site.services.iter().filter_map(|service| Some((service.name.clone(), service.build.clone()?))).collect();
+    let pack =
+        move || builds.into_iter().map(|(name, build)| Some((name, context::pack(&build).ok()?.inputs))).collect();
+    arenad_seams::inline::blocking(pack).await.ok()?
+}
+
+/// Whether the site has a baseline that was made here, of images that are there.
+async fn has_own(
+    shared: &Shared,
+    id: &InstanceId,
+    site: &Site,
+    inputs: &BTreeMap<ServiceName, String>,
+) -> Result<bool, BaselineError> {
+    let mut images = BTreeMap::new();
+    for service in &site.services {
+        let is_current = |image: &Image| {
+            inputs.get(&service.name).is_none_or(|inputs| image.labels.get(labels::BUILD_INPUTS) == Some(inputs))
+        };
+        match shared.engine.image(&service.image).await?.filter(is_current) {
+            Some(image) => images.insert(service.name.clone(), image),
+            None => return Ok(false),
+        };
+    }
+    let key = key(site, &images);
+    let own = shared.store.baseline(id.environment.as_str(), site.name.as_str(), &key).await?;
+    match own.filter(|own| !own.is_imported) {
+        Some(own) => Ok(is_usable(shared, site, &own).await?),
+        None => Ok(false),
+    }
+}

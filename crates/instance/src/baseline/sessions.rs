@@ -1,0 +1,52 @@
+//! Signing the accounts in while a baseline is made: their sessions become part of its state, so that they are good after
+//! every reset, for as long as the site's own expiry lets them.
+
+use super::StoredSnapshot;
+use crate::shared::Shared;
+use arenad_accounts::{self as accounts, Place, Session};
+use arenad_launch::Incarnation;
+use arenad_model::site::Site;
+use arenad_store::StoreError;
+
+/// Where the sessions of a site's accounts are good.
+pub fn place(site: &Site) -> String {
+    format!("{}:{}", site.public.host, site.public.port)
+}
+
+/// Signs in with every account whose definition says how. One that cannot is left out and said: it signs in when someone
+/// asks for it.
+pub async fn sign_in(
+    shared: &Shared,
+    site: &Site,
+    incarnation: &Incarnation,
+    stage: &(dyn Fn(&str) + Send + Sync),
+) -> Vec<(String, Session)> {
+    let Some(entry) = incarnation.socket(&site.entry.service, site.entry.port) else { return Vec::new() };
+    let place = Place { host: site.public.host.clone(), port: site.public.port, entry };
+    let mut sessions = Vec::new();
+    for account in &site.accounts {
+        let Some(login) = &account.login else { continue };
+        stage(&format!("baseline: signing in as {}", account.name));
+        match accounts::log_in(shared.prober.http(), &place, account, login).await {
+            Ok(session) => sessions.push((account.name.clone(), session)),
+            Err(failure) => {
+                let message = format!("{} of {} has no session in the baseline: {failure}", account.name, site.name);
+                shared.events.note("account.no_session", None, &message).await;
+            }
+        }
+    }
+    sessions
+}
+
+/// Keeps the sessions with the snapshot that they are part of.
+pub async fn keep(
+    shared: &Shared,
+    site: &Site,
+    snapshot: &StoredSnapshot,
+    sessions: &[(String, Session)],
+) -> Result<(), StoreError> {
+    for (account, session) in sessions {
+        shared.store.save_session(&snapshot.id, account, &place(site), session).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! The driver task: admits requests, works on one operation at a time, watches the site in between.
+//!
+//! The inbox is read whatever goes on, so every request is admitted or refused at once. An operation is cancelled by dropping
+//! it between two awaits; calls to the engine and the state root that had begun by then come to their end on their own, and
+//! `down`, the only request that cancels, waits for them before it looks for what is left.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch as channel};
+use tokio_util::sync::CancellationToken;
+
+use super::context::{Context, Progress};
+use super::operations::Instance;
+use super::{AskError, EVENTS, INBOX, InstanceHandle, Message, Outcome, Ticket};
+use crate::shared::Shared;
+use arenad_engine::EngineEvent;
+use arenad_gateway::Route;
+use arenad_model::instance::{InstanceId, Trouble};
+use arenad_model::request_queue::{Purpose, Refusal, Request, RequestQueue};
+use arenad_model::site::Site;
+use arenad_store::StoredInstance;
+use arenad_telemetry::supervised::{Panicked, supervised};
+
+/// The pause after a mistake.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// One operation and its callers.
+#[derive(Clone)]
+struct Operation {
+    id: String,
+    done: channel::Sender<Option<Outcome>>,
+}
+
+impl Operation {
+    fn new() -> Self {
+        Self { id: format!("{:016x}", rand::random::<u64>()), done: channel::channel(None).0 }
+    }
+
+    fn ticket(&self, joined: bool) -> Ticket {
+        Ticket::new(self.id.clone(), joined, self.done.subscribe())
+    }
+
+    fn end(&self, outcome: Outcome) {
+        self.done.send_replace(Some(outcome));
+    }
+}
+
+/// Starts the driver of an instance that exists as `stored` says, or not yet.
+pub fn spawn(
+    shared: &Arc<Shared>,
+    id: InstanceId,
+    site: Arc<Site>,
+    route: Route,
+    stored: Option<StoredInstance>,
+) -> InstanceHandle {
+    let (inbox, messages) = mpsc::channel(INBOX);
+    let (events, happened) = mpsc::channel(EVENTS);
+    let recorder = route.recorder();
+    let context = Arc::new(Context { shared: shared.clone(), id: id.clone(), site: site.clone() });
+    let progress = Progress::default();
+    let instance = Instance::new(context.clone(), route, progress.clone(), stored);
+    let (report, looked_at) = (instance.service.subscribe(), instance.service.looked_at());
+    let desk = Desk { context, queue: RequestQueue::default(), progress, messages };
+    let driver = Driver { shutdown: shared.shutdown.child_token(), instance, desk, events: happened };
+    shared.tasks.spawn(driver.run());
+    InstanceHandle { id, site, inbox, events, report, recorder, looked_at }
+}
+
+struct Driver {
+    instance: Instance,
+    desk: Desk,
+    events: mpsc::Receiver<EngineEvent>,
+    shutdown: CancellationToken,
+}
+
+/// The inbox and the queue: what goes on while an operation runs.
+struct Desk {
+    context: Arc<Context>,
+    queue: RequestQueue<Operation>,
+    progress: Progress,
+    messages: mpsc::Receiver<Message>,
+}
+
+impl Driver {
+    /// Runs until the daemon stops or the last handle is gone.
+    async fn run(mut self) {
+        loop {
+            match supervised(self.step()).await {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(panicked) => self.survive(&panicked).await,
+            }
+        }
+        self.instance.close().await;
+    }
+
+    /// Goes on after a mistake outside of what an operation attempts: what the site is left at is seen by its next probes, and
+    /// brought back by its next reset.
+    async fn survive(&mut self, panicked: &Panicked) {
+        let id = &self.desk.context.id;
+        self.desk.context.note_later("instance.panicked", format!("{id}: {panicked}"));
+        if let Some((_, operation)) = self.desk.queue.current() {
+            let hint = format!("`arenad reset {}` brings it back", id.site);
+            operation.end(Outcome::Failed(Trouble { reason: panicked.to_string(), hint }));
+            self.desk.finish(&self.instance);
+        }
+        // One that is made again at once would fill the log.
+        tokio::time::sleep(PAUSE).await;
+    }
+
+    /// Does the next thing; false at the end.
+    async fn step(&mut self) -> bool {
+        if let Some((request, operation)) = self.desk.queue.current() {
+            let (request, operation) = (request.clone(), operation.clone());
+            let outcome = self.work(&request, &operation).await;
+            operation.end(outcome);
+            if self.shutdown.is_cancelled() {
+                return false;
+            }
+            self.desk.finish(&self.instance);
+            return true;
+        }
+        tokio::select! {
+            biased;
+            () = self.shutdown.cancelled() => false,
+            message = self.desk.messages.recv() => match message {
+                // Nothing runs, so nothing is cancelled.
+                Some(message) => {
+                    self.desk.admit(message, &self.instance.service.state());
+                    true
+                }
+                None => false,
+            },
+            Some(event) = self.events.recv() => {
+                self.instance.heard(&event);
+                true
+            }
+            happened = self.instance.next_happening() => {
+                if let Some(want) = self.instance.attend_to(happened).await {
+                    let request = Request { want, purpose: Purpose::Upkeep };
+                    // No client waits for this one.
+                    let message = Message { request, reply: oneshot::channel().0 };
+                    self.desk.admit(message, &self.instance.service.state());
+                }
+                true
+            }
+        }
+    }
+
+    /// Works on one operation while requests are admitted.
+    async fn work(&mut self, request: &Request, operation: &Operation) -> Outcome {
+        let cancel = self.shutdown.child_token();
+        let Self { instance, desk, .. } = self;
+        desk.progress.restart();
+        let state = instance.service.subscribe();
+        let work = instance.perform(request, &operation.id, &cancel);
+        let mut work = std::pin::pin!(work);
+        loop {
+            let message = tokio::select! {
+                biased;
+                outcome = &mut work => return outcome,
+                message = desk.messages.recv() => message,
+            };
+            match message {
+                Some(message) => {
+                    let state = state.borrow().state.clone();
+                    if desk.admit(message, &state) {
+                        cancel.cancel();
+                    }
+                }
+                // No handle is left, but what was begun is brought to its end.
+                None => return work.await,
+            }
+        }
+    }
+}
+
+impl Desk {
+    /// Admits a request or refuses it; returns whether the current operation is to be cancelled.
+    fn admit(&mut self, message: Message, state: &arenad_model::instance::InstanceState) -> bool {
+        self.queue.note_cover(self.progress.cover());
+        let Message { request, reply } = message;
+        match self.queue.admit(request, state, Operation::new) {
+            Ok(admitted) => {
+                admitted.superseded.iter().for_each(|operation| operation.end(Outcome::Superseded));
+                // A caller that went away is no reason not to do what it asked for.
+                let _ = reply.send(Ok(admitted.operation.ticket(admitted.is_joined)));
+                admitted.cancels_current
+            }
+            Err(refusal) => {
+                let _ = reply.send(Err(self.error(refusal)));
+                false
+            }
+        }
+    }
+
+    /// Begins the next operation that the instance's state allows.
+    fn finish(&mut self, instance: &Instance) {
+        for (operation, refusal) in self.queue.finish(&instance.service.state()) {
+            let reason = self.error(refusal).to_string();
+            let hint = format!("bring it up first with `arenad up {}`", self.context.id.environment);
+            operation.end(Outcome::Failed(Trouble { reason, hint }));
+        }
+    }
+
+    fn error(&self, refusal: Refusal) -> AskError {
+        let instance = self.context.id.to_string();
+        match refusal {
+            Refusal::NotUp { state } => AskError::NotUp { instance, state },
+            Refusal::Busy { doing } => AskError::Busy { instance, doing },
+            Refusal::Full => AskError::Full { instance },
+        }
+    }
+}

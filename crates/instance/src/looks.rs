@@ -1,0 +1,130 @@
+//! Looks at standbys that run. Their servers and clock-driven jobs write of their own accord now and then; what moved is
+//! compared in the background, so that a reset finds next to nothing to compare.
+//!
+//! A look proves nothing that the swap takes for granted: it asks again, on the same lines. Nothing is looked at while it is
+//! frozen, because nobody would answer.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::operations::Instance;
+use super::pool::{Ended, WORN};
+use crate::proof::Candidate;
+use arenad_model::error::describe;
+use arenad_model::pool::Standing;
+use arenad_store::StoredSnapshot;
+
+/// The pause between two looks at something that moves.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(2);
+/// The pause between two looks at something that has not moved for long: an idle host is to stay idle.
+const LONGEST_PAUSE: Duration = Duration::from_secs(32);
+
+/// How one standby is looked at.
+#[derive(Debug)]
+pub(super) struct Looks {
+    /// The number of the look that goes on.
+    current: Option<u64>,
+    next_at: Instant,
+    pause: Duration,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        Self { current: None, next_at: Instant::now() + SHORTEST_PAUSE, pause: SHORTEST_PAUSE }
+    }
+}
+
+impl Looks {
+    /// Whether one goes on.
+    pub(super) fn goes_on(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// Whether the next is due.
+    fn is_due(&self, now: Instant) -> bool {
+        self.current.is_none() && self.next_at <= now
+    }
+
+    /// Takes in the end of a look; what has moved may move again.
+    fn end(&mut self, has_moved: bool, now: Instant) {
+        self.current = None;
+        self.pause = if has_moved { SHORTEST_PAUSE } else { (self.pause * 2).min(LONGEST_PAUSE) };
+        self.next_at = now + self.pause;
+    }
+}
+
+/// What a look has shown.
+pub(super) struct Look {
+    /// Its number. What a standby's look shows says nothing of what is made of the same containers later.
+    number: u64,
+    /// Whether anything had moved, or why it is no standby any more.
+    shown: Result<bool, String>,
+}
+
+impl Instance {
+    /// Begins the looks that are due.
+    pub(super) fn look_at_standbys(&mut self, snapshot: &StoredSnapshot) {
+        let (now, stop) = (Instant::now(), self.pool.token());
+        let mut begun = Vec::new();
+        for (made, standby) in self.pool.members_mut() {
+            let is_ready = standby.standing == Standing::Running && standby.snapshot == snapshot.id;
+            let (Some(proof), Some(incarnation)) = (&standby.proof, &standby.incarnation) else { continue };
+            if !is_ready || !standby.looks.is_due(now) {
+                continue;
+            }
+            let number = rand::random();
+            standby.looks.current = Some(number);
+            begun.push((made, number, proof.clone(), incarnation.clone()));
+        }
+        let context = &self.context;
+        for (made, number, proof, incarnation) in begun {
+            let (snapshot, stop) = (snapshot.clone(), stop.clone());
+            let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
+            self.pool.spawn(&context.shared.tasks, made, async move {
+                let (snapshot, incarnation) = (&snapshot, &incarnation);
+                let candidate = Candidate { shared: &shared, id: &id, site: &site, snapshot, incarnation };
+                let look = async { proof.lock().await.renew(&candidate).await };
+                let shown = match stop.run_until_cancelled(look).await {
+                    Some(shown) => shown.map_err(|error| describe(&error)),
+                    None => Ok(false),
+                };
+                Ok(Ended::Looked(Look { number, shown }))
+            });
+        }
+    }
+
+    /// Takes in what a look has shown.
+    pub(super) fn note_look(&mut self, made: u64, look: Look) {
+        let Some(standby) = self.pool.member_mut(made) else { return };
+        if standby.looks.current != Some(look.number) {
+            return;
+        }
+        standby.looks.end(matches!(look.shown, Ok(true)), Instant::now());
+        if let Err(reason) = look.shown {
+            standby.standing = Standing::Used { renewals: WORN };
+            let message = format!("standby {made} of {} is given up: {reason}", self.context.id);
+            self.context.note_later("standby.failed", message);
+        }
+        self.show_standbys();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moves_is_looked_at_often_and_what_does_not_seldom() {
+        let mut looks = Looks::default();
+        let mut now = looks.next_at;
+        let mut pauses = Vec::new();
+        for has_moved in [true, false, false, false, false, false, true] {
+            assert!(looks.is_due(now));
+            looks.end(has_moved, now);
+            pauses.push((looks.next_at - now).as_secs());
+            now = looks.next_at;
+        }
+        assert_eq!(pauses, [2, 4, 8, 16, 32, 32, 2]);
+    }
+}

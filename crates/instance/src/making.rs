@@ -1,0 +1,191 @@
+//! What goes on with a standby in the background: made, brought back, removed. Tasks, none of which touches the pool.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::sync::SetOnce;
+use tokio_util::sync::CancellationToken;
+
+use super::pool::{Ended, GIVEN_UP};
+use crate::baseline::{snapshot, steps};
+use crate::proof::{Candidate, Proof};
+use crate::shared::Shared;
+use arenad_digest::Taken;
+use arenad_engine::CpuWeight;
+use arenad_engine::labels::{self, Ownership};
+use arenad_launch::{Blueprint, Incarnation, Remains, RemoveError, Which};
+use arenad_model::coverage;
+use arenad_model::error::describe;
+use arenad_model::instance::InstanceId;
+use arenad_model::site::Site;
+use arenad_reset::{self as reset, ResetContext, ResetError, Rewind, Stages};
+use arenad_seams::fault::{self, Point};
+use arenad_store::StoredSnapshot;
+
+/// Boots a standby and warms it up; what a failed attempt made is removed.
+pub(super) async fn make(
+    shared: Arc<Shared>,
+    id: InstanceId,
+    site: Arc<Site>,
+    snapshot: StoredSnapshot,
+    generation: u64,
+    stop: CancellationToken,
+) -> Result<(Incarnation, Option<Proof>), String> {
+    let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
+    let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
+    let context = ResetContext {
+        engine: shared.engine.as_ref(),
+        storage: shared.storage.as_ref(),
+        prober: &shared.prober,
+        blueprint: blueprint(&shared, &id, &site, &snapshot, generation, CpuWeight::Background),
+        keep: &[],
+        stages: &Stages::default(),
+        stage: &|_| {},
+        waiting: &|_| {},
+    };
+    let made = async {
+        let mut incarnation = reset::make(&context).await.map_err(|error| describe(&error))?;
+        let candidate =
+            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+        // Before its caches are filled: what that writes is no part of the snapshot.
+        let mut proof = Proof::begin_or_learn(&candidate).await.map_err(|error| describe(&error))?;
+        warm(&shared, &site, &incarnation).await?;
+        if let Some(proof) = &mut proof {
+            proof.renew(&candidate).await.map_err(|error| describe(&error))?;
+        }
+        reset::note_pristine(shared.engine.as_ref(), &site, &mut incarnation).await;
+        fault::reach(Point::StandbyProven).await;
+        Ok((incarnation, proof))
+    };
+    match made.await {
+        Ok(made) => Ok(made),
+        Err(reason) => {
+            clear_away(&shared, &id, generation).await;
+            Err(reason)
+        }
+    }
+}
+
+/// How a renewal ended.
+enum Renewed {
+    /// They stand by.
+    Proven { proof: Option<Proof>, rewinds: u32 },
+    /// They hold something that a rewind does not bring back.
+    Uncovered(String),
+}
+
+/// Brings containers that have served back to the snapshot in place, unless nothing has reached them and they are proven to be
+/// as it still; removes them if that fails.
+pub(super) async fn renew(
+    shared: Arc<Shared>,
+    id: InstanceId,
+    site: Arc<Site>,
+    snapshot: StoredSnapshot,
+    incarnation: Incarnation,
+    untouched: Option<Taken>,
+    stop: CancellationToken,
+) -> Result<Ended, String> {
+    let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
+    let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
+    let made = incarnation.made;
+    let renewed = async {
+        for handle in incarnation.containers.values() {
+            shared.engine.weigh(handle, CpuWeight::Background).await.map_err(|error| describe(&error))?;
+        }
+        let candidate =
+            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
+        let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), site.rewinds()) else {
+            return Err("its stores are not in the state root".to_owned());
+        };
+        if let Some(reason) = reset::hindrance(&site, &snapshot.volumes, Some(&incarnation)) {
+            return Ok(Renewed::Uncovered(reason));
+        }
+        if let Some(taken) = untouched
+            && reset::check_covered(shared.engine.as_ref(), &site, &incarnation).await.is_ok()
+            && let Ok(proof) = Proof::resume(&candidate, taken).await
+        {
+            return Ok(Renewed::Proven { proof: Some(proof), rewinds: 0 });
+        }
+        let rewind = Rewind {
+            engine: shared.engine.as_ref(),
+            prober: &shared.prober,
+            id: &id,
+            site: &site,
+            writers,
+            source,
+            stages: &Stages::default(),
+            stage: &|_| {},
+            waiting: &|_| {},
+        };
+        match rewind.run(&incarnation, std::future::ready(None), std::future::ready(()), &SetOnce::new()).await {
+            Ok(()) => {}
+            Err(ResetError::Uncovered(gaps)) => return Ok(Renewed::Uncovered(coverage::told(&gaps))),
+            Err(error) => return Err(describe(&error)),
+        }
+        warm(&shared, &site, &incarnation).await?;
+        let proof = Proof::begin(&candidate).await.map_err(|error| describe(&error))?;
+        Ok(Renewed::Proven { proof, rewinds: 1 })
+    };
+    match renewed.await {
+        Ok(Renewed::Proven { proof, rewinds }) => Ok(Ended::ready(incarnation, proof, rewinds)),
+        // No failure: the next standby need not wait for a pause.
+        Ok(Renewed::Uncovered(reason)) => {
+            let message = format!("containers of {id} that have served are made anew, not rewound: {reason}");
+            shared.events.note("standby.discarded", Some(&id.to_string()), &message).await;
+            remove(&shared, &id, made).await.map_err(|error| describe(&error))?;
+            Ok(Ended::Removed)
+        }
+        Err(reason) => {
+            clear_away(&shared, &id, made).await;
+            Err(reason)
+        }
+    }
+}
+
+/// Fills the caches of a standby as those of the baseline were filled.
+async fn warm(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result<(), String> {
+    for step in &site.baseline.warm {
+        steps::http(&shared.prober, incarnation, step).await?;
+    }
+    Ok(())
+}
+
+/// Removes what a failed attempt has left.
+pub(super) async fn clear_away(shared: &Shared, id: &InstanceId, made: u64) {
+    if let Err(error) = remove(shared, id, made).await {
+        tracing::warn!(instance.id = %id, error = describe(&error), "leftovers of a standby remain");
+    }
+}
+
+/// Removes the containers that were made for a generation, and their network and volumes.
+pub(super) async fn remove(shared: &Shared, id: &InstanceId, made: u64) -> Result<(), RemoveError> {
+    let remains = Remains {
+        installation: &shared.installation,
+        instance: id,
+        role: labels::ROLE_INSTANCE,
+        which: Which::Only(made),
+    };
+    shared.remove(remains).await
+}
+
+/// What a generation of an instance is made from.
+pub(super) fn blueprint<'a>(
+    shared: &'a Shared,
+    id: &'a InstanceId,
+    site: &'a Site,
+    from: &StoredSnapshot,
+    generation: u64,
+    weight: CpuWeight,
+) -> Blueprint<'a> {
+    Blueprint {
+        id,
+        site,
+        ownership: Ownership::of(&shared.installation, id, generation, labels::ROLE_INSTANCE, &from.id),
+        images: snapshot::images(from),
+        volumes: snapshot::saved_volumes(shared, from),
+        state: snapshot::state(shared, from),
+        clock: site.clock.as_ref().and_then(|clock| clock.setting(Some(from.created_at), Timestamp::now())),
+        block: shared.block,
+        weight,
+    }
+}

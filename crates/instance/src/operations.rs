@@ -1,0 +1,482 @@
+//! The operations of one instance. The driver runs one at a time; each returns how it ended, and leaves state, route and
+//! containers agreeing with each other.
+//!
+//! A failed operation leaves what served serving. Only where the serving generation has left service for good does the
+//! instance become `failed`, and then nothing of it stays behind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Outcome;
+use super::context::{Context, Progress};
+use super::failure::{self, Failure};
+use super::making;
+use super::pool::Pool;
+use super::reset::{Plan, Proven, Recorded, Way};
+use super::service::{Service, Serving, tell};
+use super::spare::Spare;
+use super::watch::Watch;
+use crate::baseline::{self, BaselineError, snapshot};
+use crate::engine_in_use;
+use crate::proof::Candidate;
+use arenad_digest::Lines;
+use arenad_engine::labels;
+use arenad_gateway::Route;
+use arenad_launch::{self as launch, Remains, RemoveError, Which};
+use arenad_model::error::describe;
+use arenad_model::instance::InstanceState;
+use arenad_model::request_queue::{Purpose, Request, Want};
+use arenad_model::verify::Extent;
+use arenad_reset::ResetError;
+use arenad_seams::fault::{self, Point};
+use arenad_store::{NewGeneration, StoredInstance, StoredSnapshot};
+use arenad_telemetry::supervised::supervised;
+
+/// How long `down` waits for the pool's tasks and for calls to the engine that were under way.
+const ENDING_PATIENCE: Duration = Duration::from_secs(30);
+/// The pause before what could not be stored, or not be asked of the engine, is tried again.
+const RETRY: Duration = Duration::from_secs(5);
+/// The pause between two rounds of removing what they still make.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// One instance: its parts, each of which owns its own state.
+pub(super) struct Instance {
+    pub(super) context: Arc<Context>,
+    /// State, route and serving generation.
+    pub(super) service: Service,
+    /// What stands by.
+    pub(super) pool: Pool,
+    /// The probes of what serves.
+    pub(super) watch: Watch,
+    pub(super) progress: Progress,
+    /// What a reset leads to, and standbys are made from.
+    pub(super) baseline: Option<StoredSnapshot>,
+    /// What an earlier daemon left, until it is taken up.
+    pub(super) found: Option<StoredInstance>,
+    /// Clones for the next rewind.
+    pub(super) spare: Option<Spare>,
+    /// How many resets there have been, as far as this daemon knows.
+    pub(super) resets: u64,
+    /// How far the gateway's count of requests that may write has been taken note of.
+    pub(super) requests_seen: u64,
+    /// When something is to be tried again that the store or the engine refused.
+    pub(super) retry_at: Option<Instant>,
+    /// How often the engine has not answered in a row when what an earlier daemon left was to be taken up.
+    unanswered: u32,
+}
+
+/// Runs a part of an operation unless the operation is cancelled, which ends it between two awaits.
+pub(super) async fn unless<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, Failure> {
+    cancel.run_until_cancelled(work).await.ok_or(Failure::Superseded)
+}
+
+impl Instance {
+    pub(super) fn new(context: Arc<Context>, route: Route, progress: Progress, found: Option<StoredInstance>) -> Self {
+        Self {
+            service: Service::new(context.clone(), route, progress.clone(), found.as_ref()),
+            pool: Pool::default(),
+            watch: Watch::new(context.shared.clock.clone()),
+            progress,
+            baseline: None,
+            found,
+            spare: None,
+            resets: 0,
+            requests_seen: 0,
+            retry_at: None,
+            unanswered: 0,
+            context,
+        }
+    }
+
+    /// Does what was asked for and says how it ended.
+    pub(super) async fn perform(&mut self, request: &Request, operation: &str, cancel: &CancellationToken) -> Outcome {
+        let begun = Instant::now();
+        // Whatever comes of it, the pool is looked at afterwards.
+        self.pool.tend_soon();
+        // The driver hears no round end before the operation does, and by then the round would be out of date.
+        self.watch.drop_rounds();
+        // One that does not answer fails what is asked of it.
+        if let Err(error) = engine_in_use::meet(&self.context.shared).await {
+            tracing::debug!(instance.id = %self.context.id, error = describe(&error), "the engine in use is not known");
+        }
+        let work = supervised(self.attempt(request, operation, begun, cancel)).await;
+        let result = work.unwrap_or_else(|panicked| {
+            self.context.note_later("instance.panicked", format!("{}: {panicked}", self.context.id));
+            Err(panicked.into())
+        });
+        self.service.report().send_modify(|report| report.stage = None);
+        let outcome = match result {
+            Ok(snapshot) => Outcome::Done { took: begun.elapsed(), snapshot },
+            Err(Failure::Superseded) if self.context.shared.shutdown.is_cancelled() => Outcome::Stopped,
+            Err(Failure::Superseded) => Outcome::Superseded,
+            Err(failure) => Outcome::Failed(self.settle(failure).await),
+        };
+        self.watch_the_row();
+        outcome
+    }
+
+    async fn attempt(
+        &mut self,
+        request: &Request,
+        operation: &str,
+        begun: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Box<StoredSnapshot>>, Failure> {
+        match &request.want {
+            Want::Up => self.up(request.purpose, cancel).await.map(|()| None),
+            Want::Reset { to } => self.reset_to(operation, to.as_deref(), begun, cancel).await.map(|()| None),
+            Want::ResetIfDirty => {
+                let plan = Plan::new(operation, self.context.shared.clock.now(), begun, self.resets);
+                self.reset_if_dirty(plan, cancel).await.map(|()| None)
+            }
+            Want::Down => self.down().await.map(|()| None),
+            Want::Take { name } => self.take(name, cancel).await.map(|snapshot| Some(Box::new(snapshot))),
+        }
+    }
+
+    /// Brings state, route and containers to agree after a failed operation.
+    async fn settle(&mut self, failure: Failure) -> arenad_model::instance::Trouble {
+        let trouble = failure::of(&failure, &self.context.id);
+        self.forget_missing_baseline().await;
+        match self.service.state() {
+            // The step that failed had not touched what serves.
+            InstanceState::Ready | InstanceState::Unhealthy(_) => self.service.resume(),
+            // The step that failed was the first one, or everything was removed before it.
+            InstanceState::Down | InstanceState::Failed(_) => {}
+            InstanceState::Preparing | InstanceState::Starting | InstanceState::Resetting | InstanceState::Stopping => {
+                let was_stopping = self.service.state() == InstanceState::Stopping;
+                if let Err(refused) = self.service.fail(trouble.clone()).await {
+                    tracing::error!(instance.id = %self.context.id, error = describe(&refused), "a failure was misread");
+                }
+                if self.found.is_some() && failure.is_transient() {
+                    // Nothing was made yet: containers that an earlier daemon left are taken up when engine and store answer.
+                    self.retry_at = Some(Instant::now() + RETRY * (1 << self.unanswered.min(4)));
+                    self.unanswered += 1;
+                    return trouble;
+                }
+                self.disown().await;
+                // `down` has tried already; otherwise nothing of a failed attempt stays behind. If the engine is away,
+                // reconciliation comes back to it.
+                if !was_stopping && let Err(error) = self.clear().await {
+                    tracing::warn!(instance.id = %self.context.id, error = describe(&error), "leftovers remain");
+                }
+            }
+        }
+        trouble
+    }
+
+    /// Forgets a baseline that somebody removed while nothing used it: the next request provides one.
+    pub(super) async fn forget_missing_baseline(&mut self) {
+        let Some(known) = &self.baseline else { return };
+        if matches!(self.context.shared.store.snapshot(&known.id).await, Ok(None)) {
+            self.baseline = None;
+        }
+    }
+
+    /// Has what the store refused tried again.
+    pub(super) fn watch_the_row(&mut self) {
+        if self.service.is_late() {
+            self.retry_at.get_or_insert(Instant::now() + RETRY);
+        }
+    }
+
+    /// Tries again what the store or the engine refused; returns the request that this takes.
+    pub(super) async fn retry(&mut self) -> Option<Want> {
+        self.retry_at = None;
+        self.service.catch_up().await;
+        self.watch_the_row();
+        let is_left = self.found.is_some() && matches!(self.service.state(), InstanceState::Failed(_));
+        is_left.then_some(Want::Up)
+    }
+
+    /// Gives up what is left of the last generation.
+    async fn disown(&self) {
+        let context = &self.context;
+        if let Err(error) = context.shared.store.disown_serving(&context.id).await {
+            tracing::warn!(instance.id = %context.id, error = describe(&error), "leftovers are still claimed");
+        }
+    }
+
+    /// Makes the instance ready, from its current baseline, unless it already is.
+    async fn up(&mut self, purpose: Purpose, cancel: &CancellationToken) -> Result<(), Failure> {
+        if self.service.state().serves() {
+            return self.bring_up_to_date(cancel).await;
+        }
+        self.service.prepare().await?;
+        // Before anything is built: a broken build is no reason to lose what runs.
+        if unless(cancel, self.take_up_serving()).await?? {
+            return Ok(());
+        }
+        let left = match purpose {
+            Purpose::Restore | Purpose::Upkeep => self.left_snapshot().await?,
+            Purpose::Client => None,
+        };
+        self.found = None;
+        let target = match left {
+            Some(target) => target,
+            None => {
+                let prepared = unless(cancel, self.prepare()).await??;
+                self.baseline = Some(prepared.clone());
+                prepared
+            }
+        };
+        self.service.start().await?;
+        self.take_up_standbys().await?;
+        let proven = unless(cancel, self.recreate(None, &target, Extent::Everything)).await??;
+        self.record_up(proven).await
+    }
+
+    async fn record_up(&mut self, proven: Proven) -> Result<(), Failure> {
+        let baseline = self.baseline.as_ref().map(|baseline| baseline.id.clone());
+        let recorded = proven.record_up(&self.context, baseline.as_deref()).await.map_err(|(_, failure)| failure)?;
+        self.switch(recorded)?;
+        fault::reach(Point::Routed).await;
+        Ok(())
+    }
+
+    /// Brings an instance that serves up to its current baseline. It goes on serving until the new containers are ready.
+    async fn bring_up_to_date(&mut self, cancel: &CancellationToken) -> Result<(), Failure> {
+        let prepared = unless(cancel, self.prepare()).await??;
+        let is_current = self.baseline.as_ref().is_some_and(|current| current.id == prepared.id);
+        if is_current && self.service.state() == InstanceState::Ready {
+            return Ok(());
+        }
+        if is_current || self.context.site.writes_host_data() {
+            // It is unhealthy, or two of it would destroy each other's data.
+            self.service.pause("is being started anew");
+            self.baseline = Some(prepared.clone());
+            let proven = unless(cancel, self.recreate(None, &prepared, Extent::Everything)).await??;
+            return self.record_up(proven).await;
+        }
+        let proven = unless(cancel, self.make_beside(&prepared)).await??;
+        let recorded = match proven.record_up(&self.context, Some(&prepared.id)).await {
+            Ok(recorded) => recorded,
+            Err((proven, failure)) => {
+                self.pool.reject(proven.incarnation, &prepared.id);
+                self.show_standbys();
+                return Err(failure);
+            }
+        };
+        self.baseline = Some(prepared.clone());
+        self.progress.commit();
+        let retired = self.switch(recorded)?;
+        self.forget_writes();
+        self.retire(retired, &prepared.id);
+        self.weigh_current();
+        Ok(())
+    }
+
+    /// Makes containers from a new baseline beside those that serve.
+    async fn make_beside(&mut self, prepared: &StoredSnapshot) -> Result<Proven, Failure> {
+        let context = &self.context;
+        self.service.tell("starting from the new baseline");
+        let generation = context.shared.store.begin_standby(&context.id).await?;
+        let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
+        let made = making::make(shared, id, site, prepared.clone(), generation, self.pool.token()).await;
+        let (incarnation, proof) = made.map_err(Failure::Beside)?;
+        let (proof, extent) = match proof {
+            Some(proof) => {
+                proof.end().await;
+                (Some(proof.taken().clone()), Extent::Everything)
+            }
+            None => (None, Extent::Nothing),
+        };
+        Ok(Proven { incarnation, snapshot: prepared.clone(), proof, extent, renewals: 0, is_standby: true })
+    }
+
+    /// Provides images and baseline.
+    pub(super) async fn prepare(&self) -> Result<StoredSnapshot, Failure> {
+        let (context, report) = (&self.context, self.service.report());
+        Ok(baseline::provide(&context.shared, &context.id, &context.site, &|text: &str| tell(report, text)).await?)
+    }
+
+    /// Takes what serves out of service for good: the store knows of the new generation before anything is done to the old
+    /// one. Returns the new generation's number and what served.
+    pub(super) async fn begin_generation(
+        &mut self,
+        plan: Option<&Plan<'_>>,
+        target: &StoredSnapshot,
+        way: Way,
+    ) -> Result<(u64, Option<Serving>), Failure> {
+        let (state, since) = (self.service.resetting()?, self.context.shared.clock.now());
+        let begun = NewGeneration {
+            has_new_containers: way != Way::Rewind,
+            snapshot: &target.id,
+            state: &state,
+            since,
+            reset: plan.map(|plan| plan.id),
+            strategy: way.name(),
+        };
+        let generation = self.context.shared.store.begin_generation(&self.context.id, &begun).await?;
+        self.watch.end();
+        Ok((generation, self.service.begin(state, since, generation)))
+    }
+
+    /// Lets clients reach a recorded generation, and watches it from now on.
+    pub(super) fn switch(&mut self, recorded: Recorded) -> Result<Option<super::service::Retired>, Failure> {
+        let retired = self.service.switch(recorded)?;
+        self.begin_watch();
+        Ok(retired)
+    }
+
+    /// Brings the instance to a snapshot of this id, or to its baseline.
+    async fn reset_to(
+        &mut self,
+        operation: &str,
+        to: Option<&str>,
+        begun: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let target = match to {
+            Some(id) => {
+                let found = self.context.shared.store.snapshot(id).await?;
+                Some(found.ok_or_else(|| Failure::NoSnapshot(id.to_owned()))?)
+            }
+            None => None,
+        };
+        let plan = Plan::new(operation, self.context.shared.clock.now(), begun, self.resets);
+        self.reset(plan, target, cancel).await
+    }
+
+    /// Removes everything of the instance.
+    async fn down(&mut self) -> Result<(), Failure> {
+        self.service.stop().await?;
+        self.watch.end();
+        // Also where the removal fails: what an earlier daemon left is not to be taken up after a `down`.
+        self.found = None;
+        self.clear().await?;
+        self.baseline = None;
+        self.service.removed().await
+    }
+
+    /// Removes everything, including what the pool's tasks and calls to the engine that were cut off are still making.
+    async fn clear(&mut self) -> Result<(), RemoveError> {
+        let context = self.context.clone();
+        self.pool.abandon();
+        self.show_standbys();
+        if let Some(spare) = self.spare.take() {
+            spare.end().await;
+        }
+        if let Err(error) = context.shared.store.forget_standbys(&context.id).await {
+            // The next daemon proves each of them before it counts.
+            tracing::warn!(instance.id = %context.id, error = describe(&error), "standbys are still noted");
+        }
+        let deadline = Instant::now() + ENDING_PATIENCE;
+        while !self.pool.has_ended(LOOK_AGAIN).await && Instant::now() < deadline {
+            // What the tasks make next meets the end of its network, or is removed in the next round.
+            let _ = self.clear_once().await;
+        }
+        context.shared.settle(ENDING_PATIENCE).await;
+        self.clear_once().await
+    }
+
+    async fn clear_once(&self) -> Result<(), RemoveError> {
+        let Context { shared, id, .. } = self.context.as_ref();
+        for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
+            let installation = &shared.installation;
+            shared.remove(Remains { installation, instance: id, role, which: Which::All }).await?;
+        }
+        Ok(())
+    }
+
+    /// Stops the instance cleanly, stores what it is as a snapshot, and starts it again.
+    async fn take(&mut self, name: &str, cancel: &CancellationToken) -> Result<StoredSnapshot, Failure> {
+        let context = self.context.clone();
+        unless(cancel, self.check_depth()).await??;
+        // It boots again afterwards. Traffic is held from when the turn has come, not while others boot.
+        let turn = {
+            let report = self.service.report().clone();
+            let stage = move |text: &str| tell(&report, text);
+            unless(cancel, context.shared.turns.boots.turn(&stage)).await?
+        };
+        self.service.pause("is held while a snapshot is taken");
+        let (state, since) = (self.service.resetting()?, self.context.shared.clock.now());
+        context.shared.store.save_state(&context.id, &state, since).await?;
+        let generation = self.service.serving().map_or(0, |serving| serving.incarnation.generation);
+        let Some(mut serving) = self.service.begin(state, since, generation) else { return Err(Failure::Superseded) };
+        self.watch.end();
+        let stored = unless(cancel, self.store_snapshot(name, &serving)).await?;
+        // Whatever came of it, the site goes on with what its clients have written.
+        let restarted = unless(cancel, self.restart(&mut serving)).await?;
+        if let Err(cause) = restarted {
+            return Err(match stored {
+                Ok(_) => cause,
+                Err(failure) => {
+                    let reason = failure::of(&failure, &context.id).reason;
+                    Failure::NotRestarted { reason, cause: Box::new(cause) }
+                }
+            });
+        }
+        if let Ok(taken) = &stored {
+            // It is as the snapshot now, and no client has reached it since: this is what the snapshot holds.
+            let (shared, id, site) = (&context.shared, &context.id, &context.site);
+            let candidate = Candidate { shared, id, site, snapshot: taken, incarnation: &serving.incarnation };
+            let learned = unless(cancel, candidate.prove_or_learn(&Lines::passing())).await?;
+            if let Err(error) = learned {
+                tracing::warn!(instance.id = %id, error = describe(&error), "the new snapshot's digest is not known");
+            }
+        }
+        drop(turn);
+        let since = self.context.shared.clock.now();
+        let ready = InstanceState::Ready;
+        context.shared.store.save_state(&context.id, &ready, since).await?;
+        // The servers were started anew: what was noted of their last start says nothing of this one.
+        serving.proven = None;
+        serving.visits = CancellationToken::new();
+        self.switch(Recorded { serving, since })?;
+        stored
+    }
+
+    /// Insists that the stores can be kept, before anything is stopped for it.
+    async fn check_depth(&self) -> Result<(), Failure> {
+        let Context { shared, id, site } = self.context.as_ref();
+        let (Some(storage), Some(serving)) = (&shared.storage, self.service.serving()) else { return Ok(()) };
+        for mount in launch::state_mounts(site) {
+            let tree = mount.of_instance(id, serving.incarnation.made).map_err(BaselineError::from)?;
+            storage.check_depth(&tree).await.map_err(BaselineError::from)?;
+        }
+        Ok(())
+    }
+
+    async fn store_snapshot(&self, name: &str, serving: &Serving) -> Result<StoredSnapshot, Failure> {
+        let Context { shared, id, site } = self.context.as_ref();
+        self.service.tell("stopping cleanly");
+        snapshot::stop_cleanly(shared, site, &serving.incarnation).await.map_err(Failure::Snapshot)?;
+        self.service.tell("taking the snapshot");
+        let purpose = snapshot::Purpose::Named { name: name.to_owned() };
+        let taken = snapshot::store(shared, id, site, &serving.incarnation, purpose).await;
+        let taken = taken.map_err(Failure::Snapshot)?;
+        shared.store.inherit_sessions(&serving.snapshot.id, &taken.id).await?;
+        Ok(taken)
+    }
+
+    /// Starts stopped containers again and waits until their probes pass.
+    async fn restart(&self, serving: &mut Serving) -> Result<(), Failure> {
+        let Context { shared, site, .. } = self.context.as_ref();
+        self.service.tell("starting again");
+        let deadline = Instant::now() + site.readiness.timeout;
+        let engine = shared.engine.as_ref();
+        launch::start(engine, site, &mut serving.incarnation, deadline).await.map_err(ResetError::Launch)?;
+        if let Err(cause) = shared.prober.wait_ready(site, &serving.incarnation, &|_| {}).await {
+            let log = shared.prober.log_tail(&serving.incarnation, 15).await;
+            return Err(ResetError::NotReady { cause, log }.into());
+        }
+        Ok(())
+    }
+
+    /// Has clones made for the next rewind, unless there are some.
+    pub(super) fn prepare_spare(&mut self) {
+        let Some(serving) = self.service.serving() else { return };
+        if self.spare.as_ref().is_none_or(|spare| !spare.is_of(&serving.snapshot.id)) {
+            self.spare = Spare::begin(&self.context.shared, &self.context.site, &serving.snapshot);
+        }
+    }
+
+    /// The driver ends: the port is given back, the containers stay for the next daemon.
+    pub(super) async fn close(self) {
+        self.service.close().await;
+    }
+}

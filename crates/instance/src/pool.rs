@@ -1,0 +1,411 @@
+//! The members of an instance's pool, and the tasks that work on them.
+//!
+//! The driver alone changes what is noted here (`standbys.rs`, as `domain::pool` plans); the work itself (`making.rs`,
+//! `looks.rs`) is done by tasks, and whatever they make bears the instance's labels and goes with the next removal. A pool that
+//! is given up is empty and usable at once; the tasks of the old one come to their end aside. No client reaches a standby, so
+//! nothing here touches the route.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::task::{self, JoinError, JoinSet};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::looks::{Look, Looks};
+use crate::proof::Proof;
+use arenad_digest::Taken;
+use arenad_engine::EngineHandle;
+use arenad_launch::Incarnation;
+use arenad_model::pool::{Lack, Member, Standing};
+use arenad_model::site::ResetSpec;
+
+/// How often containers are brought back in place before they are made anew: whatever a rewind does not reach, such as memory
+/// that a process loses, ends with them.
+pub(super) const MOST_RENEWALS: u32 = 100;
+/// More renewals than any pool allows: a standby that has this many is removed.
+pub(super) const WORN: u32 = u32::MAX;
+/// The reason of a task that ended because the pool was given up.
+pub(super) const GIVEN_UP: &str = "the site went down";
+
+/// The pool of one instance.
+#[derive(Default)]
+pub(super) struct Pool {
+    /// By the generation that their containers were made for.
+    members: BTreeMap<u64, Standby>,
+    work: Work,
+    /// The tasks of pools that were given up.
+    ending: Vec<JoinSet<Finished>>,
+    /// Failures to make a standby in a row, and when the last was.
+    failures: Option<(u32, Instant)>,
+    reset_at: Option<Instant>,
+    /// Whether this instance has been written to or reset at all: one that is only looked at needs no standby.
+    pub(super) is_wanted: bool,
+    lack: Option<Lack>,
+    /// When the pool is to be looked at; never, where there are to be no standbys.
+    tend_at: Option<Instant>,
+}
+
+/// The tasks of a pool.
+#[derive(Default)]
+struct Work {
+    tasks: JoinSet<Finished>,
+    /// The member that a task works on, for one that panics.
+    of: HashMap<task::Id, u64>,
+    /// Ends what has not touched the engine yet.
+    stop: CancellationToken,
+}
+
+/// One standby.
+pub(super) struct Standby {
+    /// Its containers; none while they are being made or brought back.
+    pub(super) incarnation: Option<Incarnation>,
+    pub(super) snapshot: String,
+    pub(super) standing: Standing,
+    /// That it is as the snapshot; none where there is nothing to compare.
+    pub(super) proof: Option<KeptProof>,
+    pub(super) renewals: u32,
+    /// What was proven of it before it served, where no client can have reached it since.
+    pub(super) untouched: Option<Taken>,
+    /// Whether it is about to be ready, which takes next to no time: it is being proven by `untouched`, or let go on.
+    pub(super) is_resuming: bool,
+    /// How it is looked at in between.
+    pub(super) looks: Looks,
+}
+
+/// A proof that is renewed in the background and needed in the foreground.
+pub(super) type KeptProof = Arc<Mutex<Proof>>;
+
+/// What a task has done.
+pub(super) struct Finished {
+    pub(super) made: u64,
+    pub(super) result: Result<Ended, String>,
+}
+
+pub(super) enum Ended {
+    Ready {
+        incarnation: Incarnation,
+        proof: Option<Box<Proof>>,
+        /// How often it was brought back for that: once or not at all.
+        rewinds: u32,
+    },
+    Removed,
+    Looked(Look),
+    /// Its processes were stopped where they are, or let go on.
+    Moved(Standing),
+}
+
+impl Ended {
+    pub(super) fn ready(incarnation: Incarnation, proof: Option<Proof>, rewinds: u32) -> Self {
+        Self::Ready { incarnation, proof: proof.map(Box::new), rewinds }
+    }
+}
+
+/// A standby that was taken out of the pool to serve.
+pub(super) struct Chosen {
+    pub(super) incarnation: Incarnation,
+    pub(super) is_frozen: bool,
+    pub(super) proof: Option<KeptProof>,
+    pub(super) renewals: u32,
+}
+
+impl Standby {
+    /// One that has no containers yet.
+    pub(super) fn new(snapshot: &str, standing: Standing) -> Self {
+        Self {
+            incarnation: None,
+            snapshot: snapshot.to_owned(),
+            standing,
+            proof: None,
+            renewals: 0,
+            untouched: None,
+            is_resuming: false,
+            looks: Looks::default(),
+        }
+    }
+
+    fn has(&self, handle: &EngineHandle) -> bool {
+        self.incarnation.iter().any(|incarnation| incarnation.containers.values().any(|own| own == handle))
+    }
+}
+
+/// What readers of the instance's report are told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StandbyReport {
+    /// The generation that the containers were made for, and what it is doing.
+    pub members: Vec<(u64, &'static str)>,
+    /// Why there are fewer than wanted.
+    pub lack: Option<String>,
+}
+
+impl Pool {
+    /// The generations whose containers belong to the pool.
+    pub(super) fn generations(&self) -> Vec<u64> {
+        self.members.keys().copied().collect()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    pub(super) fn members_mut(&mut self) -> impl Iterator<Item = (u64, &mut Standby)> {
+        self.members.iter_mut().map(|(made, standby)| (*made, standby))
+    }
+
+    pub(super) fn member_mut(&mut self, made: u64) -> Option<&mut Standby> {
+        self.members.get_mut(&made)
+    }
+
+    pub(super) fn add(&mut self, made: u64, standby: Standby) {
+        self.members.insert(made, standby);
+    }
+
+    pub(super) fn drop_member(&mut self, made: u64) {
+        self.members.remove(&made);
+    }
+
+    /// The best one that is of this snapshot, if there is one: one that runs before one that is frozen.
+    fn best(&self, snapshot: &str) -> Option<u64> {
+        let fits = |standing| {
+            let mut found = self.members.iter().filter(|(_, standby)| standby.snapshot == snapshot);
+            found.find(|(_, standby)| standby.standing == standing).map(|(made, _)| *made)
+        };
+        fits(Standing::Running).or_else(|| fits(Standing::Frozen))
+    }
+
+    /// Whether there is one that is about to be ready.
+    pub(super) fn is_resuming(&self) -> bool {
+        self.members.values().any(|standby| standby.is_resuming)
+    }
+
+    /// Whether there is one of this snapshot that can serve.
+    pub(super) fn has_ready(&self, snapshot: &str) -> bool {
+        self.best(snapshot).is_some()
+    }
+
+    /// Takes the best one that is of this snapshot.
+    pub(super) fn choose(&mut self, snapshot: &str) -> Option<(u64, Chosen)> {
+        let made = self.best(snapshot)?;
+        let standby = self.members.remove(&made)?;
+        let is_frozen = standby.standing == Standing::Frozen;
+        let Standby { incarnation, proof, renewals, .. } = standby;
+        Some((made, Chosen { incarnation: incarnation?, is_frozen, proof, renewals }))
+    }
+
+    /// Why there is none that can serve, where the definition asks for some.
+    pub(super) fn why_none(&self, wanted: &ResetSpec) -> Option<String> {
+        let is_wanted = wanted.standby > 0 || !wanted.schedule.is_empty();
+        is_wanted.then(|| {
+            let lack = self.lack.map(told);
+            lack.map_or("no standby was ready".to_owned(), |lack| format!("no standby: {lack}"))
+        })
+    }
+
+    /// Takes in what has left service; `untouched`: what was proven of it, if no client can have reached it since.
+    pub(super) fn retire(&mut self, incarnation: Incarnation, snapshot: &str, renewals: u32, untouched: Option<Taken>) {
+        let made = incarnation.made;
+        let standing = Standing::Used { renewals };
+        let standby =
+            Standby { incarnation: Some(incarnation), renewals, untouched, ..Standby::new(snapshot, standing) };
+        self.add(made, standby);
+    }
+
+    /// The same for what must not serve again, whatever happens to it.
+    pub(super) fn reject(&mut self, incarnation: Incarnation, snapshot: &str) {
+        self.retire(incarnation, snapshot, WORN, None);
+    }
+
+    /// A container of a standby has ended: it is none any more.
+    pub(super) fn miss(&mut self, handle: &EngineHandle) {
+        let mut is_missed = false;
+        for standby in self.members.values_mut().filter(|standby| standby.has(handle)) {
+            standby.standing = Standing::Used { renewals: WORN };
+            is_missed = true;
+        }
+        if is_missed {
+            self.tend_soon();
+        }
+    }
+
+    /// A reset was asked for: from now on there is a use for standbys.
+    pub(super) fn expect_resets(&mut self) {
+        self.is_wanted = true;
+        self.reset_at = Some(Instant::now());
+    }
+
+    /// Whether a reset was asked for so lately.
+    pub(super) fn was_reset_within(&self, pause: Duration) -> bool {
+        self.reset_at.is_some_and(|at| at.elapsed() < pause)
+    }
+
+    /// Has the pool looked at as soon as the driver has time.
+    pub(super) fn tend_soon(&mut self) {
+        self.tend_at = Some(Instant::now());
+    }
+
+    /// Has it looked at then; never, if there is no such time.
+    pub(super) fn tend_at(&mut self, at: Option<Instant>) {
+        self.tend_at = at;
+    }
+
+    /// Waits until the pool is to be looked at.
+    pub(super) async fn tending_due(at: Option<Instant>) {
+        match at {
+            Some(at) => tokio::time::sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// When the pool is to be looked at.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.tend_at
+    }
+
+    /// Notes what stands in the way of more; returns what did before.
+    pub(super) fn note_lack(&mut self, lack: Option<Lack>) -> Option<Lack> {
+        std::mem::replace(&mut self.lack, lack)
+    }
+
+    /// Has a task work on a member. The pool hears of its end, whichever way it ends.
+    pub(super) fn spawn(
+        &mut self,
+        tracker: &TaskTracker,
+        made: u64,
+        work: impl Future<Output = Result<Ended, String>> + Send + 'static,
+    ) {
+        let work = async move { Finished { made, result: work.await } };
+        let spawned = self.work.tasks.spawn(tracker.track_future(work));
+        self.work.of.insert(spawned.id(), made);
+    }
+
+    /// Ends the tasks of the pool that have not touched the engine yet.
+    pub(super) fn token(&self) -> CancellationToken {
+        self.work.stop.clone()
+    }
+
+    /// Gives everything up; the containers go with the instance's. A task is not cut off in the middle of a call to the engine,
+    /// whose end nobody would hear of: [`Pool::has_ended`] says when all are over. The pool is as new.
+    pub(super) fn abandon(&mut self) {
+        self.work.stop.cancel();
+        let old = std::mem::take(self);
+        self.ending = old.ending;
+        if !old.work.tasks.is_empty() {
+            self.ending.push(old.work.tasks);
+        }
+    }
+
+    /// Waits for the tasks of pools that were given up, for a while; says whether all are over.
+    pub(super) async fn has_ended(&mut self, within: Duration) -> bool {
+        let ending = &mut self.ending;
+        let drained = async {
+            while let Some(tasks) = ending.last_mut() {
+                while tasks.join_next().await.is_some() {}
+                ending.pop();
+            }
+        };
+        tokio::time::timeout(within, drained).await.is_ok()
+    }
+
+    /// The next task that has ended; for ever, if none goes on.
+    ///
+    /// Cancellation: safe.
+    pub(super) async fn news(&mut self) -> Finished {
+        loop {
+            match self.work.tasks.join_next_with_id().await {
+                Some(Ok((id, finished))) => {
+                    self.work.of.remove(&id);
+                    return finished;
+                }
+                Some(Err(error)) => {
+                    if let Some(finished) = self.broken_off(&error) {
+                        return finished;
+                    }
+                }
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// A task that panicked has failed like any other.
+    fn broken_off(&mut self, error: &JoinError) -> Option<Finished> {
+        tracing::error!("a standby's task ended: {error}");
+        let made = self.work.of.remove(&error.id())?;
+        Some(Finished { made, result: Err(format!("its task broke off: {error}")) })
+    }
+
+    /// The members, for the plan.
+    pub(super) fn observed(&self) -> Vec<Member> {
+        let members = self.members.iter();
+        members
+            .map(|(made, standby)| Member {
+                generation: *made,
+                snapshot: standby.snapshot.clone(),
+                standing: standby.standing,
+            })
+            .collect()
+    }
+
+    pub(super) fn report(&self) -> StandbyReport {
+        StandbyReport {
+            members: self.members.iter().map(|(made, standby)| (*made, standby.standing.name())).collect(),
+            lack: self.lack.map(told),
+        }
+    }
+
+    /// Failures to make a standby in a row, and the time since the last.
+    pub(super) fn failures(&self) -> Option<(u32, Duration)> {
+        self.failures.map(|(count, at)| (count, at.elapsed()))
+    }
+
+    pub(super) fn note_failure(&mut self) {
+        let count = self.failures.map_or(0, |(count, _)| count);
+        self.failures = Some((count.saturating_add(1), Instant::now()));
+    }
+
+    pub(super) fn note_success(&mut self) {
+        self.failures = None;
+    }
+}
+
+/// What stands in the way of another standby, in words.
+pub(super) fn told(lack: Lack) -> String {
+    match lack {
+        Lack::Memory { needed, free } => {
+            format!("{} MiB of memory are free, a standby needs {} MiB", free >> 20, needed >> 20)
+        }
+        Lack::Pause(left) => format!("the last attempt failed, the next is in {} s", left.as_secs() + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_panics_fails_its_member() {
+        let mut pool = Pool::default();
+        pool.add(7, Standby::new("s", Standing::Making));
+        pool.spawn(&TaskTracker::new(), 7, async { panic!("of the test") });
+        let finished = pool.news().await;
+        assert_eq!(finished.made, 7);
+        assert!(finished.result.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pool_that_was_given_up_is_usable_while_an_old_task_goes_on() {
+        let mut pool = Pool::default();
+        pool.spawn(&TaskTracker::new(), 1, async {
+            tokio::time::sleep(Duration::from_secs(100)).await;
+            Ok(Ended::Removed)
+        });
+        pool.abandon();
+        assert!(!pool.has_ended(Duration::from_secs(30)).await, "the old task has its own pace");
+        assert!(!pool.token().is_cancelled(), "new tasks are not ended with the old ones");
+        pool.spawn(&TaskTracker::new(), 2, async { Ok(Ended::Removed) });
+        assert_eq!(pool.news().await.made, 2, "news of the old pool is no news");
+        assert!(pool.has_ended(Duration::from_secs(100)).await);
+    }
+}

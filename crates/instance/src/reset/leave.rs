@@ -1,0 +1,71 @@
+//! Resets that leave the instance as it is, because it is proven to be as its snapshot.
+
+use super::{Ending, Plan, Way, times};
+use crate::failure::Failure;
+use crate::operations::Instance;
+use crate::proof::Candidate;
+use arenad_digest::Lines;
+use arenad_model::instance::InstanceState;
+use arenad_model::verify::{Extent, Verified};
+use arenad_store::StoredSnapshot;
+
+impl Instance {
+    /// Whether the instance may differ from its baseline, for all that can be told.
+    pub(super) async fn is_dirty(&mut self) -> bool {
+        // A store of which nothing is compared may have been written to.
+        if !Verified::of(&self.context.site, Extent::Moved).covers_all() {
+            return true;
+        }
+        // A request may have changed the site or not; the caller wants to be sure.
+        if self.service.state() != InstanceState::Ready || self.service.may_be_written() {
+            return true;
+        }
+        let Some(serving) = self.service.serving() else { return true };
+        let Some(last) = &serving.proven else { return true };
+        if self.baseline.as_ref().is_none_or(|baseline| baseline.id != serving.snapshot.id) {
+            return true;
+        }
+        let context = &self.context;
+        let candidate = Candidate {
+            shared: &context.shared,
+            id: &context.id,
+            site: &context.site,
+            snapshot: &serving.snapshot,
+            incarnation: &serving.incarnation,
+        };
+        match candidate.prove_again(last, &Lines::passing()).await {
+            Ok(None) => false,
+            Ok(moved) => {
+                self.service.prove(moved);
+                // A request that came while the stores were compared may have written behind the comparison.
+                self.service.may_be_written()
+            }
+            Err(_) => true,
+        }
+    }
+
+    /// Whether there is nothing to bring back to a snapshot, the baseline if none is given: the site is what it serves
+    /// already, its probes pass, and nobody has written to it.
+    pub(super) async fn is_kept(&mut self, to: Option<&StoredSnapshot>) -> bool {
+        let Some(wanted) = to.or(self.baseline.as_ref()).map(|snapshot| snapshot.id.clone()) else { return false };
+        let Some(serving) = self.service.serving().filter(|serving| serving.snapshot.id == wanted) else {
+            return false;
+        };
+        let (probes, site) = (&self.context.site.readiness.probes, &self.context.site);
+        let probed = self.context.shared.prober.round(probes, site, &serving.incarnation, None).await;
+        probed.is_ok() && self.is_trusted().await
+    }
+
+    /// Notes a reset that had nothing to do.
+    pub(super) async fn leave(&self, plan: &Plan<'_>, way: Way, why: &str) -> Result<(), Failure> {
+        let is_proven = self.service.serving().is_some_and(|serving| serving.proven.is_some());
+        let extent = if is_proven { Extent::Moved } else { Extent::Nothing };
+        let verified = Verified::of(&self.context.site, extent);
+        let stages = times(&plan.stages);
+        let ending = Ending { way, outcome: "done", reason: None, stages: &stages, verified: Some(&verified) };
+        self.context.shared.store.note_reset(&self.context.id, &plan.row(&ending)).await?;
+        self.service.forget_recorded();
+        self.context.note("instance.reset", &format!("{} was left as it is: {why}", self.context.id)).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,255 @@
+//! A reset, step by step. Each step takes what the one before returned, so none can be left out:
+//!
+//! ```text
+//!   Plan ──► leave                                       read only and untouched, or proven untouched
+//!        ├─► swap:     a standby is chosen ─┐
+//!        ├─► rewind:   state is put back  ──┼─► Proven ──► Recorded ──► Service::switch
+//!        └─► recreate: containers are made ─┘    stores      store        route and state
+//! ```
+//! A way that cannot be gone or fails leads to the next one, and the reset remembers why. What served goes on serving until a
+//! step has to take it out of service for good; a failure before that leaves it as it was.
+
+mod leave;
+mod recreate;
+mod rewind;
+mod steps;
+mod swap;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::failure::{self, Failure};
+use super::operations::{Instance, unless};
+use arenad_model::coverage;
+use arenad_model::error::describe;
+use arenad_model::verify::{Extent, Verified};
+use arenad_reset::{ResetError, Stages};
+use arenad_seams::fault::{self, Point};
+use arenad_store::{NewReset, StageTime, StoredSnapshot};
+
+pub(super) use steps::{Proven, Recorded};
+
+/// The way by which a reset was done, as it is stored and shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// The site is only read, and as its snapshot.
+    Keep,
+    /// The site is proven to be as its snapshot.
+    Untouched,
+    /// A standby took over.
+    Swap,
+    /// The containers were brought back in place.
+    Rewind,
+    /// New containers were made.
+    Recreate,
+}
+
+impl Way {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Untouched => "untouched",
+            Self::Swap => "swap",
+            Self::Rewind => "rewind",
+            Self::Recreate => "recreate",
+        }
+    }
+}
+
+/// What a reset is to do, and what it has noted on its way.
+pub(super) struct Plan<'a> {
+    /// The reset's id.
+    pub(super) id: &'a str,
+    /// When it was asked for.
+    pub(super) requested_at: Timestamp,
+    pub(super) begun: Instant,
+    /// Counts the resets of the instance, for policies that compare one of so many.
+    pub(super) number: u64,
+    pub(super) stages: Stages,
+    /// Why no faster way was gone, as far as the definition asks for one.
+    fallbacks: Vec<String>,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(id: &'a str, requested_at: Timestamp, begun: Instant, number: u64) -> Self {
+        Self { id, requested_at, begun, number, stages: Stages::default(), fallbacks: Vec::new() }
+    }
+
+    /// Notes why a way was not gone.
+    pub(super) fn fall_back(&mut self, why: impl Into<String>) {
+        self.fallbacks.push(why.into());
+    }
+
+    fn reason(&self) -> Option<String> {
+        (!self.fallbacks.is_empty()).then(|| self.fallbacks.join("; "))
+    }
+
+    fn duration_ms(&self) -> f64 {
+        milliseconds(self.begun.elapsed())
+    }
+
+    /// The row of the reset, if it ends now.
+    fn row<'r>(&'r self, ending: &'r Ending<'r>) -> NewReset<'r> {
+        let Ending { way, outcome, reason, stages, verified } = ending;
+        NewReset {
+            id: self.id,
+            requested_at: self.requested_at,
+            strategy: way.name(),
+            outcome,
+            reason: *reason,
+            duration_ms: self.duration_ms(),
+            stages,
+            verified: *verified,
+        }
+    }
+}
+
+/// How a reset ends.
+struct Ending<'a> {
+    way: Way,
+    outcome: &'static str,
+    reason: Option<&'a str>,
+    stages: &'a [StageTime],
+    verified: Option<&'a Verified>,
+}
+
+impl Instance {
+    /// Brings the instance to a snapshot; to its baseline, if none is given.
+    pub(super) async fn reset(
+        &mut self,
+        mut plan: Plan<'_>,
+        to: Option<StoredSnapshot>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let is_kept = self.is_only_read() && {
+            let kept = self.is_kept(to.as_ref());
+            unless(cancel, plan.stages.time("verify", kept)).await?
+        };
+        if is_kept {
+            return self.leave(&plan, Way::Keep, "it is only read, and as its snapshot").await;
+        }
+        self.progress.commit();
+        self.pool.expect_resets();
+        self.resets += 1;
+        plan.stages.note("queue", plan.begun.elapsed());
+        let result = self.bring_to(&mut plan, to, cancel).await;
+        if let Err(failure) = &result {
+            self.note_failed(&plan, failure).await;
+        }
+        result
+    }
+
+    async fn bring_to(
+        &mut self,
+        plan: &mut Plan<'_>,
+        to: Option<StoredSnapshot>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        // The row of a site that failed while the store took nothing may have said that it is down.
+        if !self.service.state().serves() {
+            self.forget_missing_baseline().await;
+        }
+        let target = match to.or_else(|| self.baseline.clone()) {
+            Some(target) => target,
+            None => unless(cancel, self.provide_baseline()).await??,
+        };
+        if self.swap(plan, &target).await? {
+            return Ok(());
+        }
+        // From here on no write of a client is acknowledged and then lost.
+        self.service.pause("is being reset");
+        plan.stages.note("hold", plan.begun.elapsed());
+        fault::reach(Point::ResetHeld).await;
+        let extent = self.context.site.reset.verify.extent(plan.number, false);
+        let (way, proven) = unless(cancel, self.bring_back(plan, &target, extent)).await??;
+        let baseline = self.baseline.as_ref().map(|baseline| baseline.id.as_str());
+        let recorded = proven.record(&self.context, plan, way, baseline).await.map_err(|(_, failure)| failure)?;
+        self.switch(recorded)?;
+        fault::reach(Point::Routed).await;
+        self.note_done(plan, way);
+        self.prepare_spare();
+        Ok(())
+    }
+
+    /// Brings the instance back to the snapshot unless it is proven to be as the baseline is.
+    pub(super) async fn reset_if_dirty(&mut self, plan: Plan<'_>, cancel: &CancellationToken) -> Result<(), Failure> {
+        let is_dirty = unless(cancel, plan.stages.time("verify", self.is_dirty())).await?;
+        if is_dirty {
+            return self.reset(plan, None, cancel).await;
+        }
+        self.leave(&plan, Way::Untouched, "it is proven to be as its snapshot").await
+    }
+
+    /// Brings back what serves: in place, if that can be done and works, and by new containers otherwise.
+    async fn bring_back(
+        &mut self,
+        plan: &mut Plan<'_>,
+        target: &StoredSnapshot,
+        extent: Extent,
+    ) -> Result<(Way, Proven), Failure> {
+        match self.rewind(plan, target, extent).await? {
+            Ok(proven) => return Ok((Way::Rewind, proven)),
+            Err(Some(error)) => {
+                let (what, reason) = match &error {
+                    Failure::Reset(ResetError::Uncovered(gaps)) => ("no rewind", coverage::told(gaps)),
+                    _ => ("the rewind failed", describe(&error)),
+                };
+                let message = format!("{} could not be rewound and is made anew: {reason}", self.context.id);
+                plan.fall_back(format!("{what}: {reason}"));
+                self.context.note("instance.rewind_failed", &message).await;
+            }
+            Err(None) => {}
+        }
+        let is_baseline = self.baseline.as_ref().is_some_and(|baseline| baseline.id == target.id);
+        let made = match self.recreate(Some(plan), target, extent).await {
+            // The snapshot's images were removed by hand: they are made again, once.
+            Err(failure) if is_baseline && failure.is_missing_image() => {
+                let target = self.provide_baseline().await?;
+                self.recreate(Some(plan), &target, extent).await
+            }
+            result => result,
+        }?;
+        Ok((Way::Recreate, made))
+    }
+
+    /// Makes the baseline again, or finds it.
+    async fn provide_baseline(&mut self) -> Result<StoredSnapshot, Failure> {
+        let prepared = self.prepare().await?;
+        self.baseline = Some(prepared.clone());
+        Ok(prepared)
+    }
+
+    /// Notes a reset among the events, beside what the client waits for.
+    fn note_done(&self, plan: &Plan<'_>, way: Way) {
+        let because = plan.reason().map(|why| format!(" ({why})")).unwrap_or_default();
+        let (id, took) = (&self.context.id, plan.duration_ms());
+        self.context.note_later("instance.reset", format!("{id} was reset in {took:.0} ms by {}{because}", way.name()));
+    }
+
+    /// Writes the row of a reset that failed or was cancelled.
+    async fn note_failed(&self, plan: &Plan<'_>, failure: &Failure) {
+        let reason = failure::of(failure, &self.context.id).reason;
+        let (outcome, reason) = match failure {
+            Failure::Superseded => ("cancelled", None),
+            _ => ("failed", Some(reason.as_str())),
+        };
+        let stages = times(&plan.stages);
+        let ending = Ending { way: Way::Recreate, outcome, reason, stages: &stages, verified: None };
+        if let Err(error) = self.context.shared.store.note_reset(&self.context.id, &plan.row(&ending)).await {
+            tracing::warn!(instance.id = %self.context.id, error = describe(&error), "a reset's failure is not stored");
+        }
+    }
+}
+
+fn milliseconds(took: Duration) -> f64 {
+    took.as_secs_f64() * 1e3
+}
+
+/// The stages as they are stored and shown.
+fn times(stages: &Stages) -> Vec<StageTime> {
+    let all = stages.list().into_iter();
+    all.map(|(stage, took)| StageTime { stage: stage.to_owned(), duration_ms: milliseconds(took) }).collect()
+}

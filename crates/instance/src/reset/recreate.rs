@@ -1,0 +1,70 @@
+//! Recreate: new containers from the snapshot, in place of the old ones.
+
+use super::{Plan, Proven, Way};
+use crate::failure::Failure;
+use crate::making::blueprint;
+use crate::operations::Instance;
+use crate::proof::Candidate;
+use crate::service::tell;
+use arenad_digest::Lines;
+use arenad_engine::CpuWeight;
+use arenad_model::verify::Extent;
+use arenad_probes::ProbeFailure;
+use arenad_reset::{AnyStrategy, ResetContext, ResetStrategy, Stages, note_pristine};
+use arenad_seams::fault::{self, Point};
+use arenad_store::StoredSnapshot;
+
+impl Instance {
+    /// Makes a new generation of containers and proves it. What served has left service; its containers are removed beside.
+    pub(crate) async fn recreate(
+        &mut self,
+        plan: Option<&Plan<'_>>,
+        target: &StoredSnapshot,
+        extent: Extent,
+    ) -> Result<Proven, Failure> {
+        let context = self.context.clone();
+        let own = Stages::default();
+        let stages = plan.map_or(&own, |plan| &plan.stages);
+        let turn = {
+            let report = self.service.report().clone();
+            let stage = move |text: &str| tell(&report, text);
+            stages.time("wait", context.shared.turns.boots.turn(&stage)).await
+        };
+        let (generation, _) = self.begin_generation(plan, target, Way::Recreate).await?;
+        fault::reach(Point::RecreateRecorded).await;
+        let report = self.service.report();
+        report.send_modify(|report| report.snapshot = Some(target.id.clone()));
+        let stage = |text: &str| tell(report, text);
+        let waiting = |failure: &ProbeFailure| {
+            report.send_modify(|report| report.waiting_for = Some(failure.to_string()));
+        };
+        let mut keep = self.pool.generations();
+        keep.push(generation);
+        let reset = ResetContext {
+            engine: context.shared.engine.as_ref(),
+            storage: context.shared.storage.as_ref(),
+            prober: &context.shared.prober,
+            blueprint: blueprint(&context.shared, &context.id, &context.site, target, generation, CpuWeight::Serving),
+            keep: &keep,
+            stages,
+            stage: &stage,
+            waiting: &waiting,
+        };
+        let mut incarnation = AnyStrategy::named(context.site.reset.strategy).reset(&reset).await?;
+        let engine = context.shared.engine.as_ref();
+        stages.time("outside", note_pristine(engine, &context.site, &mut incarnation)).await;
+        let (shared, id, site) = (&context.shared, &context.id, &context.site);
+        let candidate = Candidate { shared, id, site, snapshot: target, incarnation: &incarnation };
+        let proof = match extent {
+            Extent::Nothing => None,
+            Extent::Everything | Extent::Moved => {
+                stages.time("verify", candidate.prove_or_learn(&Lines::passing())).await?
+            }
+        };
+        fault::reach(Point::RecreateVerified).await;
+        drop(turn);
+        self.forget_writes();
+        let extent = if proof.is_some() { extent } else { Extent::Nothing };
+        Ok(Proven { incarnation, snapshot: target.clone(), proof, extent, renewals: 0, is_standby: false })
+    }
+}

@@ -1,0 +1,115 @@
+//! Rewind: the serving containers are brought back in place.
+
+use tokio::sync::SetOnce;
+
+use super::{Plan, Proven, Way};
+use crate::baseline::snapshot;
+use crate::failure::Failure;
+use crate::operations::Instance;
+use crate::pool::MOST_RENEWALS;
+use crate::proof::Candidate;
+use crate::service::{Serving, tell};
+use arenad_digest::{Lines, Taken};
+use arenad_launch::{Incarnation, StateSource};
+use arenad_model::error::describe;
+use arenad_model::store::Writers;
+use arenad_model::verify::Extent;
+use arenad_reset::{self as reset, Rewind};
+use arenad_seams::fault::{self, Point};
+use arenad_store::StoredSnapshot;
+
+impl Instance {
+    /// Rewinds the serving containers. `Err(None)`: that is out of the question, and nothing was done; `Err(Some(..))`: it
+    /// was tried, and nobody knows what state they are in.
+    pub(super) async fn rewind(
+        &mut self,
+        plan: &mut Plan<'_>,
+        target: &StoredSnapshot,
+        extent: Extent,
+    ) -> Result<Result<Proven, Option<Failure>>, Failure> {
+        let context = self.context.clone();
+        // Where the definition does not ask for it, nothing is missing.
+        let Some(writers) = context.site.rewinds() else { return Ok(Err(None)) };
+        if let Some(hindrance) = self.hindrance(target).await {
+            plan.fall_back(format!("no rewind: {hindrance}"));
+            return Ok(Err(None));
+        }
+        let Some(source) = snapshot::state(&context.shared, target) else { return Ok(Err(None)) };
+        let (generation, used) = self.begin_generation(Some(plan), target, Way::Rewind).await?;
+        fault::reach(Point::RewindRecorded).await;
+        let Some(Serving { incarnation, renewals, .. }) = used else { return Ok(Err(None)) };
+        let incarnation = Incarnation { generation, ..incarnation };
+        let rewound = self.put_back(plan, target, extent, writers, source, &incarnation).await;
+        Ok(rewound.map_err(Some).map(|proof| {
+            let (snapshot, renewals) = (target.clone(), renewals + 1);
+            let extent = if proof.is_some() { extent } else { Extent::Nothing };
+            Proven { incarnation, snapshot, proof, extent, renewals, is_standby: false }
+        }))
+    }
+
+    /// Why the serving containers cannot be brought back to the snapshot in place, if they cannot.
+    async fn hindrance(&self, target: &StoredSnapshot) -> Option<String> {
+        let context = &self.context;
+        let Some(serving) = self.service.serving() else { return Some("nothing of it runs".to_owned()) };
+        if snapshot::state(&context.shared, target).is_none() {
+            let is_missing = context.shared.storage.is_none();
+            return Some(if is_missing { "there is no state root" } else { "its snapshot lies in images" }.to_owned());
+        }
+        if serving.snapshot.id != target.id {
+            return Some("it serves another snapshot".to_owned());
+        }
+        if serving.renewals >= MOST_RENEWALS {
+            return Some(format!("its containers have been brought back {} times", serving.renewals));
+        }
+        if let Some(uncovered) = reset::hindrance(&context.site, &target.volumes, Some(&serving.incarnation)) {
+            return Some(uncovered);
+        }
+        let running = context.shared.prober.still_running(&context.site, &serving.incarnation).await;
+        running.err().map(|failure| describe(&failure))
+    }
+
+    async fn put_back(
+        &mut self,
+        plan: &Plan<'_>,
+        target: &StoredSnapshot,
+        extent: Extent,
+        writers: &Writers,
+        source: StateSource<'_>,
+        incarnation: &Incarnation,
+    ) -> Result<Option<Taken>, Failure> {
+        let context = self.context.clone();
+        let spare = self.spare.take();
+        let spare = async { spare?.take(&target.id).await };
+        let (report, stages) = (self.service.report(), &plan.stages);
+        let rewind = Rewind {
+            engine: context.shared.engine.as_ref(),
+            prober: &context.shared.prober,
+            id: &context.id,
+            site: &context.site,
+            writers,
+            source,
+            stages,
+            stage: &|text| tell(report, text),
+            waiting: &|failure| report.send_modify(|report| report.waiting_for = Some(failure.to_string())),
+        };
+        let (shared, id, site) = (&context.shared, &context.id, &context.site);
+        let candidate = Candidate { shared, id, site, snapshot: target, incarnation };
+        let started = SetOnce::new();
+        let proof = match extent {
+            Extent::Nothing => rewind.run(incarnation, spare, std::future::ready(None), &started).await?,
+            Extent::Everything | Extent::Moved => {
+                let lines = Lines::kept();
+                let early = {
+                    let proof = candidate.prove_rising(&lines, Some(&started));
+                    rewind.run(incarnation, spare, proof, &started).await?
+                };
+                let proven = stages.time("verify", candidate.prove_since(early, &lines)).await;
+                lines.close().await;
+                proven?
+            }
+        };
+        fault::reach(Point::RewindVerified).await;
+        self.forget_writes();
+        Ok(proof)
+    }
+}

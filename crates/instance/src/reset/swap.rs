@@ -1,0 +1,153 @@
+//! Swap: a standby takes the place of what serves.
+
+use std::time::Duration;
+
+use super::{Plan, Proven, Way};
+use crate::failure::Failure;
+use crate::operations::Instance;
+use crate::pool::{Chosen, KeptProof};
+use crate::proof::Candidate;
+use crate::service::Retired;
+use arenad_digest::Taken;
+use arenad_engine::CpuWeight;
+use arenad_launch as launch;
+use arenad_model::error::describe;
+use arenad_model::verify::Extent;
+use arenad_seams::fault::{self, Point};
+use arenad_store::StoredSnapshot;
+
+/// How long a standby's entry may take to accept a connection.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
+
+impl Instance {
+    /// Lets a standby take over; false if none can. What served goes to the pool, which brings it back or removes it.
+    pub(super) async fn swap(&mut self, plan: &mut Plan<'_>, target: &StoredSnapshot) -> Result<bool, Failure> {
+        let asked = self.context.site.reset.verify.extent(plan.number, true);
+        if !self.pool.has_ready(&target.id) {
+            self.await_resumed(&plan.stages).await;
+        }
+        while let Some((made, chosen)) = self.pool.choose(&target.id) {
+            if let Err(reason) = self.wake(&chosen, target, asked, plan).await {
+                let message = format!("standby {made} of {} is given up: {reason}", self.context.id);
+                self.context.note("standby.failed", &message).await;
+                self.pool.reject(chosen.incarnation, &target.id);
+                plan.fall_back(format!("a standby was given up: {reason}"));
+                continue;
+            }
+            self.take_over(plan, chosen, target, asked).await?;
+            return Ok(true);
+        }
+        self.pool.why_none(&self.context.site.reset).into_iter().for_each(|why| plan.fall_back(why));
+        Ok(false)
+    }
+
+    /// Makes sure that a standby runs, answers, and is still as the snapshot.
+    async fn wake(
+        &self,
+        chosen: &Chosen,
+        snapshot: &StoredSnapshot,
+        extent: Extent,
+        plan: &Plan<'_>,
+    ) -> Result<(), String> {
+        fault::reach(Point::SwapChosen).await;
+        let (context, stages) = (&self.context, &plan.stages);
+        let Chosen { incarnation, is_frozen, proof, .. } = chosen;
+        if *is_frozen {
+            let thawed = stages.time("thaw", launch::thaw(context.shared.engine.as_ref(), incarnation)).await;
+            thawed.map_err(|error| describe(&error))?;
+        }
+        fault::reach(Point::SwapThawed).await;
+        let entry = &context.site.entry;
+        let Some(address) = incarnation.socket(&entry.service, entry.port) else {
+            return Err("it has no address".to_owned());
+        };
+        let knock = async {
+            let connecting = tokio::time::timeout(ANSWERS_WITHIN, context.shared.prober.http().dialer().dial(address));
+            match stages.time("knock", connecting).await {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(error)) => Err(format!("it does not answer: {error}")),
+                Err(_) => Err(format!("it does not answer: no connection within {ANSWERS_WITHIN:?}")),
+            }
+        };
+        let verify = async {
+            let Some(proof) = proof else { return Ok(()) };
+            let (shared, id, site) = (&context.shared, &context.id, &context.site);
+            let candidate = Candidate { shared, id, site, snapshot, incarnation };
+            // Where it is being looked at in the background, that is waited for: what has moved is compared already.
+            let again = stages.time("verify", async { proof.lock().await.again(&candidate, extent).await }).await;
+            again.map_err(|error| describe(&error))
+        };
+        // The first that fails is enough: servers of containers that are gone would be waited for in vain.
+        tokio::try_join!(knock, verify)?;
+        fault::reach(Point::SwapVerified).await;
+        Ok(())
+    }
+
+    async fn take_over(
+        &mut self,
+        plan: &Plan<'_>,
+        chosen: Chosen,
+        target: &StoredSnapshot,
+        asked: Extent,
+    ) -> Result<(), Failure> {
+        let Chosen { incarnation, renewals, proof, .. } = chosen;
+        let extent = if proof.is_some() { asked } else { Extent::Nothing };
+        let snapshot = target.clone();
+        let proven = Proven { incarnation, snapshot, proof: None, extent, renewals, is_standby: true };
+        let recorded = match plan.stages.time("record", proven.record(&self.context, plan, Way::Swap, None)).await {
+            Ok(recorded) => recorded,
+            Err((proven, failure)) => {
+                // What serves goes on serving. Whether the row was written is not known, so the standby is not used again.
+                self.pool.reject(proven.incarnation, &target.id);
+                self.show_standbys();
+                return Err(failure);
+            }
+        };
+        fault::reach(Point::SwapRecorded).await;
+        let retired = self.switch(recorded)?;
+        fault::reach(Point::SwapSwitched).await;
+        let proven = self.end_proof(proof).await;
+        self.service.prove(proven);
+        self.retire(retired, &target.id);
+        self.weigh_current();
+        self.note_done(plan, Way::Swap);
+        Ok(())
+    }
+
+    /// Gives to the pool what has left service.
+    pub(crate) fn retire(&mut self, retired: Option<Retired>, wanted: &str) {
+        let Some(Retired { serving, was_well, was_reached }) = retired else { return };
+        let snapshot = serving.snapshot.id;
+        // Containers of another snapshot are of no use for this one.
+        match was_well && snapshot == wanted {
+            true => {
+                let is_answering = self.watch.take_cut_off();
+                let untouched = serving.proven.filter(|_| !was_reached && !is_answering);
+                self.pool.retire(serving.incarnation, &snapshot, serving.renewals, untouched);
+            }
+            false => self.pool.reject(serving.incarnation, &snapshot),
+        }
+        self.show_standbys();
+    }
+
+    /// Takes what was proven of what serves now. The daemon's connections to its servers end: they belong to its clients.
+    async fn end_proof(&self, proof: Option<KeptProof>) -> Option<Taken> {
+        let proof = proof?;
+        let taken = proof.lock().await.taken().clone();
+        self.context.shared.tasks.spawn(async move { proof.lock().await.end().await });
+        Some(taken)
+    }
+
+    /// Gives what serves now, which was made in the background, its full share of the processors; no client waits for that.
+    pub(crate) fn weigh_current(&self) {
+        let Some(incarnation) = self.service.serving().map(|serving| serving.incarnation.clone()) else { return };
+        let shared = self.context.shared.clone();
+        self.context.shared.tasks.spawn(async move {
+            for handle in incarnation.containers.values() {
+                if let Err(error) = shared.engine.weigh(handle, CpuWeight::Serving).await {
+                    tracing::warn!(error = describe(&error), "a container keeps a standby's share of the processors");
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,81 @@
+//! One round of probes on a serving instance, and the engine's word on its containers where a probe fails.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::task::JoinError;
+use tokio::time::Instant;
+
+use crate::shared::Shared;
+use arenad_engine::ContainerState;
+use arenad_launch::Incarnation;
+use arenad_model::error::describe;
+use arenad_model::health::Depth;
+use arenad_model::site::Site;
+
+/// A round that has ended.
+pub(super) struct Round {
+    /// Which probes were run.
+    pub depth: Depth,
+    /// When it began.
+    pub at: Timestamp,
+    /// How long it took.
+    pub took: Duration,
+    /// What it showed.
+    pub sight: Sight,
+}
+
+impl Round {
+    /// A round whose task did not come to its end.
+    pub(super) fn broken_off(depth: Depth, error: &JoinError) -> Self {
+        let sight = Sight::Missed(format!("the probes broke off: {error}"));
+        Self { depth, at: Timestamp::now(), took: Duration::ZERO, sight }
+    }
+}
+
+/// What a look at a serving instance shows.
+pub(super) enum Sight {
+    Fine,
+    /// A probe fails, the containers run.
+    Missed(String),
+    /// A container does not run.
+    Gone(String),
+}
+
+/// Runs the probes of a depth, which the site has.
+pub(super) async fn run(shared: Arc<Shared>, site: Arc<Site>, incarnation: Incarnation, depth: Depth) -> Round {
+    let at = Timestamp::now();
+    let begun = Instant::now();
+    let sight = sight(&shared, &site, &incarnation, depth).await;
+    Round { depth, at, took: begun.elapsed(), sight }
+}
+
+async fn sight(shared: &Shared, site: &Site, incarnation: &Incarnation, depth: Depth) -> Sight {
+    let Some(health) = site.health.at(depth) else { return Sight::Fine };
+    let probed = shared.prober.round(&health.probes, site, incarnation, Some(health.timeout)).await;
+    let Err(failure) = probed else { return Sight::Fine };
+    for (service, handle) in &incarnation.containers {
+        let is_one_shot = !incarnation.addresses.contains_key(service);
+        match shared.engine.inspect(handle).await {
+            Ok(status) => match status.state {
+                ContainerState::Running => {}
+                ContainerState::Exited(0) if is_one_shot => {}
+                ContainerState::Paused => return Sight::Gone(format!("the container of {service} is paused")),
+                ContainerState::Exited(code) => {
+                    let why = if status.oom_killed { " (killed for want of memory)" } else { "" };
+                    return Sight::Gone(format!("the container of {service} ended with code {code}{why}"));
+                }
+                ContainerState::Created => {
+                    return Sight::Gone(format!("the container of {service} was not started"));
+                }
+                ContainerState::Dead => return Sight::Gone(format!("the container of {service} is being removed")),
+            },
+            Err(error) if error.is_not_found() => {
+                return Sight::Gone(format!("the container of {service} is gone"));
+            }
+            Err(error) => return Sight::Missed(format!("{failure}; {}", describe(&error))),
+        }
+    }
+    Sight::Missed(failure.to_string())
+}

@@ -1,0 +1,400 @@
+//! The serving generation of an instance: its state, its route and its containers, which change together.
+//!
+//! Every method that changes the state changes the route in the same call, without an await in between, so that `ready` and
+//! "the route serves the current generation" are one fact. A transition that must survive a crash is in the store first;
+//! when the store refuses it, nothing has changed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::watch as channel;
+use tokio_util::sync::CancellationToken;
+
+use super::Report;
+use super::context::{Context, Progress};
+use super::failure::Failure;
+use super::reset::Recorded;
+use arenad_digest::Taken;
+use arenad_gateway::{Route, RouteStats, Target};
+use arenad_launch::Incarnation;
+use arenad_model::error::describe;
+use arenad_model::instance::{InstanceEvent, InstanceState, Trouble};
+use arenad_store::{StoredInstance, StoredSnapshot};
+
+/// How long clients of a site that does not serve are told to wait before they try again.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
+
+/// A generation that serves.
+pub(super) struct Serving {
+    pub(super) incarnation: Incarnation,
+    /// What it was made from.
+    pub(super) snapshot: StoredSnapshot,
+    /// What was found in its stores before it served; none where there is nothing to compare.
+    pub(super) proven: Option<Taken>,
+    /// How often its containers have been brought back since they were made.
+    pub(super) renewals: u32,
+    /// Whether it served under an earlier daemon, whose count of requests is gone: any of them may have written.
+    pub(super) is_adopted: bool,
+    /// Ends the daemon's own visits to it: locators and log-ins.
+    pub(super) visits: CancellationToken,
+}
+
+/// A generation that has left service.
+pub(super) struct Retired {
+    pub(super) serving: Serving,
+    /// Whether its probes passed when it left.
+    pub(super) was_well: bool,
+    /// Whether any client, or the daemon itself, can have reached it.
+    pub(super) was_reached: bool,
+}
+
+/// The state, the route and the serving generation of one instance.
+pub(super) struct Service {
+    context: Arc<Context>,
+    route: Route,
+    report: channel::Sender<Report>,
+    serving: Option<Serving>,
+    progress: Progress,
+    /// The latest generation that was visited past the gateway, by a locator or a log-in of the daemon.
+    looked_at: Arc<AtomicU64>,
+    /// Why the route is closed although the state says that the instance serves: a container does not run.
+    cut: Option<String>,
+    /// Whether the row says something else than the report, because the store refused a change that was a fact already.
+    is_late: bool,
+}
+
+impl Service {
+    pub(super) fn new(
+        context: Arc<Context>,
+        route: Route,
+        progress: Progress,
+        stored: Option<&StoredInstance>,
+    ) -> Self {
+        route.refuse(format!("{} is not up", context.site.name), RETRY_AFTER);
+        let report = Report::of_nothing(stored);
+        let report = channel::channel(report).0;
+        Self { context, route, report, serving: None, progress, looked_at: Arc::default(), cut: None, is_late: false }
+    }
+
+    pub(super) fn subscribe(&self) -> channel::Receiver<Report> {
+        self.report.subscribe()
+    }
+
+    pub(super) fn looked_at(&self) -> Arc<AtomicU64> {
+        self.looked_at.clone()
+    }
+
+    pub(super) fn state(&self) -> InstanceState {
+        self.report.borrow().state.clone()
+    }
+
+    pub(super) fn serving(&self) -> Option<&Serving> {
+        self.serving.as_ref()
+    }
+
+    pub(super) fn stats(&self) -> RouteStats {
+        self.route.stats()
+    }
+
+    /// Tells readers of the report what is being done.
+    pub(super) fn tell(&self, stage: &str) {
+        tell(&self.report, stage);
+    }
+
+    /// The report, for what is told from within a future that borrows nothing else of the service.
+    pub(super) fn report(&self) -> &channel::Sender<Report> {
+        &self.report
+    }
+
+    /// Whether a client may have written to the serving generation.
+    pub(super) fn may_be_written(&self) -> bool {
+        self.serving.as_ref().is_some_and(|serving| serving.is_adopted) || self.route.stats().unsafe_requests > 0
+    }
+
+    fn next(&self, event: InstanceEvent) -> Result<InstanceState, Failure> {
+        Ok(self.state().after(event)?)
+    }
+
+    /// Publishes a state; returns the event that tells of it, if it is another one than before.
+    fn publish(&self, next: InstanceState, since: Timestamp) -> Option<(&'static str, String)> {
+        let before = self.state();
+        // Another reason for the same state does not make it begin anew.
+        let since = if before.name() == next.name() { self.report.borrow().since } else { since };
+        self.report.send_modify(|report| {
+            report.state = next.clone();
+            report.since = since;
+            report.stage = None;
+            report.waiting_for = None;
+        });
+        if before.name() == next.name() {
+            return None;
+        }
+        let because = next.trouble().map(|trouble| format!(": {}", trouble.reason)).unwrap_or_default();
+        Some((kind(&next), format!("{} is {}{because}", self.context.id, next.name())))
+    }
+
+    async fn announce(&self, event: Option<(&'static str, String)>) {
+        if let Some((kind, message)) = event {
+            self.context.note(kind, &message).await;
+        }
+    }
+
+    /// The same beside what a client waits for.
+    fn announce_later(&self, event: Option<(&'static str, String)>) {
+        if let Some((kind, message)) = event {
+            self.context.note_later(kind, message);
+        }
+    }
+
+    /// Moves to a state in which nothing serves yet, once the store knows of it.
+    async fn enter(&mut self, event: InstanceEvent) -> Result<(), Failure> {
+        let next = self.next(event)?;
+        let since = self.context.shared.clock.now();
+        self.context.shared.store.save_state(&self.context.id, &next, since).await?;
+        self.is_late = false;
+        let event = self.publish(next, since);
+        self.announce(event).await;
+        Ok(())
+    }
+
+    /// The same where the change is a fact already, whether or not the store can be told.
+    async fn accept(&mut self, event: InstanceEvent) -> Result<(), Failure> {
+        let next = self.next(event)?;
+        let since = self.context.shared.clock.now();
+        let event = self.publish(next.clone(), since);
+        self.store_state(&next, since).await;
+        self.announce(event).await;
+        Ok(())
+    }
+
+    async fn store_state(&mut self, state: &InstanceState, since: Timestamp) {
+        let stored = self.context.shared.store.save_state(&self.context.id, state, since).await;
+        self.is_late = stored.is_err();
+        if let Err(error) = stored {
+            tracing::error!(instance.id = %self.context.id, error = describe(&error), "state not stored");
+        }
+    }
+
+    /// Whether the row is behind the report.
+    pub(super) fn is_late(&self) -> bool {
+        self.is_late
+    }
+
+    /// Brings a row that is behind up to date, once the store takes it.
+    pub(super) async fn catch_up(&mut self) {
+        if self.is_late {
+            let (state, since) = (self.state(), self.report.borrow().since);
+            self.store_state(&state, since).await;
+        }
+    }
+
+    /// The instance is being brought up: images and baseline come first. Nothing is made that needs the row to say so, and where
+    /// the store takes nothing, what an earlier daemon left is not to count as down.
+    pub(super) async fn prepare(&mut self) -> Result<(), Failure> {
+        self.accept(InstanceEvent::UpRequested).await?;
+        self.route.refuse(format!("{} is starting", self.context.site.name), RETRY_AFTER);
+        Ok(())
+    }
+
+    /// The baseline is there, and containers are made from it.
+    pub(super) async fn start(&mut self) -> Result<(), Failure> {
+        self.enter(InstanceEvent::BaselineReady).await
+    }
+
+    /// Holds requests back and ends the daemon's own visits, without any change of state yet. From here on no write of a
+    /// client is acknowledged and then lost.
+    pub(super) fn pause(&mut self, why: &str) {
+        self.route.hold(format!("{} {why}", self.context.site.name));
+        if let Some(serving) = &mut self.serving {
+            serving.visits.cancel();
+        }
+    }
+
+    /// Undoes [`Self::pause`]: nothing was done to the serving generation.
+    pub(super) fn resume(&mut self) {
+        let Some(serving) = &mut self.serving else { return };
+        if serving.visits.is_cancelled() {
+            serving.visits = CancellationToken::new();
+            let visits = serving.visits.clone();
+            self.report.send_modify(|report| report.visits = visits);
+        }
+        match &self.cut {
+            Some(reason) => self.refuse(&reason.clone()),
+            None => self.open_route(),
+        }
+    }
+
+    /// The state that follows when the instance begins to be reset, for the store.
+    pub(super) fn resetting(&self) -> Result<InstanceState, Failure> {
+        match self.state() {
+            state @ (InstanceState::Starting | InstanceState::Resetting) => Ok(state),
+            _ => self.next(InstanceEvent::ResetRequested),
+        }
+    }
+
+    /// The store knows that a new generation is being made in place of the serving one, which has left service for good.
+    pub(super) fn begin(&mut self, state: InstanceState, since: Timestamp, generation: u64) -> Option<Serving> {
+        self.is_late = false;
+        self.announce_later(self.publish(state, since));
+        self.report.send_modify(|report| report.generation = generation);
+        self.cut = None;
+        self.serving.take()
+    }
+
+    /// Lets clients reach a generation that is proven and recorded; returns the one that served before. Everything before
+    /// this call was invisible to clients.
+    pub(super) fn switch(&mut self, recorded: Recorded) -> Result<Option<Retired>, Failure> {
+        let Recorded { serving, since } = recorded;
+        let was_well = self.state() == InstanceState::Ready;
+        let event = if self.state().serves() { InstanceEvent::Swapped } else { InstanceEvent::ProbesPassed };
+        let next = self.next(event)?;
+        self.is_late = false;
+        // Before the first client: a request that is admitted from now on is not covered by this operation.
+        self.progress.open();
+        let used = self.serving.replace(serving);
+        if let Some(used) = &used {
+            used.visits.cancel();
+        }
+        self.cut = None;
+        if let Some(serving) = self.serving.as_ref().filter(|serving| serving.is_adopted) {
+            self.route.take_up(serving.incarnation.generation);
+        }
+        // One step: the route cuts every exchange with what served before, and lets nothing of it through afterwards.
+        self.open_route();
+        self.announce_later(self.publish(next, since));
+        self.show(Some(self.context.shared.clock.now()));
+        Ok(used.map(|serving| {
+            let generation = serving.incarnation.generation;
+            let was_looked_at = self.looked_at.load(Ordering::SeqCst) == generation;
+            let was_reached = serving.is_adopted || was_looked_at || self.route.stats().was_reached;
+            Retired { serving, was_well, was_reached }
+        }))
+    }
+
+    fn open_route(&self) {
+        let entry = &self.context.site.entry;
+        let Some(Serving { incarnation, .. }) = &self.serving else { return };
+        match incarnation.socket(&entry.service, entry.port) {
+            Some(address) => {
+                let instance = self.context.id.to_string();
+                self.route.serve(Target { address, instance, generation: incarnation.generation });
+            }
+            // Only one that has ended has no address, and its probes have passed.
+            None => self.refuse("its container has no address"),
+        }
+    }
+
+    fn refuse(&self, reason: &str) {
+        self.route.refuse(format!("{} is unhealthy: {reason}", self.context.site.name), RETRY_AFTER);
+    }
+
+    /// Shows readers of the report what serves.
+    fn show(&self, passed: Option<Timestamp>) {
+        self.report.send_modify(|report| {
+            report.incarnation = self.serving.as_ref().map(|serving| serving.incarnation.clone());
+            report.containers.clear();
+            let Some(Serving { incarnation, snapshot, visits, .. }) = &self.serving else { return };
+            report.generation = incarnation.generation;
+            report.snapshot = Some(snapshot.id.clone());
+            report.visits = visits.clone();
+            report.last_passed = passed.or(report.last_passed);
+            for (service, handle) in &incarnation.containers {
+                let address = incarnation.addresses.get(service).copied();
+                report.containers.insert(service.to_string(), (handle.0.clone(), address));
+            }
+        });
+    }
+
+    /// A step failed after the serving generation had left service: nothing serves.
+    pub(super) async fn fail(&mut self, trouble: Trouble) -> Result<(), Failure> {
+        self.route.refuse(format!("{} has failed: {}", self.context.site.name, trouble.reason), RETRY_AFTER);
+        self.leave();
+        self.accept(InstanceEvent::StepFailed(trouble)).await
+    }
+
+    /// The instance is going down.
+    pub(super) async fn stop(&mut self) -> Result<(), Failure> {
+        self.route.refuse(format!("{} is going down", self.context.site.name), RETRY_AFTER);
+        self.leave();
+        self.accept(InstanceEvent::DownRequested).await
+    }
+
+    /// Nothing of the instance is left.
+    pub(super) async fn removed(&mut self) -> Result<(), Failure> {
+        self.enter(InstanceEvent::Removed).await
+    }
+
+    fn leave(&mut self) {
+        if let Some(serving) = self.serving.take() {
+            serving.visits.cancel();
+        }
+        self.cut = None;
+        self.show(None);
+    }
+
+    /// A container of the serving generation does not run: clients are answered 503 until it does.
+    pub(super) fn cut(&mut self, reason: &str) {
+        self.cut = Some(reason.to_owned());
+        self.refuse(reason);
+    }
+
+    /// Its containers run again.
+    pub(super) fn mend(&mut self) {
+        if self.cut.take().is_some() {
+            self.open_route();
+        }
+    }
+
+    /// The probes of the serving generation fail, or pass again.
+    pub(super) async fn judge(&mut self, trouble: Option<Trouble>) {
+        let state = self.state();
+        let event = match trouble {
+            // The same trouble again is no news.
+            Some(trouble) if state.trouble() == Some(&trouble) => return,
+            Some(trouble) => InstanceEvent::ProbesFailed(trouble),
+            None if matches!(state, InstanceState::Unhealthy(_)) => InstanceEvent::Recovered,
+            None => return,
+        };
+        if let Err(refused) = self.accept(event).await {
+            tracing::error!(instance.id = %self.context.id, error = describe(&refused), "a round of probes was misread");
+        }
+    }
+
+    /// Takes note of what a later comparison of the serving generation found.
+    pub(super) fn prove(&mut self, proven: Option<Taken>) {
+        if let Some(serving) = &mut self.serving {
+            serving.proven = proven;
+        }
+    }
+
+    /// A reset left the serving generation as it is: the requests of earlier clients are not the next one's.
+    pub(super) fn forget_recorded(&self) {
+        self.route.forget_recorded();
+    }
+
+    /// Gives the port back; the containers stay for the next daemon.
+    pub(super) async fn close(self) {
+        self.route.close().await;
+    }
+}
+
+/// Tells readers of a report what is being done.
+pub(super) fn tell(report: &channel::Sender<Report>, stage: &str) {
+    report.send_modify(|report| report.stage = Some(stage.to_owned()));
+}
+
+/// The kind of the event that tells of a state.
+fn kind(state: &InstanceState) -> &'static str {
+    match state {
+        InstanceState::Down => "instance.down",
+        InstanceState::Preparing => "instance.preparing",
+        InstanceState::Starting => "instance.starting",
+        InstanceState::Ready => "instance.ready",
+        InstanceState::Unhealthy(_) => "instance.unhealthy",
+        InstanceState::Resetting => "instance.resetting",
+        InstanceState::Stopping => "instance.stopping",
+        InstanceState::Failed(_) => "instance.failed",
+    }
+}

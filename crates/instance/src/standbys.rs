@@ -1,0 +1,248 @@
+//! What is done with the standbys of an instance, as `domain::pool` plans it.
+//!
+//! Nothing here keeps the driver from a request for longer than a row of the store takes: whatever talks to the engine is a
+//! task of the pool.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::looks::Looks;
+use super::making;
+use super::operations::Instance;
+use super::pool::{Ended, Finished, MOST_RENEWALS, Standby, WORN, told};
+use crate::baseline::snapshot;
+use arenad_launch as launch;
+use arenad_model::error::describe;
+use arenad_model::pool::{self, Budget, Lack, PoolAction, Standing, Wanted};
+use arenad_model::site::Site;
+use arenad_model::standby_schedule::count_at;
+use arenad_reset::{Stages, hindrance};
+use arenad_seams::fault::{self, Point};
+use arenad_store::{StoredSnapshot, StoredStandby};
+
+/// How often the pool is looked at when nothing happens: traffic is no event here.
+const TEND_EVERY: Duration = Duration::from_secs(2);
+/// After a reset the next one is expected for so long, even if nobody has written to the site.
+const RESETS_COME_IN_ROWS: Duration = Duration::from_secs(60);
+/// How long a reset waits for a standby that is about to be ready.
+const RESUMES_WITHIN: Duration = Duration::from_millis(200);
+/// What a service is expected to take where its definition does not say, in bytes.
+const USUAL_MEMORY: u64 = 256 << 20;
+
+impl Instance {
+    /// Looks at the pool and begins what is to be done next.
+    pub(super) async fn tend_standbys(&mut self) {
+        let spec = &self.context.site.reset;
+        let has_pool = spec.standby > 0 || !spec.schedule.is_empty() || !self.pool.is_empty();
+        self.pool.tend_at(has_pool.then(|| Instant::now() + TEND_EVERY));
+        if !has_pool {
+            return;
+        }
+        let serves = self.service.state().serves();
+        let is_written = self.service.stats().unsafe_requests > 0;
+        self.pool.is_wanted |= serves && is_written;
+        // What a schedule asks for is wanted without any use for it yet: that is what it is for.
+        let count = match count_at(&spec.schedule, self.context.shared.clock.now()) {
+            _ if !serves => 0,
+            Some(count) => count,
+            None if self.pool.is_wanted => spec.standby,
+            None => 0,
+        };
+        let Some(current) = self.baseline.clone() else { return };
+        let just_reset = self.pool.was_reset_within(RESETS_COME_IN_ROWS);
+        let most_renewals = if self.can_rewind(&current) { MOST_RENEWALS } else { 0 };
+        let wanted = Wanted { count, snapshot: &current.id, expects_reset: is_written || just_reset, most_renewals };
+        let budget = Budget {
+            memory_free: self.context.shared.machine.free_memory(),
+            memory_each: expected_memory(&self.context.site),
+            memory_reserve: self.context.shared.memory_reserve,
+            failures: self.pool.failures(),
+        };
+        let plan = pool::plan(wanted, &self.pool.observed(), budget);
+        let lacked = self.pool.note_lack(plan.lack);
+        if let Some(lack @ Lack::Memory { .. }) = plan.lack
+            && !matches!(lacked, Some(Lack::Memory { .. }))
+        {
+            let message = format!("{} has fewer standbys than it wants: {}", self.context.id, told(lack));
+            self.context.note_later("standby.lacking", message);
+        }
+        for action in plan.actions {
+            self.act(action, &current).await;
+        }
+        self.look_at_standbys(&current);
+        self.show_standbys();
+    }
+
+    async fn act(&mut self, action: PoolAction, snapshot: &StoredSnapshot) {
+        match action {
+            PoolAction::Make => self.make_standby(snapshot).await,
+            PoolAction::Renew(made) => self.renew_standby(made, snapshot),
+            PoolAction::Discard(made) => self.discard_standby(made).await,
+            PoolAction::Freeze(made) => self.move_standby(made, true),
+            PoolAction::Thaw(made) => self.move_standby(made, false),
+        }
+    }
+
+    async fn make_standby(&mut self, snapshot: &StoredSnapshot) {
+        let context = &self.context;
+        let generation = match context.shared.store.begin_standby(&context.id).await {
+            Ok(generation) => generation,
+            Err(error) => {
+                self.pool.note_failure();
+                tracing::warn!(instance.id = %context.id, error = describe(&error), "no standby can be begun");
+                return;
+            }
+        };
+        fault::reach(Point::StandbyRecorded).await;
+        self.pool.add(generation, Standby::new(&snapshot.id, Standing::Making));
+        // Shown before its first container exists: reconciliation leaves alone what is shown.
+        self.show_standbys();
+        let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
+        let work = making::make(shared, id, site, snapshot.clone(), generation, self.pool.token());
+        self.pool.spawn(&context.shared.tasks, generation, async move {
+            work.await.map(|(incarnation, proof)| Ended::ready(incarnation, proof, 0))
+        });
+    }
+
+    fn can_rewind(&self, from: &StoredSnapshot) -> bool {
+        self.context.site.rewinds().is_some()
+            && snapshot::state(&self.context.shared, from).is_some()
+            && hindrance(&self.context.site, &from.volumes, None).is_none()
+    }
+
+    /// Brings what has served back to the snapshot in the background; if that fails, it goes.
+    fn renew_standby(&mut self, made: u64, snapshot: &StoredSnapshot) {
+        let Some(standby) = self.pool.member_mut(made) else { return };
+        let Some(incarnation) = standby.incarnation.take() else { return };
+        standby.standing = Standing::Making;
+        standby.proof = None;
+        let untouched = standby.untouched.take();
+        standby.is_resuming = untouched.is_some();
+        let context = &self.context;
+        let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
+        let work = making::renew(shared, id, site, snapshot.clone(), incarnation, untouched, self.pool.token());
+        self.pool.spawn(&context.shared.tasks, made, work);
+    }
+
+    async fn discard_standby(&mut self, made: u64) {
+        self.forget_standby(made).await;
+        fault::reach(Point::StandbyForgotten).await;
+        let Some(standby) = self.pool.member_mut(made) else { return };
+        standby.standing = Standing::Making;
+        standby.incarnation = None;
+        standby.proof = None;
+        // So that it counts for nothing until it is gone.
+        standby.snapshot.clear();
+        let (shared, id) = (self.context.shared.clone(), self.context.id.clone());
+        self.pool.spawn(&self.context.shared.tasks, made, async move {
+            let removed = making::remove(&shared, &id, made).await;
+            removed.map(|()| Ended::Removed).map_err(|error| describe(&error))
+        });
+    }
+
+    /// Stops a standby's processes where they are, or lets them go on, in the background. Until that is done it cannot serve.
+    fn move_standby(&mut self, made: u64, frozen: bool) {
+        let Some(standby) = self.pool.member_mut(made) else { return };
+        // What is being looked at must answer until that is over; then the pool is looked at again.
+        if frozen && standby.looks.goes_on() {
+            return;
+        }
+        let Some(incarnation) = standby.incarnation.clone() else { return };
+        standby.standing = Standing::Making;
+        standby.is_resuming = true;
+        let shared = self.context.shared.clone();
+        self.pool.spawn(&self.context.shared.tasks, made, async move {
+            let engine = shared.engine.as_ref();
+            let done = match frozen {
+                true => launch::freeze(engine, &incarnation).await,
+                false => launch::thaw(engine, &incarnation).await,
+            };
+            fault::reach(if frozen { Point::StandbyFrozen } else { Point::StandbyThawed }).await;
+            Ok(Ended::Moved(match done {
+                Ok(()) if frozen => Standing::Frozen,
+                Ok(()) => Standing::Running,
+                Err(error) => {
+                    tracing::warn!(error = describe(&error), "a standby is given up");
+                    Standing::Used { renewals: WORN }
+                }
+            }))
+        });
+    }
+
+    /// Waits for standbys that are about to be ready: to rewind what serves would take longer.
+    pub(super) async fn await_resumed(&mut self, stages: &Stages) {
+        self.tend_standbys().await;
+        if self.pool.is_resuming() {
+            let deadline = Instant::now() + RESUMES_WITHIN;
+            stages.time("resume", self.await_news(deadline)).await;
+        }
+    }
+
+    /// Takes in what tasks have done until no standby is about to be ready, or time is up.
+    async fn await_news(&mut self, deadline: Instant) {
+        while self.pool.is_resuming()
+            && let Ok(finished) = tokio::time::timeout_at(deadline, self.pool.news()).await
+        {
+            self.note_standby(finished).await;
+        }
+    }
+
+    /// Takes in what a task has done.
+    pub(super) async fn note_standby(&mut self, finished: Finished) {
+        let Finished { made, result } = finished;
+        self.pool.tend_soon();
+        match result {
+            Ok(Ended::Looked(look)) => return self.note_look(made, look),
+            Ok(Ended::Moved(standing)) => {
+                if let Some(standby) = self.pool.member_mut(made) {
+                    standby.is_resuming = false;
+                    // One that was missed meanwhile stays given up.
+                    if standby.standing == Standing::Making {
+                        standby.standing = standing;
+                    }
+                }
+            }
+            Ok(Ended::Ready { incarnation, proof, rewinds }) => {
+                self.pool.note_success();
+                if let Some(standby) = self.pool.member_mut(made) {
+                    standby.incarnation = Some(incarnation);
+                    standby.proof = proof.map(|proof| Arc::new(Mutex::new(*proof)));
+                    standby.looks = Looks::default();
+                    standby.standing = Standing::Running;
+                    standby.is_resuming = false;
+                    standby.renewals += rewinds;
+                    let (snapshot, renewals) = (standby.snapshot.clone(), standby.renewals);
+                    self.remember_standby(StoredStandby { made, snapshot, renewals }).await;
+                    fault::reach(Point::StandbyKept).await;
+                }
+            }
+            Ok(Ended::Removed) => self.pool.drop_member(made),
+            Err(reason) => {
+                self.pool.note_failure();
+                // Reconciliation removes what is left of it.
+                self.pool.drop_member(made);
+                self.forget_standby(made).await;
+                let message = format!("a standby of {} could not be made: {reason}", self.context.id);
+                self.context.note_later("standby.failed", message);
+            }
+        }
+        self.show_standbys();
+    }
+
+    pub(super) fn show_standbys(&self) {
+        let shown = self.pool.report();
+        self.service.report().send_if_modified(|report| {
+            let is_new = report.standbys != shown;
+            report.standbys = shown;
+            is_new
+        });
+    }
+}
+
+/// What a standby of the site is expected to take, in bytes.
+fn expected_memory(site: &Site) -> u64 {
+    site.services.iter().map(|service| service.limits.reserved_memory_bytes.unwrap_or(USUAL_MEMORY)).sum()
+}

@@ -1,0 +1,239 @@
+//! Watching a serving instance: rounds of shallow and deep probes on their schedules, and the engine's events.
+//!
+//! ```text
+//!   ready ──► vigils (domain::health): which round is due when ──► rounds, at most one of each depth at a time
+//!     ▲                          ▲                                      │
+//!     └── state, route ◄─────────┴──────────────── judge ◄──────────────┘
+//! ```
+//! A container that has ended or is paused makes the instance unhealthy at once and closes its route; probes that fail
+//! while the containers run must do so as often in a row as the definition says, and traffic goes on, because a site that
+//! is slow under load is still the site that an episode is using. An instance that does not serve is not watched.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::failure;
+use super::operations::Instance;
+use super::pool::{Finished, Pool};
+use super::round::{self, Round, Sight};
+use super::writes::Compared;
+use arenad_engine::EngineEvent;
+use arenad_model::health::{Depth, Moment, Vigils};
+use arenad_model::instance::Trouble;
+use arenad_model::request_queue::Want;
+use arenad_seams::wall_clock::WallClock;
+use arenad_store::NewRound;
+
+/// What an instance is watched with.
+pub(super) struct Watch {
+    /// Where the clock that only goes forward began.
+    began: Instant,
+    clock: WallClock,
+    /// What is due when; none while the instance does not serve.
+    vigils: Option<Vigils>,
+    /// The rounds that are running, as tasks that end with their handles. They go on when the driver turns to a message
+    /// in between: a probe that runs a command causes events of the engine itself.
+    rounds: [Option<AbortOnDropHandle<Round>>; 2],
+    /// Whether a round was given up, whose last probe the site may still be answering.
+    has_cut_off: bool,
+    /// The comparison of a site that is only read, while one goes on.
+    comparison: Option<AbortOnDropHandle<Compared>>,
+}
+
+impl Watch {
+    pub(super) fn new(clock: WallClock) -> Self {
+        Self { began: Instant::now(), clock, vigils: None, rounds: [None, None], has_cut_off: false, comparison: None }
+    }
+
+    fn now(&self) -> Moment {
+        Moment { uptime: self.began.elapsed(), wall: self.clock.now() }
+    }
+
+    /// Gives up the rounds that are running; they are due again.
+    pub(super) fn drop_rounds(&mut self) {
+        self.has_cut_off |= self.rounds.iter().any(Option::is_some);
+        self.rounds = [None, None];
+        self.comparison = None;
+    }
+
+    /// Whether rounds have been given up since this was last asked.
+    pub(super) fn take_cut_off(&mut self) -> bool {
+        std::mem::take(&mut self.has_cut_off)
+    }
+
+    /// Has a site compared in the background, unless that goes on.
+    pub(super) fn compare(&mut self, begin: impl FnOnce() -> AbortOnDropHandle<Compared>) {
+        self.comparison.get_or_insert_with(begin);
+    }
+
+    /// The instance does not serve any more.
+    pub(super) fn end(&mut self) {
+        self.drop_rounds();
+        self.vigils = None;
+    }
+
+    fn slot(&mut self, depth: Depth) -> &mut Option<AbortOnDropHandle<Round>> {
+        let [shallow, deep] = &mut self.rounds;
+        match depth {
+            Depth::Shallow => shallow,
+            Depth::Deep => deep,
+        }
+    }
+}
+
+/// Waits for a round that is running; without one, for ever.
+async fn ended(slot: &mut Option<AbortOnDropHandle<Round>>, depth: Depth) -> Round {
+    let Some(running) = slot else { return std::future::pending().await };
+    let round = running.await;
+    *slot = None;
+    // A round that panicked is one that failed: it must not begin anew at once, over and over.
+    round.unwrap_or_else(|error| Round::broken_off(depth, &error))
+}
+
+/// Waits for a comparison that is running; without one, for ever.
+async fn compared(comparison: &mut Option<AbortOnDropHandle<Compared>>) -> Compared {
+    let Some(running) = comparison else { return std::future::pending().await };
+    let compared = running.await;
+    *comparison = None;
+    compared.unwrap_or_else(|error| Compared::broken_off(&error))
+}
+
+/// What wants the driver's attention.
+pub(super) enum Happening {
+    /// A round of probes has ended.
+    Round(Round),
+    /// A standby's task has ended.
+    Standby(Finished),
+    /// A site that is only read was compared with its snapshot.
+    Compared(Box<Compared>),
+    /// It is time to look at the standbys.
+    Tend,
+    /// It is time to try again what the store or the engine refused.
+    Retry,
+}
+
+impl Instance {
+    /// The instance serves from now on, having passed its start-up probes.
+    pub(super) fn begin_watch(&mut self) {
+        self.watch.drop_rounds();
+        self.watch.vigils = Some(Vigils::begin(&self.context.site.health, self.watch.now()));
+    }
+
+    /// Runs the rounds that are due, and returns the first thing that wants the driver's attention.
+    ///
+    /// Cancellation: safe at any await; everything goes on at the next call.
+    pub(super) async fn next_happening(&mut self) -> Happening {
+        loop {
+            let pause = self.start_due_rounds();
+            let (due, retry) = (self.pool.due(), self.retry_at);
+            let Watch { rounds: [shallow, deep], comparison, .. } = &mut self.watch;
+            tokio::select! {
+                biased;
+                round = ended(shallow, Depth::Shallow) => return Happening::Round(round),
+                round = ended(deep, Depth::Deep) => return Happening::Round(round),
+                finished = self.pool.news() => return Happening::Standby(finished),
+                compared = compared(comparison) => return Happening::Compared(Box::new(compared)),
+                () = Pool::tending_due(due) => return Happening::Tend,
+                () = Pool::tending_due(retry) => return Happening::Retry,
+                () = tokio::time::sleep(pause), if pause < Duration::MAX => {}
+            }
+        }
+    }
+
+    /// Takes in what has happened, and returns what is to be done about it. Nothing here waits for the engine or the site: a
+    /// request that comes meanwhile is admitted afterwards.
+    pub(super) async fn attend_to(&mut self, happening: Happening) -> Option<Want> {
+        match happening {
+            Happening::Round(round) => {
+                let (depth, is_fine) = (round.depth, matches!(round.sight, Sight::Fine));
+                self.judge(round).await;
+                if is_fine {
+                    self.look_for_writes(depth).await;
+                }
+            }
+            Happening::Compared(compared) => return self.note_compared(*compared).await.then_some(Want::RESET),
+            Happening::Standby(finished) => self.note_standby(finished).await,
+            Happening::Tend => self.tend_standbys().await,
+            Happening::Retry => return self.retry().await,
+        }
+        None
+    }
+
+    /// Starts the rounds that are due and says when the next one is; never, for an instance that does not serve.
+    fn start_due_rounds(&mut self) -> Duration {
+        let now = self.watch.now();
+        let mut pause = Duration::MAX;
+        for depth in Depth::ALL {
+            if self.watch.slot(depth).is_some() {
+                continue;
+            }
+            match self.watch.vigils.as_mut().and_then(|vigils| vigils.pause(depth, now)) {
+                Some(Duration::ZERO) => self.start_round(depth),
+                Some(until) => pause = pause.min(until),
+                None => {}
+            }
+        }
+        pause
+    }
+
+    fn start_round(&mut self, depth: Depth) {
+        let Some(serving) = self.service.serving() else { return };
+        let (shared, site) = (self.context.shared.clone(), self.context.site.clone());
+        let round = round::run(shared.clone(), site, serving.incarnation.clone(), depth);
+        *self.watch.slot(depth) = Some(AbortOnDropHandle::new(shared.tasks.spawn(round)));
+    }
+
+    /// Something happened to a container; if it is one of ours that serves, looks at once. A look that had begun may have
+    /// seen what was before.
+    pub(super) fn heard(&mut self, event: &EngineEvent) {
+        let is_ours = self
+            .service
+            .serving()
+            .is_some_and(|serving| serving.incarnation.containers.values().any(|handle| *handle == event.handle));
+        if ["die", "oom", "destroy"].contains(&event.action.as_str()) {
+            self.pool.miss(&event.handle);
+        }
+        let matters = ["die", "oom", "pause", "unpause", "destroy", "kill", "stop", "start"];
+        if self.watch.vigils.is_some() && is_ours && matters.contains(&event.action.as_str()) {
+            self.start_round(Depth::Shallow);
+        }
+    }
+
+    /// Moves route and state by what a round has shown.
+    async fn judge(&mut self, round: Round) {
+        let now = self.watch.now();
+        let Some(vigils) = &mut self.watch.vigils else { return };
+        let Some(serving) = self.service.serving() else { return };
+        let generation = serving.incarnation.generation;
+        let Round { depth, at, took, sight } = round;
+        let reason = match &sight {
+            Sight::Fine => None,
+            Sight::Missed(reason) | Sight::Gone(reason) => Some(reason.clone()),
+        };
+        match &sight {
+            Sight::Fine => vigils.note(depth, Ok(()), now),
+            Sight::Missed(reason) => vigils.note(depth, Err(reason.clone()), now),
+            Sight::Gone(reason) => vigils.note_gone(depth, reason, now),
+        }
+        let (reported, missed) = (vigils.trouble(), vigils.missed());
+        match &sight {
+            Sight::Gone(reason) => self.service.cut(reason),
+            Sight::Fine if depth == Depth::Shallow => self.service.mend(),
+            Sight::Fine | Sight::Missed(_) => {}
+        }
+        self.service.report().send_modify(|report| {
+            report.waiting_for = missed;
+            if matches!(sight, Sight::Fine) && depth == Depth::Shallow {
+                report.last_passed = Some(self.context.shared.clock.now());
+            }
+        });
+        let id = &self.context.id;
+        let trouble = reported.map(|reason| Trouble { hint: failure::hint(&reason, id), reason });
+        self.service.judge(trouble).await;
+        self.watch_the_row();
+        let instance = self.context.id.to_string();
+        self.context.shared.health.note(NewRound { instance, generation, depth, at, took, reason }).await;
+    }
+}

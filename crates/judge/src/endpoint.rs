@@ -1,0 +1,222 @@
+//! A model behind an OpenAI-compatible interface: `POST URL/chat/completions`.
+//!
+//! Every reply is kept with its cost before it is used, so that no question is paid for twice. What may pass by itself (429, 5xx,
+//! time-outs, broken connections, answers in another form) is tried again after growing pauses, `Retry-After` respected; the
+//! rest is an error at once.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use backon::{ExponentialBuilder, Retryable};
+use http::header::RETRY_AFTER;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::archive::{Archive, Record, Spent, Usage};
+use super::prompt::Prompt;
+use super::{Judge, JudgeError, exchange, shortened};
+use arenad_model::site::Secret;
+use arenad_outbound::Connector;
+
+/// The longest pause between two attempts, whatever the endpoint wishes.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// How often a reply that is no verdict is asked for again.
+const VERDICT_TRIES: usize = 2;
+
+/// How a model is reached.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where the interface begins, such as `https://api.openai.com/v1`.
+    pub url: String,
+    /// The model's name.
+    pub model: String,
+    /// The key that is sent as bearer token.
+    pub key: Option<Secret>,
+    /// How long one attempt may take.
+    pub timeout: Duration,
+    /// How often a question is sent at most.
+    pub attempts: usize,
+    /// The first pause between two attempts; it doubles.
+    pub pause: Duration,
+    /// Where replies and their cost are kept; nowhere if nothing is said, and then each question is paid for each time.
+    pub folder: Option<PathBuf>,
+}
+
+/// A model behind an OpenAI-compatible interface.
+pub struct Endpoint {
+    settings: Settings,
+    url: Url,
+    connector: Connector,
+    archive: Mutex<Option<Archive>>,
+    /// What was spent without an archive.
+    spent: Mutex<Spent>,
+}
+
+impl Endpoint {
+    /// Prepares to ask; connects to nobody.
+    ///
+    /// Errors: [`JudgeError::Address`], or [`JudgeError::Archive`] if the folder cannot be used.
+    pub fn new(settings: Settings) -> Result<Self, JudgeError> {
+        let wrong = || JudgeError::Address(settings.url.clone());
+        let base = Url::parse(&settings.url).ok();
+        let base =
+            base.filter(|base| matches!(base.scheme(), "http" | "https") && base.has_host()).ok_or_else(wrong)?;
+        let url = format!("{}/chat/completions", base.as_str().trim_end_matches('/')).parse().map_err(|_| wrong())?;
+        let archive = settings.folder.as_deref().map(Archive::open).transpose()?;
+        let (archive, spent) = (Mutex::new(archive), Mutex::new(Spent::default()));
+        Ok(Self { settings, url, connector: Connector::default(), archive, spent })
+    }
+
+    /// What replies have cost: all that the folder knows of, else those since the start.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        let archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
+        archive.as_ref().map_or_else(|| *self.spent.lock().unwrap_or_else(PoisonError::into_inner), Archive::spent)
+    }
+
+    async fn ask(&self, prompt: &Prompt) -> Result<(String, Usage), JudgeError> {
+        let document = json!({
+            "model": self.settings.model,
+            "messages": prompt.messages(),
+            // As the benchmarks ask.
+            "temperature": 0,
+            "top_p": 1,
+            "max_tokens": 768,
+        });
+        let pauses = ExponentialBuilder::default()
+            .with_min_delay(self.settings.pause)
+            .with_max_delay(PAUSE_MAX)
+            .with_max_times(self.settings.attempts.saturating_sub(1))
+            .with_jitter();
+        let attempt = || async {
+            let posted = exchange::post(&self.connector, &self.url, self.settings.key.as_ref(), &document);
+            let posted = tokio::time::timeout(self.settings.timeout, posted).await;
+            read(posted.map_err(|_| Failure::transient(format!("no answer within {:?}", self.settings.timeout)))?)
+        };
+        let asked = attempt
+            .retry(pauses)
+            .when(|failure: &Failure| failure.is_transient)
+            .adjust(|failure, pause| {
+                pause.map(|pause| failure.retry_after.map_or(pause, |after| after.min(PAUSE_MAX).max(pause)))
+            })
+            .await;
+        asked.map_err(|failure| {
+            let host = self.url.host_str().unwrap_or_default().to_owned();
+            // Some endpoints repeat the key that they do not like.
+            let detail = match &self.settings.key {
+                Some(key) if !key.expose().is_empty() => failure.what.replace(key.expose(), "…"),
+                _ => failure.what,
+            };
+            match failure.status {
+                Some(status) if !failure.is_transient => JudgeError::Refused { host, status, detail },
+                _ => JudgeError::Unreachable { host, attempts: self.settings.attempts.max(1), last: detail },
+            }
+        })
+    }
+
+    fn find(&self, prompt: &Prompt) -> Option<String> {
+        let mut archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
+        archive.as_mut()?.find(&self.settings.model, prompt.about())
+    }
+
+    /// Keeps a reply; a line of some hundred bytes, so it is not worth another thread.
+    fn keep(&self, prompt: &Prompt, reply: &str, usage: Usage) -> Result<(), JudgeError> {
+        let mut archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(archive) = archive.as_mut() else {
+            self.spent.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
+            return Ok(());
+        };
+        archive.keep(Record {
+            about: prompt.about().clone(),
+            reply: reply.to_owned(),
+            model: Some(self.settings.model.clone()),
+            usage: Some(usage),
+            at: Some(jiff::Timestamp::now()),
+            unusable: !prompt.accepts(reply),
+        })
+    }
+}
+
+#[async_trait]
+impl Judge for Endpoint {
+    async fn reply(&self, prompt: &Prompt) -> Result<String, JudgeError> {
+        if let Some(reply) = self.find(prompt) {
+            return Ok(reply);
+        }
+        let mut said = String::new();
+        for _ in 0..VERDICT_TRIES {
+            let (reply, usage) = self.ask(prompt).await?;
+            self.keep(prompt, &reply, usage)?;
+            if prompt.accepts(&reply) {
+                return Ok(reply);
+            }
+            said = reply;
+        }
+        Err(JudgeError::NoVerdict(shortened(&said)))
+    }
+}
+
+/// What came of an attempt that brought no reply.
+struct Failure {
+    what: String,
+    status: Option<u16>,
+    is_transient: bool,
+    retry_after: Option<Duration>,
+}
+
+impl Failure {
+    fn transient(what: String) -> Self {
+        Self { what, status: None, is_transient: true, retry_after: None }
+    }
+}
+
+/// The part of an answer that counts.
+#[derive(Deserialize)]
+struct Completion {
+    choices: Vec<Choice>,
+    #[serde(default)]
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    message: Message,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    content: Option<String>,
+}
+
+fn read(answer: io::Result<exchange::Answer>) -> Result<(String, Usage), Failure> {
+    let answer = answer.map_err(|error| Failure::transient(error.to_string()))?;
+    let status = answer.status;
+    if !status.is_success() {
+        let seconds = answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        return Err(Failure {
+            what: format!("status {status}, {}", detail(&answer.body)),
+            status: Some(status.as_u16()),
+            is_transient: matches!(status.as_u16(), 408 | 425 | 429) || status.is_server_error(),
+            retry_after: seconds.map(Duration::from_secs),
+        });
+    }
+    let completion: Completion = serde_json::from_slice(&answer.body)
+        .map_err(|error| Failure::transient(format!("the answer is no chat completion: {error}")))?;
+    let reply = completion.choices.into_iter().next().and_then(|choice| choice.message.content);
+    let reply = reply.ok_or_else(|| Failure::transient("the answer has no text".to_owned()))?;
+    Ok((reply, completion.usage.unwrap_or_default()))
+}
+
+/// What an endpoint says is wrong: `error.message`, else the beginning of what it sent.
+fn detail(body: &[u8]) -> String {
+    let message = serde_json::from_slice::<Value>(body).ok().and_then(|body| {
+        let message = body.pointer("/error/message")?.as_str()?;
+        Some(message.to_owned())
+    });
+    shortened(&message.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned()))
+}

@@ -1,0 +1,79 @@
+//! One question to an endpoint over HTTP, and its answer as it came.
+
+use std::io;
+
+use bytes::BytesMut;
+use http::header::{self, HeaderMap};
+use http::{Request, StatusCode};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use url::Url;
+
+use arenad_model::site::Secret;
+use arenad_outbound::Connector;
+
+/// The longest answer that is read, in bytes.
+const ANSWER_MAX: usize = 1 << 20;
+
+/// An answer.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Vec<u8>,
+}
+
+/// Posts a JSON document. Redirects are not followed: they would carry the key elsewhere.
+pub(super) async fn post(
+    connector: &Connector,
+    url: &Url,
+    key: Option<&Secret>,
+    document: &Value,
+) -> io::Result<Answer> {
+    let connected = connector.connect(url).await?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(connected.wire)).await.map_err(io::Error::other)?;
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    let mut request = Request::post(format!("{}{}", connected.prefix, &url[url::Position::BeforePath..]))
+        .header(header::HOST, format!("{}{port}", url.host_str().unwrap_or_default()))
+        .header(header::USER_AGENT, concat!("arenad/", env!("CARGO_PKG_VERSION")))
+        .header(header::CONTENT_TYPE, "application/json")
+        .header(header::ACCEPT_ENCODING, "identity")
+        .header(header::CONNECTION, "close");
+    if let Some(value) = connected.proxy_authorization {
+        request = request.header(header::PROXY_AUTHORIZATION, value);
+    }
+    if let Some(key) = key {
+        request = request.header(header::AUTHORIZATION, format!("Bearer {}", key.expose()));
+    }
+    let request = request.body(document.to_string()).map_err(io::Error::other)?;
+    let exchange = async {
+        let (head, body) = sender.send_request(request).await.map_err(io::Error::other)?.into_parts();
+        Ok(Answer { status: head.status, headers: head.headers, body: read(body).await? })
+    };
+    // The connection carries the bytes for as long as the exchange lasts, in the same task: it ends with it.
+    let carried = std::pin::pin!(connection);
+    let exchange = std::pin::pin!(exchange);
+    match futures_util::future::select(exchange, carried).await {
+        futures_util::future::Either::Left((answer, _)) => answer,
+        futures_util::future::Either::Right((ended, exchange)) => {
+            // What has been received is still there to be read.
+            ended.map_err(io::Error::other)?;
+            exchange.await
+        }
+    }
+}
+
+async fn read(mut body: Incoming) -> io::Result<Vec<u8>> {
+    use hyper::body::Body;
+    let mut read = BytesMut::new();
+    while let Some(frame) = std::future::poll_fn(|context| std::pin::Pin::new(&mut body).poll_frame(context)).await {
+        if let Ok(piece) = frame.map_err(io::Error::other)?.into_data() {
+            if read.len() + piece.len() > ANSWER_MAX {
+                return Err(io::Error::other("the answer is longer than a mebibyte"));
+            }
+            read.extend_from_slice(&piece);
+        }
+    }
+    Ok(read.to_vec())
+}

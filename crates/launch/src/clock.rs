@@ -1,0 +1,61 @@
+//! Clocks that show another time than the host's: libfaketime, loaded into every program that a container runs.
+//!
+//! It cannot reach programs that ask the kernel without the C library (most that Go makes), nor those that drop their
+//! environment or run with rights of another's. So the containers are asked what time it is before anything relies on it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::{Incarnation, LaunchError};
+use arenad_engine::Engine;
+use arenad_model::clock::ClockSetting;
+use arenad_model::site::{ServiceSpec, Site};
+
+/// Where Debian and what is made from it keep the library; the loader puts the folder of the machine's kind for `$LIB`.
+const LIBRARY: &str = "/usr/$LIB/faketime/libfaketime.so.1";
+
+/// How long a container may take to say what time it is.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What is added to a service's environment.
+pub(super) fn variables(
+    site: &Site,
+    service: &ServiceSpec,
+    setting: Option<&ClockSetting>,
+) -> BTreeMap<String, String> {
+    let sees_it = site.clock.as_ref().is_some_and(|clock| clock.services.contains(&service.name));
+    let Some(setting) = setting.filter(|_| sees_it) else { return BTreeMap::new() };
+    let mut variables: BTreeMap<String, String> =
+        setting.variables().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let preloaded = match service.environment.get("LD_PRELOAD") {
+        Some(other) => format!("{LIBRARY}:{other}"),
+        None => LIBRARY.to_owned(),
+    };
+    variables.insert("LD_PRELOAD".to_owned(), preloaded);
+    variables
+}
+
+/// Insists that the containers show the time that they were made to show.
+pub async fn check_clock(
+    engine: &dyn Engine,
+    site: &Site,
+    incarnation: &Incarnation,
+    setting: &ClockSetting,
+) -> Result<(), LaunchError> {
+    let command = ["date".to_owned(), "+%s".to_owned()];
+    for service in site.clock.iter().flat_map(|clock| &clock.services) {
+        let Some(handle) = incarnation.containers.get(service) else { continue };
+        let wrong = |what: String| LaunchError::Clock { service: service.clone(), wanted: setting.shows(), what };
+        let said = engine.exec(handle, &command, None, PATIENCE).await?;
+        let shown = said.stdout.trim().parse::<i64>().map_err(|_| {
+            wrong(format!("`date` says nothing that is a time: {}{}", said.stdout.trim(), said.stderr.trim()))
+        })?;
+        if !setting.allows(shown, Timestamp::now()) {
+            let shown = Timestamp::from_second(shown).map_or_else(|_| shown.to_string(), |time| time.to_string());
+            return Err(wrong(format!("it shows {shown}; is libfaketime in its image, as {LIBRARY}?")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! The processes of a container, and which of them hold a store open.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, StatxFlags};
+
+use super::Failed;
+use super::mounts::Mounts;
+use arenad_model::store::is_within;
+
+/// How often processes are listed anew while they come and go.
+const ATTEMPTS: usize = 20;
+
+/// A process of a container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Its command line; of one without, its name in brackets.
+    pub(super) command: String,
+    /// A file or folder of a store that it holds.
+    pub(super) holds: Option<String>,
+}
+
+/// The processes of the container of `pid`, and what they hold of its stores if `holders` are asked for.
+pub(super) fn list(pid: u32, mounts: &Mounts, holders: bool) -> Result<Vec<Found>, Failed> {
+    let failed = |doing: &str| {
+        let doing = doing.to_owned();
+        move |cause| Failed::System { doing, cause }
+    };
+    let namespace = fs::read_link(format!("/proc/{pid}/ns/mnt")).map_err(failed("read its namespace"))?;
+    let groups = groups(pid).map_err(failed("find its control group"))?;
+    for _ in 0..ATTEMPTS {
+        let mut found = Vec::new();
+        let mut is_complete = true;
+        for member in members(pid, &groups).map_err(failed("list its processes"))? {
+            match look(member, &namespace, mounts, holders) {
+                Ok(Some(process)) => found.push(process),
+                // Dead: it holds nothing, and is not waited for yet.
+                Ok(None) => {}
+                // It has ended, but it may have started another just before.
+                Err(error) if is_gone(&error) => is_complete = false,
+                Err(error) => return Err(failed("read its processes")(error)),
+            }
+        }
+        if is_complete {
+            return Ok(found);
+        }
+    }
+    Err(failed("list its processes")(io::Error::other("they come and go faster than they can be looked at")))
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+}
+
+fn look(pid: u32, namespace: &Path, mounts: &Mounts, holders: bool) -> io::Result<Option<Found>> {
+    let folder = format!("/proc/{pid}");
+    let threads = threads(&folder)?;
+    if threads.is_empty() {
+        return Ok(None);
+    }
+    let line = fs::read(format!("{folder}/cmdline"))?;
+    let words: Vec<String> = line
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect();
+    let command = match words.is_empty() {
+        false => words.join(" "),
+        true => format!("[{}]", fs::read_to_string(format!("{folder}/comm"))?.trim_end()),
+    };
+    let holds = match holders {
+        true => threads.iter().find_map(|thread| held(thread, namespace, mounts).transpose()).transpose()?,
+        false => None,
+    };
+    Ok(Some(Found { command, holds }))
+}
+
+/// The folders of a process's threads that live: each may have files and folders of its own.
+fn threads(folder: &str) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(format!("{folder}/task"))? {
+        let path = entry?.path();
+        let stat = match fs::read_to_string(path.join("stat")) {
+            Ok(stat) => stat,
+            Err(error) if is_gone(&error) => continue,
+            Err(error) => return Err(error),
+        };
+        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        if !matches!(state, Some('Z' | 'X')) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+/// The first file or folder of a store that a thread holds: as its working directory, root, open file, program or memory.
+fn held(thread: &Path, namespace: &Path, mounts: &Mounts) -> io::Result<Option<String>> {
+    if fs::read_link(thread.join("ns/mnt"))? != namespace {
+        // Its mounts have other numbers, and paths of its say nothing.
+        return Ok(Some("what a mount namespace of its own has mounted".to_owned()));
+    }
+    for name in ["cwd", "root", "exe"] {
+        if let Some(path) = of_store(&thread.join(name), mounts)? {
+            return Ok(Some(path));
+        }
+    }
+    for entry in fs::read_dir(thread.join("fd"))? {
+        if let Some(path) = of_store(&entry?.path(), mounts)? {
+            return Ok(Some(path));
+        }
+    }
+    let maps = fs::read(thread.join("maps"))?;
+    let mapped = maps.split(|byte| *byte == b'\n').filter_map(|line| {
+        let start = line.iter().position(|byte| *byte == b'/')?;
+        Some(String::from_utf8_lossy(&line[start..]).into_owned())
+    });
+    Ok(mapped.into_iter().find(|path| is_path_of_store(path, mounts)))
+}
+
+/// The path that a link of `/proc` leads to, if that is on a store's mount.
+fn of_store(link: &Path, mounts: &Mounts) -> io::Result<Option<String>> {
+    let found = match rustix::fs::statx(CWD, link, AtFlags::STATX_DONT_SYNC, StatxFlags::MNT_ID) {
+        Ok(found) => found,
+        // Closed meanwhile; or a thread of the kernel, which has no program.
+        Err(rustix::io::Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let shown = || fs::read_link(link).map(|path| path.to_string_lossy().into_owned());
+    // Linux before 5.8 does not say which mount it is.
+    if found.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
+        let path = shown()?;
+        return Ok(is_path_of_store(&path, mounts).then_some(path));
+    }
+    if mounts.stores.contains(&found.stx_mnt_id) { shown().map(Some) } else { Ok(None) }
+}
+
+fn is_path_of_store(path: &str, mounts: &Mounts) -> bool {
+    mounts.store_paths.iter().any(|store| is_within(path, store))
+}
+
+/// The folders of the control group that a container is, in one hierarchy; empty where they are not to be found.
+fn groups(pid: u32) -> io::Result<Vec<PathBuf>> {
+    let root = Path::new("/sys/fs/cgroup");
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
+    let mut candidates = Vec::new();
+    for line in text.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let path = path.trim_start_matches('/');
+        // The group of everything is no container's.
+        if path.is_empty() || path.starts_with("..") {
+            continue;
+        }
+        match controllers {
+            "" => candidates.push(root.join(path)),
+            "pids" | "memory" => candidates.push(root.join(controllers).join(path)),
+            _ => {}
+        }
+    }
+    let folder = candidates.into_iter().find(|folder| folder.join("cgroup.procs").is_file());
+    let mut found: Vec<PathBuf> = folder.into_iter().collect();
+    let mut next = 0;
+    while let Some(folder) = found.get(next) {
+        next += 1;
+        let below: Vec<PathBuf> = fs::read_dir(folder)?
+            .flatten()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .map(|entry| entry.path())
+            .collect();
+        found.extend(below);
+    }
+    Ok(found)
+}
+
+/// The processes of a container: those of its control group, or where that is not to be found those in its namespace of
+/// processes.
+fn members(pid: u32, groups: &[PathBuf]) -> io::Result<BTreeSet<u32>> {
+    let mut found = BTreeSet::new();
+    for folder in groups {
+        let text = match fs::read_to_string(folder.join("cgroup.procs")) {
+            Ok(text) => text,
+            Err(error) if is_gone(&error) => continue,
+            Err(error) => return Err(error),
+        };
+        found.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()));
+    }
+    if !groups.is_empty() {
+        return Ok(found);
+    }
+    let namespace = fs::read_link(format!("/proc/{pid}/ns/pid"))?;
+    for entry in fs::read_dir("/proc")?.flatten() {
+        let Some(other) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        if fs::read_link(entry.path().join("ns/pid")).is_ok_and(|of| of == namespace) {
+            found.insert(other);
+        }
+    }
+    Ok(found)
+}

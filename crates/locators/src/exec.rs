@@ -1,0 +1,49 @@
+//! What a command in a container prints.
+//!
+//! It has fixed arguments and no shell, but it is a command: whoever writes the locator answers for what it does.
+
+use std::time::Duration;
+
+use super::{Found, LocateError, Scene};
+use arenad_engine::docker::EXEC_OUTPUT_MAX;
+use arenad_engine::{Engine, EngineError};
+use arenad_model::error::describe;
+use arenad_model::locator::{ExecLocator, Value};
+
+pub(super) async fn run(
+    engine: &dyn Engine,
+    scene: &Scene<'_>,
+    locator: &ExecLocator,
+    limit: Duration,
+) -> Result<Found, LocateError> {
+    let (service, container) = scene.container(locator.service.as_deref())?;
+    let ran = format!("{service}: {}", locator.command.join(" "));
+    let output = engine.exec(container, &locator.command, None, limit).await.map_err(|error| failed(&error, limit))?;
+    if output.stdout.len() >= EXEC_OUTPUT_MAX {
+        let limit = format!("{} KiB", EXEC_OUTPUT_MAX >> 10);
+        return Err(LocateError::TooLarge { what: format!("`{ran}` printed all that is kept"), limit });
+    }
+    if output.code != 0 {
+        let said = output.stderr.trim().lines().last().unwrap_or("it said nothing").to_owned();
+        return Err(LocateError::Failed(format!("`{ran}` ended with code {}: {said}", output.code)));
+    }
+    // As a shell's `$(…)` does.
+    let text = output.stdout.trim_end_matches('\n').to_owned();
+    Ok(Found { value: Value::Text(text), ran, notes: Vec::new() })
+}
+
+/// An engine's refusal as a locator's.
+pub(super) fn failed(error: &EngineError, limit: Duration) -> LocateError {
+    match error {
+        EngineError::TimedOut { .. } => LocateError::TimedOut { limit },
+        // A container that was there a moment ago is gone or has ended.
+        EngineError::NotFound { .. } | EngineError::Conflict { .. } | EngineError::Unreachable { .. } => {
+            LocateError::Unavailable(describe(error))
+        }
+        EngineError::Refused { status, .. } if *status >= 500 => LocateError::Unavailable(describe(error)),
+        EngineError::Refused { .. } | EngineError::TooOld { .. } | EngineError::Build { .. } => {
+            LocateError::Failed(describe(error))
+        }
+        EngineError::Broken { .. } => LocateError::Unavailable(describe(error)),
+    }
+}

@@ -1,0 +1,144 @@
+//! A file of a container, read through the engine: the container runs nothing for it, and no path leaves it.
+
+use std::io::Read;
+
+use futures_util::StreamExt;
+
+use super::{Found, LocateError, SIZE_MAX, Scene, TIMEOUT, exec};
+use arenad_engine::{Engine, EngineError, EngineHandle};
+use arenad_model::ids::ServiceName;
+use arenad_model::locator::FileLocator;
+use arenad_model::locator::json::text_or_bytes;
+
+/// How many links are followed.
+const LINKS_MAX: usize = 8;
+
+pub(super) async fn run(engine: &dyn Engine, scene: &Scene<'_>, locator: &FileLocator) -> Result<Found, LocateError> {
+    let (service, container) = scene.container(locator.service.as_deref())?;
+    let ran = format!("{service}: {}", locator.path);
+    let bytes = read(engine, service, container, &locator.path, SIZE_MAX).await?;
+    let bytes = bytes.ok_or_else(|| LocateError::Failed(format!("{service} has no file {}", locator.path)))?;
+    let notes = vec![("bytes", bytes.len().to_string())];
+    Ok(Found { value: text_or_bytes(bytes), ran, notes })
+}
+
+/// A file's bytes; `None` where there is none. Links are followed inside of the container.
+pub(super) async fn read(
+    engine: &dyn Engine,
+    service: &ServiceName,
+    container: &EngineHandle,
+    path: &str,
+    size_max: usize,
+) -> Result<Option<Vec<u8>>, LocateError> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Some(archive) = archive(engine, container, &path, size_max).await? else { return Ok(None) };
+        match entry(&archive, size_max) {
+            Ok(Entry::File(bytes)) => return Ok(Some(bytes)),
+            Ok(Entry::Link(target)) => path = join(&path, &target),
+            Ok(Entry::Other) => return Err(LocateError::Failed(format!("{path} of {service} is no file"))),
+            Ok(Entry::TooLarge(bytes)) => {
+                return Err(LocateError::TooLarge {
+                    what: format!("{path} of {service} has {bytes} bytes"),
+                    limit: format!("{} MiB", size_max >> 20),
+                });
+            }
+            Err(error) => return Err(LocateError::Unavailable(format!("read the archive of {path}: {error}"))),
+        }
+    }
+    Err(LocateError::Failed(format!("{path} of {service} is behind more than {LINKS_MAX} links")))
+}
+
+/// The archive of a path, as much of it as can be of use.
+async fn archive(
+    engine: &dyn Engine,
+    container: &EngineHandle,
+    path: &str,
+    size_max: usize,
+) -> Result<Option<Vec<u8>>, LocateError> {
+    // A header before, padding and an end after; names may need headers of their own.
+    let most = size_max + (64 << 10);
+    let mut archive = Vec::new();
+    let mut chunks = engine.read_archive(container, path);
+    while let Some(chunk) = chunks.next().await {
+        match chunk {
+            Ok(chunk) => archive.extend_from_slice(&chunk),
+            Err(EngineError::NotFound { message, .. }) if !message.contains("No such container: ") => return Ok(None),
+            Err(error) => return Err(exec::failed(&error, TIMEOUT)),
+        }
+        if archive.len() > most {
+            break;
+        }
+    }
+    Ok(Some(archive))
+}
+
+enum Entry {
+    File(Vec<u8>),
+    Link(String),
+    TooLarge(u64),
+    Other,
+}
+
+/// The first entry of an archive: the path that was asked for.
+fn entry(archive: &[u8], size_max: usize) -> std::io::Result<Entry> {
+    let mut archive = tar::Archive::new(archive);
+    let Some(entry) = archive.entries()?.next() else { return Ok(Entry::Other) };
+    let mut entry = entry?;
+    let kind = entry.header().entry_type();
+    if kind.is_symlink() {
+        let target = entry.link_name()?.map(|target| target.to_string_lossy().into_owned());
+        return Ok(target.map_or(Entry::Other, Entry::Link));
+    }
+    if !kind.is_file() {
+        return Ok(Entry::Other);
+    }
+    if entry.size() > size_max as u64 {
+        return Ok(Entry::TooLarge(entry.size()));
+    }
+    let mut bytes = Vec::new();
+    entry.read_to_end(&mut bytes)?;
+    Ok(Entry::File(bytes))
+}
+
+/// Where a link leads. The engine resolves `..` inside of the container.
+fn join(path: &str, target: &str) -> String {
+    if target.starts_with('/') {
+        return target.to_owned();
+    }
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    format!("{folder}/{target}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_archive_promises_is_not_believed() {
+        let mut header = tar::Header::new_gnu();
+        let mut promising = |kind: tar::EntryType| {
+            header.set_path("file").expect("short");
+            header.set_entry_type(kind);
+            header.set_size(1 << 40);
+            header.set_cksum();
+            let mut archive = header.as_bytes().to_vec();
+            archive.extend([b'x'; 4096]);
+            archive
+        };
+        for kind in [tar::EntryType::GNULongName, tar::EntryType::GNULongLink, tar::EntryType::XHeader] {
+            assert!(entry(&promising(kind), 1 << 20).is_err(), "{kind:?}");
+        }
+        assert!(
+            matches!(entry(&promising(tar::EntryType::Regular), 1 << 20), Ok(Entry::TooLarge(size)) if size == 1 << 40)
+        );
+        assert!(matches!(entry(&promising(tar::EntryType::GNUSparse), 1 << 20), Ok(Entry::Other) | Err(_)));
+    }
+
+    #[test]
+    fn links_lead_from_where_they_lie() {
+        assert_eq!(join("/a/b", "c"), "/a/c");
+        assert_eq!(join("/a/b", "../c"), "/a/../c");
+        assert_eq!(join("/a/b", "/c"), "/c");
+    }
+}

@@ -1,0 +1,232 @@
+//! The cage of a browser of the host, made by `bwrap`.
+//!
+//! The browser is nobody there: a user of its own without any right, in its own processes, which end with it; of the host's
+//! files it sees programs, libraries and fonts, and of arenad's nothing but its profile; its memory and processes are limited.
+//! Its own sandbox is within, which keeps pages from the browser.
+//!
+//! There is no netlink, because Chromium cancels every request whenever a network appears on the host, which here happens all
+//! the time; it does not hear of it then.
+
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::Command;
+
+use super::cgroup::{Group, PREFIX};
+use super::launch::found;
+
+/// The user that the browser is where arenad is root: one that no distribution, service manager or container gives out.
+const USER: u32 = 1_893_000_001;
+
+/// The user that the browser is, as the host sees it.
+pub(super) fn user() -> u32 {
+    if is_root() { USER } else { rustix::process::geteuid().as_raw() }
+}
+
+/// Where the profile is, in the cage.
+const PROFILE: &str = "/profile";
+
+/// What each process may have of its own, in bytes: what a page may have, and a bit.
+const DATA_MAX: u64 = 2 << 30;
+
+/// What the browser reads in `/etc` and `/var`.
+const CONFIGURATION: [&str; 9] = [
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/chromium",
+    "/etc/chromium.d",
+    "/etc/fonts",
+    "/etc/ld.so.cache",
+    "/etc/localtime",
+    "/etc/ssl",
+    "/var/cache/fontconfig",
+];
+
+/// What joins the control groups, gives the browser its pipe and the cage its filter. Its arguments: the filter, the groups'
+/// files, `--`, the command.
+const SCRIPT: &str = r#"filter=$1; shift
+while [ "$1" != -- ]; do echo $$ >"$1" || exit 1; shift; done; shift
+exec "$@" 3<&0 4>&1 9<"$filter" </dev/null >&2"#;
+
+/// What a browser runs in.
+pub(super) struct Cage {
+    bwrap: PathBuf,
+    filter: PathBuf,
+    profile: PathBuf,
+    group: Option<Group>,
+}
+
+impl Cage {
+    /// Makes a cage whose files are in `folder`, which is emptied first. Errors: why there is none, and what to do.
+    pub(super) fn make(folder: &Path) -> Result<Self, String> {
+        let bwrap = found("bwrap").ok_or(
+            "a browser runs in a cage only, and bwrap is not installed: `apt-get install bubblewrap`, or build the browser's \
+             image with `make browser` and set ARENAD_CHROMIUM=container",
+        )?;
+        let filter = netlink_filter();
+        if filter.is_empty() {
+            return Err(format!("no cage is known for processors of the kind {}", std::env::consts::ARCH));
+        }
+        let group = match Group::make(&group_name(folder)) {
+            Ok(group) => Some(group),
+            Err(error) => {
+                tracing::info!(%error, "the browser has no control group; each of its processes is limited instead");
+                None
+            }
+        };
+        let made = Self::lay_out(folder, &filter);
+        let (profile, filter) =
+            made.map_err(|error| format!("make the browser's folder {}: {error}", folder.display()))?;
+        Ok(Self { bwrap, filter, profile, group })
+    }
+
+    fn lay_out(folder: &Path, filter: &[u8]) -> io::Result<(PathBuf, PathBuf)> {
+        let folder = std::path::absolute(folder)?;
+        end_remains(&folder);
+        // What the last one has left.
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder)?;
+        }
+        let (profile, written) = (folder.join("profile"), folder.join("filter"));
+        DirBuilder::new().recursive(true).mode(0o700).create(&profile)?;
+        std::fs::write(&written, filter)?;
+        if is_root() {
+            chown(&profile, Some(USER), Some(USER))?;
+        }
+        Ok((profile, written))
+    }
+
+    /// The command that runs a program in the cage, with its pipe on standard input and output.
+    pub(super) fn command(&self, program: &Path, arguments: &[&str]) -> Command {
+        let mut words: Vec<OsString> =
+            vec!["-c".into(), SCRIPT.into(), "arenad-browser".into(), self.filter.clone().into()];
+        words.extend(self.group.iter().flat_map(Group::entries).map(OsString::from));
+        words.extend(["--".into(), self.bwrap.clone().into()]);
+        words.extend(["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"].map(OsString::from));
+        words.extend(visible(program));
+        let mut add = |added: &[&str]| words.extend(added.iter().map(OsString::from));
+        let user = USER.to_string();
+        add(&["--bind", &self.profile.display().to_string(), PROFILE]);
+        add(&[
+            "--unshare-pid",
+            "--unshare-ipc",
+            "--unshare-uts",
+            "--die-with-parent",
+            "--new-session",
+            "--seccomp",
+            "9",
+        ]);
+        add(&["--chdir", "/"]);
+        if is_root() {
+            add(&["--", "setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--no-new-privs"]);
+            add(&["--inh-caps=-all", "--bounding-set=-all", "--"]);
+        } else {
+            add(&["--unshare-user", "--uid", &user, "--gid", &user, "--cap-drop", "ALL", "--"]);
+        }
+        add(&["prlimit", &format!("--data={DATA_MAX}"), "--core=0", "--", &program.display().to_string()]);
+        add(arguments);
+        add(&[&format!("--user-data-dir={PROFILE}")]);
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(words)
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
+            .env("HOME", PROFILE)
+            .env("LANG", "C.UTF-8")
+            .env("TZ", "UTC")
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command
+    }
+}
+
+/// What of the host's files is there, to look at.
+fn visible(program: &Path) -> Vec<OsString> {
+    let mut words: Vec<OsString> = ["--ro-bind", "/usr", "/usr"].map(OsString::from).into();
+    for name in ["bin", "sbin", "lib", "lib32", "lib64", "libx32"] {
+        let path = Path::new("/").join(name);
+        if let Ok(target) = std::fs::read_link(&path) {
+            words.extend(["--symlink".into(), target.into(), path.into()]);
+        } else if path.is_dir() {
+            words.extend(["--ro-bind".into(), path.clone().into(), path.into()]);
+        }
+    }
+    for path in CONFIGURATION {
+        words.extend(["--ro-bind-try", path, path].map(OsString::from));
+    }
+    // Where the program is and where it leads to, if that is elsewhere.
+    for path in [Some(program.to_owned()), program.canonicalize().ok()].into_iter().flatten() {
+        if let Some(folder) = path.parent().filter(|folder| !folder.starts_with("/usr")) {
+            // The folders above would be as closed as on the host: somebody's home is.
+            let above: Vec<&Path> = folder.ancestors().skip(1).filter(|above| above.parent().is_some()).collect();
+            for above in above.into_iter().rev() {
+                words.extend(["--perms".into(), "0755".into(), "--dir".into(), above.into()]);
+            }
+            words.extend(["--ro-bind".into(), folder.into(), folder.into()]);
+        }
+    }
+    words
+}
+
+/// Ends browsers whose files are in a folder: those of a daemon that was killed and had no control group.
+pub fn end_remains(folder: &Path) {
+    let profile = folder.join("profile").display().to_string();
+    for process in procfs::process::all_processes().into_iter().flatten().flatten() {
+        let is_ours = process.cmdline().is_ok_and(|words| words.contains(&profile));
+        if let Some(pid) = Pid::from_raw(process.pid).filter(|_| is_ours) {
+            // It may have ended by itself.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// Ends what a daemon before has left of a browser whose files are in a folder.
+pub(super) fn end_group(folder: &Path) {
+    Group::end_all(&group_name(folder));
+}
+
+/// How the names of the control groups begin of the browser whose files are in a folder.
+fn group_name(folder: &Path) -> String {
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let hash = blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex();
+    format!("{PREFIX}{}", &hash[..16])
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A filter of system calls that lets everything pass but sockets to the kernel's news of networks.
+///
+/// Shape: `struct sock_filter` (code, jump if true, jump if false, operand; the host's byte order). Empty on processors
+/// whose numbers are not known here.
+fn netlink_filter() -> Vec<u8> {
+    /// `socket` of the processor.
+    const SOCKET: u32 = if cfg!(target_arch = "x86_64") { 41 } else { 198 };
+    const AF_NETLINK: u32 = 16;
+    const EAFNOSUPPORT: u32 = 97;
+    if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        return Vec::new();
+    }
+    let program: [(u16, u8, u8, u32); 6] = [
+        // The call's number; the first argument; an error or the call.
+        (0x20, 0, 0, 0),
+        (0x15, 0, 3, SOCKET),
+        (0x20, 0, 0, 16),
+        (0x15, 0, 1, AF_NETLINK),
+        (0x06, 0, 0, 0x0005_0000 | EAFNOSUPPORT),
+        (0x06, 0, 0, 0x7fff_0000),
+    ];
+    let bytes = |(code, yes, no, operand): (u16, u8, u8, u32)| {
+        [code.to_ne_bytes().as_slice(), &[yes, no], &operand.to_ne_bytes()].concat()
+    };
+    program.into_iter().flat_map(bytes).collect()
+}

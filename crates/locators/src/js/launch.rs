@@ -1,0 +1,205 @@
+//! The browser's processes: found, started in a cage or in a container, and gone when their owner is.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::process::{Child, Command};
+
+use super::cage::{self, Cage};
+use super::cdp::{Cdp, CdpError};
+use super::container::{self, Missing};
+use super::transport;
+use arenad_model::browser::PROGRAMS;
+
+/// The variable that names another: a program, `ws://…`, or the word for the one in a container.
+const VARIABLE: &str = "ARENAD_CHROMIUM";
+
+/// What [`VARIABLE`] says where the container is wanted although the host has a browser.
+const CONTAINER: &str = "container";
+
+/// How long it may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a browser says that cannot make the namespaces of its sandbox. Source: Chromium's `zygote_host_impl_linux.cc`.
+const NO_SANDBOX: &str = "No usable sandbox!";
+
+/// What the browser is started with, besides its profile.
+const ARGUMENTS: [&str; 22] = [
+    "--headless=new",
+    // Its commands come by a pipe, which nobody else can open.
+    "--remote-debugging-pipe",
+    // Contexts have proxies of their own; what has none goes nowhere.
+    "--proxy-server=http://127.0.0.1:9",
+    "--proxy-bypass-list=<-loopback>",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--disable-sync",
+    "--disable-breakpad",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,Translate",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--password-store=basic",
+    "--hide-scrollbars",
+    "--mute-audio",
+    "--window-size=1280,720",
+    // A script that eats memory ends in a crash of its page.
+    "--js-flags=--max-old-space-size=512",
+];
+
+/// A running browser; killed, with all that it started, when it goes.
+pub(super) struct Process {
+    _child: Child,
+    /// After the child: what is left in its control group ends with it.
+    cage: Option<Cage>,
+}
+
+impl Process {
+    /// The user that its processes are, as the host sees it.
+    pub(super) fn user(&self) -> u32 {
+        if self.cage.is_some() { cage::user() } else { container::USER }
+    }
+}
+
+/// Starts a browser whose files are in `folder`, which is emptied first. Errors: why not, and what to do.
+pub(super) async fn start(folder: &Path) -> Result<(Cdp, Option<Process>), String> {
+    let named = std::env::var_os(VARIABLE);
+    if let Some(address) = named.as_ref().and_then(|named| named.to_str()).filter(|named| named.starts_with("ws://")) {
+        let cdp =
+            Cdp::connect(address).await.map_err(|error| format!("connect to the browser at {address}: {error}"))?;
+        return Ok((cdp, None));
+    }
+    let is_container_wanted = named.as_ref().is_some_and(|named| named == CONTAINER);
+    let program = match named.filter(|named| named != CONTAINER) {
+        Some(named) => Some(PathBuf::from(named)),
+        None if is_container_wanted => None,
+        None => PROGRAMS.iter().find_map(|name| found(name)),
+    };
+    let Some(program) = program else {
+        let (cdp, child) = answering("the browser's container", contained(folder).await?).await?;
+        return Ok((cdp, Some(Process { _child: child, cage: None })));
+    };
+    let (cdp, process) = caged(&program, folder).await?;
+    Ok((cdp, Some(process)))
+}
+
+/// Starts a program of the host in a cage whose files are in `folder`.
+async fn caged(program: &Path, folder: &Path) -> Result<(Cdp, Process), String> {
+    let shown = program.display().to_string();
+    let cage = Cage::make(folder)?;
+    let started = match answering(&shown, cage.command(program, &ARGUMENTS)).await {
+        // Hosts that let nobody make a namespace: the cage, which root made, is the sandbox.
+        Err(said) if said.contains(NO_SANDBOX) => {
+            let arguments = [ARGUMENTS.as_slice(), &["--no-sandbox"]].concat();
+            answering(&shown, cage.command(program, &arguments)).await
+        }
+        started => started,
+    };
+    let (cdp, child) = started?;
+    Ok((cdp, Process { _child: child, cage: Some(cage) }))
+}
+
+/// Starts a program in its cage, with `folder` for its files, and has it show a page. Returns what it calls itself; nothing of it
+/// is left.
+pub async fn try_browser(program: &Path, folder: &Path) -> Result<String, String> {
+    let tried = shown_by(program, folder).await;
+    let folder = folder.to_owned();
+    // What stays is found by whoever starts the next one.
+    let _ = tokio::task::spawn_blocking(move || end_remains(&folder)).await;
+    tried
+}
+
+async fn shown_by(program: &Path, folder: &Path) -> Result<String, String> {
+    const PAGE: &str = "data:text/html,<title>arenad</title>";
+    let (cdp, _process) = caged(program, folder).await?;
+    let failed = |error: CdpError| format!("{}: {error}", program.display());
+    let shown = async {
+        let version = cdp.call(None, "Browser.getVersion", json!({})).await.map_err(failed)?;
+        let target = cdp.call(None, "Target.createTarget", json!({ "url": PAGE })).await.map_err(failed)?;
+        let attached = json!({ "targetId": target["targetId"], "flatten": true });
+        let attached = cdp.call(None, "Target.attachToTarget", attached).await.map_err(failed)?;
+        let wanted = json!({
+            "expression": "new Promise(shown => document.title ? shown(document.title) : addEventListener('load', () => shown(document.title)))",
+            "awaitPromise": true,
+            "returnByValue": true,
+        });
+        let session = attached["sessionId"].as_str();
+        let title = cdp.call(session, "Runtime.evaluate", wanted).await.map_err(failed)?;
+        match title["result"]["value"].as_str() {
+            Some("arenad") => Ok(version["product"].as_str().unwrap_or("Chromium").to_owned()),
+            _ => Err(format!("{}: it does not show a page", program.display())),
+        }
+    };
+    match tokio::time::timeout(PATIENCE, shown).await {
+        Ok(shown) => shown,
+        Err(_) => Err(format!("{}: it shows nothing within {PATIENCE:?}", program.display())),
+    }
+}
+
+/// Ends what a daemon before has left of a browser whose files are in `folder`.
+pub fn end_remains(folder: &Path) {
+    super::cage::end_remains(folder);
+    super::cage::end_group(folder);
+}
+
+/// Runs a browser, and waits until it answers.
+async fn answering(shown: &str, mut command: Command) -> Result<(Cdp, Child), String> {
+    let doing = |error: &dyn std::fmt::Display| format!("start {shown}: {error}");
+    let mut child = command.spawn().map_err(|error| doing(&error))?;
+    let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(doing(&"it has no pipes"));
+    };
+    let said = tokio::spawn(last_words(stderr));
+    let cdp = Cdp::over(transport::pipe(stdout, stdin));
+    match tokio::time::timeout(PATIENCE, cdp.call(None, "Browser.getVersion", json!({}))).await {
+        Ok(Ok(_)) => Ok((cdp, child)),
+        Ok(Err(_)) => {
+            let said = said.await.unwrap_or_default();
+            Err(doing(&format_args!("it ended at once: {said}")))
+        }
+        Err(_) => Err(doing(&format_args!("it does not answer within {PATIENCE:?}"))),
+    }
+}
+
+/// Reads what a browser says on standard error until it ends, for it would stop if nobody listened; returns why it ended, as
+/// far as that can be told.
+async fn last_words(stderr: impl AsyncRead + Unpin) -> String {
+    let mut lines = BufReader::new(stderr).lines();
+    let mut last = String::new();
+    while let Ok(Some(line)) = lines.next_line().await {
+        if !last.contains(NO_SANDBOX) {
+            last = line;
+        }
+    }
+    last
+}
+
+/// The command that runs the browser in a container.
+async fn contained(folder: &Path) -> Result<Command, String> {
+    let mut command = container::command(&ARGUMENTS, folder).await.map_err(|missing| {
+        let none = format!("find a browser: none of {} is there", PROGRAMS.join(", "));
+        let cure = format!("install chromium-headless-shell or chromium, or name one in {VARIABLE}");
+        match missing {
+            Missing::Image => format!("{none}, nor its image; {cure}, or build the image with `make browser`"),
+            Missing::Client => format!("{none}; {cure}"),
+            Missing::Filter(error) => format!("start the browser's container: write in {}: {error}", folder.display()),
+        }
+    })?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    Ok(command)
+}
+
+/// A program of the search path.
+pub(super) fn found(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file())
+}

@@ -1,0 +1,126 @@
+//! The agent's own page, through its browser's address: one expression, and nothing of the page is changed by looking.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use reqwest::Url;
+use serde::Deserialize;
+
+use super::cdp::{Cdp, CdpError};
+use super::script::evaluate;
+use crate::{Found, LocateError};
+use arenad_model::locator::{JsLocator, Value};
+use arenad_probes::innermost;
+
+/// The longest list of pages, in bytes: each takes some hundred, and addresses of pages may be long.
+const LIST_MAX: usize = 4 << 20;
+
+/// A page of a browser, as `/json/list` has it.
+#[derive(Debug, Deserialize)]
+struct Target {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    url: String,
+    #[serde(rename = "webSocketDebuggerUrl")]
+    address: Option<String>,
+}
+
+/// Evaluates the expression on the page that the agent is on: the one that is shown, of several the last one used.
+pub(super) async fn look(
+    client: &reqwest::Client,
+    address: &str,
+    locator: &JsLocator,
+    limit: Duration,
+) -> Result<Found, LocateError> {
+    let browser = browser(address)?;
+    let pages = pages(client, &browser).await?;
+    for page in &pages {
+        let Some(address) = &page.address else { continue };
+        let address = through(address, &browser);
+        let gone = |error: CdpError| LocateError::Unavailable(format!("the agent's browser: {error}"));
+        let unreachable =
+            |error: std::io::Error| LocateError::Unavailable(format!("reach the agent's page at {address}: {error}"));
+        let cdp = Cdp::connect(&address).await.map_err(unreachable)?;
+        if pages.len() > 1 {
+            let shown = evaluate(&cdp, None, "document.visibilityState === 'visible'", limit).await.map_err(gone)?;
+            if shown.is_ok_and(|shown| shown.value != Value::Bool(true)) {
+                continue;
+            }
+        }
+        for expression in &locator.prepare {
+            // Their errors do not count.
+            let _ = evaluate(&cdp, None, expression, limit).await.map_err(gone)?;
+        }
+        let seen = evaluate(&cdp, None, &locator.expression, limit).await.map_err(gone)?;
+        let seen = seen.map_err(|error| match error {
+            LocateError::TimedOut { .. } => LocateError::TimedOut { limit },
+            other => other,
+        })?;
+        let ran = format!("{} @ {}", locator.expression, page.url);
+        return Ok(Found { value: seen.value, ran, notes: vec![("url", seen.url)] });
+    }
+    Err(LocateError::Unavailable(format!("the agent's browser at {address} shows no page")))
+}
+
+/// The browser's address: `http://HOST:PORT`, or the WebSocket address that it prints.
+fn browser(address: &str) -> Result<Url, LocateError> {
+    let wrong = || LocateError::Unknown(format!("`{address}` is no CDP address, such as http://127.0.0.1:9222"));
+    let mut url = Url::parse(address).map_err(|_| wrong())?;
+    if matches!(url.scheme(), "ws" | "http") && url.host_str().is_some() {
+        url = Url::parse(&format!(
+            "http://{}:{}/",
+            url.host_str().unwrap_or_default(),
+            url.port_or_known_default().unwrap_or(80)
+        ))
+        .map_err(|_| wrong())?;
+        return Ok(url);
+    }
+    Err(wrong())
+}
+
+async fn pages(client: &reqwest::Client, browser: &Url) -> Result<Vec<Target>, LocateError> {
+    let unreachable = |error: reqwest::Error| {
+        LocateError::Unavailable(format!("ask the agent's browser at {browser}: {}", innermost(&error)))
+    };
+    let list = browser.join("json/list").map_err(|error| LocateError::Unknown(error.to_string()))?;
+    let mut request = client.get(list);
+    // Chromium answers to addresses and `localhost` alone.
+    if browser.host_str().is_some_and(|host| host.parse::<IpAddr>().is_err()) {
+        request = request.header("host", "localhost");
+    }
+    let mut answer = request.send().await.map_err(unreachable)?;
+    let mut list = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(unreachable)? {
+        list.extend_from_slice(&piece);
+        if list.len() > LIST_MAX {
+            let what = format!("its list of pages has more than {} MiB", LIST_MAX >> 20);
+            return Err(LocateError::Unavailable(format!("ask the agent's browser at {browser}: {what}")));
+        }
+    }
+    let targets: Vec<Target> = serde_json::from_slice(&list)
+        .map_err(|error| LocateError::Unavailable(format!("ask the agent's browser at {browser}: {error}")))?;
+    Ok(targets.into_iter().filter(|target| target.kind == "page").collect())
+}
+
+/// A page's address by the way that leads to its browser: the browser names the one that it sees itself.
+fn through(address: &str, browser: &Url) -> String {
+    let path = Url::parse(address).map(|url| url.path().to_owned()).unwrap_or_default();
+    format!("ws://{}:{}{path}", browser.host_str().unwrap_or_default(), browser.port_or_known_default().unwrap_or(80))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_browser_may_be_named_by_either_address() {
+        for address in ["http://127.0.0.1:9222", "ws://127.0.0.1:9222/devtools/browser/abc"] {
+            let browser = browser(address).expect("an address");
+            assert_eq!(browser.as_str(), "http://127.0.0.1:9222/");
+            assert_eq!(through("ws://localhost/devtools/page/1", &browser), "ws://127.0.0.1:9222/devtools/page/1");
+        }
+        assert!(browser("127.0.0.1:9222").is_err());
+        assert!(browser("file:///etc/passwd").is_err());
+    }
+}

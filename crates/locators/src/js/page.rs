@@ -1,0 +1,231 @@
+//! One page of the site, from its own context to the value of an expression.
+
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+use tokio::time::Instant;
+
+use super::cdp::{Cdp, CdpError, Events};
+use super::gate::Gate;
+use super::script::{Evaluated, evaluate};
+use crate::{LocateError, Scene};
+use arenad_accounts::{Cookie, Session};
+use arenad_model::locator::{JsLocator, json_text};
+
+/// How long a context whose time is over gets to go away.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why a page has no value.
+#[derive(Debug)]
+pub(super) enum PageFault {
+    Locate(LocateError),
+    Cdp(CdpError),
+    /// It hangs, and so does its end.
+    Stuck,
+}
+
+impl From<CdpError> for PageFault {
+    fn from(error: CdpError) -> Self {
+        Self::Cdp(error)
+    }
+}
+
+impl From<LocateError> for PageFault {
+    fn from(error: LocateError) -> Self {
+        Self::Locate(error)
+    }
+}
+
+/// An empty page in a context of its own, which shares nothing with others and goes with its owner.
+pub(super) struct Page {
+    context: Context,
+    gate: Gate,
+    session: String,
+    events: Events,
+}
+
+/// A browser context; removed with all of its pages when it goes.
+struct Context {
+    cdp: Cdp,
+    id: String,
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        self.cdp.tell("Target.disposeBrowserContext", json!({ "browserContextId": self.id }));
+    }
+}
+
+impl Page {
+    /// Makes one, before anybody says what is to be seen on it: a new process takes longer than most pages.
+    /// `user` is the user that the browser's processes are, if that is known.
+    pub(super) async fn prepare(cdp: &Cdp, client: &reqwest::Client, user: Option<u32>) -> Result<Self, PageFault> {
+        let gate = Gate::open(client.clone(), user).await;
+        let gate = gate.map_err(|error| LocateError::Unavailable(format!("open a port for the browser: {error}")))?;
+        let proxy = format!("http://{}", gate.address());
+        // Without the bypass list the browser would go to its own loopback without asking.
+        let wanted = json!({ "disposeOnDetach": true, "proxyServer": proxy, "proxyBypassList": "<-loopback>" });
+        let made = cdp.call(None, "Target.createBrowserContext", wanted).await?;
+        let context = Context { cdp: cdp.clone(), id: text(&made, "browserContextId") };
+        let no_downloads = json!({ "behavior": "deny", "browserContextId": context.id });
+        let (target, _) = tokio::try_join!(
+            cdp.call(None, "Target.createTarget", json!({ "url": "about:blank", "browserContextId": context.id })),
+            cdp.call(None, "Browser.setDownloadBehavior", no_downloads),
+        )?;
+        let attached = json!({ "targetId": text(&target, "targetId"), "flatten": true });
+        let attached = cdp.call(None, "Target.attachToTarget", attached).await?;
+        let session = text(&attached, "sessionId");
+        let events = cdp.listen(&session);
+        tokio::try_join!(
+            cdp.call(Some(&session), "Page.enable", json!({})),
+            cdp.call(Some(&session), "Inspector.enable", json!({})),
+        )?;
+        Ok(Self { context, gate, session, events })
+    }
+
+    /// Opens a path of the site with an account's session and evaluates the expression.
+    pub(super) async fn look(
+        mut self,
+        scene: &Scene<'_>,
+        path: &str,
+        locator: &JsLocator,
+        session: Option<&Session>,
+        deadline: Instant,
+    ) -> Result<Evaluated, PageFault> {
+        self.gate.lead(scene.place.clone(), session);
+        let url = format!("http://{}:{}{path}", scene.place.host, scene.place.port);
+        match tokio::time::timeout_at(deadline, self.visit(&url, locator, session, deadline)).await {
+            Ok(Err(PageFault::Cdp(CdpError::Refused { .. }))) if self.gate.fault().is_some() => {
+                Err(unreachable(&url, &self.gate.fault().unwrap_or_default()))
+            }
+            Ok(seen) => seen,
+            Err(_) => {
+                let context = json!({ "browserContextId": self.context.id });
+                let close = self.context.cdp.call(None, "Target.disposeBrowserContext", context);
+                match tokio::time::timeout(CLOSE_PATIENCE, close).await {
+                    Ok(_) => Err(LocateError::TimedOut { limit: Duration::ZERO }.into()),
+                    Err(_) => Err(PageFault::Stuck),
+                }
+            }
+        }
+    }
+
+    async fn visit(
+        &mut self,
+        url: &str,
+        locator: &JsLocator,
+        session: Option<&Session>,
+        deadline: Instant,
+    ) -> Result<Evaluated, PageFault> {
+        let cdp = self.context.cdp.clone();
+        let cookies: Vec<Json> = session.iter().flat_map(|session| &session.cookies).map(cookie).collect();
+        if !cookies.is_empty() {
+            let cookies = json!({ "browserContextId": self.context.id, "cookies": cookies });
+            cdp.call(None, "Storage.setCookies", cookies).await?;
+        }
+        let id = self.session.clone();
+        let navigated = self.during(cdp.call(Some(&id), "Page.navigate", json!({ "url": url })), true).await??;
+        if let Some(fault) = self.gate.fault() {
+            return Err(unreachable(url, &fault));
+        }
+        if let Some(reason) = navigated["errorText"].as_str() {
+            return Err(LocateError::Failed(format!("open {url}: {reason}")).into());
+        }
+        let left = || deadline.saturating_duration_since(Instant::now());
+        if let Some(selector) = &locator.wait_for {
+            self.during(evaluate(&cdp, Some(&id), &appears(selector), left()), false).await???;
+        }
+        for expression in &locator.prepare {
+            // Their errors do not count, but what they do to the page does.
+            let _ = self.during(evaluate(&cdp, Some(&id), expression, left()), false).await??;
+        }
+        let found = self.during(evaluate(&cdp, Some(&id), &locator.expression, left()), false).await?;
+        // Whatever the expression made of it: what it looked at is not the site but its absence.
+        if let Some(fault) = self.gate.fault() {
+            return Err(unreachable(url, &fault));
+        }
+        Ok(found??)
+    }
+
+    /// Does some work while the page's events are heard, because a dialog stops everything else on it; if `loads`, until
+    /// the page has loaded too, unless the work fails.
+    async fn during<T: MayFail>(&mut self, work: impl Future<Output = T>, loads: bool) -> Result<T, PageFault> {
+        let mut work = std::pin::pin!(work);
+        let mut done: Option<T> = None;
+        let mut is_loaded = !loads;
+        loop {
+            if done.as_ref().is_some_and(|done| is_loaded || done.has_failed())
+                && let Some(done) = done.take()
+            {
+                return Ok(done);
+            }
+            tokio::select! {
+                biased;
+                event = self.events.next() => match event.ok_or(CdpError::Gone)?.method.as_str() {
+                    "Page.loadEventFired" => is_loaded = true,
+                    // A page that opens one after the other is ended by the deadline.
+                    "Page.javascriptDialogOpening" => {
+                        let no = json!({ "accept": false });
+                        self.context.cdp.tell_session(&self.session, "Page.handleJavaScriptDialog", no);
+                    }
+                    "Inspector.targetCrashed" => return Err(LocateError::Failed("the page crashed".to_owned()).into()),
+                    _ => {}
+                },
+                result = &mut work, if done.is_none() => done = Some(result),
+            }
+        }
+    }
+}
+
+/// What may end without its good.
+trait MayFail {
+    fn has_failed(&self) -> bool;
+}
+
+impl MayFail for Result<Json, CdpError> {
+    fn has_failed(&self) -> bool {
+        // A navigation that came to nothing never loads.
+        self.as_ref().map_or(true, |answer| answer["errorText"].is_string())
+    }
+}
+
+impl MayFail for Result<Result<Evaluated, LocateError>, CdpError> {
+    fn has_failed(&self) -> bool {
+        !matches!(self, Ok(Ok(_)))
+    }
+}
+
+fn unreachable(url: &str, reason: &str) -> PageFault {
+    LocateError::Unavailable(format!("open {url}: {reason}")).into()
+}
+
+fn text(answer: &Json, key: &str) -> String {
+    answer[key].as_str().unwrap_or_default().to_owned()
+}
+
+/// A promise that is kept when an element is there.
+fn appears(selector: &str) -> String {
+    let selector = json_text(selector);
+    format!(
+        "new Promise(found => {{ const look = () => document.querySelector({selector}) && (watch.disconnect(), found(true)); \
+         const watch = new MutationObserver(look); watch.observe(document, {{ childList: true, subtree: true, attributes: true }}); look(); }})"
+    )
+}
+
+fn cookie(cookie: &Cookie) -> Json {
+    let mut known = json!({
+        "name": cookie.name,
+        "value": cookie.value.expose(),
+        "domain": cookie.domain,
+        "path": cookie.path,
+        "httpOnly": cookie.http_only,
+        "secure": cookie.secure,
+    });
+    if let Some(same_site) = &cookie.same_site {
+        known["sameSite"] = json!(same_site);
+    }
+    if let Some(expires) = cookie.expires {
+        known["expires"] = json!(expires.as_second());
+    }
+    known
+}

@@ -1,0 +1,91 @@
+//! How the messages of the Chrome DevTools Protocol travel: over the pipe of a browser that was started here, or over the
+//! WebSocket of one that somebody else runs. Neither side may send more than [`MESSAGE_MAX`] at once.
+
+use std::io;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use futures_util::{Sink, SinkExt, Stream, StreamExt};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_tungstenite::tungstenite::{Message, protocol::WebSocketConfig};
+use tokio_util::codec::{AnyDelimiterCodec, FramedRead, FramedWrite};
+
+use crate::SIZE_MAX;
+
+/// The largest message, in bytes: a value of the largest size, each of its characters written as `\u0000`.
+const MESSAGE_MAX: usize = 8 * SIZE_MAX;
+
+/// Where messages come from; its first error is its last item.
+pub(super) type Incoming = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
+/// Where they go.
+pub(super) type Outgoing = Pin<Box<dyn Sink<String, Error = io::Error> + Send>>;
+
+/// The two directions of a pipe. Source: Chromium's `devtools_pipe_handler.cc`, messages that end with a NUL.
+pub(super) fn pipe(
+    from: impl AsyncRead + Send + 'static,
+    to: impl AsyncWrite + Send + 'static,
+) -> (Incoming, Outgoing) {
+    let codec = || AnyDelimiterCodec::new_with_max_length(b"\0".to_vec(), b"\0".to_vec(), MESSAGE_MAX);
+    let incoming = FramedRead::new(from, codec()).map(|message| message.map_err(io::Error::other));
+    let outgoing = SinkExt::<String>::sink_map_err(FramedWrite::new(to, codec()), io::Error::other);
+    (Box::pin(incoming), Box::pin(outgoing))
+}
+
+/// Connects to a WebSocket address.
+pub(super) async fn websocket(address: &str) -> io::Result<(Incoming, Outgoing)> {
+    let config = WebSocketConfig::default().max_message_size(Some(MESSAGE_MAX)).max_frame_size(Some(MESSAGE_MAX));
+    let connected = tokio_tungstenite::connect_async_with_config(address, Some(config), true).await;
+    let (outgoing, incoming) = connected.map_err(io::Error::other)?.0.split();
+    let incoming = incoming.filter_map(|message| async {
+        match message {
+            Ok(Message::Text(text)) => Some(Ok(Bytes::from(text))),
+            Ok(_) => None,
+            Err(error) => Some(Err(io::Error::other(error))),
+        }
+    });
+    let outgoing = outgoing.with(|text: String| async { Ok(Message::text(text)) });
+    let outgoing = outgoing.sink_map_err(|error: tokio_tungstenite::tungstenite::Error| io::Error::other(error));
+    Ok((Box::pin(incoming), Box::pin(outgoing)))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn messages_end_with_a_nul_in_both_directions() {
+        let (ours, theirs) = tokio::io::duplex(64);
+        let (from, to) = tokio::io::split(ours);
+        let (mut incoming, mut outgoing) = pipe(from, to);
+        let (mut read, mut write) = tokio::io::split(theirs);
+        write.write_all(b"{\"id\":1}\0{\"id\"").await.expect("written");
+        assert_eq!(incoming.next().await.expect("a message").expect("whole"), "{\"id\":1}");
+        write.write_all(b":2}\0").await.expect("written");
+        assert_eq!(incoming.next().await.expect("a message").expect("whole"), "{\"id\":2}");
+        outgoing.send("a".to_owned()).await.expect("sent");
+        let mut told = [0; 2];
+        tokio::io::AsyncReadExt::read_exact(&mut read, &mut told).await.expect("read");
+        assert_eq!(&told, b"a\0");
+    }
+
+    #[tokio::test]
+    async fn a_message_without_an_end_is_refused_at_its_limit() {
+        let (ours, mut theirs) = tokio::io::duplex(1 << 20);
+        let (from, to) = tokio::io::split(ours);
+        let (mut incoming, _outgoing) = pipe(from, to);
+        let flood = tokio::spawn(async move {
+            let much = vec![b'x'; 1 << 20];
+            let mut sent = 0;
+            while theirs.write_all(&much).await.is_ok() {
+                sent += much.len();
+            }
+            sent
+        });
+        incoming.next().await.expect("an item").expect_err("too long");
+        drop((incoming, _outgoing));
+        let sent = flood.await.expect("it ends");
+        assert!(sent <= MESSAGE_MAX + (4 << 20), "{sent} bytes were taken");
+    }
+}

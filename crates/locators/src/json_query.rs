@@ -1,0 +1,158 @@
+//! What is asked of JSON: by a path, or by a filter of jq.
+
+use std::io;
+use std::time::Duration;
+
+use jaq_core::{Ctx, Vars, data};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::outcome::{Outcome, no_answer};
+use super::{LocateError, SIZE_MAX};
+use arenad_confined::Worker;
+use arenad_model::locator::json::{parsed, to_value};
+use arenad_model::locator::{JsonQuery, Value};
+
+/// The hidden command that makes this program the process for what may never end.
+pub const COMMAND: &str = "confined-filter";
+
+/// What is asked of JSON text.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Question {
+    Jq { filter: String, input: String, all: bool },
+    JsonPath { path: String, input: String, all: bool },
+}
+
+/// Asks; what may never end is asked in a confined process.
+pub(super) async fn ask(query: &JsonQuery, input: String, limit: Duration) -> Result<Value, LocateError> {
+    let question = match query.clone() {
+        // Two descents can look at every value for every value.
+        JsonQuery::Path { path, all } if path.matches("..").count() < 2 => return json_path(&path, &input, all),
+        JsonQuery::Path { path, all } => Question::JsonPath { path, input, all },
+        JsonQuery::Jq { filter, all } => Question::Jq { filter, input, all },
+    };
+    let answer: Result<Outcome, _> = Worker::job(COMMAND, &question, limit).await;
+    answer.map_err(|error| no_answer(error, "it has no value"))?.into_value(limit)
+}
+
+/// Asks one thing; the hidden command's whole life.
+pub fn serve() -> io::Result<()> {
+    arenad_confined::serve(async |inside| {
+        let mut parent = inside.alone()?;
+        let found = match parent.question().await? {
+            None => return Ok(()),
+            Some(Question::Jq { filter, input, all }) => jq(&filter, &input, all),
+            Some(Question::JsonPath { path, input, all }) => json_path(&path, &input, all),
+        };
+        parent.answer(&Outcome::from(found)).await
+    })
+}
+
+fn json(input: &str) -> Result<Json, LocateError> {
+    serde_json::from_str(input).map_err(|error| LocateError::Failed(format!("the answer is not JSON: {error}")))
+}
+
+/// The values at a path of JSON text.
+pub fn json_path(path: &str, input: &str, all: bool) -> Result<Value, LocateError> {
+    let parsed = arenad_queries::json_path::parse(path)
+        .map_err(|reason| LocateError::Unknown(format!("`{}` is no JSONPath: {reason}", shown(path))))?;
+    let input = json(input)?;
+    let found = parsed.query(&input).all();
+    match (found.as_slice(), all) {
+        (found, true) => Ok(Value::Json(Json::Array(found.iter().copied().cloned().collect()).to_string())),
+        ([], false) => Ok(Value::Null),
+        ([only], false) => Ok(to_value((*only).clone())),
+        (several, false) => Err(several_values("jsonpath", several.len())),
+    }
+}
+
+/// As much of a query as an error shows.
+fn shown(query: &str) -> String {
+    const SHOWN_MAX: usize = 200;
+    let shown: String = query.chars().take(SHOWN_MAX).collect();
+    if shown.len() < query.len() { format!("{shown}…") } else { shown }
+}
+
+fn several_values(kind: &str, count: usize) -> LocateError {
+    LocateError::Failed(format!("there are {count} values or more; write `{kind}(all): …` for a list of them"))
+}
+
+/// What a filter makes of JSON text.
+pub fn jq(filter: &str, input: &str, all: bool) -> Result<Value, LocateError> {
+    let compiled = arenad_queries::jq::compile(filter)
+        .map_err(|reason| LocateError::Unknown(format!("`{}` is no jq filter: {reason}", shown(filter))))?;
+    let input = jaq_json::read::parse_single(input.as_bytes())
+        .map_err(|error| LocateError::Failed(format!("the answer is not JSON: {error}")))?;
+    let context = Ctx::<data::JustLut<jaq_json::Val>>::new(&compiled.lut, Vars::new([]));
+    let mut outputs = Vec::new();
+    let mut size = 0;
+    for output in compiled.id.run((context, input)) {
+        // `halt` would end the process in jq's own program.
+        let output = output.map_err(|stop| match stop.get_err() {
+            Ok(error) => LocateError::Failed(format!("jq says: {error}")),
+            Err(_) => LocateError::Failed("the filter halts".to_owned()),
+        })?;
+        let output = output.to_string();
+        size += output.len();
+        if size > SIZE_MAX {
+            return Err(LocateError::too_many_bytes("the filter yields much"));
+        }
+        outputs.push(output);
+        if outputs.len() > 1 && !all {
+            return Err(several_values("jq", outputs.len()));
+        }
+    }
+    match (outputs.pop(), all) {
+        (output, true) => {
+            outputs.extend(output);
+            Ok(Value::Json(format!("[{}]", outputs.join(","))))
+        }
+        (Some(only), false) => Ok(parsed(only)),
+        (None, false) => Ok(Value::Null),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INPUT: &str = r#"{"items": [{"id": 1, "name": "a"}, {"id": 2, "name": null}], "total": 1.5}"#;
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    #[test]
+    fn json_paths_yield_one_value_or_a_list() {
+        let one = |path| json_path(path, INPUT, false);
+        assert_eq!(one("$.items[0].name"), Ok(text("a")));
+        assert_eq!(one("$.items[?@.id == 2].name"), Ok(Value::Null));
+        assert_eq!(one("$.total"), Ok(Value::Float(1.5)));
+        assert_eq!(one("$.nothing"), Ok(Value::Null));
+        assert_eq!(one("$.items[0]"), Ok(Value::Json(r#"{"id":1,"name":"a"}"#.to_owned())));
+        assert!(matches!(one("$.items[*].id"), Err(LocateError::Failed(said)) if said.contains("jsonpath(all)")));
+        assert_eq!(json_path("$.items[*].id", INPUT, true), Ok(Value::Json("[1,2]".to_owned())));
+        assert!(matches!(one("$.["), Err(LocateError::Unknown(_))));
+        assert!(matches!(json_path("$", "<html>", false), Err(LocateError::Failed(_))));
+    }
+
+    #[test]
+    fn jq_yields_one_value_or_a_list() {
+        let one = |filter| jq(filter, INPUT, false);
+        assert_eq!(one(".items | map(.id) | add"), Ok(Value::Integer(3)));
+        assert_eq!(one(".items[] | select(.id == 9)"), Ok(Value::Null));
+        assert_eq!(one(".items[0].name | ascii_upcase"), Ok(text("A")));
+        assert!(matches!(one(".items[]"), Err(LocateError::Failed(_))));
+        assert_eq!(jq(".items[].id", INPUT, true), Ok(Value::Json("[1,2]".to_owned())));
+        assert_eq!(jq("empty", INPUT, true), Ok(Value::Json("[]".to_owned())));
+        assert!(matches!(one(".items | nonsense"), Err(LocateError::Unknown(said)) if said.contains("nonsense")));
+        assert!(matches!(one(".items ["), Err(LocateError::Unknown(_))));
+        assert!(matches!(one(".total | keys"), Err(LocateError::Failed(_))));
+        assert!(matches!(one("halt"), Err(LocateError::Failed(_))));
+        assert!(matches!(
+            jq("[limit(1000000; repeat(\"aaaaaaaa\"))] | .[]", "1", true),
+            Err(LocateError::TooLarge { .. })
+        ));
+    }
+}

@@ -1,0 +1,70 @@
+//! What a confined process has to say of a locator, on its way to the daemon.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::LocateError;
+use arenad_confined::WorkerError;
+use arenad_model::locator::Value;
+use arenad_model::locator::json;
+
+/// A value with its type, or why there is none.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Outcome {
+    Value(Json),
+    Refused(String),
+    Unknown(String),
+    Failed(String),
+    Unavailable(String),
+    TimedOut,
+    TooLarge { what: String, limit: String },
+}
+
+impl From<Result<Value, LocateError>> for Outcome {
+    fn from(found: Result<Value, LocateError>) -> Self {
+        match found {
+            Ok(value) => Self::Value(json::typed(&value)),
+            Err(LocateError::Refused(reason)) => Self::Refused(reason),
+            Err(LocateError::Unknown(reason)) => Self::Unknown(reason),
+            Err(LocateError::Failed(reason)) => Self::Failed(reason),
+            Err(LocateError::Unavailable(reason)) => Self::Unavailable(reason),
+            Err(LocateError::TimedOut { .. }) => Self::TimedOut,
+            Err(LocateError::TooLarge { what, limit }) => Self::TooLarge { what, limit },
+            // Only expressions throw, and the browser evaluates those.
+            Err(threw @ LocateError::Threw(_)) => Self::Failed(threw.to_string()),
+        }
+    }
+}
+
+impl Outcome {
+    /// What the daemon makes of it, where there was `limit` for it.
+    pub(super) fn into_value(self, limit: Duration) -> Result<Value, LocateError> {
+        match self {
+            Self::Value(value) => {
+                json::from_typed(&value).ok_or_else(|| LocateError::Failed("the value is not understood".to_owned()))
+            }
+            Self::Refused(reason) => Err(LocateError::Refused(reason)),
+            Self::Unknown(reason) => Err(LocateError::Unknown(reason)),
+            Self::Failed(reason) => Err(LocateError::Failed(reason)),
+            Self::Unavailable(reason) => Err(LocateError::Unavailable(reason)),
+            Self::TimedOut => Err(LocateError::TimedOut { limit }),
+            Self::TooLarge { what, limit } => Err(LocateError::TooLarge { what, limit }),
+        }
+    }
+}
+
+/// Why a process that was given all that it reads has no answer: what ends it is what it was given. `what` says what it could not
+/// do.
+pub(super) fn no_answer(error: WorkerError, what: &str) -> LocateError {
+    match error {
+        WorkerError::TimedOut(limit) => LocateError::TimedOut { limit },
+        ended @ WorkerError::Ended(_) => LocateError::TooLarge {
+            what: format!("{what}: {ended}"),
+            limit: "the memory of a confined process".to_owned(),
+        },
+        error => LocateError::Unavailable(error.to_string()),
+    }
+}

@@ -1,0 +1,352 @@
+//! How a ready instance is watched: what is probed when, and what the outcomes make of it.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::probe::Probe;
+use super::schedule::Schedule;
+
+/// How a ready instance is watched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HealthSpec {
+    /// Cheap probes, often.
+    pub shallow: HealthProbes,
+    /// Thorough probes, seldom; `None`: there are none.
+    pub deep: Option<HealthProbes>,
+}
+
+impl HealthSpec {
+    /// The probes of a depth.
+    pub fn at(&self, depth: Depth) -> Option<&HealthProbes> {
+        match depth {
+            Depth::Shallow => Some(&self.shallow),
+            Depth::Deep => self.deep.as_ref(),
+        }
+    }
+}
+
+/// Probes that are run in rounds, on a schedule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HealthProbes {
+    /// When a round is due.
+    pub schedule: Schedule,
+    /// The longest one probe may take.
+    pub timeout: Duration,
+    /// How many rounds must fail in a row before the instance counts as unhealthy.
+    pub failures: u32,
+    /// The probes of a round; at least one.
+    pub probes: Vec<Probe>,
+}
+
+/// How deep the probes look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Depth {
+    /// Whether the site answers.
+    Shallow,
+    /// Whether the site does its work.
+    Deep,
+}
+
+impl Depth {
+    /// Both, the more frequent one first.
+    pub const ALL: [Self; 2] = [Self::Shallow, Self::Deep];
+
+    /// The word for it in definitions, JSON and the store.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shallow => "shallow",
+            Self::Deep => "deep",
+        }
+    }
+}
+
+impl fmt::Display for Depth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A moment on both clocks: the one that only goes forward, by which pauses are measured, and the calendar's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// Since some beginning.
+    pub uptime: Duration,
+    /// The calendar's time.
+    pub wall: Timestamp,
+}
+
+/// The longest pause before the calendar is looked at again: it may have been put forward or back.
+const CALENDAR_LOOK: Duration = Duration::from_secs(60);
+
+/// The rounds of one depth, since the instance last became ready: when the next is due, and what the last ones said.
+#[derive(Debug, Clone)]
+pub struct Vigil {
+    schedule: Schedule,
+    failures: u32,
+    /// The pause after a failed round, where the schedule's is longer: the next one decides, or sees the recovery.
+    retry: Duration,
+    misses: u32,
+    reason: Option<String>,
+    due_at: Option<Duration>,
+    due_on: Option<Timestamp>,
+}
+
+impl Vigil {
+    fn begin(probes: &HealthProbes, retry: Duration, now: Moment) -> Self {
+        let schedule = probes.schedule.clone();
+        let failures = probes.failures;
+        let mut vigil = Self { schedule, failures, retry, misses: 0, reason: None, due_at: None, due_on: None };
+        vigil.plan(now);
+        vigil
+    }
+
+    /// How long to wait for the next round; nothing when it is due.
+    fn pause(&mut self, now: Moment) -> Duration {
+        let until = |at: Duration| at.saturating_sub(now.uptime);
+        let pause = self.due_at.map(until);
+        let Schedule::Cron(cron) = &self.schedule else {
+            return pause.unwrap_or_default();
+        };
+        if self.due_on.is_none_or(|on| now.wall < on) {
+            // The same as before, unless the calendar was put back.
+            self.due_on = cron.next_after(now.wall);
+        }
+        let on = self.due_on.map_or(CALENDAR_LOOK, |on| {
+            Duration::try_from(on.duration_since(now.wall)).unwrap_or_default().min(CALENDAR_LOOK)
+        });
+        pause.map_or(on, |at| at.min(on))
+    }
+
+    fn note(&mut self, outcome: Result<(), String>, now: Moment) {
+        self.misses = if outcome.is_ok() { 0 } else { self.misses.saturating_add(1) };
+        self.reason = outcome.err();
+        self.plan(now);
+    }
+
+    /// Lets what the last round said count at once, however many failures the definition allows.
+    fn condemn(&mut self) {
+        self.misses = self.misses.max(self.failures);
+    }
+
+    fn hurry(&mut self, now: Moment) {
+        self.due_at = Some(now.uptime);
+    }
+
+    fn plan(&mut self, now: Moment) {
+        let retry = (self.misses > 0).then_some(self.retry);
+        let pause = match &self.schedule {
+            Schedule::Every(period) => Some(retry.map_or(*period, |retry| retry.min(*period))),
+            Schedule::Cron(cron) => {
+                self.due_on = cron.next_after(now.wall);
+                retry
+            }
+        };
+        self.due_at = pause.map(|pause| now.uptime + pause);
+    }
+
+    fn has_failed(&self) -> bool {
+        self.misses >= self.failures
+    }
+}
+
+/// After a shallow miss the next look comes this soon: it decides.
+const SHALLOW_RETRY: Duration = Duration::from_secs(1);
+
+/// After a deep miss the next look comes this soon: nobody should wait for the next night to see that a site is cured,
+/// but what is thorough is not done every second to a site that ails.
+const DEEP_RETRY: Duration = Duration::from_secs(15);
+
+/// The rounds of an instance that serves.
+#[derive(Debug, Clone)]
+pub struct Vigils {
+    shallow: Vigil,
+    deep: Option<Vigil>,
+}
+
+impl Vigils {
+    /// Begins when the instance has become ready: that moment counts as a round that passed.
+    pub fn begin(spec: &HealthSpec, now: Moment) -> Self {
+        Self {
+            shallow: Vigil::begin(&spec.shallow, SHALLOW_RETRY, now),
+            deep: spec.deep.as_ref().map(|deep| Vigil::begin(deep, DEEP_RETRY, now)),
+        }
+    }
+
+    /// How long to wait for the next round of a depth, nothing when it is due; `None`: there are no such rounds.
+    pub fn pause(&mut self, depth: Depth, now: Moment) -> Option<Duration> {
+        match depth {
+            Depth::Shallow => Some(self.shallow.pause(now)),
+            Depth::Deep => self.deep.as_mut().map(|deep| deep.pause(now)),
+        }
+    }
+
+    /// A round has ended.
+    pub fn note(&mut self, depth: Depth, outcome: Result<(), String>, now: Moment) {
+        match (depth, &mut self.deep) {
+            (Depth::Shallow, deep) => {
+                let recovers = outcome.is_ok() && self.shallow.misses > 0;
+                self.shallow.note(outcome, now);
+                // What kept the site from answering may be all that the deep probes found wrong.
+                if let Some(deep) = deep.as_mut().filter(|deep| recovers && deep.misses > 0) {
+                    deep.hurry(now);
+                }
+            }
+            (Depth::Deep, Some(deep)) => deep.note(outcome, now),
+            (Depth::Deep, None) => {}
+        }
+    }
+
+    /// A round has found that a container does not run, which no further round needs to confirm.
+    pub fn note_gone(&mut self, depth: Depth, reason: &str, now: Moment) {
+        self.note(depth, Err(reason.to_owned()), now);
+        if depth == Depth::Deep {
+            self.shallow.note(Err(reason.to_owned()), now);
+        }
+        self.shallow.condemn();
+    }
+
+    /// Why the instance is unhealthy, if it is.
+    pub fn trouble(&self) -> Option<String> {
+        self.first_reason(Vigil::has_failed)
+    }
+
+    /// What the last round missed, whether or not it makes the instance unhealthy.
+    pub fn missed(&self) -> Option<String> {
+        self.first_reason(|vigil| vigil.misses > 0)
+    }
+
+    fn first_reason(&self, counts: impl Fn(&Vigil) -> bool) -> Option<String> {
+        let shallow = Some(&self.shallow).filter(|vigil| counts(vigil)).and_then(|vigil| vigil.reason.clone());
+        let deep = self.deep.as_ref().filter(|vigil| counts(vigil)).and_then(|vigil| vigil.reason.as_ref());
+        shallow.or_else(|| deep.map(|reason| format!("deep probe {reason}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::CronSchedule;
+
+    /// A spec without probes: which probes there are decides nothing here.
+    fn spec(deep: Option<Schedule>) -> HealthSpec {
+        let probes = |schedule, failures| HealthProbes {
+            schedule,
+            timeout: Duration::from_secs(1),
+            failures,
+            probes: Vec::new(),
+        };
+        HealthSpec {
+            shallow: probes(Schedule::Every(Duration::from_secs(3)), 2),
+            deep: deep.map(|schedule| probes(schedule, 1)),
+        }
+    }
+
+    fn every(seconds: u64) -> Option<Schedule> {
+        Some(Schedule::Every(Duration::from_secs(seconds)))
+    }
+
+    fn cron(expression: &str) -> Option<Schedule> {
+        Some(Schedule::Cron(CronSchedule::parse(expression, "UTC").expect("valid")))
+    }
+
+    /// So many seconds after a beginning at noon.
+    fn at(seconds: u64) -> Moment {
+        Moment { uptime: Duration::from_secs(seconds), wall: noon() + Duration::from_secs(seconds) }
+    }
+
+    fn noon() -> Timestamp {
+        "2023-06-01T12:00:00Z".parse().expect("a time")
+    }
+
+    fn pause(vigils: &mut Vigils, depth: Depth, now: Moment) -> u64 {
+        vigils.pause(depth, now).expect("there are such rounds").as_secs()
+    }
+
+    fn failed() -> Result<(), String> {
+        Err("search: no hits".to_owned())
+    }
+
+    #[test]
+    fn rounds_follow_each_other_at_the_schedules_pace() {
+        let mut vigils = Vigils::begin(&spec(every(60)), at(0));
+        assert_eq!(pause(&mut vigils, Depth::Shallow, at(0)), 3);
+        assert_eq!(pause(&mut vigils, Depth::Shallow, at(2)), 1);
+        assert_eq!(pause(&mut vigils, Depth::Shallow, at(100)), 0, "a round that is late is due once");
+        vigils.note(Depth::Shallow, Ok(()), at(100));
+        assert_eq!(pause(&mut vigils, Depth::Shallow, at(100)), 3);
+        assert_eq!(pause(&mut vigils, Depth::Deep, at(59)), 1, "each depth counts for itself");
+        assert_eq!(Vigils::begin(&spec(None), at(0)).pause(Depth::Deep, at(0)), None);
+    }
+
+    #[test]
+    fn cron_rounds_are_due_at_times_of_the_calendar() {
+        let mut vigils = Vigils::begin(&spec(cron("*/5 * * * *")), at(10));
+        assert_eq!(pause(&mut vigils, Depth::Deep, at(10)), 60, "the calendar is looked at again before");
+        assert_eq!(pause(&mut vigils, Depth::Deep, at(260)), 40);
+        assert_eq!(pause(&mut vigils, Depth::Deep, at(300)), 0);
+        assert_eq!(pause(&mut vigils, Depth::Deep, at(1000)), 0, "what was missed is made up for once");
+        vigils.note(Depth::Deep, Ok(()), at(1000));
+        assert_eq!(pause(&mut vigils, Depth::Deep, at(1150)), 50);
+    }
+
+    #[test]
+    fn a_calendar_that_is_put_forward_or_back_delays_nothing() {
+        let mut vigils = Vigils::begin(&spec(cron("0 12 * * *")), at(0));
+        let tomorrow = Moment { uptime: Duration::from_secs(30), wall: noon() + Duration::from_secs(86_400) };
+        assert_eq!(pause(&mut vigils, Depth::Deep, tomorrow), 0);
+        let yesterday = |seconds| Moment {
+            uptime: Duration::from_secs(seconds),
+            wall: noon() - Duration::from_secs(90) + Duration::from_secs(seconds),
+        };
+        assert_eq!(pause(&mut vigils, Depth::Deep, yesterday(60)), 30);
+        assert_eq!(pause(&mut vigils, Depth::Deep, yesterday(90)), 0);
+    }
+
+    #[test]
+    fn as_many_failures_in_a_row_as_the_definition_says_are_trouble() {
+        let mut vigils = Vigils::begin(&spec(None), at(0));
+        vigils.note(Depth::Shallow, failed(), at(3));
+        assert_eq!((vigils.trouble(), vigils.missed()), (None, Some("search: no hits".to_owned())));
+        assert_eq!(pause(&mut vigils, Depth::Shallow, at(3)), 1, "the second look comes sooner");
+        vigils.note(Depth::Shallow, Ok(()), at(4));
+        vigils.note(Depth::Shallow, failed(), at(7));
+        assert_eq!(vigils.trouble(), None, "not in a row");
+        vigils.note(Depth::Shallow, failed(), at(8));
+        assert_eq!(vigils.trouble().as_deref(), Some("search: no hits"));
+        vigils.note(Depth::Shallow, Ok(()), at(9));
+        assert_eq!((vigils.trouble(), vigils.missed()), (None, None));
+    }
+
+    #[test]
+    fn a_deep_failure_is_trouble_of_its_own_until_a_deep_round_passes() {
+        let mut vigils = Vigils::begin(&spec(cron("0 3 * * *")), at(0));
+        vigils.note(Depth::Deep, failed(), at(100));
+        assert_eq!(vigils.trouble().as_deref(), Some("deep probe search: no hits"));
+        vigils.note(Depth::Shallow, Ok(()), at(103));
+        assert!(vigils.trouble().is_some(), "a good shallow round proves nothing about it");
+        assert_eq!(pause(&mut vigils, Depth::Deep, at(103)), 12, "the recovery is not left to the next night");
+        vigils.note(Depth::Deep, Ok(()), at(115));
+        assert_eq!(vigils.trouble(), None);
+    }
+
+    #[test]
+    fn the_deep_probes_look_again_at_once_when_the_site_answers_again() {
+        let mut vigils = Vigils::begin(&spec(every(600)), at(0));
+        vigils.note(Depth::Shallow, failed(), at(3));
+        vigils.note(Depth::Deep, failed(), at(3));
+        assert_eq!(pause(&mut vigils, Depth::Deep, at(4)), 14);
+        vigils.note(Depth::Shallow, Ok(()), at(4));
+        assert_eq!(pause(&mut vigils, Depth::Deep, at(4)), 0);
+    }
+
+    #[test]
+    fn a_container_that_is_gone_is_trouble_at_once_and_no_matter_of_depth() {
+        for depth in Depth::ALL {
+            let mut vigils = Vigils::begin(&spec(every(600)), at(0));
+            vigils.note_gone(depth, "the container of web ended", at(5));
+            assert_eq!(vigils.trouble().as_deref(), Some("the container of web ended"));
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Values and decisions. Nothing here does I/O, reads a clock, or knows of serde, SQL, HTTP or async:
+//! time is an argument, and every decision is a function that a unit test can call.
+
+pub mod archive;
+pub mod browser;
+pub mod clock;
+pub mod coverage;
+pub mod error;
+pub mod flow;
+pub mod health;
+pub mod helper;
+pub mod hex;
+pub mod ids;
+pub mod instance;
+pub mod lines;
+pub mod locator;
+pub mod login;
+pub mod pool;
+pub mod probe;
+pub mod prune;
+pub mod reconcile;
+pub mod request_queue;
+pub mod schedule;
+pub mod site;
+pub mod standby_schedule;
+pub mod store;
+pub mod subnet;
+pub mod task;
+pub mod verify;

@@ -1,0 +1,484 @@
+//! Requests to one instance: which are admitted, which wait, which join another. Pure: the driver owns one queue and obeys it.
+//!
+//! ```text
+//!   admit ──► refused            the state, a pending `down` or a full queue rules the request out
+//!         ├─► joined             the last operation in line ends with exactly what was asked for
+//!         └─► in line ──► current ──► finished
+//!                 └─► superseded by `down`, or refused when its turn comes
+//! ```
+//!
+//! A request joins only the *last* operation in line: joining an earlier one would let a later operation change the result
+//! before its caller looks. A reset joins the current operation only between the moment at which that operation has committed
+//! to a new generation ([`Cover::Fresh`]) and the moment at which clients reach it ([`Cover::Open`]): every write that was
+//! acknowledged before the request went to the generation that is being replaced.
+//!
+//! Once a `down` is pending, only `up` is admitted, so nothing can start containers behind a `down` that reports success.
+
+use std::collections::VecDeque;
+
+use super::instance::InstanceState;
+
+/// The most operations that wait for one instance.
+pub const MOST_WAITING: usize = 16;
+
+/// The goal of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Want {
+    /// The instance is ready, from its current baseline.
+    Up,
+    /// The instance is as a snapshot is.
+    Reset {
+        /// The snapshot's id; the baseline if there is none.
+        to: Option<String>,
+    },
+    /// The same for the baseline, unless the instance is proven to be as the baseline is.
+    ResetIfDirty,
+    /// Nothing of the instance is left.
+    Down,
+    /// The instance is stopped, stored as a snapshot, and started again.
+    Take {
+        /// The snapshot's name.
+        name: String,
+    },
+}
+
+impl Want {
+    /// A reset to the baseline.
+    pub const RESET: Self = Self::Reset { to: None };
+
+    /// The work, as a phrase that follows "is".
+    pub fn doing(&self) -> &'static str {
+        match self {
+            Self::Up => "coming up",
+            Self::Reset { .. } | Self::ResetIfDirty => "resetting",
+            Self::Down => "going down",
+            Self::Take { .. } => "taking a snapshot",
+        }
+    }
+
+    /// Whether the request makes sense in a state in which nothing is being done.
+    pub fn is_possible_in(&self, state: &InstanceState) -> bool {
+        match self {
+            Self::Up | Self::Down => true,
+            Self::Reset { .. } | Self::ResetIfDirty => {
+                matches!(state, InstanceState::Ready | InstanceState::Unhealthy(_) | InstanceState::Failed(_))
+            }
+            Self::Take { .. } => *state == InstanceState::Ready,
+        }
+    }
+}
+
+/// On whose behalf a request is made. Requests of different purposes never join each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A client asked.
+    Client,
+    /// A new daemon takes up the instances of an earlier one.
+    Restore,
+    /// The driver undoes writes to a site that is only read.
+    Upkeep,
+}
+
+/// A request to an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Its goal.
+    pub want: Want,
+    /// On whose behalf.
+    pub purpose: Purpose,
+}
+
+impl Request {
+    /// A client's request.
+    pub fn of_client(want: Want) -> Self {
+        Self { want, purpose: Purpose::Client }
+    }
+}
+
+/// How far the current operation covers a reset that is asked for while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cover {
+    /// The operation may still decide to leave the instance as it is.
+    Undecided,
+    /// The operation ends with a new generation or fails; no client has reached the new generation.
+    Fresh,
+    /// Clients reach the new generation.
+    Open,
+}
+
+/// Why a request is not admitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The instance is in a state that rules the request out.
+    NotUp {
+        /// The name of the state.
+        state: &'static str,
+    },
+    /// The request cannot wait for the operation that is running.
+    Busy {
+        /// What the instance is doing, as a phrase that follows "is".
+        doing: &'static str,
+    },
+    /// Too many operations wait.
+    Full,
+}
+
+/// An admitted request.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Admitted<O> {
+    /// The operation that answers the request.
+    pub operation: O,
+    /// Whether another request had asked for it.
+    pub is_joined: bool,
+    /// Operations that end without having begun.
+    pub superseded: Vec<O>,
+    /// Whether the current operation is to be cancelled.
+    pub cancels_current: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Entry<O> {
+    request: Request,
+    operation: O,
+}
+
+/// The operations of one instance: the current one and those that wait. `O` is what the driver knows an operation by.
+#[derive(Debug, Clone)]
+pub struct RequestQueue<O> {
+    current: Option<Entry<O>>,
+    cover: Cover,
+    waiting: VecDeque<Entry<O>>,
+}
+
+impl<O> Default for RequestQueue<O> {
+    fn default() -> Self {
+        Self { current: None, cover: Cover::Undecided, waiting: VecDeque::new() }
+    }
+}
+
+impl<O: Clone> RequestQueue<O> {
+    /// Admits a request or refuses it. `state` is the instance's present state; `make` makes the operation of a request that
+    /// joins none.
+    pub fn admit(
+        &mut self,
+        request: Request,
+        state: &InstanceState,
+        make: impl FnOnce() -> O,
+    ) -> Result<Admitted<O>, Refusal> {
+        if request.want == Want::Down {
+            return Ok(self.admit_down(request, make));
+        }
+        if self.is_going_down() {
+            if request.want != Want::Up {
+                return Err(Refusal::NotUp { state: InstanceState::Stopping.name() });
+            }
+        } else if let Some(current) = &self.current {
+            if matches!(request.want, Want::Take { .. }) {
+                return Err(Refusal::Busy { doing: current.request.want.doing() });
+            }
+        } else if !request.want.is_possible_in(state) {
+            return Err(Refusal::NotUp { state: state.name() });
+        }
+        if let Some(operation) = self.joinable(&request) {
+            return Ok(Admitted { operation, is_joined: true, superseded: Vec::new(), cancels_current: false });
+        }
+        if self.waiting.len() >= MOST_WAITING {
+            return Err(Refusal::Full);
+        }
+        let operation = self.enqueue(request, make());
+        Ok(Admitted { operation, is_joined: false, superseded: Vec::new(), cancels_current: false })
+    }
+
+    /// `down` is always admitted: it replaces everything that waits and cancels the current operation.
+    fn admit_down(&mut self, request: Request, make: impl FnOnce() -> O) -> Admitted<O> {
+        let superseded = |waiting: VecDeque<Entry<O>>| waiting.into_iter().map(|entry| entry.operation).collect();
+        let is_down = |entry: &Entry<O>| entry.request.want == Want::Down;
+        if let Some(current) = self.current.as_ref().filter(|current| is_down(current)) {
+            let operation = current.operation.clone();
+            let superseded = superseded(std::mem::take(&mut self.waiting));
+            return Admitted { operation, is_joined: true, superseded, cancels_current: false };
+        }
+        let mut waiting = std::mem::take(&mut self.waiting);
+        // A `down` that waits is the first in line: it replaced everything else.
+        if waiting.front().is_some_and(is_down)
+            && let Some(down) = waiting.pop_front()
+        {
+            let operation = down.operation.clone();
+            self.waiting.push_back(down);
+            return Admitted { operation, is_joined: true, superseded: superseded(waiting), cancels_current: false };
+        }
+        let cancels_current = self.current.is_some();
+        let operation = self.enqueue(request, make());
+        Admitted { operation, is_joined: false, superseded: superseded(waiting), cancels_current }
+    }
+
+    fn enqueue(&mut self, request: Request, operation: O) -> O {
+        let entry = Entry { request, operation: operation.clone() };
+        match &self.current {
+            None => {
+                self.current = Some(entry);
+                self.cover = Cover::Undecided;
+            }
+            Some(_) => self.waiting.push_back(entry),
+        }
+        operation
+    }
+
+    fn is_going_down(&self) -> bool {
+        self.current.iter().chain(&self.waiting).any(|entry| entry.request.want == Want::Down)
+    }
+
+    /// The last operation in line, if it ends with exactly what the request asks for.
+    fn joinable(&self, request: &Request) -> Option<O> {
+        if let Some(last) = self.waiting.back() {
+            let is_same = last.request == *request && !matches!(request.want, Want::Take { .. });
+            return is_same.then(|| last.operation.clone());
+        }
+        let current = self.current.as_ref().filter(|current| current.request.purpose == request.purpose)?;
+        let is_covered = match (&current.request.want, &request.want) {
+            (Want::Reset { to }, Want::Reset { to: wanted }) => to == wanted && self.cover == Cover::Fresh,
+            (Want::Reset { to: None } | Want::ResetIfDirty, Want::ResetIfDirty) => self.cover == Cover::Fresh,
+            _ => false,
+        };
+        is_covered.then(|| current.operation.clone())
+    }
+
+    /// Notes how far the current operation has come. Never goes back.
+    pub fn note_cover(&mut self, cover: Cover) {
+        self.cover = self.cover.max(cover);
+    }
+
+    /// The current request and its operation.
+    pub fn current(&self) -> Option<(&Request, &O)> {
+        self.current.as_ref().map(|current| (&current.request, &current.operation))
+    }
+
+    /// Ends the current operation and begins the next one that is possible in the state that it left. Returns those that are
+    /// not, with the reason.
+    pub fn finish(&mut self, state: &InstanceState) -> Vec<(O, Refusal)> {
+        self.current = None;
+        self.cover = Cover::Undecided;
+        let mut refused = Vec::new();
+        while let Some(next) = self.waiting.pop_front() {
+            if next.request.want.is_possible_in(state) {
+                self.current = Some(next);
+                break;
+            }
+            refused.push((next.operation, Refusal::NotUp { state: state.name() }));
+        }
+        refused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn queue() -> RequestQueue<u32> {
+        RequestQueue::default()
+    }
+
+    fn ask(queue: &mut RequestQueue<u32>, want: Want, number: u32) -> Result<(u32, bool), Refusal> {
+        let admitted = queue.admit(Request::of_client(want), &InstanceState::Ready, || number)?;
+        Ok((admitted.operation, admitted.is_joined))
+    }
+
+    fn to(snapshot: &str) -> Want {
+        Want::Reset { to: Some(snapshot.to_owned()) }
+    }
+
+    #[test]
+    fn a_reset_never_joins_an_up() {
+        let mut queue = queue();
+        assert_eq!(ask(&mut queue, Want::Up, 1), Ok((1, false)));
+        assert_eq!(ask(&mut queue, Want::RESET, 2), Ok((2, false)));
+        assert_eq!(ask(&mut queue, Want::RESET, 3), Ok((2, true)), "one that has not begun covers it");
+    }
+
+    #[test]
+    fn a_reset_does_not_join_an_up_that_waits_behind_a_snapshot() {
+        let mut queue = queue();
+        let _ = ask(&mut queue, Want::Take { name: "a".to_owned() }, 1);
+        let _ = ask(&mut queue, Want::Up, 2);
+        assert_eq!(ask(&mut queue, Want::RESET, 3), Ok((3, false)));
+    }
+
+    #[test]
+    fn resets_join_between_the_commitment_to_a_new_generation_and_its_first_client() {
+        for (cover, joins) in [(Cover::Undecided, false), (Cover::Fresh, true), (Cover::Open, false)] {
+            let mut queue = queue();
+            let _ = ask(&mut queue, Want::RESET, 1);
+            queue.note_cover(cover);
+            assert_eq!(ask(&mut queue, Want::RESET, 2).map(|(_, joined)| joined), Ok(joins), "{cover:?}");
+        }
+    }
+
+    #[test]
+    fn resets_to_different_snapshots_do_not_join() {
+        for (first, second) in
+            [(Want::RESET, to("a")), (to("a"), Want::RESET), (to("a"), to("b")), (to("a"), Want::ResetIfDirty)]
+        {
+            let mut queue = queue();
+            let _ = ask(&mut queue, first.clone(), 1);
+            queue.note_cover(Cover::Fresh);
+            assert_eq!(ask(&mut queue, second.clone(), 2), Ok((2, false)), "{first:?}, then {second:?}");
+        }
+    }
+
+    #[test]
+    fn requests_join_only_the_last_in_line() {
+        let mut queue = queue();
+        for (number, want) in [(1, Want::Up), (2, Want::RESET), (3, to("a"))] {
+            assert_eq!(ask(&mut queue, want, number), Ok((number, false)));
+        }
+        assert_eq!(ask(&mut queue, Want::RESET, 4), Ok((4, false)), "joining 2 would leave the caller with snapshot a");
+    }
+
+    #[test]
+    fn resets_of_different_purposes_do_not_join() {
+        let mut queue = queue();
+        let upkeep = Request { want: Want::RESET, purpose: Purpose::Upkeep };
+        let _ = queue.admit(upkeep, &InstanceState::Ready, || 1);
+        queue.note_cover(Cover::Fresh);
+        assert_eq!(ask(&mut queue, Want::RESET, 2), Ok((2, false)));
+    }
+
+    #[test]
+    fn only_up_is_admitted_behind_a_down() {
+        for is_current in [true, false] {
+            let mut queue = queue();
+            if !is_current {
+                let _ = ask(&mut queue, Want::RESET, 1);
+            }
+            let _ = ask(&mut queue, Want::Down, 2);
+            let stopping = Err(Refusal::NotUp { state: "stopping" });
+            for want in [Want::RESET, Want::ResetIfDirty, to("a"), Want::Take { name: "a".to_owned() }] {
+                assert_eq!(ask(&mut queue, want, 3), stopping);
+            }
+            assert_eq!(ask(&mut queue, Want::Up, 4), Ok((4, false)));
+            assert_eq!(ask(&mut queue, Want::RESET, 5), stopping, "also behind an up that waits for the down");
+        }
+    }
+
+    #[test]
+    fn down_cancels_the_current_operation_and_supersedes_the_others() {
+        let mut queue = queue();
+        for (number, want) in [(1, Want::Up), (2, Want::RESET)] {
+            let _ = ask(&mut queue, want, number);
+        }
+        let down =
+            queue.admit(Request::of_client(Want::Down), &InstanceState::Starting, || 3).expect("always admitted");
+        assert_eq!(down, Admitted { operation: 3, is_joined: false, superseded: vec![2], cancels_current: true });
+        let _ = ask(&mut queue, Want::Up, 4);
+        let again =
+            queue.admit(Request::of_client(Want::Down), &InstanceState::Starting, || 5).expect("always admitted");
+        assert_eq!(again, Admitted { operation: 3, is_joined: true, superseded: vec![4], cancels_current: false });
+    }
+
+    #[test]
+    fn requests_are_checked_again_when_their_turn_comes() {
+        let mut queue = queue();
+        let _ = ask(&mut queue, Want::Up, 1);
+        let _ = ask(&mut queue, Want::RESET, 2);
+        let _ = ask(&mut queue, Want::Up, 3);
+        assert_eq!(queue.finish(&InstanceState::Down), [(2, Refusal::NotUp { state: "down" })]);
+        assert_eq!(queue.current().map(|(request, _)| request.want.clone()), Some(Want::Up));
+    }
+
+    #[test]
+    fn the_line_is_bounded() {
+        let mut queue = queue();
+        let _ = ask(&mut queue, Want::Up, 0);
+        for number in 0..MOST_WAITING as u32 {
+            assert!(ask(&mut queue, to(&number.to_string()), number).is_ok());
+        }
+        assert_eq!(ask(&mut queue, to("one more"), 99), Err(Refusal::Full));
+        assert!(ask(&mut queue, Want::Down, 100).is_ok(), "a down is admitted even then");
+    }
+
+    /// The model: what was written before an operation took its content from the snapshot, and what it left.
+    #[derive(Debug, Clone, Copy)]
+    enum Step {
+        Ask(usize),
+        Cover(Cover),
+        Finish(bool),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0..7usize).prop_map(Step::Ask),
+            2 => prop_oneof![Just(Step::Cover(Cover::Fresh)), Just(Step::Cover(Cover::Open))],
+            3 => any::<bool>().prop_map(Step::Finish),
+        ]
+    }
+
+    proptest! {
+        /// A reset's operation gives its own snapshot, and lets clients in only after the request; behind a `down` nothing but
+        /// an `up` begins; each operation ends once.
+        #[test]
+        fn an_operation_gives_each_of_its_callers_what_they_asked_for(steps in proptest::collection::vec(step(), 1..80)) {
+            let kinds = [Want::Up, Want::RESET, to("a"), to("b"), Want::ResetIfDirty, Want::Down, Want::Take { name: "n".to_owned() }];
+            let mut queue = queue();
+            let mut state = InstanceState::Ready;
+            let mut made: Vec<Want> = Vec::new();
+            // When clients were let in by each operation, and by which moment that must not have happened.
+            let mut opened: Vec<Option<usize>> = Vec::new();
+            let mut callers: Vec<(u32, Want, usize)> = Vec::new();
+            let mut ended: Vec<u32> = Vec::new();
+            let mut was_down_asked = false;
+            for (now, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Ask(kind) => {
+                        let want = kinds[kind].clone();
+                        let number = made.len() as u32;
+                        let Ok(admitted) = queue.admit(Request::of_client(want.clone()), &state, || number) else { continue };
+                        if !admitted.is_joined {
+                            made.push(want.clone());
+                            opened.push(None);
+                        }
+                        ended.extend(&admitted.superseded);
+                        callers.retain(|(operation, ..)| !admitted.superseded.contains(operation));
+                        was_down_asked = want == Want::Down || (was_down_asked && want != Want::Up);
+                        callers.push((admitted.operation, want, now));
+                    }
+                    Step::Cover(cover) => {
+                        queue.note_cover(cover);
+                        if let (Cover::Open, Some((_, operation))) = (cover, queue.current()) {
+                            opened[*operation as usize].get_or_insert(now);
+                        }
+                    }
+                    Step::Finish(is_good) => {
+                        let Some((request, operation)) = queue.current().map(|(r, o)| (r.clone(), *o)) else { continue };
+                        prop_assert!(!was_down_asked || request.want != Want::Up || queue.waiting.iter().any(|w| w.request.want == Want::Down));
+                        prop_assert!(!ended.contains(&operation));
+                        ended.push(operation);
+                        for (_, want, since) in callers.iter().filter(|(of, ..)| *of == operation) {
+                            let covers = match (&request.want, want) {
+                                (Want::Reset { to: None }, Want::ResetIfDirty) => true,
+                                (done, wanted) => done == wanted,
+                            };
+                            prop_assert!(covers, "{want:?} was answered by {:?}", request.want);
+                            if matches!(want, Want::Reset { .. } | Want::ResetIfDirty) && let Some(opened) = opened[operation as usize] {
+                                prop_assert!(opened > *since, "clients were in before the request");
+                            }
+                        }
+                        callers.retain(|(of, ..)| *of != operation);
+                        state = match (&request.want, is_good) {
+                            (Want::Down, true) => InstanceState::Down,
+                            (_, true) => InstanceState::Ready,
+                            (_, false) => InstanceState::Failed(crate::instance::Trouble { reason: String::new(), hint: String::new() }),
+                        };
+                        for (refused, _) in queue.finish(&state) {
+                            ended.push(refused);
+                            callers.retain(|(of, ..)| *of != refused);
+                        }
+                    }
+                }
+                prop_assert!(queue.waiting.len() <= MOST_WAITING);
+                let downs = queue.waiting.iter().filter(|entry| entry.request.want == Want::Down).count();
+                prop_assert!(downs <= 1, "at most one down waits");
+            }
+        }
+    }
+}

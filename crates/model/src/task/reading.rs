@@ -1,0 +1,126 @@
+//! What is read from a site for a task, and what is bound to it.
+
+use crate::helper::{Helper, WrongArguments};
+use crate::ids::SiteName;
+use crate::locator::{Arguments, JsPage, Locator, LocatorKind};
+
+/// One value of a site.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// The site.
+    pub site: SiteName,
+    /// What is read, as it was written.
+    pub text: String,
+    /// The same, understood.
+    pub recipe: Recipe,
+    /// The task's variables that it has places for.
+    pub arguments: Arguments,
+    /// The names of captured values that it has places for.
+    pub captured: Vec<String>,
+    /// The path of the page that a `js:` locator without one looks at.
+    pub page: Option<String>,
+    /// As whom the site is looked at, where the text does not say.
+    pub account: Option<String>,
+}
+
+/// How a value is read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Recipe {
+    /// By a locator.
+    Locator(Locator),
+    /// By a helper of the site.
+    Helper {
+        /// The helper.
+        helper: Box<Helper>,
+        /// The texts of its parameters, with places.
+        arguments: Vec<String>,
+    },
+}
+
+/// A reading with everything in its places: what runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bound {
+    /// The site.
+    pub site: SiteName,
+    /// What is run.
+    pub locator: Locator,
+    /// What is made of the value.
+    pub helper: Option<Box<Helper>>,
+    /// The path of the page that a `js:` locator without one looks at.
+    pub page: Option<String>,
+}
+
+impl Reading {
+    /// Fills the places. `captured` gives the texts of captured values, by name.
+    ///
+    /// Errors: a helper's call with another number of arguments than it has parameters.
+    pub fn bind(&self, captured: &Arguments) -> Result<Bound, WrongArguments> {
+        let wanted = |(name, _): &&(String, String)| self.captured.contains(name);
+        let all = self.arguments.0.iter().chain(captured.0.iter().filter(wanted));
+        let all = Arguments(all.cloned().collect());
+        let (mut locator, helper) = match &self.recipe {
+            Recipe::Locator(locator) => (locator.clone().with(&all), None),
+            Recipe::Helper { helper, arguments } => {
+                let given: Vec<String> = arguments.iter().map(|text| all.fill(text, str::to_owned)).collect();
+                (helper.locator.clone().with(&helper.arguments(&given)?), Some(helper.clone()))
+            }
+        };
+        if let Some(account) = &self.account {
+            match &mut locator.kind {
+                LocatorKind::Http(http) => http.account = Some(account.clone()),
+                LocatorKind::Js(js) if js.page != JsPage::Live => js.account = Some(account.clone()),
+                LocatorKind::Js(_)
+                | LocatorKind::Sql(_)
+                | LocatorKind::Exec(_)
+                | LocatorKind::File(_)
+                | LocatorKind::Trace(_) => {}
+            }
+        }
+        Ok(Bound { site: self.site.clone(), locator, helper, page: self.page.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locator::parse;
+
+    fn reading(recipe: Recipe, captured: &[&str]) -> Reading {
+        Reading {
+            site: SiteName::parse("shop").expect("a name"),
+            text: String::new(),
+            recipe,
+            arguments: Arguments(vec![("upc".to_owned(), "L'1".to_owned())]),
+            captured: captured.iter().map(|name| (*name).to_owned()).collect(),
+            page: None,
+            account: Some("customer".to_owned()),
+        }
+    }
+
+    #[test]
+    fn variables_and_captured_values_are_bound_and_others_stay_out() {
+        let captured = Arguments(vec![("last".to_owned(), "7".to_owned()), ("other".to_owned(), "8".to_owned())]);
+        let sql = parse("sql: SELECT {upc}, {last}, {other}").expect("a locator");
+        let bound = reading(Recipe::Locator(sql), &["last"]).bind(&captured).expect("bound");
+        let LocatorKind::Sql(sql) = bound.locator.kind else { panic!("sql") };
+        assert_eq!(sql.arguments.get("upc"), Some("L'1"));
+        assert_eq!((sql.arguments.get("last"), sql.arguments.get("other")), (Some("7"), None));
+    }
+
+    #[test]
+    fn helpers_are_called_with_filled_texts_and_the_account_is_the_readings() {
+        let helper = Helper {
+            name: "price".to_owned(),
+            parameters: vec!["sku".to_owned()],
+            locator: parse("http: /p/{sku}").expect("a locator"),
+            text: String::new(),
+            gives: None,
+            otherwise: None,
+        };
+        let call = |arguments| Recipe::Helper { helper: Box::new(helper.clone()), arguments };
+        let bound = reading(call(vec!["x {upc}".to_owned()]), &[]).bind(&Arguments::default()).expect("bound");
+        let LocatorKind::Http(http) = bound.locator.kind else { panic!("http") };
+        assert_eq!((http.path.as_str(), http.account.as_deref()), ("/p/x%20L%271", Some("customer")));
+        assert!(reading(call(Vec::new()), &[]).bind(&Arguments::default()).is_err());
+    }
+}

@@ -1,0 +1,272 @@
+//! Probes: looking at an instance the way its users would, and saying precisely what is not yet right.
+//!
+//! Connections are made anew for every probe: a pooled one could belong to a container of the past.
+
+mod client;
+mod http;
+mod log;
+mod sql;
+pub mod sql_worker;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use arenad_engine::{ContainerHealth, ContainerState, Engine, EngineError, EngineHandle};
+use arenad_launch::Incarnation;
+use arenad_model::error::describe;
+use arenad_model::ids::ServiceName;
+use arenad_model::probe::{Probe, ProbeKind};
+use arenad_model::site::Site;
+use arenad_site_client::SiteClient;
+use arenad_site_client::dial::Dialer;
+
+pub use self::client::account_words;
+pub use self::http::{Answer, HttpExchange, exchange, innermost, judge, read};
+pub use self::sql::{FirstValue, KeptConnection, Session, SqlFailure, run_statement};
+
+/// What a probe found wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{probe}: {reason}")]
+pub struct ProbeFailure {
+    /// The probe's name.
+    pub probe: String,
+    /// What was seen instead of what was expected.
+    pub reason: String,
+}
+
+/// Why an instance did not become ready.
+#[derive(Debug, thiserror::Error)]
+pub enum NotReady {
+    /// Time ran out; this is what the probes last said.
+    #[error("not ready after {waited:.1?}: {last}")]
+    TimedOut {
+        /// How long was waited.
+        waited: Duration,
+        /// The last failure.
+        last: ProbeFailure,
+    },
+    /// A container ended while its readiness was awaited.
+    #[error("the container of {service} ended with code {code}{}", if *oom_killed { " (killed for want of memory)" } else { "" })]
+    Ended {
+        /// The service.
+        service: String,
+        /// The exit code.
+        code: i64,
+        /// Whether the kernel killed it for want of memory.
+        oom_killed: bool,
+    },
+    /// The engine could not be asked.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// Runs probes.
+#[derive(Clone)]
+pub struct Prober {
+    engine: Arc<dyn Engine>,
+    http: SiteClient,
+    logs: log::LogMemory,
+}
+
+impl Prober {
+    /// A prober that reaches containers by this way.
+    pub fn new(engine: Arc<dyn Engine>, dialer: Dialer) -> Self {
+        Self { engine, http: SiteClient::new(dialer), logs: log::LogMemory::default() }
+    }
+
+    /// The HTTP client that looks at sites as probes do.
+    pub fn http(&self) -> &SiteClient {
+        &self.http
+    }
+
+    /// Runs one probe; `limit` shortens the probe's own time-out.
+    pub async fn run(
+        &self,
+        probe: &Probe,
+        site: &Site,
+        incarnation: &Incarnation,
+        limit: Option<Duration>,
+    ) -> Result<(), ProbeFailure> {
+        let limit = limit.map_or(probe.timeout, |limit| limit.min(probe.timeout));
+        let failure = |reason: String| ProbeFailure { probe: probe.name.clone(), reason };
+        match tokio::time::timeout(limit, self.look(&probe.kind, site, incarnation, limit)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(reason)) => Err(failure(reason)),
+            Err(_) => Err(failure(format!("no answer within {limit:?}"))),
+        }
+    }
+
+    /// Runs probes of a site all at once; the first failure in definition order is reported.
+    pub async fn round(
+        &self,
+        probes: &[Probe],
+        site: &Site,
+        incarnation: &Incarnation,
+        limit: Option<Duration>,
+    ) -> Result<(), ProbeFailure> {
+        let probes = probes.iter().map(|probe| self.run(probe, site, incarnation, limit));
+        futures_util::future::join_all(probes).await.into_iter().collect()
+    }
+
+    /// Waits until all start-up probes pass in one round. `waiting` is told each new failure.
+    pub async fn wait_ready(
+        &self,
+        site: &Site,
+        incarnation: &Incarnation,
+        waiting: &(dyn Fn(&ProbeFailure) + Send + Sync),
+    ) -> Result<(), NotReady> {
+        let begun = Instant::now();
+        let deadline = begun + site.readiness.timeout;
+        let mut next_look = begun + Duration::from_millis(500);
+        let mut last: Option<ProbeFailure> = None;
+        loop {
+            // A round is cut short by the deadline, never by less than a probe's own time-out before it.
+            let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(10));
+            let Err(failure) = self.round(&site.readiness.probes, site, incarnation, Some(left)).await else {
+                return Ok(());
+            };
+            waiting(&failure);
+            if Instant::now() >= next_look {
+                self.still_running(site, incarnation).await?;
+                next_look = Instant::now() + Duration::from_millis(500);
+            }
+            if Instant::now() >= deadline {
+                // A round that was cut short says less than the one before it.
+                return Err(NotReady::TimedOut { waited: begun.elapsed(), last: last.unwrap_or(failure) });
+            }
+            last = Some(failure);
+            tokio::time::sleep(pause_after(begun.elapsed(), site.readiness.interval)).await;
+        }
+    }
+
+    /// Says which container has ended, so that nobody waits for a site that cannot come.
+    pub async fn still_running(&self, site: &Site, incarnation: &Incarnation) -> Result<(), NotReady> {
+        for service in &site.services {
+            let Some(handle) = incarnation.containers.get(&service.name) else {
+                continue;
+            };
+            let status = self.engine.inspect(handle).await?;
+            let is_one_shot = !incarnation.addresses.contains_key(&service.name);
+            match status.state {
+                ContainerState::Exited(0) if is_one_shot => {}
+                ContainerState::Exited(code) => {
+                    let service = service.name.to_string();
+                    return Err(NotReady::Ended { service, code, oom_killed: status.oom_killed });
+                }
+                ContainerState::Dead => {
+                    let service = service.name.to_string();
+                    return Err(NotReady::Ended { service, code: -1, oom_killed: status.oom_killed });
+                }
+                ContainerState::Created | ContainerState::Running | ContainerState::Paused => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn look(
+        &self,
+        kind: &ProbeKind,
+        site: &Site,
+        incarnation: &Incarnation,
+        limit: Duration,
+    ) -> Result<(), String> {
+        match kind {
+            ProbeKind::Http(probe) => http::look(&self.http, probe, incarnation).await,
+            ProbeKind::Tcp { service, port } => {
+                let socket = incarnation.socket(service, *port).ok_or_else(|| no_address(service.as_str()))?;
+                self.http.dialer().dial(socket).await.map(drop).map_err(|error| format!("connect to {socket}: {error}"))
+            }
+            ProbeKind::Sql { database, query, equals } => {
+                let database = site.databases.get(database).ok_or("the database is not declared")?;
+                let value = run_statement(self.engine.as_ref(), database, incarnation, query)
+                    .await
+                    .map_err(|error| error.to_string())?;
+                match (equals, value) {
+                    (Some(expected), Some(Some(found))) if found == *expected => Ok(()),
+                    (Some(expected), found) => {
+                        Err(format!("`{query}` yields {}, expected {expected:?}", sql::shown(found.as_ref())))
+                    }
+                    (None, Some(_)) => Ok(()),
+                    (None, None) => Err(format!("`{query}` yields no row")),
+                }
+            }
+            ProbeKind::Exec { service, command, contains } => {
+                let handle = container(incarnation, service)?;
+                let output = self.engine.exec(handle, command, None, limit).await.map_err(|error| describe(&error))?;
+                if output.code != 0 {
+                    let said = last_line(&output.stderr).or_else(|| last_line(&output.stdout)).unwrap_or_default();
+                    return Err(format!("`{}` ended with code {}: {said}", command.join(" "), output.code));
+                }
+                match contains {
+                    Some(text) if !output.stdout.contains(text.as_str()) => {
+                        Err(format!("`{}` did not print {text:?}", command.join(" ")))
+                    }
+                    _ => Ok(()),
+                }
+            }
+            ProbeKind::Log { service, pattern } => {
+                let handle = container(incarnation, service)?;
+                let now = Timestamp::now().as_second();
+                self.logs.has_line(self.engine.as_ref(), handle, incarnation.started_at, pattern, now).await
+            }
+            ProbeKind::DockerHealth { service } => {
+                let handle = container(incarnation, service)?;
+                let status = self.engine.inspect(handle).await.map_err(|error| describe(&error))?;
+                match status.health {
+                    ContainerHealth::Healthy => Ok(()),
+                    ContainerHealth::Starting => Err("its health check has not passed yet".to_owned()),
+                    ContainerHealth::Unhealthy => Err("its health check fails".to_owned()),
+                    ContainerHealth::None => Err("it has no health check".to_owned()),
+                }
+            }
+        }
+    }
+
+    /// The last lines of every container's log, for messages about what went wrong.
+    pub async fn log_tail(&self, incarnation: &Incarnation, lines: u32) -> String {
+        let mut text = String::new();
+        for (service, handle) in &incarnation.containers {
+            for line in log::tail(self.engine.as_ref(), handle, lines).await {
+                text.push_str(&format!("\n    {service} | {line}"));
+            }
+        }
+        text
+    }
+}
+
+/// The shortest pause between two rounds.
+const LEAST_PAUSE: Duration = Duration::from_millis(10);
+
+/// The pause before the next round: a twentieth of the wait so far, so that being late costs 5 % at most, and never more
+/// than the definition's interval.
+fn pause_after(waited: Duration, interval: Duration) -> Duration {
+    (waited / 20).max(LEAST_PAUSE).min(interval)
+}
+
+fn no_address(service: &str) -> String {
+    format!("{service} has no address: its container is not running")
+}
+
+fn container<'a>(incarnation: &'a Incarnation, service: &ServiceName) -> Result<&'a EngineHandle, String> {
+    incarnation.containers.get(service).ok_or_else(|| format!("{service} has no container"))
+}
+
+fn last_line(text: &str) -> Option<&str> {
+    text.lines().map(str::trim).rfind(|line| !line.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_grows_with_the_wait_up_to_the_interval() {
+        let interval = Duration::from_millis(100);
+        let pause = |waited| pause_after(Duration::from_millis(waited), interval).as_millis();
+        assert_eq!((pause(0), pause(400), pause(60_000)), (10, 20, 100));
+        assert_eq!(pause_after(Duration::ZERO, Duration::from_millis(5)).as_millis(), 5);
+    }
+}

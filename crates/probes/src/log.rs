@@ -1,0 +1,203 @@
+//! Log probes: whether a line of a container's log matches.
+//!
+//! A round reads what came since the last one, and of that no more than its end: a log that grows by gigabytes costs little
+//! more than one that does not. A line that matched once has been logged, whatever happens to the log afterwards.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use regex::bytes::Regex;
+
+use arenad_engine::{Engine, EngineError, EngineHandle, EngineStream, LogChunk, LogRange};
+use arenad_model::error::describe;
+use arenad_model::lines::{Line, Lines};
+
+/// How much of a line is looked at, in bytes.
+const LINE_MAX: usize = 64 << 10;
+
+/// How many lines a round after the first reads, at the end of what is new.
+const LINES_MAX: u32 = 20_000;
+
+/// How many bytes a round reads.
+const BYTES_MAX: usize = 8 << 20;
+
+/// How much is kept of a log's end for a message, of each container and of each line, in bytes.
+const TAIL_MAX: usize = 16 << 10;
+const TAIL_LINE_MAX: usize = 1 << 10;
+
+/// How long reading a log's end may take: it adorns an error, and must not hold it up.
+const TAIL_LIMIT: Duration = Duration::from_secs(3);
+
+/// How many logs are remembered; the one that was read the longest ago makes room.
+const REMEMBERED: usize = 512;
+
+/// How far a round reads back beyond the end of the last one, in seconds: the engine's clock may differ from ours, and a line
+/// gets into the log some time after it was written.
+const OVERLAP: i64 = 5;
+
+/// What is known of the logs that were read.
+#[derive(Clone, Default)]
+pub(super) struct LogMemory(Arc<Mutex<HashMap<Key, Read>>>);
+
+/// A container since one of its starts, and what is looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    handle: EngineHandle,
+    started_at: i64,
+    pattern: String,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Read {
+    /// Up to when it was read, in seconds since 1970.
+    until: i64,
+    has_matched: bool,
+}
+
+impl LogMemory {
+    fn with<T>(&self, change: impl FnOnce(&mut HashMap<Key, Read>) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn get(&self, key: &Key) -> Option<Read> {
+        self.with(|logs| logs.get(key).copied())
+    }
+
+    fn note(&self, key: Key, read: Read) {
+        self.with(|logs| {
+            if logs.len() >= REMEMBERED && !logs.contains_key(&key) {
+                let oldest = logs.iter().min_by_key(|(_, read)| read.until).map(|(key, _)| key.clone());
+                oldest.map(|key| logs.remove(&key));
+            }
+            logs.insert(key, read);
+        });
+    }
+
+    /// Says whether a line since the container's start matches, as far as it has been seen; `now` and `started_at` are in
+    /// seconds since 1970.
+    pub(super) async fn has_line(
+        &self,
+        engine: &dyn Engine,
+        handle: &EngineHandle,
+        started_at: i64,
+        pattern: &str,
+        now: i64,
+    ) -> Result<(), String> {
+        let key = Key { handle: handle.clone(), started_at, pattern: pattern.to_owned() };
+        let before = self.get(&key);
+        if before.is_some_and(|before| before.has_matched) {
+            return Ok(());
+        }
+        let regex = Regex::new(pattern).map_err(|error| error.to_string())?;
+        // The log's clock has whole seconds here; one second early is better than a missed line.
+        let begin = before.map_or(started_at - 1, |before| (before.until - OVERLAP).max(started_at - 1));
+        // The first look begins at the beginning, where sites say that they are ready; each later one wants the end.
+        let range = LogRange { tail: before.map(|_| LINES_MAX), since: Some(begin), follow: false, timestamps: false };
+        let look = look(engine.logs(handle, range), &regex).await.map_err(|error| describe(&error))?;
+        self.note(key, Read { until: now, has_matched: look.has_matched });
+        match look {
+            Look { has_matched: true, .. } => Ok(()),
+            Look { is_whole: true, .. } => Err(format!("no line of its log matches /{pattern}/ yet")),
+            Look { .. } => Err(format!(
+                "no line of its log matches /{pattern}/, as far as it was read: it grows by more than {} MiB between two \
+                 looks",
+                BYTES_MAX >> 20
+            )),
+        }
+    }
+}
+
+struct Look {
+    has_matched: bool,
+    /// Whether the log was read to its end.
+    is_whole: bool,
+}
+
+async fn look(mut log: EngineStream<LogChunk>, regex: &Regex) -> Result<Look, EngineError> {
+    let mut lines = Lines::new(LINE_MAX);
+    let mut has_matched = false;
+    let mut bytes = 0;
+    let mut matches = |line: Line<'_>| has_matched |= regex.is_match(line.bytes);
+    while let Some(chunk) = log.next().await {
+        let chunk = chunk?.bytes;
+        bytes += chunk.len();
+        lines.push(&chunk, &mut matches);
+        if bytes > BYTES_MAX {
+            return Ok(Look { has_matched, is_whole: false });
+        }
+    }
+    lines.end(&mut matches);
+    Ok(Look { has_matched, is_whole: true })
+}
+
+/// The last lines of a log, for a message about what went wrong; what cannot be read is left out.
+pub(super) async fn tail(engine: &dyn Engine, handle: &EngineHandle, lines: u32) -> Vec<String> {
+    let range = LogRange { tail: Some(lines), since: None, follow: false, timestamps: false };
+    let mut log = engine.logs(handle, range);
+    let mut cutter = Lines::new(TAIL_LINE_MAX);
+    let mut found = Vec::new();
+    let mut kept = 0;
+    let mut keep = |line: Line<'_>| {
+        kept += line.bytes.len();
+        if kept <= TAIL_MAX {
+            let cut = if line.is_cut { " … (cut)" } else { "" };
+            found.push(format!("{}{cut}", String::from_utf8_lossy(line.bytes)));
+        }
+    };
+    let mut bytes = 0;
+    let read = async {
+        while let Some(Ok(chunk)) = log.next().await {
+            bytes += chunk.bytes.len();
+            cutter.push(&chunk.bytes, &mut keep);
+            if bytes > BYTES_MAX {
+                break;
+            }
+        }
+        cutter.end(&mut keep);
+    };
+    let _ = tokio::time::timeout(TAIL_LIMIT, read).await;
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use futures_util::stream;
+
+    use super::*;
+
+    fn log(chunks: usize, chunk: &'static [u8]) -> EngineStream<LogChunk> {
+        let chunk = LogChunk { is_stderr: false, bytes: Bytes::from_static(chunk) };
+        Box::pin(stream::iter(std::iter::repeat_n(chunk, chunks).map(Ok)))
+    }
+
+    async fn looked(log: EngineStream<LogChunk>, pattern: &str) -> (bool, bool) {
+        let look = look(log, &Regex::new(pattern).expect("a pattern")).await.expect("a look");
+        (look.has_matched, look.is_whole)
+    }
+
+    #[tokio::test]
+    async fn a_log_without_end_is_read_up_to_its_bound() {
+        static CHUNK: [u8; 1 << 16] = [b'y'; 1 << 16];
+        // A terabyte, if it were read.
+        assert_eq!(looked(log(1 << 24, &CHUNK), "never").await, (false, false));
+        assert_eq!(looked(log(1 << 24, &CHUNK), "^y").await, (true, false), "the beginning of a line counts");
+        assert_eq!(looked(log(3, b"y\n"), "never").await, (false, true));
+        assert_eq!(looked(log(1, b"one\ntwo"), "^two$").await, (true, true), "a last line without an end");
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let memory = LogMemory::default();
+        for number in 0..2000 {
+            let key = Key { handle: EngineHandle(number.to_string()), started_at: 0, pattern: String::new() };
+            memory.note(key, Read { until: number, has_matched: true });
+        }
+        memory.with(|logs| {
+            assert_eq!(logs.len(), REMEMBERED);
+            assert!(logs.values().all(|read| read.until >= 2000 - 512), "the oldest went");
+        });
+    }
+}

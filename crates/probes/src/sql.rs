@@ -1,0 +1,205 @@
+//! Statements on a site's declared databases, over TCP to the instance or through a client in the container. Over TCP, a
+//! confined process speaks to the server (see [`super::sql_worker`]): what a server says is parsed there.
+//!
+//! The definition's author wrote these statements for their own site; they are not an agent's. Reading state on behalf of
+//! checks, with read-only accounts and transactions, is the locators' work.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::client;
+use super::sql_worker::{Answer, COMMAND, Question, Server};
+use arenad_confined::{Worker, WorkerError};
+use arenad_engine::{Engine, EngineHandle};
+use arenad_launch::Incarnation;
+use arenad_model::site::{Database, DatabaseAccess, DatabaseEngine};
+
+/// How long a server may take to answer on a connection that was kept, before another is made.
+const ANSWERS_WITHIN: Duration = Duration::from_millis(500);
+
+/// How long a server may take to sign somebody in.
+const OPENS_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long a server may take to say goodbye.
+const GOODBYE: Duration = Duration::from_millis(200);
+
+/// Why a statement failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SqlFailure {
+    /// The service has no address.
+    #[error("{0} has no address: its container is not running")]
+    NoAddress(String),
+    /// The server refused or could not be reached.
+    #[error("{0}")]
+    Server(String),
+    /// What speaks to the server could not be started, or ended at what the server sent.
+    #[error(transparent)]
+    Confined(#[from] WorkerError),
+}
+
+/// The longest that a program in the container may take for a statement. A probe has its own limit, which is shorter.
+const CLIENT_LIMIT: Duration = Duration::from_secs(60);
+
+/// A row's first column as text: the outer level says whether there is a row, the inner whether it is not NULL.
+pub type FirstValue = Option<Option<String>>;
+
+/// Runs a statement and returns the first column of its first row.
+pub async fn run_statement(
+    engine: &dyn Engine,
+    database: &Database,
+    incarnation: &Incarnation,
+    statement: &str,
+) -> Result<FirstValue, SqlFailure> {
+    let mut session = Session::open(engine, database, incarnation, CLIENT_LIMIT).await?;
+    let value = session.first_value(statement).await?;
+    session.close().await;
+    Ok(value)
+}
+
+/// A way to a database on which several scripts may follow one another.
+pub struct Session<'a> {
+    database: &'a Database,
+    way: Way<'a>,
+}
+
+enum Way<'a> {
+    /// A program in the container; each script is a session of its own.
+    Client {
+        engine: &'a dyn Engine,
+        container: &'a EngineHandle,
+        program: &'a str,
+        limit: Duration,
+    },
+    Tcp(Link),
+}
+
+/// A worker that is signed in at a server.
+struct Link(Box<Worker>);
+
+impl Link {
+    async fn open(socket: SocketAddr, database: &Database, server: Server) -> Result<Self, SqlFailure> {
+        let mut link = Self(Box::new(Worker::connected(COMMAND, socket).await?));
+        let open = Question::Open {
+            server,
+            user: database.user.clone(),
+            password: database.password.expose().to_owned(),
+            database: database.database.clone(),
+        };
+        let opened = tokio::time::timeout(OPENS_WITHIN, link.ask(&open)).await;
+        opened.unwrap_or_else(|_| Err(SqlFailure::Server(format!("nobody is signed in within {OPENS_WITHIN:?}"))))?;
+        Ok(link)
+    }
+
+    async fn ask(&mut self, question: &Question) -> Result<Answer, SqlFailure> {
+        match self.0.ask(question).await? {
+            Answer::Failed(reason) => Err(SqlFailure::Server(reason)),
+            answer => Ok(answer),
+        }
+    }
+
+    /// Whether the server still answers on it.
+    async fn is_alive(&mut self) -> bool {
+        let pinged = tokio::time::timeout(ANSWERS_WITHIN, self.ask(&Question::Ping)).await;
+        pinged.is_ok_and(|answer| answer.is_ok())
+    }
+
+    /// Says goodbye, so that the server's log is not full of aborted connections; a slow goodbye is not waited for.
+    async fn close(mut self) {
+        let _ = tokio::time::timeout(GOODBYE, self.ask(&Question::Close)).await;
+    }
+}
+
+/// A connection between two sessions. Nothing is left open on it, neither a statement nor a transaction.
+pub struct KeptConnection(Link);
+
+impl KeptConnection {
+    /// Says goodbye to the server.
+    pub async fn close(self) {
+        self.0.close().await;
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Connects, by the way that the definition says. A program in the container gets no longer than `limit` for each script;
+    /// whoever asks a server by another way ends the wait themselves.
+    pub async fn open(
+        engine: &'a dyn Engine,
+        database: &'a Database,
+        incarnation: &'a Incarnation,
+        limit: Duration,
+    ) -> Result<Self, SqlFailure> {
+        let missing = || SqlFailure::NoAddress(database.service.to_string());
+        if let DatabaseAccess::Client { program } = &database.access {
+            let container = incarnation.containers.get(&database.service).ok_or_else(missing)?;
+            return Ok(Self { database, way: Way::Client { engine, container, program, limit } });
+        }
+        let socket = incarnation.socket(&database.service, database.port).ok_or_else(missing)?;
+        let server = match database.engine {
+            DatabaseEngine::Mysql => Server::Mysql,
+            DatabaseEngine::Postgres => Server::Postgres,
+            // No definition has probes or steps on one.
+            DatabaseEngine::Sqlite => {
+                return Err(SqlFailure::Server("a SQLite file is asked by locators alone".to_owned()));
+            }
+        };
+        let link = Link::open(socket, database, server).await?;
+        Ok(Self { database, way: Way::Tcp(link) })
+    }
+
+    /// Goes on with a connection that was kept; `None`: the server does not answer on it any more.
+    pub async fn resume(database: &'a Database, KeptConnection(mut link): KeptConnection) -> Option<Self> {
+        link.is_alive().await.then_some(Self { database, way: Way::Tcp(link) })
+    }
+
+    /// Ends the session, but not its connection; `None`: it has none. Only after all of its statements have succeeded.
+    pub fn keep(self) -> Option<KeptConnection> {
+        match self.way {
+            Way::Client { .. } => None,
+            Way::Tcp(link) => Some(KeptConnection(link)),
+        }
+    }
+
+    async fn first_value(&mut self, statement: &str) -> Result<FirstValue, SqlFailure> {
+        match &mut self.way {
+            Way::Client { engine, container, program, limit } => {
+                client::run_statement(*engine, container, self.database, program, statement, *limit).await
+            }
+            Way::Tcp(link) => match link.ask(&Question::FirstValue { statement: statement.to_owned() }).await? {
+                Answer::First(value) => Ok(value),
+                other => Err(other.unexpected()),
+            },
+        }
+    }
+
+    /// Runs a script and returns the first column of every row of all its statements. The values must be texts without
+    /// line breaks, such as JSON: a client in a container prints one to a line.
+    ///
+    /// Errors: also when a client's answer is longer than what is read of it; scripts end it with a row that they know.
+    pub async fn column(&mut self, script: &str) -> Result<Vec<String>, SqlFailure> {
+        match &mut self.way {
+            Way::Client { engine, container, program, limit } => {
+                client::column(*engine, container, self.database, program, script, *limit).await
+            }
+            Way::Tcp(link) => match link.ask(&Question::Column { script: script.to_owned() }).await? {
+                Answer::Column(values) => Ok(values),
+                other => Err(other.unexpected()),
+            },
+        }
+    }
+
+    /// Says goodbye to the server.
+    pub async fn close(self) {
+        match self.way {
+            Way::Client { .. } => {}
+            Way::Tcp(link) => link.close().await,
+        }
+    }
+}
+
+pub(super) fn shown(value: Option<&Option<String>>) -> String {
+    match value {
+        None => "no row".to_owned(),
+        Some(None) => "NULL".to_owned(),
+        Some(Some(text)) => format!("{text:?}"),
+    }
+}

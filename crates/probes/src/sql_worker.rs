@@ -1,0 +1,197 @@
+//! The confined process that speaks to a server of databases: signs in once, then runs scripts and returns texts.
+//!
+//! Whatever the server sends is parsed here, within the worker's limits; what goes back is texts of a bounded length.
+
+use std::io;
+use std::path::Path;
+
+use futures_util::TryStreamExt;
+use serde::{Deserialize, Serialize};
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlSslMode};
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
+
+use super::sql::{FirstValue, SqlFailure};
+use arenad_confined::{Inside, Locked};
+
+/// The hidden command that makes this program the worker.
+pub const COMMAND: &str = "confined-sql";
+
+/// The name of the socket. Source: libpq appends the port to `.s.PGSQL.`; MySQL's clients take any path.
+pub const SOCKET: &str = ".s.PGSQL.5432";
+
+/// The most that a script may yield, in bytes of text.
+const TEXT_MAX: usize = 8 << 20;
+
+/// The most rows that a script may yield.
+const ROWS_MAX: usize = 100_000;
+
+/// Whose protocol is spoken.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub enum Server {
+    /// MySQL's and MariaDB's.
+    Mysql,
+    /// PostgreSQL's.
+    Postgres,
+}
+
+/// What the parent asks.
+#[derive(Serialize, Deserialize)]
+pub(super) enum Question {
+    /// Sign in; the first question, and the only one of its kind.
+    Open { server: Server, user: String, password: String, database: String },
+    /// Whether the server still answers.
+    Ping,
+    /// The first column of the first row.
+    FirstValue { statement: String },
+    /// The first column of every row of all statements.
+    Column { script: String },
+    /// Say goodbye.
+    Close,
+}
+
+/// What comes back.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Answer {
+    Done,
+    First(FirstValue),
+    Column(Vec<String>),
+    /// The server's words.
+    Failed(String),
+}
+
+impl Answer {
+    /// The error for an answer to another question.
+    pub(super) fn unexpected(self) -> SqlFailure {
+        SqlFailure::Server(format!("the confined process answered another question: {self:.100?}"))
+    }
+}
+
+/// Does the worker's work; the hidden command's whole life.
+pub fn serve() -> io::Result<()> {
+    arenad_confined::serve(work)
+}
+
+async fn work(mut inside: Inside) -> io::Result<()> {
+    let Some(Question::Open { server, user, password, database }) = inside.question().await? else { return Ok(()) };
+    let (mut parent, opened) =
+        inside.connect(SOCKET, async |folder| Link::open(server, &folder, &user, &password, &database).await).await?;
+    let mut link = match opened {
+        Ok(link) => link,
+        Err(error) => return parent.answer(&Answer::Failed(error.to_string())).await,
+    };
+    parent.answer(&Answer::Done).await?;
+    while let Some(question) = parent.question().await? {
+        let answer = match question {
+            Question::Open { .. } => Err("it is open".to_owned()),
+            Question::Ping => link.ping().await.map(|()| Answer::Done),
+            Question::FirstValue { statement } => link.first_value(&statement).await.map(Answer::First),
+            Question::Column { script } => link.column(&script).await.map(Answer::Column),
+            Question::Close => return close(link, parent).await,
+        };
+        parent.answer(&answer.unwrap_or_else(Answer::Failed)).await?;
+    }
+    Ok(())
+}
+
+async fn close(link: Link, mut parent: Locked) -> io::Result<()> {
+    // A server that takes no goodbye is left all the same.
+    let _ = match link {
+        Link::Mysql(connection) => connection.close().await,
+        Link::Postgres(connection) => connection.close().await,
+    };
+    parent.answer(&Answer::Done).await
+}
+
+/// A connection to a server.
+enum Link {
+    Mysql(Box<MySqlConnection>),
+    Postgres(Box<PgConnection>),
+}
+
+/// Reads the first column of rows until there are too many.
+macro_rules! column {
+    ($connection:expr, $script:expr) => {{
+        // The simple protocol returns every value as text, whatever its type. AssertSqlSafe: the definition's author wrote the
+        // statements, or the digest did.
+        let mut rows = sqlx::raw_sql(AssertSqlSafe($script)).fetch(&mut **$connection);
+        let (mut values, mut size) = (Vec::<String>::new(), 0);
+        while let Some(row) = rows.try_next().await.map_err(words)? {
+            let value: String = row.try_get_unchecked(0).map_err(words)?;
+            size += value.len();
+            if size > TEXT_MAX || values.len() >= ROWS_MAX {
+                return Err(format!("the answer is longer than {ROWS_MAX} rows or {} MiB", TEXT_MAX >> 20));
+            }
+            values.push(value);
+        }
+        Ok(values)
+    }};
+}
+
+impl Link {
+    async fn open(
+        server: Server,
+        folder: &Path,
+        user: &str,
+        password: &str,
+        database: &str,
+    ) -> Result<Self, sqlx::Error> {
+        match server {
+            Server::Mysql => {
+                let options = MySqlConnectOptions::new()
+                    .socket(folder.join(SOCKET))
+                    .username(user)
+                    .password(password)
+                    .database(database)
+                    .ssl_mode(MySqlSslMode::Disabled)
+                    // A digest is a long statement, and its text is nothing for a log.
+                    .disable_statement_logging();
+                Ok(Self::Mysql(Box::new(options.connect().await?)))
+            }
+            Server::Postgres => {
+                let options = PgConnectOptions::new_without_pgpass()
+                    .socket(folder)
+                    .port(5432)
+                    .username(user)
+                    .password(password)
+                    .database(database)
+                    .ssl_mode(PgSslMode::Disable)
+                    .disable_statement_logging();
+                Ok(Self::Postgres(Box::new(options.connect().await?)))
+            }
+        }
+    }
+
+    async fn ping(&mut self) -> Result<(), String> {
+        match self {
+            Self::Mysql(connection) => connection.ping().await.map_err(words),
+            Self::Postgres(connection) => connection.ping().await.map_err(words),
+        }
+    }
+
+    async fn first_value(&mut self, statement: &str) -> Result<FirstValue, String> {
+        let statement = sqlx::raw_sql(AssertSqlSafe(statement));
+        match self {
+            Self::Mysql(connection) => {
+                let row = statement.fetch_optional(&mut **connection).await.map_err(words)?;
+                Ok(row.map(|row| row.try_get_unchecked::<Option<String>, _>(0).unwrap_or_default()))
+            }
+            Self::Postgres(connection) => {
+                let row = statement.fetch_optional(&mut **connection).await.map_err(words)?;
+                Ok(row.map(|row| row.try_get_unchecked::<Option<String>, _>(0).unwrap_or_default()))
+            }
+        }
+    }
+
+    async fn column(&mut self, script: &str) -> Result<Vec<String>, String> {
+        match self {
+            Self::Mysql(connection) => column!(connection, script),
+            Self::Postgres(connection) => column!(connection, script),
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn words(error: sqlx::Error) -> String {
+    error.to_string()
+}

@@ -1,0 +1,84 @@
+//! Filters of jq: read here, run by locators in a process of their own.
+
+use jaq_core::load::{self, Arena, File, Loader};
+use jaq_core::{Compiler, data};
+
+/// A filter that can be run on JSON.
+pub(crate) type Filter = jaq_core::Filter<data::JustLut<jaq_json::Val>>;
+
+/// The longest filter that is read at all, in bytes.
+const LENGTH_MAX: usize = 64 << 10;
+
+/// The longest filter that [`check`] reads, in bytes, and the stack that it gets: the parser descends into brackets, and definitions
+/// come from clients.
+const CHECKED_MAX: usize = 2000;
+const STACK: usize = 64 << 20;
+
+/// Reads a filter, with jq's own functions known to it.
+///
+/// Errors: what is wrong with it, and where.
+pub fn compile(filter: &str) -> Result<Filter, String> {
+    check_length(filter)?;
+    let arena = Arena::default();
+    let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
+    let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
+    let modules = Loader::new(definitions).load(&arena, File { code: filter, path: () }).map_err(|errors| {
+        errors.first().map_or_else(String::new, |(_, error)| match error {
+            load::Error::Io(files) => format!("it includes {} files", files.len()),
+            load::Error::Lex(errors) => near(errors.first().map(|(_, rest)| *rest)),
+            load::Error::Parse(errors) => near(errors.first().map(|(_, rest)| *rest)),
+        })
+    })?;
+    Compiler::default().with_funs(functions).compile(modules).map_err(|errors| {
+        let unknown = errors.first().and_then(|(_, errors)| errors.first());
+        unknown.map_or_else(String::new, |(name, kind)| format!("{} `{name}` is not known", kind.as_str()))
+    })
+}
+
+/// Tells what is wrong with a filter without running it. One that is too long to be read safely is taken for right.
+///
+/// Errors: as [`compile`].
+pub fn check(filter: &str) -> Result<(), String> {
+    check_length(filter)?;
+    if filter.len() > CHECKED_MAX {
+        return Ok(());
+    }
+    std::thread::scope(|scope| {
+        let work = || compile(filter).map(drop);
+        match std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).map(|work| work.join()) {
+            Ok(Ok(read)) => read,
+            // No thread, or a fault of the parser: whoever runs the filter will see.
+            Ok(Err(_)) | Err(_) => Ok(()),
+        }
+    })
+}
+
+fn check_length(filter: &str) -> Result<(), String> {
+    match filter.len() > LENGTH_MAX {
+        true => Err(format!("it has {} bytes, and at most {LENGTH_MAX} are read", filter.len())),
+        false => Ok(()),
+    }
+}
+
+fn near(rest: Option<&str>) -> String {
+    match rest.map(str::trim_start) {
+        Some("") | None => "it ends too early".to_owned(),
+        Some(rest) => format!("near `{}`", rest.chars().take(20).collect::<String>()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_read_without_being_run() {
+        assert_eq!(check("[limit(10; repeat(1))] | map({a: .}) | halt"), Ok(()));
+        assert!(check(".items [").is_err_and(|reason| reason.contains("ends too early")));
+        assert!(check(".a | nonsense").is_err_and(|reason| reason.contains("nonsense")));
+        assert!(check(&"(".repeat(CHECKED_MAX)).is_err(), "and the stack suffices");
+        assert!(check(&"-".repeat(CHECKED_MAX)).is_err());
+        assert_eq!(check(&"[".repeat(LENGTH_MAX)), Ok(()), "it is read where it is run, in a process of its own");
+        assert!(check(&"[".repeat(LENGTH_MAX + 1)).is_err_and(|reason| reason.contains("at most")));
+    }
+}

@@ -1,0 +1,86 @@
+//! JSONPaths of task files and clients, bounded before the parser sees them: it descends into brackets, and tries each of them in
+//! several ways.
+
+use serde_json_path::JsonPath;
+
+/// The longest path, in bytes.
+const LENGTH_MAX: usize = 4096;
+
+/// How deep brackets of both kinds may be nested. Each level multiplies the parser's ways by three.
+const DEPTH_MAX: usize = 8;
+
+/// Reads a path (RFC 9535).
+///
+/// Errors: what is wrong with it.
+pub fn parse(path: &str) -> Result<JsonPath, String> {
+    if path.len() > LENGTH_MAX {
+        return Err(format!("it has {} bytes, and at most {LENGTH_MAX} are read", path.len()));
+    }
+    if depth(path) > DEPTH_MAX {
+        return Err(format!("its brackets are nested more than {DEPTH_MAX} deep"));
+    }
+    JsonPath::parse(path).map_err(|error| error.to_string())
+}
+
+/// How deep the brackets outside of texts are nested.
+fn depth(path: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let mut chars = path.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' | '"' => {
+                while chars.next().is_some_and(|inner| {
+                    if inner == '\\' {
+                        chars.next();
+                    }
+                    inner != c
+                }) {}
+            }
+            '(' | '[' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            ')' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn paths_of_tasks_are_read() {
+        let many = format!("${}", "['a']".repeat(200));
+        for path in
+            ["$.items[?@.id == 2].name", "$['((((((((((']", "$[?((@.a > 1 && @.b) || match(@.c, '[a-z]*'))]", &many]
+        {
+            parse(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        }
+        assert!(parse("$.[").is_err());
+    }
+
+    #[test]
+    fn paths_that_are_nested_or_long_reach_no_parser() {
+        let nested = |open: &str, close: &str, count: usize| {
+            let text = format!("$[?{}@.a{}]", open.repeat(count), close.repeat(count));
+            (parse(&text), text)
+        };
+        for (open, close) in
+            [("(", ")"), ("!(", ")"), ("@[?", "]"), ("length(", ")"), ("(')'==", ")"), ("(", ""), ("count(@[?", "])")]
+        {
+            for count in 1..=DEPTH_MAX {
+                let begun = Instant::now();
+                let (_, text) = nested(open, close, count);
+                assert!(begun.elapsed() < Duration::from_secs(5), "{text}");
+            }
+            let (refused, _) = nested(open, close, 1000);
+            refused.expect_err("it is nested too deep");
+        }
+        assert!(parse(&format!("${}", "[".repeat(80_000))).is_err_and(|reason| reason.contains("at most")));
+    }
+}

@@ -1,0 +1,5 @@
+//! Queries of JSON, jq filters and JSONPaths, read within bounds: definitions and clients write them. Definitions check them, locators
+//! run them, in a process of their own.
+
+pub mod jq;
+pub mod json_path;

@@ -1,0 +1,134 @@
+//! The HTTP client for sites' containers: one connection for each request, no proxy, no redirects, no cookies.
+//!
+//! A connection that was kept could belong to a container of the past, so none is.
+
+pub mod dial;
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, HOST, HeaderMap, HeaderValue, USER_AGENT};
+use http::{Method, Request, StatusCode};
+use hyper::body::{Body as _, Incoming};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio_util::task::AbortOnDropHandle;
+use url::Url;
+
+use crate::dial::Dialer;
+
+/// How long a container may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why there is no answer, or no end of it.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// The path or a header cannot be sent.
+    #[error("{0}")]
+    Request(String),
+    /// There is no connection.
+    #[error(transparent)]
+    Connect(#[from] io::Error),
+    /// The exchange broke off.
+    #[error(transparent)]
+    Exchange(#[from] hyper::Error),
+}
+
+/// Sends requests to sites.
+#[derive(Debug, Clone)]
+pub struct SiteClient {
+    dialer: Dialer,
+}
+
+/// What a site answers. The body is read by [`SiteAnswer::chunk`].
+#[derive(Debug)]
+pub struct SiteAnswer {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    body: Incoming,
+    /// Moves the connection's bytes; the connection ends with the answer.
+    _connection: AbortOnDropHandle<()>,
+}
+
+impl SiteClient {
+    /// A client that connects by this way.
+    pub fn new(dialer: Dialer) -> Self {
+        Self { dialer }
+    }
+
+    /// The way to the containers.
+    pub fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
+    /// Sends a request to an address. `path` is path and query; `headers` may name a `Host` other than the address.
+    ///
+    /// Errors: no connection, or no head of an answer. Cancellation: safe; the connection is cut.
+    pub async fn send(
+        &self,
+        address: SocketAddr,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Option<String>,
+    ) -> Result<SiteAnswer, SiteError> {
+        let text = format!("http://{address}{path}");
+        // Characters that no request may have are escaped as browsers do.
+        let url = Url::parse(&text).map_err(|error| SiteError::Request(format!("{text}: {error}")))?;
+        let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
+        let body = body.map_or_else(reqwest::Body::default, reqwest::Body::from);
+        let mut request = Request::builder().method(method).uri(target).body(body);
+        if let Ok(request) = &mut request {
+            complete(request.headers_mut(), &url, headers);
+        }
+        let request = request.map_err(|error| SiteError::Request(format!("{text}: {error}")))?;
+        let dialing = tokio::time::timeout(CONNECT_TIMEOUT, self.dialer.dial(address)).await;
+        let stream = dialing.unwrap_or_else(|_| {
+            let late = format!("no connection to {address} within {CONNECT_TIMEOUT:?}");
+            Err(io::Error::new(io::ErrorKind::TimedOut, late))
+        })?;
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        let connection = AbortOnDropHandle::new(tokio::spawn(async move {
+            // Whatever goes wrong reaches the request or the body that it concerns.
+            let _ = connection.await;
+        }));
+        let (parts, body) = sender.send_request(request).await?.into_parts();
+        Ok(SiteAnswer { status: parts.status, headers: parts.headers, body, _connection: connection })
+    }
+}
+
+/// Adds what every request says.
+fn complete(all: &mut HeaderMap, url: &Url, headers: HeaderMap) {
+    all.insert(ACCEPT, HeaderValue::from_static("*/*"));
+    all.insert(USER_AGENT, HeaderValue::from_static(concat!("arenad/", env!("CARGO_PKG_VERSION"))));
+    all.extend(headers);
+    let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
+    if !all.contains_key(HOST)
+        && let Ok(host) = HeaderValue::from_str(authority)
+    {
+        all.insert(HOST, host);
+    }
+}
+
+impl SiteAnswer {
+    /// The next piece of the body; `None` at its end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, SiteError> {
+        loop {
+            let frame = std::future::poll_fn(|cx| Pin::new(&mut self.body).poll_frame(cx)).await;
+            match frame.transpose()? {
+                None => return Ok(None),
+                // Trailers say nothing to anybody here.
+                Some(frame) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The state root for async callers: each call does its work on a thread that may block, or in place.
+
+use std::io::{self, Read};
+
+use bytes::{Buf, Bytes};
+use futures_util::{Stream, StreamExt};
+use tokio::sync::mpsc;
+
+use super::archive::Archive;
+use super::{Cloned, Exchanged, Fresh, Limits, Received, Removed, StateRoot, StorageError, Tree, Usage};
+use arenad_seams::inline::Inline;
+use arenad_seams::outstanding::Outstanding;
+
+/// How many pieces of an archive wait to be unpacked.
+const PIECES: usize = 16;
+
+/// The state root for async callers.
+///
+/// Cancellation: what has begun is completed or undone in the background, except for [`Storage::receive`], which is undone:
+/// its archive ends early. No tree is ever half-made under its name.
+#[derive(Debug, Clone)]
+pub struct Storage {
+    root: StateRoot,
+    outstanding: Outstanding,
+    inline: Option<Inline>,
+}
+
+impl Storage {
+    /// Wraps an opened root.
+    pub fn new(root: StateRoot) -> Self {
+        Self { root, outstanding: Outstanding::default(), inline: None }
+    }
+
+    /// The same, with all work done in place. No folder is brought to disk more or less than otherwise.
+    pub fn in_place(root: StateRoot, how: Inline) -> Self {
+        Self { root, outstanding: Outstanding::default(), inline: Some(how) }
+    }
+
+    /// What needs no thread of its own: paths, names, and whether cloning works.
+    pub fn root(&self) -> &StateRoot {
+        &self.root
+    }
+
+    /// Waits for work whose callers have gone away.
+    pub async fn settle(&self) {
+        self.outstanding.settled().await;
+    }
+
+    /// [`StateRoot::receive`] from a stream of pieces.
+    pub async fn receive<E>(
+        &self,
+        mut archive: impl Stream<Item = Result<Bytes, E>> + Unpin,
+        tree: &Tree,
+        limits: Limits,
+    ) -> Result<Received, StorageError>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        if let Some(inline) = &self.inline {
+            let streamed = gathered(&mut archive).await;
+            return flat(&self.root, inline.run("receive", || self.root.receive(streamed, tree, limits)).await);
+        }
+        let (pieces, received) = mpsc::channel(PIECES);
+        let tree = tree.clone();
+        let streamed = Streamed { received, current: Bytes::new() };
+        let unpacked = self.blocking("receive", move |root| root.receive(streamed, &tree, limits));
+        let ((), received) = tokio::join!(feed(&mut archive, pieces), unpacked);
+        received
+    }
+
+    /// [`StateRoot::clone_tree`].
+    pub async fn clone_tree(&self, from: &Tree, to: &Tree) -> Result<Cloned, StorageError> {
+        let (from, to) = (from.clone(), to.clone());
+        self.blocking("clone", move |root| root.clone_tree(&from, &to)).await
+    }
+
+    /// [`StateRoot::fresh`].
+    pub async fn fresh(&self, from: &Tree) -> Result<Fresh, StorageError> {
+        let from = from.clone();
+        self.blocking("fresh", move |root| root.fresh(&from)).await
+    }
+
+    /// [`StateRoot::exchange`].
+    pub async fn exchange(&self, live: &Tree, fresh: Fresh) -> Result<Exchanged, StorageError> {
+        let live = live.clone();
+        self.blocking("exchange", move |root| root.exchange(&live, fresh)).await
+    }
+
+    /// [`StateRoot::discard`].
+    pub async fn discard(&self, tree: &Tree) -> Result<bool, StorageError> {
+        let tree = tree.clone();
+        self.blocking("discard", move |root| root.discard(&tree)).await
+    }
+
+    /// [`StateRoot::trees`].
+    pub async fn trees(&self) -> Result<Vec<Tree>, StorageError> {
+        self.blocking("trees", StateRoot::trees).await
+    }
+
+    /// [`StateRoot::usage`].
+    pub async fn usage(&self, tree: &Tree) -> Result<Usage, StorageError> {
+        let tree = tree.clone();
+        self.blocking("usage", move |root| root.usage(&tree)).await
+    }
+
+    /// [`StateRoot::check_depth`].
+    pub async fn check_depth(&self, tree: &Tree) -> Result<(), StorageError> {
+        let tree = tree.clone();
+        self.blocking("check_depth", move |root| root.check_depth(&tree)).await
+    }
+
+    /// [`StateRoot::trash_usage`].
+    pub async fn trash_usage(&self) -> Result<Usage, StorageError> {
+        self.blocking("trash_usage", StateRoot::trash_usage).await
+    }
+
+    /// [`StateRoot::empty_trash`].
+    pub async fn empty_trash(&self) -> Result<Removed, StorageError> {
+        self.blocking("empty_trash", StateRoot::empty_trash).await
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&StateRoot) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        if let Some(inline) = &self.inline {
+            return flat(&self.root, inline.run(doing, || work(&self.root)).await);
+        }
+        let (root, piece) = (self.root.clone(), self.outstanding.begin());
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work(&root);
+            drop(piece);
+            done
+        })
+        .await;
+        done.unwrap_or_else(|panicked| Err(StorageError::at("work on", self.root.path())(io::Error::other(panicked))))
+    }
+}
+
+fn flat<T>(root: &StateRoot, done: io::Result<Result<T, StorageError>>) -> Result<T, StorageError> {
+    done.unwrap_or_else(|error| Err(StorageError::at("work on", root.path())(error)))
+}
+
+/// An archive as one input, when all of it has arrived.
+async fn gathered<E>(archive: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin)) -> Streamed
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let mut pieces = Vec::new();
+    while let Some(piece) = archive.next().await {
+        pieces.push(piece.map_err(io::Error::other));
+    }
+    let (sender, received) = mpsc::channel(pieces.len().max(1));
+    for piece in pieces {
+        // There is room for all of them.
+        let _ = sender.try_send(piece);
+    }
+    Streamed { received, current: Bytes::new() }
+}
+
+/// Walks through an archive that arrives as a stream of pieces, on a thread that may block.
+pub async fn read_stream<E, T>(
+    mut archive: impl Stream<Item = Result<Bytes, E>> + Unpin,
+    work: impl FnOnce(Archive<Streamed>) -> T + Send + 'static,
+) -> Result<T, StorageError>
+where
+    E: std::error::Error + Send + Sync + 'static,
+    T: Send + 'static,
+{
+    let (pieces, received) = mpsc::channel(PIECES);
+    let streamed = Streamed { received, current: Bytes::new() };
+    let read = tokio::task::spawn_blocking(move || work(Archive::new(streamed)));
+    let ((), read) = tokio::join!(feed(&mut archive, pieces), read);
+    read.map_err(|panicked| StorageError::Stream(io::Error::other(panicked)))
+}
+
+async fn feed<E>(archive: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin), pieces: mpsc::Sender<io::Result<Bytes>>)
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    while let Some(piece) = archive.next().await {
+        // The reader takes no more when it has seen the end, or failed.
+        if pieces.send(piece.map_err(io::Error::other)).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The pieces of an archive as one input.
+pub struct Streamed {
+    received: mpsc::Receiver<io::Result<Bytes>>,
+    current: Bytes,
+}
+
+impl Read for Streamed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.current.is_empty() {
+            let next = match self.received.try_recv() {
+                // All of them: nobody blocks where everything has arrived.
+                Ok(piece) => Some(piece),
+                Err(mpsc::error::TryRecvError::Disconnected) => None,
+                Err(mpsc::error::TryRecvError::Empty) => self.received.blocking_recv(),
+            };
+            match next {
+                Some(piece) => self.current = piece?,
+                None => return Ok(0),
+            }
+        }
+        let length = self.current.len().min(buffer.len());
+        self.current.copy_to_slice(&mut buffer[..length]);
+        Ok(length)
+    }
+}

@@ -1,0 +1,468 @@
+//! A disk of our own, for hosts whose file system cannot clone: a file with XFS in it, mounted where the state root is.
+//!
+//! ```text
+//!   STATE/disk.json     the record: which file; whoever opens the state root mounts it, as after the host's start
+//!   STATE/stores.xfs    the file, unless another place was wished; takes what is in it, not what it could hold
+//!   STATE/stores/       where it is mounted: the state root
+//! ```
+//! Making one carries the snapshots over that the state root has. Until the record is written nothing has changed.
+
+mod mount;
+mod quota;
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+pub(super) use self::quota::{Allowance, Project, Quotas};
+use super::{StateRoot, StorageError, Tree, trial};
+use arenad_folders as folders;
+
+/// The size of a disk where none is wished: enough for every site of the largest environment that is built from packages.
+pub const USUAL_BYTES: u64 = 20 << 30;
+
+/// The smallest size; `mkfs.xfs` makes none below 300 MiB.
+pub const LEAST_BYTES: u64 = 512 << 20;
+
+/// The smallest size that is worth making unasked: the stores of the smallest environments that are built from packages,
+/// and a generation's changes.
+const USEFUL_BYTES: u64 = 2 << 30;
+
+/// What is left of the room beneath, so that neither the engine nor the host runs out of it.
+const RESERVE_BYTES: u64 = 512 << 20;
+
+/// Where the state root is, in the state directory.
+const STORES: &str = "stores";
+
+/// What remembers the disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnDisk {
+    /// The file that the file system is in.
+    pub file: PathBuf,
+    /// How large it is, in bytes; it takes as much as is in it.
+    pub size_bytes: u64,
+}
+
+/// What there is of a disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// None was made.
+    None,
+    /// None was made, and the state root is a file system that someone else has mounted.
+    Foreign,
+    /// It is mounted.
+    Mounted(OwnDisk),
+    /// It was made, and is not mounted.
+    Unmounted(OwnDisk),
+}
+
+/// Why there is no disk.
+#[derive(Debug, thiserror::Error)]
+pub enum DiskError {
+    /// Mounting is root's.
+    #[error("mount {0}: only root may do that")]
+    NotRoot(PathBuf),
+    /// Whoever holds the lock of the state directory may be at work in the state root.
+    #[error("work on {0}: a daemon runs on it")]
+    DaemonRuns(PathBuf),
+    /// Something is there already that must not be lost.
+    #[error("make the disk {path}: {what}")]
+    InTheWay {
+        /// Where it was to be.
+        path: PathBuf,
+        /// What is there.
+        what: &'static str,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// Instances run from the state root as it is.
+    #[error("make the disk {path}: {} of {instance} {} in the state root", count(*trees), if *trees == 1 { "is" } else { "are" })]
+    InUse {
+        /// Where it was to be.
+        path: PathBuf,
+        /// How many trees of instances there are.
+        trees: usize,
+        /// One of those instances.
+        instance: String,
+    },
+    /// It would be too small.
+    #[error("make a disk of {0} bytes: the least is {LEAST_BYTES}")]
+    TooSmall(u64),
+    /// It would be larger than what is free beneath it.
+    #[error("make a disk of {wanted} bytes at {path}: {free} are free there, and {RESERVE_BYTES} have to stay so")]
+    NoRoom {
+        /// Where it was to be.
+        path: PathBuf,
+        /// How large it was to be.
+        wanted: u64,
+        /// How much is free.
+        free: u64,
+    },
+    /// A program that it takes is not installed.
+    #[error("run {program}: it is not installed")]
+    NoProgram {
+        /// Its name.
+        program: &'static str,
+        /// How to install it.
+        cure: &'static str,
+    },
+    /// A program failed.
+    #[error("run {program}: {said}")]
+    Program {
+        /// Its name.
+        program: &'static str,
+        /// What it said.
+        said: String,
+    },
+    /// Something else is mounted where the disk belongs.
+    #[error("mount {file} at {at}: something else is mounted there")]
+    Occupied {
+        /// The disk.
+        file: PathBuf,
+        /// Where it belongs.
+        at: PathBuf,
+    },
+    /// A file could not be read or written.
+    #[error("{doing} {path}")]
+    File {
+        /// `read`, `make`, …
+        doing: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        cause: io::Error,
+    },
+    /// The trees could not be carried over.
+    #[error("carry the snapshots over")]
+    Trees(#[source] Box<StorageError>),
+}
+
+impl DiskError {
+    /// What to do next, where something can be said.
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::NotRoot(_) => {
+                "run it as root, or put the state directory on XFS or btrfs; without either, copies of \
+                                 sites' state are full copies"
+            }
+            Self::DaemonRuns(_) => "`arenad down` ends a daemon that `arenad up` started; snapshots stay",
+            Self::InTheWay { hint, .. } => hint,
+            Self::InUse { .. } => "take the sites down first with `arenad down`; snapshots stay",
+            Self::TooSmall(_) => "give a larger --size",
+            Self::NoRoom { .. } => {
+                "a disk that cannot grow to its size breaks the databases on it: give a smaller --size, \
+                                    or a --path where there is more room"
+            }
+            Self::NoProgram { cure, .. } => cure,
+            Self::Occupied { .. } => "unmount it first, or remove the record, disk.json, if the disk is not wanted",
+            Self::Trees(cause) => return cause.hint(),
+            Self::Program { .. } | Self::File { .. } => return None,
+        })
+    }
+
+    fn file<'a>(doing: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |cause| Self::File { doing, path: path.to_owned(), cause }
+    }
+}
+
+fn count(trees: usize) -> String {
+    if trees == 1 { "a tree".to_owned() } else { format!("{trees} trees") }
+}
+
+/// Where the state root of a state directory is.
+pub fn stores(state_dir: &Path) -> PathBuf {
+    state_dir.join(STORES)
+}
+
+/// What there is of a disk.
+pub fn standing(state_dir: &Path) -> Result<Standing, DiskError> {
+    let mounted = mount::source(&stores(state_dir))?;
+    Ok(match (read_record(state_dir)?, mounted) {
+        (None, None) => Standing::None,
+        (None, Some(_)) => Standing::Foreign,
+        (Some(disk), None) => Standing::Unmounted(disk),
+        (Some(disk), Some(source)) if mount::is_file(&source, &disk.file) => Standing::Mounted(disk),
+        (Some(disk), Some(_)) => return Err(DiskError::Occupied { file: disk.file, at: stores(state_dir) }),
+    })
+}
+
+/// Mounts the disk of a state directory, if there is one and it is not mounted.
+pub fn attach(state_dir: &Path) -> Result<Standing, DiskError> {
+    let disk = match standing(state_dir)? {
+        Standing::Unmounted(disk) => disk,
+        Standing::Mounted(disk) => {
+            mount::restrict(&stores(state_dir))?;
+            return Ok(Standing::Mounted(disk));
+        }
+        standing @ (Standing::None | Standing::Foreign) => return Ok(standing),
+    };
+    require_root(&disk.file)?;
+    let at = stores(state_dir);
+    make_folder(&at)?;
+    mount::mount(&disk.file, &at)?;
+    // Left by whoever made the disk and was cut off before the end.
+    remove_folder(&before(state_dir))?;
+    Ok(Standing::Mounted(disk))
+}
+
+/// Makes a disk of that size for a state directory, mounts it, and carries over the snapshots that the state root has.
+/// Without a size it gets the usual one, or half of what is free, if that is less.
+pub fn init(state_dir: &Path, file: Option<PathBuf>, size: Option<u64>) -> Result<OwnDisk, DiskError> {
+    let file = file.unwrap_or_else(|| state_dir.join("stores.xfs"));
+    require_root(&file)?;
+    make_folder(state_dir)?;
+    let _lock = lock(state_dir)?;
+    check_free(state_dir, &file)?;
+    let snapshots = snapshots(state_dir, &file)?;
+    let free = free_bytes(above(&file))?;
+    let disk = OwnDisk { size_bytes: size.unwrap_or(USUAL_BYTES.min(free / 2)), file };
+    check_size(&disk, free)?;
+    let partial = Partial(beside(&disk.file));
+    make_file(&partial.0, disk.size_bytes)?;
+    mount::make_file_system(&partial.0)?;
+    if !snapshots.is_empty() {
+        carry_over(state_dir, &partial.0, &snapshots)?;
+    }
+    fs::rename(&partial.0, &disk.file).map_err(DiskError::file("name", &disk.file))?;
+    sync(above(&disk.file))?;
+    write_record(state_dir, &disk)?;
+    let at = stores(state_dir);
+    match fs::rename(&at, before(state_dir)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(DiskError::file("rename", &at)(error)),
+        _ => {}
+    }
+    attach(state_dir)?;
+    Ok(disk)
+}
+
+/// Unmounts the disk of a state directory, if it is mounted and nobody uses it; says whether it was. Whoever opens the state
+/// root mounts it again.
+pub fn detach(state_dir: &Path) -> Result<bool, DiskError> {
+    match standing(state_dir)? {
+        Standing::Mounted(_) => mount::unmount(&stores(state_dir)).map(|()| true),
+        Standing::None | Standing::Foreign | Standing::Unmounted(_) => Ok(false),
+    }
+}
+
+/// Gives the room of what was removed from the disk of a state directory back to the file system that the disk's file lies on;
+/// says whether there is such a disk.
+pub fn trim(state_dir: &Path) -> Result<bool, DiskError> {
+    match standing(state_dir)? {
+        Standing::Mounted(_) => mount::trim(&stores(state_dir)).map(|()| true),
+        Standing::None | Standing::Foreign | Standing::Unmounted(_) => Ok(false),
+    }
+}
+
+/// Whether what a site writes is limited in a folder: whether its file system is mounted with project quotas.
+pub fn limits_stores(folder: &Path) -> bool {
+    Quotas::of(folder).is_some()
+}
+
+/// The size that a disk gets where none is wished; `None` where there is too little room for one that is of use.
+pub fn usual_size(state_dir: &Path) -> Option<u64> {
+    let there = state_dir.ancestors().find(|folder| folder.is_dir())?;
+    let size = USUAL_BYTES.min(free_bytes(there).ok()? / 2);
+    (size >= USEFUL_BYTES).then_some(size)
+}
+
+/// A program that making a disk takes and that is not installed, with its cure.
+pub fn missing_program() -> Option<(&'static str, &'static str)> {
+    mount::missing_program()
+}
+
+/// Unmounts the disk and removes it with all that is on it; says whether there was one.
+pub fn remove(state_dir: &Path) -> Result<bool, DiskError> {
+    let disk = match standing(state_dir)? {
+        Standing::None | Standing::Foreign => return Ok(false),
+        Standing::Mounted(disk) => {
+            mount::unmount(&stores(state_dir))?;
+            disk
+        }
+        Standing::Unmounted(disk) => disk,
+    };
+    remove_file(&disk.file)?;
+    remove_file(&record(state_dir))?;
+    Ok(true)
+}
+
+/// How much of the file system beneath a disk takes, in bytes.
+pub fn taken_bytes(disk: &OwnDisk) -> Option<u64> {
+    /// The unit of `st_blocks` (`stat(2)`).
+    const STAT_BLOCK: u64 = 512;
+    Some(fs::metadata(&disk.file).ok()?.blocks() * STAT_BLOCK)
+}
+
+/// A file that is removed unless it has been renamed.
+struct Partial(PathBuf);
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Gone already, unless something failed; what cannot be removed now is made anew by the next attempt.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn beside(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".partial");
+    name.into()
+}
+
+/// Where the state root was before there was a disk, until it is removed.
+fn before(state_dir: &Path) -> PathBuf {
+    state_dir.join("stores.before")
+}
+
+fn above(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new("/"))
+}
+
+fn free_bytes(folder: &Path) -> Result<u64, DiskError> {
+    let room = trial::room(folder).map_err(|error| DiskError::file("look at", folder)(error.into()))?;
+    Ok(room.free_bytes)
+}
+
+fn require_root(path: &Path) -> Result<(), DiskError> {
+    match rustix::process::geteuid().is_root() {
+        true => Ok(()),
+        false => Err(DiskError::NotRoot(path.to_owned())),
+    }
+}
+
+/// The lock that a daemon holds: while one runs, the state root is its.
+fn lock(state_dir: &Path) -> Result<File, DiskError> {
+    let path = state_dir.join("lock");
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(DiskError::file("lock", &path))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(_) => Err(DiskError::DaemonRuns(state_dir.to_owned())),
+    }
+}
+
+fn check_free(state_dir: &Path, file: &Path) -> Result<(), DiskError> {
+    let in_the_way = |what, hint| Err(DiskError::InTheWay { path: file.to_owned(), what, hint });
+    match standing(state_dir)? {
+        Standing::None if trial::reflinks(state_dir) == Some(true) => {
+            return in_the_way("files can share their blocks there without one", "nothing needs doing");
+        }
+        Standing::None => {}
+        Standing::Foreign => {
+            return in_the_way("the state root is a file system of its own already", "nothing needs doing");
+        }
+        Standing::Mounted(_) | Standing::Unmounted(_) => {
+            return in_the_way("there is one already", "`arenad storage status` says where, and how full it is");
+        }
+    }
+    match file.try_exists() {
+        Ok(false) => Ok(()),
+        Ok(true) => in_the_way("there is a file of that name", "name another one with --path, or move it away"),
+        Err(error) => Err(DiskError::file("look at", file)(error)),
+    }
+}
+
+/// The snapshots to carry over; an error where there are instances.
+fn snapshots(state_dir: &Path, file: &Path) -> Result<Vec<Tree>, DiskError> {
+    let at = stores(state_dir);
+    if !at.exists() {
+        return Ok(Vec::new());
+    }
+    let trees =
+        StateRoot::open(&at).and_then(|root| root.trees()).map_err(|error| DiskError::Trees(Box::new(error)))?;
+    let (instances, snapshots): (Vec<Tree>, Vec<Tree>) =
+        trees.into_iter().partition(|tree| matches!(tree, Tree::Instance { .. }));
+    match instances.first() {
+        Some(Tree::Instance { instance, .. }) => {
+            let (trees, instance) = (instances.len(), instance.to_string());
+            Err(DiskError::InUse { path: file.to_owned(), trees, instance })
+        }
+        _ => Ok(snapshots),
+    }
+}
+
+fn check_size(disk: &OwnDisk, free: u64) -> Result<(), DiskError> {
+    let wanted = disk.size_bytes;
+    if wanted < LEAST_BYTES {
+        return Err(DiskError::TooSmall(wanted));
+    }
+    if wanted.saturating_add(RESERVE_BYTES) > free {
+        return Err(DiskError::NoRoom { path: disk.file.clone(), wanted, free });
+    }
+    Ok(())
+}
+
+/// A file of that length that takes no room yet, closed to other users. One that an earlier attempt has left goes.
+fn make_file(path: &Path, size: u64) -> Result<(), DiskError> {
+    remove_file(path)?;
+    let file = File::options().create_new(true).write(true).mode(0o600).open(path);
+    file.and_then(|file| file.set_len(size)).map_err(DiskError::file("make", path))
+}
+
+/// Copies trees to the disk, which is mounted beside the state root for that long.
+fn carry_over(state_dir: &Path, file: &Path, trees: &[Tree]) -> Result<(), DiskError> {
+    let beside = state_dir.join("stores.new");
+    make_folder(&beside)?;
+    mount::mount(file, &beside)?;
+    let copied = || {
+        let (from, to) = (StateRoot::open(stores(state_dir))?, StateRoot::open(&beside)?);
+        trees.iter().try_for_each(|tree| to.import(&from, tree).map(drop))
+    };
+    let copied = copied().map_err(|error| DiskError::Trees(Box::new(error)));
+    mount::unmount(&beside)?;
+    fs::remove_dir(&beside).map_err(DiskError::file("remove", &beside))?;
+    copied
+}
+
+fn record(state_dir: &Path) -> PathBuf {
+    state_dir.join("disk.json")
+}
+
+fn read_record(state_dir: &Path) -> Result<Option<OwnDisk>, DiskError> {
+    let path = record(state_dir);
+    let text = match fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(DiskError::file("read", &path)(error)),
+    };
+    serde_json::from_slice(&text).map(Some).map_err(|error| DiskError::file("read", &path)(error.into()))
+}
+
+/// Writes the record so that it is there as a whole or not at all, even after a power cut.
+fn write_record(state_dir: &Path, disk: &OwnDisk) -> Result<(), DiskError> {
+    let path = record(state_dir);
+    let partial = beside(&path);
+    let written = || {
+        fs::write(&partial, serde_json::to_vec_pretty(disk)?)?;
+        File::open(&partial)?.sync_all()?;
+        fs::rename(&partial, &path)
+    };
+    written().map_err(DiskError::file("write", &path))?;
+    sync(state_dir)
+}
+
+fn sync(folder: &Path) -> Result<(), DiskError> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(DiskError::file("bring to disk", folder))
+}
+
+fn make_folder(path: &Path) -> Result<(), DiskError> {
+    folders::make_private(path).map_err(DiskError::file("make the folder", path))
+}
+
+fn remove_file(path: &Path) -> Result<(), DiskError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(DiskError::file("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn remove_folder(path: &Path) -> Result<(), DiskError> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(DiskError::file("remove", path)(error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,187 @@
+//! Making and mounting file systems in files, by the programs of xfsprogs and util-linux: what they do takes system calls
+//! that have no safe interface, and rules (of loop devices, of formats) that change with the kernel.
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::DiskError;
+
+/// Access times are not kept, for each would be a write; thousands of small files at once go through the log in few large
+/// writes. What is removed gives its room back to the file system beneath now and then ([`trim`]), not at once: a fifth of the
+/// processor time of a reset went there. Programs and devices in stores are data: sites must not give them power over the host, and
+/// containers get the same when they mount a store.
+const OPTIONS: &str = "nosuid,nodev,noatime,logbsize=256k";
+
+/// Those of [`OPTIONS`] that keep sites from the host.
+const RESTRICTIONS: [&str; 2] = ["nosuid", "nodev"];
+
+/// The option that lets trees have limits ([`super::quota`]). It cannot be given to what is mounted already.
+const PROJECT_QUOTAS: &str = "prjquota";
+
+const XFSPROGS: &str = "install it: `apt install xfsprogs`";
+const UTIL_LINUX: &str = "install it: `apt install mount`";
+const FSTRIM: &str = "install it: `apt install util-linux`";
+
+/// Makes an XFS that can clone. It keeps no second index of who owns each block, which every clone would have to update and
+/// nothing here reads.
+pub(super) fn make_file_system(file: &Path) -> Result<(), DiskError> {
+    run("mkfs.xfs", XFSPROGS, ["-q".as_ref(), "-m".as_ref(), "reflink=1,rmapbt=0".as_ref(), file.as_os_str()]).map(drop)
+}
+
+/// Mounts the file system in a file. A device that is there already is taken: while a container uses the file system it is in
+/// use although it is mounted nowhere, and by a second one it could not be mounted.
+pub(super) fn mount(file: &Path, at: &Path) -> Result<(), DiskError> {
+    for device in devices(file)?.lines() {
+        // It may be about to go.
+        if mount_device(device, at).is_ok() {
+            return Ok(());
+        }
+    }
+    mount_device(&attach(file)?, at)
+}
+
+fn mount_device(device: &str, at: &Path) -> Result<(), DiskError> {
+    let mount = |options: &str| {
+        let arguments = ["-t", "xfs", "-o", options, device].map(OsStr::new);
+        run("mount", UTIL_LINUX, [&arguments[..], &[at.as_os_str()]].concat())
+    };
+    // Some kernels are built without quotas.
+    let mounted = mount(&format!("{OPTIONS},{PROJECT_QUOTAS}")).or_else(|_| mount(OPTIONS));
+    // Released now, the device goes with its last mount, or at once where there is none.
+    let released = run("losetup", UTIL_LINUX, ["--detach", device].map(OsStr::new));
+    mounted.and(released).map(drop)
+}
+
+/// Takes away what a mount of an earlier version allows: programs with the rights of their owners, and devices.
+pub(super) fn restrict(at: &Path) -> Result<(), DiskError> {
+    let failed = |error: procfs::ProcError| DiskError::file("read the mounts for", at)(std::io::Error::other(error));
+    let Some(mount) = last_mount(at).map_err(failed)? else { return Ok(()) };
+    if RESTRICTIONS.iter().all(|option| mount.mount_options.contains_key(*option)) {
+        return Ok(());
+    }
+    let options = format!("remount,bind,{}", RESTRICTIONS.join(","));
+    run("mount", UTIL_LINUX, ["-o".as_ref(), options.as_ref(), at.as_os_str()]).map(drop)
+}
+
+/// Unmounts what is mounted there last.
+pub(super) fn unmount(at: &Path) -> Result<(), DiskError> {
+    run("umount", UTIL_LINUX, [at.as_os_str()]).map(drop)
+}
+
+/// Gives what is free back to the file system beneath.
+pub fn trim(at: &Path) -> Result<(), DiskError> {
+    run("fstrim", FSTRIM, [at.as_os_str()]).map(drop)
+}
+
+/// What is mounted there: a device, mostly.
+pub(super) fn source(at: &Path) -> Result<Option<String>, DiskError> {
+    let failed = |error: procfs::ProcError| DiskError::file("read the mounts for", at)(std::io::Error::other(error));
+    let found = last_mount(at).map_err(failed)?;
+    Ok(found.map(|mount| mount.mount_source.unwrap_or_default()))
+}
+
+/// The mount there that covers the others.
+fn last_mount(at: &Path) -> procfs::ProcResult<Option<procfs::process::MountInfo>> {
+    // Mounts are listed by their real paths. What is not there is not mounted.
+    let Ok(at) = at.canonicalize() else { return Ok(None) };
+    let mounts = procfs::process::Process::myself()?.mountinfo()?;
+    Ok(mounts.into_iter().rfind(|mount| mount.mount_point == at))
+}
+
+/// Where the file system of a folder is mounted, if that is an XFS with project quotas, and the programs for them are there.
+pub(super) fn with_project_quotas(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    let mounts = procfs::process::Process::myself().and_then(|this| this.mountinfo()).ok()?;
+    let above = mounts.into_iter().filter(|mount| folder.starts_with(&mount.mount_point));
+    // The deepest, and of those at one place the one that covers the others.
+    let mount = above.max_by_key(|mount| mount.mount_point.components().count())?;
+    let has_quotas = mount.fs_type == "xfs" && mount.super_options.contains_key(PROJECT_QUOTAS);
+    (has_quotas && ["xfs_io", "xfs_quota"].into_iter().all(is_installed)).then_some(mount.mount_point)
+}
+
+/// Gives a folder a project, and what is made in it from now on.
+pub(super) fn set_project(folder: &Path, project: u32) -> Result<(), DiskError> {
+    let number = format!("chproj {project}");
+    let commands = ["-c", &number, "-c", "chattr +P"].map(OsStr::new);
+    quiet("xfs_io", [&commands[..], &[folder.as_os_str()]].concat())
+}
+
+/// Limits what the files of a project may take together.
+pub(super) fn limit_project(mounted_at: &Path, project: u32, bytes: u64, files: u64) -> Result<(), DiskError> {
+    let limit = format!("limit -p bhard={}k ihard={files} {project}", bytes >> 10);
+    let commands = ["-x", "-c", &limit].map(OsStr::new);
+    quiet("xfs_quota", [&commands[..], &[mounted_at.as_os_str()]].concat())
+}
+
+/// Runs a program of xfsprogs that says something only where it fails; its exit code does not always say so.
+fn quiet(program: &'static str, arguments: Vec<&OsStr>) -> Result<(), DiskError> {
+    let said = run(program, XFSPROGS, arguments)?;
+    match said.trim() {
+        "" => Ok(()),
+        said => Err(DiskError::Program { program, said: said.to_owned() }),
+    }
+}
+
+/// Whether a device is a loop device on that file.
+pub(super) fn is_file(device: &str, file: &Path) -> bool {
+    let Some(name) = device.strip_prefix("/dev/") else { return false };
+    let backing = std::fs::read_to_string(format!("/sys/block/{name}/loop/backing_file")).unwrap_or_default();
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    Path::new(backing.trim_end_matches('\n')) == file
+}
+
+/// A loop device on the file. Past the page cache where that is possible, so that nothing is in memory twice.
+fn attach(file: &Path) -> Result<String, DiskError> {
+    let find = ["--find".as_ref(), "--show".as_ref()];
+    let direct = run("losetup", UTIL_LINUX, [&find[..], &["--direct-io=on".as_ref(), file.as_os_str()]].concat());
+    let device = match direct {
+        Err(DiskError::Program { .. }) => run("losetup", UTIL_LINUX, [&find[..], &[file.as_os_str()]].concat()),
+        other => other,
+    };
+    device.map(|device| device.trim().to_owned())
+}
+
+/// The loop devices on the file, one on a line: of a file system that is in use still, or left by someone who was cut off.
+fn devices(file: &Path) -> Result<String, DiskError> {
+    let list = ["--noheadings", "--raw", "--output", "NAME", "--associated"].map(OsStr::new);
+    run("losetup", UTIL_LINUX, [&list[..], &[file.as_os_str()]].concat())
+}
+
+/// The program that is missing of those that are run here, with its cure.
+pub fn missing_program() -> Option<(&'static str, &'static str)> {
+    [("mkfs.xfs", XFSPROGS), ("losetup", UTIL_LINUX), ("mount", UTIL_LINUX), ("umount", UTIL_LINUX)]
+        .into_iter()
+        .find(|(program, _)| !is_installed(program))
+}
+
+fn is_installed(program: &str) -> bool {
+    std::env::split_paths(&search_path()).any(|folder| folder.join(program).is_file())
+}
+
+/// Who calls may have a PATH without the administrator's programs.
+fn search_path() -> String {
+    format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
+}
+
+/// Runs a program to its end; returns what it printed.
+fn run<'a>(
+    program: &'static str,
+    cure: &'static str,
+    arguments: impl IntoIterator<Item = &'a OsStr>,
+) -> Result<String, DiskError> {
+    let output = Command::new(program).args(arguments).env("PATH", search_path()).env("LC_ALL", "C").output();
+    let output = output.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => DiskError::NoProgram { program, cure },
+        _ => DiskError::Program { program, said: error.to_string() },
+    })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(DiskError::Program {
+            program,
+            said: if said.is_empty() { output.status.to_string() } else { said },
+        });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}

@@ -1,0 +1,398 @@
+//! The state root: its folders, and making, exchanging and discarding trees.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
+
+use super::clone::{self, Cloned};
+use super::disk::{Allowance, Project, Quotas};
+use super::exchange::{self, Before, Exchanged, Step};
+use super::receive::{self, Limits, Received};
+use super::remove::{self, Removed};
+use super::send;
+use super::tree::{INSTANCES, MARK, SNAPSHOTS, Tree, parse_instance};
+use super::usage::{self, Usage};
+use super::walk::Folder;
+use super::{StorageError, disk, trial};
+use arenad_folders as folders;
+
+/// Trees that are being made, and content that is being exchanged. What is here when the root is opened is of the past.
+const PARTIAL: &str = "partial";
+/// What is to be removed.
+const TRASH: &str = "trash";
+
+/// The folder that trees are kept in. Clones of it are the same.
+#[derive(Debug, Clone)]
+pub struct StateRoot {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    clones: bool,
+    /// What limits the trees of instances, if anything does.
+    quotas: Option<Quotas>,
+    /// Held while a tree is given its name, and while folders without trees are removed: the one makes what the other
+    /// would take away.
+    layout: Mutex<()>,
+}
+
+/// A whole clone that has no name yet, for [`StateRoot::exchange`]. Goes to the trash when dropped.
+#[derive(Debug)]
+pub struct Fresh {
+    partial: Partial,
+    /// Its number, where there are quotas.
+    project: Option<Project>,
+    /// What making it did.
+    pub cloned: Cloned,
+}
+
+/// A folder that has no name yet. Goes to the trash when dropped.
+#[derive(Debug)]
+struct Partial {
+    inner: Arc<Inner>,
+    path: PathBuf,
+    is_named: bool,
+}
+
+impl StateRoot {
+    /// Opens the state root of a state directory; mounts its own disk first, where it has one.
+    pub fn open_in(state_dir: &Path) -> Result<Self, StorageError> {
+        disk::attach(state_dir)?;
+        let root = Self::open(disk::stores(state_dir))?;
+        match trial::gives_away(root.path()) {
+            Some(false) => Err(StorageError::at("give files to other owners in", root.path())(Errno::PERM)),
+            Some(true) | None => Ok(root),
+        }
+    }
+
+    /// Opens a state root, made if need be and closed to other users, and puts what a crash has left half-made into the
+    /// trash. There must be one opener at a time.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, StorageError> {
+        let path = path.into();
+        for folder in [path.clone(), path.join(SNAPSHOTS), path.join(INSTANCES), path.join(PARTIAL), path.join(TRASH)] {
+            make_folder(&folder)?;
+            folders::close(&folder).map_err(StorageError::at("close to other users", &folder))?;
+        }
+        let clones = trial::reflinks(&path).unwrap_or(false);
+        let quotas = Quotas::of(&path);
+        let root = Self { inner: Arc::new(Inner { path, clones, quotas, layout: Mutex::new(()) }) };
+        root.sweep()?;
+        Ok(root)
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// Whether files can share their blocks here, so that clones cost nothing but their names.
+    pub fn clones(&self) -> bool {
+        self.inner.clones
+    }
+
+    /// Where a tree is, for mounting it.
+    pub fn folder(&self, tree: &Tree) -> PathBuf {
+        self.inner.path.join(tree.folder())
+    }
+
+    /// Whether a tree is there, and whole.
+    pub fn is_whole(&self, tree: &Tree) -> bool {
+        self.check(tree).is_ok()
+    }
+
+    /// All trees, whole or not, in order of their names.
+    pub fn trees(&self) -> Result<Vec<Tree>, StorageError> {
+        let mut trees = Vec::new();
+        for snapshot in names(&self.inner.path.join(SNAPSHOTS))? {
+            let stores = names(&self.inner.path.join(SNAPSHOTS).join(&snapshot))?;
+            trees.extend(stores.iter().filter_map(|store| Tree::snapshot(&snapshot, store).ok()));
+        }
+        for folder in names(&self.inner.path.join(INSTANCES))? {
+            let Some(instance) = parse_instance(&folder) else { continue };
+            let path = self.inner.path.join(INSTANCES).join(&folder);
+            for name in names(&path)? {
+                let Some(generation) = name.strip_prefix('g').and_then(|number| number.parse().ok()) else { continue };
+                let stores = names(&path.join(&name))?;
+                trees.extend(stores.iter().filter_map(|store| Tree::instance(&instance, generation, store).ok()));
+            }
+        }
+        trees.sort();
+        Ok(trees)
+    }
+
+    /// Makes a tree of the one folder that a tar archive holds. Blocks for as long as the archive takes to arrive.
+    pub fn receive(&self, archive: impl Read, tree: &Tree, limits: Limits) -> Result<Received, StorageError> {
+        self.check_free(tree)?;
+        let partial = self.begin()?;
+        let received = receive::receive(archive, &Folder::open(&partial.path)?, limits)?;
+        self.name(partial, tree)?;
+        Ok(received)
+    }
+
+    /// Writes a tree as a tar archive of one folder, which [`Self::receive`] takes.
+    pub fn send(&self, tree: &Tree, to: impl io::Write) -> Result<(), StorageError> {
+        self.check(tree)?;
+        send::send(&Folder::open(self.folder(tree))?, to)
+    }
+
+    /// Makes a tree that is a clone of another one, at which nobody may write meanwhile.
+    pub fn clone_tree(&self, from: &Tree, to: &Tree) -> Result<Cloned, StorageError> {
+        self.check_free(to)?;
+        let fresh = match to {
+            Tree::Instance { .. } => self.fresh(from)?,
+            // Nobody writes to it.
+            Tree::Snapshot { .. } => self.make(from, None)?,
+        };
+        self.name(fresh.partial, to)?;
+        Ok(fresh.cloned)
+    }
+
+    /// Makes a tree that is a copy of another root's tree of that name.
+    pub fn import(&self, from: &StateRoot, tree: &Tree) -> Result<Cloned, StorageError> {
+        from.check(tree)?;
+        self.check_free(tree)?;
+        let partial = self.begin()?;
+        let source = Folder::open(from.folder(tree))?;
+        let copied = clone::clone_into(&source, &Folder::open(&partial.path)?, self.inner.clones)?;
+        self.name(partial, tree)?;
+        Ok(copied)
+    }
+
+    /// Makes a clone for an instance, which is limited where there are quotas.
+    pub fn fresh(&self, from: &Tree) -> Result<Fresh, StorageError> {
+        self.make(from, self.inner.quotas.as_ref())
+    }
+
+    fn make(&self, from: &Tree, quotas: Option<&Quotas>) -> Result<Fresh, StorageError> {
+        self.check(from)?;
+        let partial = self.begin()?;
+        let project = quotas.map(|quotas| quotas.number(&partial.path)).transpose()?;
+        let cloned =
+            clone::clone_into(&Folder::open(self.folder(from))?, &Folder::open(&partial.path)?, self.inner.clones)?;
+        if let (Some(quotas), Some(project)) = (quotas, project) {
+            quotas.limit(project, Allowance::of(&cloned))?;
+        }
+        Ok(Fresh { partial, project, cloned })
+    }
+
+    /// Gives a tree, which may be mounted, the content and attributes of a fresh clone; its own goes to the trash.
+    /// Nobody may write to it meanwhile. After an error the tree is not whole, until an exchange succeeds.
+    pub fn exchange(&self, live: &Tree, fresh: Fresh) -> Result<Exchanged, StorageError> {
+        self.exchange_stepwise(live, fresh, &mut |_| Ok(()))
+    }
+
+    /// The same, asking before each step: an error stops there and leaves everything as a crash would.
+    pub fn exchange_stepwise(&self, live: &Tree, fresh: Fresh, before: Before<'_>) -> Result<Exchanged, StorageError> {
+        let folder = match Folder::open(self.folder(live)) {
+            Err(StorageError::File { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
+                return Err(StorageError::Missing(live.clone()));
+            }
+            other => other?,
+        };
+        let old = self.begin()?;
+        let mark = self.inner.path.join(live.mark());
+        before(Step::Mark)?;
+        File::create(&mark).map_err(StorageError::at("make the mark", &mark))?;
+        if let (Some(quotas), Some(project)) = (&self.inner.quotas, fresh.project) {
+            quotas.renumber(&folder.path, project)?;
+        }
+        let exchanged =
+            exchange::exchange(&folder, &Folder::open(&fresh.partial.path)?, &Folder::open(&old.path)?, before)?;
+        before(Step::Unmark)?;
+        fs::remove_file(&mark).map_err(StorageError::at("remove the mark", &mark))?;
+        Ok(exchanged)
+    }
+
+    /// Puts a tree into the trash; says whether it was there. Costs a rename.
+    pub fn discard(&self, tree: &Tree) -> Result<bool, StorageError> {
+        let folder = self.folder(tree);
+        let was_there = match self.inner.discard(&folder) {
+            Ok(()) => true,
+            Err(Errno::NOENT) => false,
+            Err(error) => return Err(StorageError::at("move to the trash", folder)(error)),
+        };
+        // The mark goes after the tree, lest a tree that is not whole loses it first.
+        remove_if_there(&self.inner.path.join(tree.mark()))?;
+        self.remove_empty_parents(&folder);
+        Ok(was_there)
+    }
+
+    /// Removes what is in the trash, for which it takes its time.
+    pub fn empty_trash(&self) -> Result<Removed, StorageError> {
+        remove::empty(&Folder::open(self.inner.path.join(TRASH))?)
+    }
+
+    /// Measures a tree.
+    pub fn usage(&self, tree: &Tree) -> Result<Usage, StorageError> {
+        match self.check(tree) {
+            Err(error @ StorageError::Missing(_)) => Err(error),
+            _ => usage::measure(&Folder::open(self.folder(tree))?),
+        }
+    }
+
+    /// Insists that a tree, which may be in use, has no folder that is too deep to be cloned.
+    pub fn check_depth(&self, tree: &Tree) -> Result<(), StorageError> {
+        self.check(tree)?;
+        usage::check_depth(&Folder::open(self.folder(tree))?)
+    }
+
+    /// Measures what is in the trash.
+    pub fn trash_usage(&self) -> Result<Usage, StorageError> {
+        usage::measure(&Folder::open(self.inner.path.join(TRASH))?)
+    }
+
+    fn check(&self, tree: &Tree) -> Result<(), StorageError> {
+        if !self.folder(tree).is_dir() {
+            return Err(StorageError::Missing(tree.clone()));
+        }
+        let mark = self.inner.path.join(tree.mark());
+        match mark.try_exists() {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(StorageError::NotWhole(tree.clone())),
+            Err(error) => Err(StorageError::at("look at", mark)(error)),
+        }
+    }
+
+    fn check_free(&self, tree: &Tree) -> Result<(), StorageError> {
+        let folder = self.folder(tree);
+        match folder.try_exists() {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(StorageError::Exists(tree.clone())),
+            Err(error) => Err(StorageError::at("look at", folder)(error)),
+        }
+    }
+
+    fn begin(&self) -> Result<Partial, StorageError> {
+        let path = self.inner.path.join(PARTIAL).join(unique_name());
+        make_folder(&path)?;
+        Ok(Partial { inner: self.inner.clone(), path, is_named: false })
+    }
+
+    /// Gives what is whole its name; what is to outlive the host's next start has been brought to disk by then.
+    fn name(&self, mut partial: Partial, tree: &Tree) -> Result<(), StorageError> {
+        let is_lasting = matches!(tree, Tree::Snapshot { .. });
+        if is_lasting {
+            let made = Folder::open(&partial.path)?;
+            rustix::fs::syncfs(&made).map_err(StorageError::at("bring to disk", &made.path))?;
+        }
+        let folder = self.folder(tree);
+        {
+            let _held = self.inner.hold_layout();
+            make_folder(&self.inner.path.join(tree.parent()))?;
+            match rustix::fs::renameat_with(CWD, &partial.path, CWD, &folder, RenameFlags::NOREPLACE) {
+                Ok(()) => partial.is_named = true,
+                Err(Errno::EXIST) => return Err(StorageError::Exists(tree.clone())),
+                Err(error) => return Err(StorageError::at("name", folder)(error)),
+            }
+        }
+        if is_lasting {
+            for above in folder.ancestors().skip(1).take(2) {
+                let synced = File::open(above).and_then(|above| above.sync_all());
+                synced.map_err(StorageError::at("bring to disk", above))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Clears away what a crash has left.
+    fn sweep(&self) -> Result<(), StorageError> {
+        let partial = self.inner.path.join(PARTIAL);
+        for entry in entries(&partial)? {
+            let path = partial.join(entry);
+            self.inner.discard(&path).map_err(StorageError::at("move to the trash", path))?;
+        }
+        for kind in [SNAPSHOTS, INSTANCES] {
+            self.sweep_below(&self.inner.path.join(kind), if kind == SNAPSHOTS { 1 } else { 2 })?;
+        }
+        Ok(())
+    }
+
+    /// Removes marks whose trees are gone, and folders without trees.
+    fn sweep_below(&self, folder: &Path, levels: usize) -> Result<(), StorageError> {
+        for name in entries(folder)? {
+            let path = folder.join(&name);
+            if levels > 0 {
+                self.sweep_below(&path, levels - 1)?;
+                remove_if_empty(&path);
+            } else if let Some(store) = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(MARK))
+                && !folder.join(store).exists()
+            {
+                remove_if_there(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_empty_parents(&self, tree: &Path) {
+        let _held = self.inner.hold_layout();
+        for parent in tree.ancestors().skip(1) {
+            let is_layout = parent.parent() == Some(&self.inner.path) || !parent.starts_with(&self.inner.path);
+            if is_layout || !remove_if_empty(parent) {
+                return;
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn hold_layout(&self) -> MutexGuard<'_, ()> {
+        self.layout.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn discard(&self, path: &Path) -> Result<(), Errno> {
+        rustix::fs::rename(path, self.path.join(TRASH).join(unique_name()))
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // What could not be moved now is swept away when the root is opened again.
+        if !self.is_named
+            && let Err(error) = self.inner.discard(&self.path)
+        {
+            tracing::debug!(%error, "{} could not be moved to the trash", self.path.display());
+        }
+    }
+}
+
+fn unique_name() -> OsString {
+    OsString::from_vec(remove::unique_name().into_bytes())
+}
+
+/// Makes a folder that is closed to other users, and those above it. One that is there is left as it is.
+fn make_folder(path: &Path) -> Result<(), StorageError> {
+    folders::make_private(path).map_err(StorageError::at("make the folder", path))
+}
+
+fn remove_if_there(file: &Path) -> Result<(), StorageError> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StorageError::at("remove", file)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn remove_if_empty(folder: &Path) -> bool {
+    fs::remove_dir(folder).is_ok()
+}
+
+fn entries(folder: &Path) -> Result<Vec<OsString>, StorageError> {
+    let listed = fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
+    listed.map_err(StorageError::at("read the folder", folder))
+}
+
+/// The names in a folder that can be those of trees. A folder that has just been removed has none.
+fn names(folder: &Path) -> Result<Vec<String>, StorageError> {
+    match entries(folder) {
+        Ok(entries) => Ok(entries.into_iter().filter_map(|name| name.into_string().ok()).collect()),
+        Err(StorageError::File { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,121 @@
+//! The names of trees, and the folders that they stand for.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::StorageError;
+use arenad_model::instance::InstanceId;
+
+/// The longest name of a snapshot or store.
+const NAME_MAX: usize = 100;
+
+/// One store of a snapshot or of a generation of an instance.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Tree {
+    /// `snapshots/SNAPSHOT/STORE`: never changes.
+    Snapshot {
+        /// The snapshot's id.
+        snapshot: String,
+        /// The store's name.
+        store: String,
+    },
+    /// `instances/ENVIRONMENT.SITE.NUMBER/gGENERATION/STORE`: mounted into containers.
+    Instance {
+        /// The instance.
+        instance: InstanceId,
+        /// Its generation.
+        generation: u64,
+        /// The store's name.
+        store: String,
+    },
+}
+
+impl Tree {
+    /// A store of a snapshot. Errors: [`StorageError::Name`] for what cannot be a folder's name.
+    pub fn snapshot(snapshot: &str, store: &str) -> Result<Self, StorageError> {
+        Ok(Self::Snapshot { snapshot: name(snapshot)?, store: name(store)? })
+    }
+
+    /// A store of an instance's generation. Errors: [`StorageError::Name`] for what cannot be a folder's name.
+    pub fn instance(instance: &InstanceId, generation: u64, store: &str) -> Result<Self, StorageError> {
+        Ok(Self::Instance { instance: instance.clone(), generation, store: name(store)? })
+    }
+
+    /// The store's name.
+    pub fn store(&self) -> &str {
+        match self {
+            Self::Snapshot { store, .. } | Self::Instance { store, .. } => store,
+        }
+    }
+
+    /// The folder that holds the tree's folder, below the state root.
+    pub(super) fn parent(&self) -> PathBuf {
+        match self {
+            Self::Snapshot { snapshot, .. } => Path::new(SNAPSHOTS).join(snapshot),
+            Self::Instance { instance, generation, .. } => {
+                Path::new(INSTANCES).join(instance_folder(instance)).join(format!("g{generation}"))
+            }
+        }
+    }
+
+    /// The tree's folder, below the state root.
+    pub(super) fn folder(&self) -> PathBuf {
+        self.parent().join(self.store())
+    }
+
+    /// The file that is there while the tree's content is exchanged. No store's name begins with a dot.
+    pub(super) fn mark(&self) -> PathBuf {
+        self.parent().join(format!(".{}{MARK}", self.store()))
+    }
+}
+
+/// The folder of snapshots.
+pub(super) const SNAPSHOTS: &str = "snapshots";
+/// The folder of instances.
+pub(super) const INSTANCES: &str = "instances";
+/// How the names of marks end.
+pub(super) const MARK: &str = ".exchanging";
+
+fn instance_folder(instance: &InstanceId) -> String {
+    format!("{}.{}.{}", instance.environment, instance.site, instance.number)
+}
+
+/// The instance that a folder is called after.
+pub(super) fn parse_instance(folder: &str) -> Option<InstanceId> {
+    // Names of environments and sites have no dots.
+    let mut parts = folder.split('.');
+    let environment = parts.next()?.parse_name()?;
+    let site = parts.next()?.parse_name()?;
+    let number = parts.next()?.parse().ok()?;
+    parts.next().is_none().then_some(InstanceId { environment, site, number })
+}
+
+trait ParseName<T> {
+    fn parse_name(self) -> Option<T>;
+}
+
+impl ParseName<arenad_model::ids::EnvironmentName> for &str {
+    fn parse_name(self) -> Option<arenad_model::ids::EnvironmentName> {
+        arenad_model::ids::EnvironmentName::parse(self).ok()
+    }
+}
+
+impl ParseName<arenad_model::ids::SiteName> for &str {
+    fn parse_name(self) -> Option<arenad_model::ids::SiteName> {
+        arenad_model::ids::SiteName::parse(self).ok()
+    }
+}
+
+fn name(text: &str) -> Result<String, StorageError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    let is_sound = text.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric())
+        && text.len() <= NAME_MAX
+        && text.bytes().all(is_plain);
+    if is_sound { Ok(text.to_owned()) } else { Err(StorageError::Name(text.to_owned())) }
+}
+
+impl fmt::Display for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.folder().display())
+    }
+}

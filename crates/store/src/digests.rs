@@ -1,0 +1,76 @@
+//! The table of digests: what is in the stores of each snapshot.
+
+use super::{Doing, Store, StoreError, json, to_json};
+use arenad_digest::Digest;
+
+impl Store {
+    /// The digest of a snapshot, if one has been taken.
+    pub async fn digest(&self, snapshot: &str) -> Result<Option<Digest>, StoreError> {
+        let text: Option<String> = sqlx::query_scalar("SELECT digest FROM digests WHERE snapshot = ?")
+            .bind(snapshot)
+            .fetch_optional(&self.quick)
+            .await
+            .doing("read a digest")?;
+        text.map(|text| json("a digest", &text)).transpose()
+    }
+
+    /// Keeps the digest of a snapshot, in place of one that was taken by other declarations, and returns the one that
+    /// counts: the first that was taken by these.
+    pub async fn save_digest(&self, snapshot: &str, digest: &Digest) -> Result<Digest, StoreError> {
+        sqlx::query(
+            "INSERT INTO digests (snapshot, digest) VALUES (?, ?) \
+             ON CONFLICT (snapshot) DO UPDATE SET digest = excluded.digest \
+             WHERE json_extract(digests.digest, '$.declared') <> json_extract(excluded.digest, '$.declared')",
+        )
+        .bind(snapshot)
+        .bind(to_json(digest))
+        .execute(&self.quick)
+        .await
+        .doing("keep a digest")?;
+        Ok(self.digest(snapshot).await?.unwrap_or_else(|| digest.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::StoredSnapshot;
+    use arenad_digest::Content;
+
+    #[tokio::test]
+    async fn of_two_that_learn_a_digest_the_first_counts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(&folder.path().join("arenad.db"), arenad_seams::wall_clock::WallClock::system())
+            .await
+            .expect("a store");
+        let snapshot = StoredSnapshot {
+            id: "s".to_owned(),
+            environment: "e".to_owned(),
+            site: "s".to_owned(),
+            baseline_key: None,
+            name: None,
+            images: BTreeMap::new(),
+            volumes: BTreeMap::new(),
+            state: Vec::new(),
+            recipe: None,
+            is_imported: false,
+            size_bytes: 0,
+            created_at: Timestamp::UNIX_EPOCH,
+        };
+        store.save_snapshot(&snapshot).await.expect("saved");
+        let digest = |declared: &str, name: &str| Digest {
+            declared: declared.to_owned(),
+            stores: BTreeMap::from([(name.to_owned(), Content::default())]),
+        };
+        let (first, second) = (digest("one", "first"), digest("one", "second"));
+        assert_eq!(store.save_digest("s", &first).await.expect("saved"), first);
+        assert_eq!(store.save_digest("s", &second).await.expect("saved"), first, "whoever comes second is told");
+        assert_eq!(store.digest("s").await.expect("read"), Some(first));
+        let other = digest("another", "third");
+        assert_eq!(store.save_digest("s", &other).await.expect("saved"), other, "by other declarations it is another");
+    }
+}

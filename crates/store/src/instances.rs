@@ -1,0 +1,253 @@
+//! The table of instances: what is wanted of each, and its newest generation.
+
+use jiff::Timestamp;
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use super::connection::Transaction;
+use super::resets::{NewReset, insert_reset};
+use super::{Doing, Store, StoreError, time_text, timestamp};
+use arenad_model::instance::{InstanceId, InstanceState};
+
+/// An instance as it stands in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredInstance {
+    /// `environment/site/number`.
+    pub id: String,
+    /// The site.
+    pub site: String,
+    /// Whether it is wanted up.
+    pub desired_up: bool,
+    /// The name of its last state.
+    pub state: String,
+    /// Its newest generation: the highest number that was given out.
+    pub generation: u64,
+    /// The one that serves, or is being made to; none before the first.
+    pub serving: Option<Serving>,
+    /// The snapshot that it starts from.
+    pub snapshot: Option<String>,
+    /// The snapshot that a reset leads to.
+    pub baseline: Option<String>,
+    /// When its last state began.
+    pub since: Timestamp,
+}
+
+/// The generation of an instance that clients reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Serving {
+    /// Its number.
+    pub generation: u64,
+    /// The generation that its containers were made for, which their labels name. Bringing them back to the snapshot in place
+    /// makes a new generation of the same containers.
+    pub made: u64,
+}
+
+/// A generation that is about to be made.
+#[derive(Debug, Clone, Copy)]
+pub struct NewGeneration<'a> {
+    /// Whether it gets containers of its own; otherwise those that serve are brought back to the snapshot.
+    pub has_new_containers: bool,
+    /// The snapshot that it is made from.
+    pub snapshot: &'a str,
+    /// The state of the instance from now on.
+    pub state: &'a InstanceState,
+    /// When that state begins.
+    pub since: Timestamp,
+    /// The reset that it is made for, if it is one.
+    pub reset: Option<&'a str>,
+    /// The way that is being tried.
+    pub strategy: &'a str,
+}
+
+/// A generation that is about to serve.
+#[derive(Debug, Clone, Copy)]
+pub struct NewServing<'a> {
+    /// Its number; `None` gives it the next one.
+    pub generation: Option<u64>,
+    /// The generation that its containers were made for.
+    pub made: u64,
+    /// The snapshot that it was made from.
+    pub snapshot: &'a str,
+    /// The snapshot that a reset leads to from now on; `None` leaves it as it is.
+    pub baseline: Option<&'a str>,
+    /// When it begins to serve.
+    pub since: Timestamp,
+    /// The reset that led to it, if it was one.
+    pub reset: Option<NewReset<'a>>,
+}
+
+fn from_row(row: &SqliteRow) -> Result<StoredInstance, StoreError> {
+    Ok(StoredInstance {
+        id: row.get("id"),
+        site: row.get("site"),
+        desired_up: row.get::<String, _>("desired") == "up",
+        state: row.get("state"),
+        generation: row.get::<i64, _>("generation").unsigned_abs(),
+        serving: serving(row),
+        snapshot: row.get("snapshot"),
+        baseline: row.get("baseline"),
+        since: timestamp(row.get("since"))?,
+    })
+}
+
+fn serving(row: &SqliteRow) -> Option<Serving> {
+    let generation = row.get::<Option<i64>, _>("serving")?.unsigned_abs();
+    let made = row.get::<Option<i64>, _>("made")?.unsigned_abs();
+    Some(Serving { generation, made })
+}
+
+/// Notes that an instance is wanted up or down; makes its row if it has none. The numbers of a new row begin above those of
+/// every instance that was forgotten: another engine may still have its containers, and the state root its trees.
+pub(super) async fn want(
+    transaction: &mut Transaction,
+    id: &InstanceId,
+    up: bool,
+    now: String,
+) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO instances (id, environment, site, desired, state, since, generation) VALUES (?1, ?2, ?3, ?4, 'down', ?5, \
+         coalesce((SELECT generations FROM installation), 0)) \
+         ON CONFLICT (id) DO UPDATE SET desired = excluded.desired",
+    )
+    .bind(id.to_string())
+    .bind(id.environment.as_str())
+    .bind(id.site.as_str())
+    .bind(if up { "up" } else { "down" })
+    .bind(now)
+    .execute(transaction)
+    .await?;
+    Ok(())
+}
+
+impl Store {
+    /// Notes that an instance is not wanted any more.
+    pub async fn unwant_instance(&self, id: &InstanceId) -> Result<(), StoreError> {
+        let doing = "note what is wanted of an instance";
+        let mut transaction = self.durable.begin().await.doing(doing)?;
+        want(&mut transaction, id, false, self.now()).await.doing(doing)?;
+        transaction.commit().await.doing(doing)
+    }
+
+    /// The instances of an environment, by id.
+    pub async fn instances(&self, environment: &str) -> Result<Vec<StoredInstance>, StoreError> {
+        let rows = sqlx::query("SELECT * FROM instances WHERE environment = ? ORDER BY id")
+            .bind(environment)
+            .fetch_all(&self.quick)
+            .await
+            .doing("read the instances")?;
+        rows.iter().map(from_row).collect()
+    }
+
+    /// One instance, if it has a row.
+    pub async fn instance(&self, id: &InstanceId) -> Result<Option<StoredInstance>, StoreError> {
+        let row = sqlx::query("SELECT * FROM instances WHERE id = ?")
+            .bind(id.to_string())
+            .fetch_optional(&self.quick)
+            .await
+            .doing("read an instance")?;
+        row.as_ref().map(from_row).transpose()
+    }
+
+    /// Notes the state that an instance is in, and since when. One that is ready is wanted, also where a `down` had failed before
+    /// it was made ready; one that is stopping is not, whoever asked. What a reset that was cut off has left serves no more once it is
+    /// brought up again: a later daemon would not know that it is as it was.
+    pub async fn save_state(&self, id: &InstanceId, state: &InstanceState, since: Timestamp) -> Result<(), StoreError> {
+        let trouble = state.trouble();
+        sqlx::query(
+            "UPDATE instances SET state = ?1, reason = ?2, hint = ?3, since = ?4, \
+             serving = CASE WHEN state = 'resetting' AND ?1 = 'preparing' THEN NULL ELSE serving END, \
+             made = CASE WHEN state = 'resetting' AND ?1 = 'preparing' THEN NULL ELSE made END, \
+             desired = CASE ?1 WHEN 'ready' THEN 'up' WHEN 'stopping' THEN 'down' WHEN 'down' THEN 'down' ELSE desired END \
+             WHERE id = ?5",
+        )
+        .bind(state.name())
+        .bind(trouble.map(|trouble| trouble.reason.clone()))
+        .bind(trouble.map(|trouble| trouble.hint.clone()))
+        .bind(time_text(since))
+        .bind(id.to_string())
+        .execute(&self.durable)
+        .await
+        .doing("note an instance's state")?;
+        Ok(())
+    }
+
+    /// Notes that no generation of an instance serves or is being made to: what is left of the last one belongs to nobody.
+    pub async fn disown_serving(&self, id: &InstanceId) -> Result<(), StoreError> {
+        sqlx::query("UPDATE instances SET serving = NULL, made = NULL WHERE id = ?")
+            .bind(id.to_string())
+            .execute(&self.durable)
+            .await
+            .doing("note that nothing serves")?;
+        Ok(())
+    }
+
+    /// Begins a new generation that is to serve, and returns its number, which no earlier one has had. State, generation and
+    /// the reset that goes on are one change.
+    ///
+    /// It is on disk before anything of that generation exists in the engine, so that a generation found there that the
+    /// row does not know is impossible, and one that is neither serving nor a standby of this daemon is a leftover.
+    pub async fn begin_generation(&self, id: &InstanceId, begun: &NewGeneration<'_>) -> Result<u64, StoreError> {
+        let generation: i64 = sqlx::query_scalar(
+            "UPDATE instances SET generation = generation + 1, serving = generation + 1, \
+             made = CASE WHEN ?1 THEN generation + 1 ELSE made END, snapshot = ?2, state = ?3, since = ?4, reason = NULL, \
+             hint = NULL, engine = (SELECT engine FROM installation), reset_id = ?5, reset_strategy = ?6, reset_requested_at = ?4 WHERE id = ?7 RETURNING generation",
+        )
+        .bind(begun.has_new_containers)
+        .bind(begun.snapshot)
+        .bind(begun.state.name())
+        .bind(time_text(begun.since))
+        .bind(begun.reset)
+        .bind(begun.reset.map(|_| begun.strategy))
+        .bind(id.to_string())
+        .fetch_one(&self.durable)
+        .await
+        .doing("begin a generation")?;
+        Ok(generation.unsigned_abs())
+    }
+
+    /// Notes that a generation serves, in one change with the reset that led to it. It is on disk before the first client
+    /// reaches the generation: after a crash in between, the next daemon takes up containers that no client has used.
+    ///
+    /// Returns the generation; a standby that takes over gets a new one.
+    pub async fn record_serving(&self, id: &InstanceId, recorded: &NewServing<'_>) -> Result<u64, StoreError> {
+        let doing = "note which generation serves";
+        let as_integer = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let mut transaction = self.durable.begin().await.doing(doing)?;
+        let generation: i64 = sqlx::query_scalar(
+            "UPDATE instances SET generation = generation + (?1 IS NULL), serving = coalesce(?1, generation + 1), made = ?2, \
+             snapshot = ?3, baseline = coalesce(?4, baseline), state = 'ready', reason = NULL, hint = NULL, since = ?5, \
+             desired = 'up', engine = (SELECT engine FROM installation), reset_id = NULL, reset_strategy = NULL, reset_requested_at = NULL WHERE id = ?6 RETURNING serving",
+        )
+        .bind(recorded.generation.map(as_integer))
+        .bind(as_integer(recorded.made))
+        .bind(recorded.snapshot)
+        .bind(recorded.baseline)
+        .bind(time_text(recorded.since))
+        .bind(id.to_string())
+        .fetch_one(&mut transaction)
+        .await
+        .doing(doing)?;
+        sqlx::query("DELETE FROM standbys WHERE instance = ? AND made = ?")
+            .bind(id.to_string())
+            .bind(as_integer(recorded.made))
+            .execute(&mut transaction)
+            .await
+            .doing(doing)?;
+        if let Some(reset) = &recorded.reset {
+            insert_reset(&mut transaction, id, reset, self.now()).await.doing(doing)?;
+        }
+        transaction.commit().await.doing(doing)?;
+        Ok(generation.unsigned_abs())
+    }
+
+    /// Begins a new generation that is not to serve yet, and returns its number.
+    pub async fn begin_standby(&self, id: &InstanceId) -> Result<u64, StoreError> {
+        let generation: i64 =
+            sqlx::query_scalar("UPDATE instances SET generation = generation + 1 WHERE id = ? RETURNING generation")
+                .bind(id.to_string())
+                .fetch_one(&self.durable)
+                .await
+                .doing("begin a standby")?;
+        Ok(generation.unsigned_abs())
+    }
+}

@@ -1,0 +1,68 @@
+//! The table of standbys: those that are ready, of which the next daemon knows by it.
+
+use sqlx::Row;
+
+use super::{Doing, Store, StoreError};
+use arenad_model::instance::InstanceId;
+
+/// A standby as it stands in the store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredStandby {
+    /// The generation that its containers were made for.
+    pub made: u64,
+    /// The snapshot that it is of.
+    pub snapshot: String,
+    /// How often it has been brought back since it was made.
+    pub renewals: u32,
+}
+
+impl Store {
+    /// Notes that a standby is ready.
+    pub async fn keep_standby(&self, instance: &InstanceId, standby: &StoredStandby) -> Result<(), StoreError> {
+        sqlx::query("INSERT OR REPLACE INTO standbys (instance, made, snapshot, renewals) VALUES (?, ?, ?, ?)")
+            .bind(instance.to_string())
+            .bind(i64::try_from(standby.made).unwrap_or(i64::MAX))
+            .bind(&standby.snapshot)
+            .bind(standby.renewals)
+            .execute(&self.quick)
+            .await
+            .doing("note a standby")?;
+        Ok(())
+    }
+
+    /// Forgets one, before anything is done to it.
+    pub async fn forget_standby(&self, instance: &InstanceId, made: u64) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM standbys WHERE instance = ? AND made = ?")
+            .bind(instance.to_string())
+            .bind(i64::try_from(made).unwrap_or(i64::MAX))
+            .execute(&self.quick)
+            .await
+            .doing("forget a standby")?;
+        Ok(())
+    }
+
+    /// Forgets all of an instance.
+    pub async fn forget_standbys(&self, instance: &InstanceId) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM standbys WHERE instance = ?")
+            .bind(instance.to_string())
+            .execute(&self.quick)
+            .await
+            .doing("forget the standbys")?;
+        Ok(())
+    }
+
+    /// Those of an instance, by its id, the oldest first.
+    pub async fn standbys(&self, instance: &str) -> Result<Vec<StoredStandby>, StoreError> {
+        let rows = sqlx::query("SELECT made, snapshot, renewals FROM standbys WHERE instance = ? ORDER BY made")
+            .bind(instance)
+            .fetch_all(&self.quick)
+            .await
+            .doing("read the standbys")?;
+        let read = rows.iter().map(|row| StoredStandby {
+            made: row.get::<i64, _>("made").unsigned_abs(),
+            snapshot: row.get("snapshot"),
+            renewals: row.get("renewals"),
+        });
+        Ok(read.collect())
+    }
+}

@@ -1,0 +1,320 @@
+//! The store on databases that an earlier version has filled.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::Executor;
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+
+use super::connection::Connection;
+use super::{NewGeneration, Retention, SnapshotPlace, Store, time_text};
+use arenad_model::ids::{EnvironmentName, SiteName};
+use arenad_model::instance::{InstanceId, InstanceState, Trouble};
+use arenad_seams::wall_clock::WallClock;
+
+fn instance() -> InstanceId {
+    InstanceId::serving(&EnvironmentName::parse("mini").expect("a name"), &SiteName::parse("shop").expect("a name"))
+}
+
+/// A store that an installation has begun to use.
+async fn store(folder: &tempfile::TempDir) -> Store {
+    let store = Store::open(&folder.path().join("arenad.db"), WallClock::system()).await.expect("a store");
+    store.installation().await.expect("an installation");
+    store
+}
+
+/// A row of an environment and one of its site.
+async fn with_instance(store: &Store) {
+    let insert = "INSERT INTO environments (name, root, environment_path, environment_text, compose_path, compose_text, \
+                  variables, updated_at) VALUES ('mini', '/', 'e', '', 'c', '', '{}', '2026-01-01T00:00:00.000000000Z')";
+    store.durable.execute(insert).await.expect("an environment");
+    let insert = "INSERT INTO instances (id, environment, site, desired, state, since) \
+                  VALUES ('mini/shop/1', 'mini', 'shop', 'up', 'down', '2026-01-01T00:00:00.000000000Z')";
+    store.durable.execute(insert).await.expect("an instance");
+}
+
+/// Begins a generation of containers from the snapshot `keep`.
+async fn begin(store: &Store) -> u64 {
+    let begun = NewGeneration {
+        has_new_containers: true,
+        snapshot: "keep",
+        state: &InstanceState::Starting,
+        since: Timestamp::UNIX_EPOCH,
+        reset: None,
+        strategy: "recreate",
+    };
+    store.begin_generation(&instance(), &begun).await.expect("a generation")
+}
+
+async fn with_snapshot(store: &Store, id: &str) {
+    let insert = "INSERT INTO snapshots (id, environment, site, name, images, volumes, size_bytes, created_at, engine) \
+                  VALUES (?1, 'mini', 'shop', ?1, '{\"app\": \"sha256:1\"}', '{}', 1, '2026-01-01T00:00:00.000000000Z', \
+                  (SELECT engine FROM installation))";
+    sqlx::query(insert).bind(id).execute(&store.durable).await.expect("a snapshot");
+}
+
+async fn texts(pool: &Connection, query: &'static str) -> Vec<String> {
+    sqlx::query_scalar(query).fetch_all(pool).await.expect("rows")
+}
+
+#[test]
+fn times_sort_as_text_the_way_they_follow_each_other() {
+    let times = ["2026-03-01T12:00:00Z", "2026-03-01T12:00:00.25Z", "2026-03-01T12:00:00.3Z", "2026-03-01T12:00:01Z"];
+    let written = times.map(|time| time_text(Timestamp::from_str(time).expect("a time")));
+    assert!(written.is_sorted(), "{written:?}");
+    assert!(written.iter().all(|text| text.len() == 30), "{written:?}");
+}
+
+#[tokio::test]
+async fn a_database_of_an_earlier_version_keeps_its_rows_in_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("arenad.db");
+    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+    let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.expect("a database");
+    let mut earlier = sqlx::migrate!("src/migrations");
+    earlier.migrations.to_mut().retain(|migration| migration.version < 13);
+    earlier.run(&pool).await.expect("the earlier schema");
+    let fill = "\
+        INSERT INTO installation VALUES ('0123456789ab', '2026-01-01T00:00:00Z');
+        INSERT INTO environments VALUES ('mini', '/', 'e', '', 'c', '', NULL, NULL, '{}', '2026-01-01T00:00:00.1Z');
+        INSERT INTO snapshots (id, environment, site, images, volumes, size_bytes, created_at, imported_at) VALUES
+            ('old', 'mini', 'shop', '{}', '{}', 1, '2026-01-02T00:00:00Z', NULL),
+            ('new', 'mini', 'shop', '{}', '{}', 1, '2026-01-02T00:00:00.5Z', '2026-01-03T00:00:00.123456789Z');
+        INSERT INTO instances (id, environment, site, desired, state, generation, serving, made, snapshot, since) VALUES
+            ('mini/shop/1', 'mini', 'shop', 'up', 'ready', 7, 7, 7, 'old', '2026-01-04T00:00:00.25Z');
+        INSERT INTO resets (id, instance, strategy, requested_at, outcome, duration_ms, verified) VALUES
+            ('a', 'mini/shop/1', 'swap', '2026-01-05T00:00:00.9Z', 'done', 1.5, 'moved'),
+            ('b', 'mini/shop/1', 'swap', '2026-01-05T00:00:00Z', 'done', 1.5, NULL);
+        INSERT INTO events (at, kind, message) VALUES ('2026-01-06T00:00:00.5Z', 'x', 'm');
+        INSERT INTO health_rounds (instance, generation, kind, at, duration_ms, ok) VALUES
+            ('mini/shop/1', 7, 'shallow', '2026-01-06T00:00:00Z', 1.0, 1);";
+    pool.execute(fill).await.expect("rows");
+    pool.close().await;
+
+    let store = Store::open(&path, WallClock::system()).await.expect("the rows are brought along");
+    let listed: Vec<String> = store.snapshots().await.expect("rows").into_iter().map(|found| found.id).collect();
+    assert_eq!(listed, ["new", "old"], "the newest first");
+    let instance = store.instance(&instance()).await.expect("a row").expect("an instance");
+    assert_eq!(instance.since, Timestamp::from_str("2026-01-04T00:00:00.25Z").expect("a time"));
+    assert_eq!(texts(&store.durable, "SELECT since FROM instances").await, ["2026-01-04T00:00:00.250000000Z"]);
+    assert_eq!(
+        texts(&store.durable, "SELECT imported_at FROM snapshots WHERE id = 'new'").await,
+        ["2026-01-03T00:00:00.123456789Z"]
+    );
+    let last = store.last_reset(&super::tests::instance()).await.expect("a row").expect("a reset");
+    assert_eq!((last.id.as_str(), last.requested_at.to_string().as_str()), ("b", "2026-01-05T00:00:00Z"));
+    let reset = store.reset("a").await.expect("a row").expect("a reset");
+    assert_eq!((reset.verified.as_deref(), reset.duration_ms), (Some("moved"), Some(1.5)));
+    assert_eq!(store.rounds("mini/shop/1", arenad_model::health::Depth::Shallow, 9).await.expect("rows").len(), 1);
+    assert_eq!(store.engine_in_use().await.expect("a row"), None);
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_or_ahead_keeps_the_newest_resets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(&folder).await;
+    // The last three were asked for after the clock had been set back by years.
+    for number in 0..10 {
+        let year = if number < 7 { 2026 } else { 2019 };
+        let insert =
+            "INSERT INTO resets (id, instance, strategy, requested_at, outcome) VALUES (?, 'i', 'swap', ?, 'done')";
+        let at = format!("{year}-01-01T00:00:{number:02}.000000000Z");
+        sqlx::query(insert).bind(number.to_string()).bind(at).execute(&store.durable).await.expect("a row");
+    }
+    let keep = Retention { most: 6, least: 3, age: Duration::from_secs(u64::from(u32::MAX)) };
+    store.prune_resets(keep).await.expect("rows go");
+    let left = "SELECT id FROM resets ORDER BY seq";
+    assert_eq!(texts(&store.durable, left).await, ["4", "5", "6", "7", "8", "9"]);
+    // By today's clock all of them are old: the newest stay.
+    store.prune_resets(Retention { age: Duration::ZERO, ..keep }).await.expect("rows go");
+    assert_eq!(texts(&store.durable, left).await, ["7", "8", "9"]);
+    store.prune_resets(Retention { least: 0, age: Duration::ZERO, most: 0 }).await.expect("rows go");
+    assert_eq!(texts(&store.durable, left).await, [""; 0], "all may go");
+}
+
+#[tokio::test]
+async fn events_and_rounds_are_kept_by_number_and_age() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(&folder).await;
+    with_instance(&store).await;
+    for number in 0..20 {
+        store.append_event("x", None, &number.to_string()).await.expect("an event");
+    }
+    store
+        .durable
+        .execute("UPDATE events SET at = '2020-01-01T00:00:00.000000000Z' WHERE seq <= 15")
+        .await
+        .expect("old");
+    let month = Duration::from_secs(30 * 24 * 3600);
+    store.prune_events(Retention { most: 18, least: 10, age: month }).await.expect("events go");
+    assert_eq!(store.event_range().await.expect("events"), Some((11, 20)), "old ones go, ten stay");
+    store.prune_events(Retention { most: 4, least: 2, age: month }).await.expect("events go");
+    assert_eq!(store.event_range().await.expect("events"), Some((17, 20)));
+    assert_eq!(store.seq_before("2021-01-01T00:00:00Z".parse().expect("a time")).await.expect("events"), 0);
+    assert_eq!(store.seq_before(Timestamp::MAX).await.expect("events"), 20);
+
+    let insert = "INSERT INTO health_rounds (instance, generation, kind, at, duration_ms, ok) \
+                  VALUES (?, 1, 'shallow', '2020-01-01T00:00:00.000000000Z', 1, 1)";
+    for _ in 0..5 {
+        for instance in ["mini/shop/1", "gone/shop/1"] {
+            sqlx::query(insert).bind(instance).execute(&store.durable).await.expect("a round");
+        }
+    }
+    store.prune_rounds(3, month).await.expect("rounds go");
+    assert_eq!(texts(&store.durable, "SELECT instance FROM health_rounds").await, ["mini/shop/1"; 3]);
+}
+
+#[tokio::test]
+async fn what_was_made_on_one_engine_stays_its_own_while_another_is_in_use() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(&folder).await;
+    with_instance(&store).await;
+    assert_eq!(store.meet_engine("A", "unix:///a").await.expect("met"), None);
+    with_snapshot(&store, "keep").await;
+    let made = begin(&store).await;
+    assert_eq!(store.meet_engine("A", "unix:///a").await.expect("met"), None, "no news");
+    assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row"), None);
+
+    let before = store.meet_engine("B", "unix:///b").await.expect("met").expect("another one");
+    assert_eq!((before.id.as_str(), before.endpoint.as_str()), ("A", "unix:///a"));
+    let other = store.other_engine_of("mini/shop/1").await.expect("a row").expect("it is A's");
+    assert_eq!(other.endpoint, "unix:///a");
+    assert_eq!(store.generations_elsewhere().await.expect("rows")["mini/shop/1"], [made].into());
+    let place = |engine: &str| SnapshotPlace { engine: Some(engine.to_owned()), missing_since: None };
+    assert_eq!(store.snapshot_places().await.expect("rows")["keep"], place("A"));
+
+    let elsewhere = store.named_elsewhere("keep").await.expect("rows");
+    assert_eq!(elsewhere, Some(("keep".to_owned(), "unix:///a".to_owned())));
+    // Brought up on B, it is B's from then on; what A has of it is not forgotten.
+    begin(&store).await;
+    assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row"), None);
+    assert_eq!(store.generations_elsewhere().await.expect("rows")["mini/shop/1"], [made].into());
+
+    store.meet_engine("A", "unix:///a").await.expect("met").expect("another one");
+    assert_eq!(store.generations_elsewhere().await.expect("rows")["mini/shop/1"], [made + 1].into());
+    assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row").expect("it is B's").id, "B");
+    assert_eq!(store.snapshot_places().await.expect("rows")["keep"], place("A"));
+    assert_eq!(store.named_elsewhere("keep").await.expect("rows"), None, "it is here");
+    // The engine has got a new id, and the containers are there.
+    assert!(store.place_instance("mini/shop/1", made + 1).await.expect("a row"));
+    assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row"), None);
+    assert!(store.generations_elsewhere().await.expect("rows").is_empty());
+    store.miss_snapshot("keep").await.expect("a row");
+    let first = store.snapshot_places().await.expect("rows")["keep"].missing_since.expect("a time");
+    store.miss_snapshot("keep").await.expect("a row");
+    assert_eq!(store.snapshot_places().await.expect("rows")["keep"].missing_since, Some(first));
+    store.place_snapshot("keep").await.expect("a row");
+    assert_eq!(store.snapshot_places().await.expect("rows")["keep"], place("A"));
+}
+
+#[tokio::test]
+async fn what_a_reset_that_was_cut_off_has_left_serves_no_more_once_it_is_brought_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(&folder).await;
+    with_instance(&store).await;
+    with_snapshot(&store, "keep").await;
+    let made = begin(&store).await;
+    let serving = async || store.instance(&instance()).await.expect("a row").expect("one").serving.map(|it| it.made);
+    let save = async |state| store.save_state(&instance(), &state, Timestamp::now()).await.expect("a row");
+    save(InstanceState::Ready).await;
+    save(InstanceState::Preparing).await;
+    assert_eq!(serving().await, Some(made), "a daemon that ends while it takes it up leaves it as it was");
+    save(InstanceState::Resetting).await;
+    save(InstanceState::Preparing).await;
+    assert_eq!(serving().await, None);
+}
+
+#[tokio::test]
+async fn what_is_made_ready_after_a_down_that_failed_is_wanted_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(&folder).await;
+    with_instance(&store).await;
+    store.unwant_instance(&instance()).await.expect("a row");
+    let trouble = Trouble { reason: "the engine is away".to_owned(), hint: String::new() };
+    for (state, is_wanted) in [
+        (InstanceState::Failed(trouble), false),
+        (InstanceState::Resetting, false),
+        (InstanceState::Ready, true),
+        (InstanceState::Stopping, false),
+        (InstanceState::Down, false),
+    ] {
+        store.save_state(&instance(), &state, Timestamp::now()).await.expect("a row");
+        let row = store.instance(&instance()).await.expect("a row").expect("an instance");
+        assert_eq!((row.state.as_str(), row.desired_up), (state.name(), is_wanted));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_moved_is_in_the_database_itself() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(&folder).await;
+    let message = "m".repeat(1000);
+    for _ in 0..6 * 1024 {
+        store.append_event("test", None, &message).await.expect("an event");
+    }
+    store.checkpoint().await.expect("moved");
+    // Without its WAL, as if that had never been.
+    let alone = tempfile::tempdir().expect("a folder");
+    std::fs::copy(folder.path().join("arenad.db"), alone.path().join("arenad.db")).expect("a copy");
+    let copied = Store::open(&alone.path().join("arenad.db"), WallClock::system()).await.expect("a store");
+    assert_eq!(copied.event_range().await.expect("a range"), store.event_range().await.expect("a range"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_writes_at_once_gets_a_number_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(&folder).await;
+    with_instance(&store).await;
+    let all = (0..50).map(|_| {
+        let store = store.clone();
+        tokio::spawn(async move { store.begin_standby(&instance()).await.expect("a number") })
+    });
+    let mut numbers = Vec::new();
+    for one in all.collect::<Vec<_>>() {
+        numbers.push(one.await.expect("it ends"));
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=50).collect::<Vec<u64>>());
+    let row = store.instance(&instance()).await.expect("a row").expect("a row");
+    assert_eq!(row.generation, 50, "a reader sees what was committed");
+}
+
+/// A manifest of an import, as an earlier version kept it.
+const MANIFEST: &str = r#"{"id":"0123456789abcdef","environment":"mini","site":"shop","name":null,"baseline":null,
+    "services":{"db":{"image":"sha256:2","layers":[]},"web":{"image":"sha256:1","layers":[]}},
+    "volumes":{"db":{"/data":"a.tar","/log":"b.tar"}},"fingerprint":null,"id_covers_stores":false,"digest":{"of":"stores"},
+    "sessions":[["admin","/",{}]],"size_bytes":1,"created_at":"2026-01-01T00:00:00Z","writer":"arenad","parts":[]}"#;
+
+#[tokio::test]
+async fn what_imports_await_is_known_without_their_manifests() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("arenad.db");
+    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+    let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.expect("a database");
+    let mut earlier = sqlx::migrate!("src/migrations");
+    earlier.migrations.to_mut().retain(|migration| migration.version < 25);
+    earlier.run(&pool).await.expect("the earlier schema");
+    let insert = "INSERT INTO imports (snapshot, manifest, touched_at) VALUES \
+                  ('0123456789abcdef', ?, '2026-01-01T00:00:00.000000000Z')";
+    sqlx::query(insert).bind(MANIFEST).execute(&pool).await.expect("a row");
+    pool.close().await;
+    let store = Store::open(&path, WallClock::system()).await.expect("the row is brought along");
+    let awaited = async || {
+        let mut imports = store.imports().await.expect("rows");
+        let found = imports.pop().expect("an import");
+        let list = |names: std::collections::BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(" ");
+        (imports.len(), found.snapshot, list(found.images), list(found.volumes))
+    };
+    let expected = (0, "0123456789abcdef".to_owned(), "sha256:1 sha256:2".to_owned(), "a.tar b.tar".to_owned());
+    assert_eq!(awaited().await, expected, "of an earlier version");
+    let import = store.import("0123456789abcdef").await.expect("a row").expect("an import");
+    store.forget_import("0123456789abcdef").await.expect("forgotten");
+    store.save_import(None, &import.manifest).await.expect("kept");
+    assert_eq!(awaited().await, expected, "of this one");
+    // Nothing reads it until its parts arrive.
+    store.durable.execute("UPDATE imports SET manifest = 'gigabytes'").await.expect("a change");
+    assert_eq!(awaited().await, expected);
+    assert!(store.has_import("0123456789abcdef").await.expect("a row"));
+    store.import("0123456789abcdef").await.expect_err("it is none");
+}

@@ -1,0 +1,16 @@
+//! Logging: to standard error, plain or JSON, as loud as `ARENAD_LOG` says.
+
+pub mod supervised;
+
+use tracing_subscriber::EnvFilter;
+
+/// Starts logging. `ARENAD_LOG` takes tracing's filter notation; without it, states and warnings are logged.
+pub fn start(json: bool) {
+    let filter = EnvFilter::try_from_env("ARENAD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    // The log's disk may be full. What cannot be written there cannot be complained about there either: to try is a panic.
+    let builder = builder.log_internal_errors(false);
+    crate::supervised::log_panics();
+    // A second start, as tests may do, keeps the first.
+    let _ = if json { builder.json().try_init() } else { builder.with_ansi(false).try_init() };
+}
