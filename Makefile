@@ -1,9 +1,11 @@
 # The two doors: `make up` for users, `make test` for contributors. Everything else is a part of them.
 
 CARGO ?= cargo
-ARENAD = target/release/arenad
+# The profile of `make up`: quick to build. `make release` makes the fastest program.
+PROFILE ?= quick
+ARENAD = target/$(PROFILE)/arenad
 
-.PHONY: simulation fuzz up down test test-differential check bench build schemas browser prepare help
+.PHONY: simulation fuzz up down test test-differential check bench build release wheel deb schemas browser prepare help
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -14,13 +16,22 @@ prepare:
 	@scripts/engine.sh
 	@scripts/base-image.sh
 
-build: ## Build the release binary
+build: ## Build arenad as `make up` does: quick to build, target/quick/arenad
+	@scripts/toolchain.sh
+	$(CARGO) build --profile $(PROFILE) --locked
+
+release: ## Build the fastest arenad, which takes twice as long: target/release/arenad
 	@scripts/toolchain.sh
 	$(CARGO) build --release --locked
 
-up: prepare ## Build arenad, build the images, bring the mini environment up
-	$(CARGO) build --release --locked
-	ARENAD_STORAGE=$${ARENAD_STORAGE:-auto} $(ARENAD) up
+wheel: release ## Build a Python wheel with program, environments and client: target/dist
+	@scripts/wheel.py
+
+deb: release ## Build a Debian package with a systemd unit: target/dist
+	@scripts/deb.sh
+
+up: prepare ## Build arenad and the images, bring the mini environment up
+	@PROFILE=$(PROFILE) scripts/up.sh
 
 down: ## Take everything down that `make up` brought up
 	@if [ -x $(ARENAD) ]; then $(ARENAD) down; else echo "nothing was built, so nothing is up"; fi

@@ -14,6 +14,9 @@ use arenad_model::ids::EnvironmentName;
 /// The environment that is meant where none is named.
 pub const DEFAULT: &str = "mini";
 
+/// Where a package puts definitions, below the prefix whose `bin/` has the program.
+const INSTALLED: &str = "share/arenad";
+
 /// A definition that holds, with the texts it was made from.
 pub struct Found {
     /// What was read.
@@ -22,32 +25,59 @@ pub struct Found {
     pub loaded: Loaded,
 }
 
-/// The folder that holds `environments/` and `compose/`: given, or from here upwards, or from the program upwards.
-pub fn root(given: Option<&Path>) -> Result<PathBuf, Failure> {
+/// Where definitions are looked for, in this order: the given folder alone; else the nearest one from here upwards, the
+/// folders of `ARENAD_PATH`, the nearest one from the program upwards (a checkout), and what was installed with the program
+/// (`share/arenad` beside its `bin/`).
+///
+/// Errors: a usage error when the given folder has no definitions, or when there are none anywhere.
+fn roots(given: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
     if let Some(given) = given {
-        return definition::find_root(given)
-            .ok_or_else(|| Failure::usage(format!("{} has no folders environments/ and compose/", given.display())));
+        let root = definition::find_root(given)
+            .ok_or_else(|| Failure::usage(format!("{} has no folders environments/ and compose/", given.display())))?;
+        return Ok(vec![root]);
     }
     let here = std::env::current_dir().context("find the current folder")?;
-    let program = std::env::current_exe().ok();
-    definition::find_root(&here).or_else(|| program.as_deref().and_then(definition::find_root)).ok_or_else(|| {
-        Failure::usage("no folder from here upwards has environments/ and compose/")
-            .hint("change into arenad's folder, or give --root")
-    })
-}
-
-/// Locates the definition by file or name.
-pub fn locate(name: Option<&str>, file: Option<&Path>, root_given: Option<&Path>) -> Result<Located, Failure> {
-    let wrong = from_definition;
-    match file {
-        Some(file) => definition::locate_file(file).map_err(wrong),
-        None => {
-            let name = name.unwrap_or(DEFAULT);
-            let root = root(root_given)?;
-            let parsed = EnvironmentName::parse(name).map_err(|error| Failure::usage(format!("`{name}`: {error}")))?;
-            definition::locate(&root, &parsed).map_err(wrong)
+    let program = std::env::current_exe().ok().and_then(|program| program.canonicalize().ok());
+    let path = std::env::var_os("ARENAD_PATH").unwrap_or_default();
+    let candidates = std::iter::once(here)
+        .chain(std::env::split_paths(&path).filter(|folder| !folder.as_os_str().is_empty()))
+        .chain(program.clone())
+        .chain(program.as_deref().and_then(Path::parent).and_then(Path::parent).map(|prefix| prefix.join(INSTALLED)));
+    let mut roots: Vec<PathBuf> = Vec::new();
+    for root in candidates.filter_map(|folder| definition::find_root(&folder)) {
+        if !roots.contains(&root) {
+            roots.push(root);
         }
     }
+    if roots.is_empty() {
+        return Err(Failure::usage("no folder from here upwards has environments/ and compose/")
+            .hint("change into a folder that has them, or name one with --root, ARENAD_ROOT or ARENAD_PATH"));
+    }
+    Ok(roots)
+}
+
+/// The folder that holds `environments/` and `compose/`: the first of those where definitions are looked for.
+pub fn root(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    Ok(roots(given)?.remove(0))
+}
+
+/// Locates the definition by file or name; a name means the first folder that has an environment of that name.
+pub fn locate(name: Option<&str>, file: Option<&Path>, root_given: Option<&Path>) -> Result<Located, Failure> {
+    if let Some(file) = file {
+        return definition::locate_file(file).map_err(from_definition);
+    }
+    let name = name.unwrap_or(DEFAULT);
+    let roots = roots(root_given)?;
+    let parsed = EnvironmentName::parse(name).map_err(|error| Failure::usage(format!("`{name}`: {error}")))?;
+    let mut error = None;
+    for root in &roots {
+        match definition::locate(root, &parsed) {
+            Ok(located) => return Ok(located),
+            // The first folder is the one that the user is in: its names make the best suggestion.
+            Err(cause) => error = error.or(Some(cause)),
+        }
+    }
+    Err(from_definition(error.expect("there is one folder at least")))
 }
 
 /// Reads and checks a definition with the variables of this process.

@@ -1,0 +1,107 @@
+#!/bin/sh
+# `make up`: prepares the machine, compiles arenad and builds the images side by side, and brings the mini environment up.
+#
+# Compiling waits for processors and images wait for packages, so that the two share a small machine well. Their output goes
+# to target/up/*.log; a failure prints the end of it.
+# Environment: PROFILE, cargo's profile (default quick: builds in half the time of release and serves a few percent fewer requests).
+set -eu
+
+cd "$(dirname -- "$0")/.."
+: "${CARGO:=cargo}" "${PROFILE:=quick}"
+# rustup's folder may not be on the PATH of a shell that was open when it was installed.
+[ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ] && PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+logs=target/up
+mkdir -p "$logs"
+begun=$(date +%s)
+terminal=
+[ -t 2 ] && terminal=yes
+
+say() { echo "up: $*" >&2; }
+
+# Seconds, as people say them.
+spell() {
+    if [ "$1" -lt 60 ]; then echo "$1 s"; else echo "$(($1 / 60)) min $(($1 % 60)) s"; fi
+}
+since() { spell $(($(date +%s) - $1)); }
+
+fail() { # log, message
+    say "$2; the last lines of $1:"
+    tail -n 40 "$1" >&2
+    exit 1
+}
+
+# Takes the background work along, however this ends.
+images=
+program=
+# shellcheck disable=SC2317,SC2329 # called by the trap
+end() {
+    for process in $program $images; do kill "$process" 2>/dev/null || true; done
+}
+trap end EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# The crates that a build from nothing compiles, for the progress line.
+crates() { "$CARGO" tree --locked --prefix none --edges normal,build --no-dedupe --format '{p}' 2>/dev/null | sort -u | wc -l; }
+
+images_are_here() {
+    for image in $(awk '$1 == "image:" { print $2 }' compose/mini.yaml | sort -u); do
+        docker image inspect "$image" >/dev/null 2>&1 || return 1
+    done
+}
+
+progress() {
+    compiled=$(grep -c '^ *Compiling ' "$logs/program.log" 2>/dev/null || true)
+    line="compiled ${compiled:-0} of $total crates"
+    [ -z "$images" ] || line="$line, built $(tail -n 1 "$logs/images.done" 2>/dev/null | sed 's/ [^0-9].*//' | grep . || echo 0) images"
+    echo "$line ($(since "$begun"))"
+}
+
+: >"$logs/program.log"
+"$CARGO" build --profile "$PROFILE" --locked >"$logs/program.log" 2>&1 &
+program=$!
+if ! images_are_here; then
+    : >"$logs/images.done"
+    scripts/images-ahead.sh >"$logs/images.done" 2>"$logs/images.log" &
+    images=$!
+fi
+total=0
+shown=0
+while [ -n "$program$images" ]; do
+    sleep 0.2
+    if [ -n "$program" ] && ! kill -0 "$program" 2>/dev/null; then
+        [ -z "$terminal" ] || printf '\r\033[K' >&2
+        code=0
+        wait "$program" || code=$?
+        program=
+        [ "$code" = 0 ] || fail "$logs/program.log" "arenad could not be compiled"
+        [ "$total" = 0 ] || say "arenad is compiled ($(since "$begun"))"
+    fi
+    if [ -n "$images" ] && ! kill -0 "$images" 2>/dev/null; then
+        [ -z "$terminal" ] || printf '\r\033[K' >&2
+        if wait "$images"; then
+            say "the images are built ($(since "$begun"))"
+        else
+            # `arenad up` builds them too, and says what is wrong with which.
+            say "not all images could be built ahead; see $logs/images.log"
+        fi
+        images=
+    fi
+    now=$(date +%s)
+    if [ "$total" = 0 ] && [ $((now - begun)) -ge 3 ] && [ -n "$program" ]; then
+        total=$(crates)
+        say "compiling arenad${images:+ and building the images of the sites}; logs are in $logs/"
+    fi
+    [ "$total" != 0 ] && [ -n "$program$images" ] || continue
+    if [ -n "$terminal" ]; then
+        [ "$now" = "$shown" ] || printf '\r\033[Kup: %s' "$(progress)" >&2
+        shown=$now
+    elif [ $((now - shown)) -ge 30 ]; then
+        [ "$shown" = 0 ] || say "$(progress)"
+        shown=$now
+    fi
+done
+trap - EXIT
+
+# The program that was built by another profile before is not the one that runs.
+ARENAD_STORAGE=${ARENAD_STORAGE:-auto} "${CARGO_TARGET_DIR:-target}/$PROFILE/arenad" up "$@"
