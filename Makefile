@@ -3,7 +3,7 @@
 CARGO ?= cargo
 ARENAD = target/release/arenad
 
-.PHONY: simulation fuzz up down test test-differential check bench build schemas browser prepare help
+.PHONY: simulation fuzz up down test test-differential check bench build schemas docs browser prepare help
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -25,13 +25,18 @@ up: prepare ## Build arenad, build the images, bring the mini environment up
 down: ## Take everything down that `make up` brought up
 	@if [ -x $(ARENAD) ]; then $(ARENAD) down; else echo "nothing was built, so nothing is up"; fi
 
-check: ## Formatting, lints, layers, schemas: all that needs no Docker
+check: ## Formatting, lints, layers, schemas, documents: all that needs no Docker
 	@scripts/toolchain.sh
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets --locked -- -D warnings
 	scripts/check-layers.sh
 	scripts/world.py --check
 	scripts/check-schemas.sh
+	scripts/check-docs.sh
+	scripts/check-english.sh
+
+docs: ## Write the generated pages of the documents anew
+	scripts/check-docs.sh --write
 
 schemas: ## Write the JSON Schemas of the definition files anew
 	scripts/check-schemas.sh --write
