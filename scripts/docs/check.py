@@ -19,7 +19,7 @@ import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-# Whose links are checked, but whose text is of another time or of another place.
+# Pages whose links alone are checked: their text belongs to another time or another place.
 LINKS_ONLY = ("CHANGELOG.md", "tests/", "compose/", "crates/", "src/")
 
 problems: list[str] = []

@@ -83,7 +83,7 @@ def read(path: Path) -> Page:
 
 
 def read_spans(page: Page, text: str, numbers: list[int]) -> None:
-    """Spans of code may go over a line's end; what is in them is no link."""
+    """Spans of code may go over a line's end, and contain no links."""
     plain = []
     at = 0
     while True:
