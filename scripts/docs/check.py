@@ -199,6 +199,17 @@ def check_variables() -> None:
             wrong(page, 1, f"the variable `{name}` is missing")
 
 
+def check_map() -> None:
+    """Every crate has a row in the map, and nothing else looks like one."""
+    if not (ROOT / "crates").is_dir():
+        return
+    page = DOCS / "development/map.md"
+    text = page.read_text(encoding="utf-8")
+    table = text[text.index("| Crate |") :].split("\n\n")[0]
+    told = set(re.findall(r"`([a-z][a-z-]*)`", " ".join(line.split(" | ")[0] for line in table.split("\n"))))
+    same(page, "the crate", told, {path.name for path in (ROOT / "crates").iterdir() if (path / "Cargo.toml").is_file()})
+
+
 def check_decisions() -> None:
     folder = DOCS / "development/decisions"
     index = (folder / "README.md").read_text(encoding="utf-8")
@@ -246,6 +257,7 @@ def main() -> int:
     check_exit_codes()
     check_dependencies()
     check_variables()
+    check_map()
     check_decisions()
     for problem in problems:
         print(problem, file=sys.stderr)
