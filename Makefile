@@ -5,7 +5,7 @@ CARGO ?= cargo
 PROFILE ?= quick
 ARENAD = target/$(PROFILE)/arenad
 
-.PHONY: simulation fuzz up down test test-differential check bench build release wheel deb schemas browser prepare help
+.PHONY: simulation fuzz up down test test-differential check bench build release wheel deb schemas docs browser prepare help
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -36,12 +36,17 @@ up: prepare ## Build arenad and the images, bring the mini environment up
 down: ## Take everything down that `make up` brought up
 	@if [ -x $(ARENAD) ]; then $(ARENAD) down; else echo "nothing was built, so nothing is up"; fi
 
-check: ## Formatting, lints, schemas: all that needs no Docker
+check: ## Formatting, lints, schemas, documents: all that needs no Docker
 	@scripts/toolchain.sh
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	scripts/world.py --check
 	scripts/check-schemas.sh
+	scripts/check-docs.sh
+	scripts/check-english.sh
+
+docs: ## Write the generated pages of the documents anew
+	scripts/check-docs.sh --write
 
 schemas: ## Write the JSON Schemas of the definition files anew
 	scripts/check-schemas.sh --write

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use super::args::{EngineArgs, Global};
+use super::args::{DaemonArgs, EngineArgs, Global};
 use super::failure::{Failure, from_problem};
 use super::reach::{self, Place, Silence};
 use super::{engine, exit_code};
@@ -87,6 +87,11 @@ impl Client {
     /// Whether the daemon is this machine's, found by its state directory. Only such a one is started and stopped.
     pub fn is_local(&self) -> bool {
         matches!(self.place, Place::Local { .. })
+    }
+
+    /// Whether the daemon may be on another machine.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.place, Place::Http(_))
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -192,24 +197,25 @@ impl Client {
     }
 
     /// Makes sure that a daemon answers: starts one in the background if none runs. An engine that cannot be used is found
-    /// out before, so that no daemon is left behind that can do nothing. Says whether this call started the daemon.
-    pub async fn ensure_daemon(&self, engine: &EngineArgs) -> Result<bool, Failure> {
+    /// out before, so that no daemon is left behind that can do nothing. Without `daemon`, the variables of this process say how it
+    /// is started. Says whether this call started the daemon.
+    pub async fn ensure_daemon(&self, engine: &EngineArgs, daemon: Option<&DaemonArgs>) -> Result<bool, Failure> {
         if !self.is_local() {
             return self.is_running().await.map(|_| false);
         }
-        let mut daemon: Option<Child> = None;
+        let mut child: Option<Child> = None;
         let log_path = self.state_dir.join("arenad.log");
         let deadline = Instant::now() + START_PATIENCE;
         loop {
             let silence = match self.look().await {
-                Ok(()) => return Ok(daemon.is_some()),
+                Ok(()) => return Ok(child.is_some()),
                 Err(silence) => silence,
             };
-            let ended = match (&mut daemon, &silence) {
-                (Some(daemon), _) => daemon.try_wait().context("look after the daemon")?,
+            let ended = match (&mut child, &silence) {
+                (Some(child), _) => child.try_wait().context("look after the daemon")?,
                 (None, Silence::NobodyListens { .. }) => {
                     engine::insist(&engine.engine).await?;
-                    daemon = Some(self.spawn_daemon(engine, &log_path)?);
+                    child = Some(self.spawn_daemon(engine, daemon, &log_path)?);
                     None
                 }
                 // One that another `arenad up` started at this moment will answer; one on its way out will let go.
@@ -218,7 +224,7 @@ impl Client {
             };
             let failed = match ended {
                 Some(status) if status.code() == Some(i32::from(exit_code::BUSY)) => {
-                    daemon = None;
+                    child = None;
                     None
                 }
                 Some(status) => Some(format!("the daemon ended ({status}) before it answered")),
@@ -237,7 +243,7 @@ impl Client {
     }
 
     /// Starts a daemon in the background. It ends with [`exit_code::BUSY`] where another holds the lock.
-    fn spawn_daemon(&self, engine: &EngineArgs, log_path: &Path) -> anyhow::Result<Child> {
+    fn spawn_daemon(&self, engine: &EngineArgs, daemon: Option<&DaemonArgs>, log_path: &Path) -> anyhow::Result<Child> {
         arenad_folders::make_private(&self.state_dir)
             .with_context(|| format!("make the state directory {}", self.state_dir.display()))?;
         let log = File::options()
@@ -246,11 +252,12 @@ impl Client {
             .mode(0o600)
             .open(log_path)
             .with_context(|| format!("open the daemon's log {}", log_path.display()))?;
+        let parallel = daemon.and_then(|daemon| daemon.parallel);
         let program = std::env::current_exe().context("find arenad's own program")?;
         std::process::Command::new(program)
             .args(["serve", "--background", "--engine", &engine.engine])
-            .args(["--subnets", &engine.subnets.to_string()])
-            .args(engine.parallel.iter().flat_map(|number| ["--parallel".to_owned(), number.to_string()]))
+            .args(daemon.iter().flat_map(|daemon| ["--subnets".to_owned(), daemon.subnets.to_string()]))
+            .args(parallel.iter().flat_map(|number| ["--parallel".to_owned(), number.to_string()]))
             .arg("--state-dir")
             .arg(&self.state_dir)
             .current_dir("/")

@@ -23,26 +23,36 @@ pub fn config(global: &Global, args: &ConfigArgs) -> Result<u8, Failure> {
     } else if global.json {
         output::print_json(&found.loaded.resolved)?;
     } else {
-        print!("{}", serde_yaml::to_string(&found.loaded.resolved)?);
+        out!("{}", serde_yaml::to_string(&found.loaded.resolved)?);
     }
     Ok(exit_code::OK)
 }
 
 /// Checks a definition.
 pub fn validate(global: &Global, args: &DefinitionArgs) -> Result<u8, Failure> {
-    let found = load(args)?;
+    let located = definition::locate(args.name(), args.file.as_deref(), args.root.as_deref())?;
+    let found = match definition::read(&located)? {
+        Ok(found) => found,
+        Err(problems) if global.json => {
+            let problems: Vec<_> = problems.iter().collect();
+            let name = located.name.as_str();
+            output::print_json(&serde_json::json!({ "name": name, "valid": false, "problems": problems }))?;
+            return Ok(exit_code::USAGE);
+        }
+        Err(problems) => return Err(definition::invalid(&problems)),
+    };
     let environment = &found.loaded.environment;
     let sites: Vec<&str> = environment.sites.iter().map(|site| site.name.as_str()).collect();
     if global.json {
-        output::print_json(&serde_json::json!({ "name": environment.name.as_str(), "sites": sites }))?;
+        output::print_json(&serde_json::json!({ "name": environment.name.as_str(), "valid": true, "sites": sites }))?;
     } else {
-        println!("{} is valid: {}", environment.name, sites.join(", "));
+        outln!("{} is valid: {}", environment.name, sites.join(", "));
     }
     Ok(exit_code::OK)
 }
 
 fn load(args: &DefinitionArgs) -> Result<definition::Found, Failure> {
-    let located = definition::locate(args.environment.as_deref(), args.file.as_deref(), args.root.as_deref())?;
+    let located = definition::locate(args.name(), args.file.as_deref(), args.root.as_deref())?;
     definition::load(&located)
 }
 

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use super::args::UpArgs;
 use super::exit_code;
 use super::failure::Failure;
 use arenad_api::{SourceText, UpRequest};
-use arenad_definition::{self as definition, Loaded, Located, Sources, Style, VariableOrigin};
+use arenad_definition::{self as definition, Diagnostics, Loaded, Located, Sources, Style, VariableOrigin};
 use arenad_model::ids::EnvironmentName;
 
 /// The environment that is meant where none is named.
@@ -51,7 +52,7 @@ fn roots(given: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
     }
     if roots.is_empty() {
         return Err(Failure::usage("no folder from here upwards has environments/ and compose/")
-            .hint("change into a folder that has them, or name one with --root, ARENAD_ROOT or ARENAD_PATH"));
+            .hint("change into a folder that has them, name one with --root, ARENAD_ROOT or ARENAD_PATH, or make new ones with `arenad init NAME`"));
     }
     Ok(roots)
 }
@@ -82,22 +83,32 @@ pub fn locate(name: Option<&str>, file: Option<&Path>, root_given: Option<&Path>
 
 /// Reads and checks a definition with the variables of this process.
 pub fn load(located: &Located) -> Result<Found, Failure> {
-    let sources = definition::read(located).map_err(from_definition)?;
+    read(located)?.map_err(|problems| invalid(&problems))
+}
+
+/// The same, with the problems of a definition as they were found.
+pub fn read(located: &Located) -> Result<Result<Found, Diagnostics>, Failure> {
+    let sources = match definition::read(located) {
+        Ok(sources) => sources,
+        Err(definition::DefinitionError::Invalid(problems)) => return Ok(Err(problems)),
+        Err(error) => return Err(from_definition(error)),
+    };
     let variables: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    let loaded = definition::load(&sources, &variables).map_err(|diagnostics| {
-        let color = super::output::is_colored();
-        let text = diagnostics.render(Style { color, prefix: "" });
-        let count = diagnostics.count();
-        let plural = if count == 1 { "problem" } else { "problems" };
-        Failure::new(exit_code::USAGE, anyhow::anyhow!("the definition has {count} {plural}\n\n{}", text.trim_end()))
-    })?;
-    Ok(Found { sources, loaded })
+    Ok(definition::load(&sources, &variables).map(|loaded| Found { sources, loaded }))
+}
+
+/// The failure of a command whose definition has problems.
+pub fn invalid(problems: &Diagnostics) -> Failure {
+    let text = problems.render(Style { color: super::output::is_colored(), prefix: "" });
+    let count = problems.count();
+    let plural = if count == 1 { "problem" } else { "problems" };
+    Failure::new(exit_code::USAGE, anyhow::anyhow!("the definition has {count} {plural}\n\n{}", text.trim_end()))
 }
 
 /// What the daemon is sent: the texts, and of this shell's variables those that the files mention.
-pub fn up_request(found: &Found, sites: Vec<String>, force: bool) -> UpRequest {
+pub fn up_request(found: &Found, sites: Vec<String>, args: &UpArgs) -> UpRequest {
     let text =
         |file: &definition::SourceFile| SourceText { path: file.path.display().to_string(), text: file.text.clone() };
     let of_shell = found.loaded.variables.iter().filter(|used| used.origin == VariableOrigin::Shell);
@@ -108,7 +119,9 @@ pub fn up_request(found: &Found, sites: Vec<String>, force: bool) -> UpRequest {
         dotenv: found.sources.dotenv.as_ref().map(text),
         variables: of_shell.map(|used| (used.name.clone(), used.value.expose().to_owned())).collect(),
         sites,
-        force,
+        force: args.force,
+        recreate: args.recreate,
+        keep_failed: args.keep_failed,
     }
 }
 

@@ -13,7 +13,7 @@ use arenad_api::{Df, DfFile};
 pub async fn run(global: &Global, args: &DfArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let was_running = client.is_running().await?;
-    client.ensure_daemon(&args.engine).await?;
+    client.ensure_daemon(&args.engine, None).await?;
     let asked: Result<Df, Failure> = client.json(Method::GET, "/v1/df").await;
     client.leave(was_running).await?;
     let df = asked?;
@@ -27,7 +27,7 @@ pub async fn run(global: &Global, args: &DfArgs) -> Result<u8, Failure> {
 fn print(df: &Df) {
     let size = output::bytes;
     match &df.state_root {
-        Some(root) => println!(
+        Some(root) => outln!(
             "state root {}: {} of {} are free ({}, {}); the trash takes {}\n",
             root.path,
             size(root.free_bytes),
@@ -36,7 +36,7 @@ fn print(df: &Df) {
             if root.clones { "copies share their blocks" } else { "full copies: `arenad storage init` cures that" },
             size(root.trash_bytes)
         ),
-        None => println!("there is no state root: sites keep their state in their containers\n"),
+        None => outln!("there is no state root: sites keep their state in their containers\n"),
     }
     let mut table = output::table(&["SNAPSHOT", "SITE", "NAME", "IMAGES", "STATE", "ALONE", "VOLUMES", "USED BY"]);
     for snapshot in &df.snapshots {
@@ -51,7 +51,7 @@ fn print(df: &Df) {
             &snapshot.used_by.join(", "),
         ]);
     }
-    print_rows(&table);
+    print_rows(&mut table, 7);
     let mut table = output::table(&["INSTANCE", "GENERATION", "STATE", "ALONE"]);
     for instance in &df.instances {
         table.add_row([
@@ -61,21 +61,21 @@ fn print(df: &Df) {
             &size(instance.state.exclusive_bytes),
         ]);
     }
-    print_rows(&table);
+    print_rows(&mut table, 0);
     let mut table = output::table(&["IMAGE", "SIZE"]);
     for image in &df.images {
         table.add_row([image.name.as_str(), &size(image.size_bytes)]);
     }
-    print_rows(&table);
+    print_rows(&mut table, 0);
     let total = |files: &[DfFile]| size(files.iter().map(|file| file.size_bytes).sum());
-    println!("archives of images take {}, archives of volumes {}", total(&df.archives), total(&df.volumes));
-    println!("ALONE is what removing it gives back; layers of images are counted with each image that has them");
+    outln!("archives of images take {}, archives of volumes {}", total(&df.archives), total(&df.volumes));
+    outln!("ALONE is what removing it gives back; layers of images are counted with each image that has them");
 }
 
 /// Prints a table and an empty line after it, or nothing where it has no rows.
-fn print_rows(table: &Table) {
+fn print_rows(table: &mut Table, flexible: usize) {
     if !table.is_empty() {
-        output::print_table(table);
-        println!();
+        output::print_fitted(table, flexible, output::width());
+        outln!("");
     }
 }

@@ -14,10 +14,10 @@ use arenad_engine::docker::DockerEngine;
 
 /// Says what is in the way. Exits with 1 if anything is.
 pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, Failure> {
-    let found = match (&args.definition.environment, &args.definition.file) {
+    let found = match (args.definition.name(), &args.definition.file) {
         (None, None) => None,
         (name, file) => {
-            let located = definition::locate(name.as_deref(), file.as_deref(), args.definition.root.as_deref())?;
+            let located = definition::locate(name, file.as_deref(), args.definition.root.as_deref())?;
             Some(definition::load(&located)?.loaded.environment)
         }
     };
@@ -29,7 +29,7 @@ pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, Failure> {
         engine: &engine,
         daemon,
         state_dir: &state_dir,
-        block: args.engine.subnets,
+        block: args.subnets,
         environment: found.as_ref(),
         running,
     })
@@ -71,15 +71,15 @@ fn print(findings: &[Finding], environment: Option<&str>) {
     let mut area = None;
     for finding in findings {
         if area != Some(finding.area) {
-            println!("{}{}", if area.is_some() { "\n" } else { "" }, finding.area.name());
+            outln!("{}{}", if area.is_some() { "\n" } else { "" }, finding.area.name());
             area = Some(finding.area);
         }
-        println!("  {}  {}", label(finding.level), finding.seen);
+        outln!("  {}  {}", label(finding.level), finding.seen);
         if let Some(consequence) = &finding.consequence {
-            println!("           so {consequence}");
+            outln!("           so {consequence}");
         }
         if let Some(cure) = &finding.cure {
-            println!("           cure: {cure}");
+            outln!("           cure: {cure}");
         }
     }
     let count = |level| findings.iter().filter(|finding| finding.level == level).count();
@@ -87,7 +87,7 @@ fn print(findings: &[Finding], environment: Option<&str>) {
         1 => format!("1 {}", level.name()),
         several => format!("{several} {plural}"),
     };
-    println!(
+    outln!(
         "\n{}, {}, {}, {} ok",
         counted(Level::Problem, "problems"),
         counted(Level::Warning, "warnings"),
@@ -95,7 +95,7 @@ fn print(findings: &[Finding], environment: Option<&str>) {
         count(Level::Ok)
     );
     if environment.is_none() {
-        println!(
+        outln!(
             "`arenad doctor {}` also looks at what the environment needs: ports, memory, images",
             definition::DEFAULT
         );

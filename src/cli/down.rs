@@ -25,7 +25,7 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
         return Err(Failure::usage("not confirmed").hint("--yes confirms"));
     }
     // Containers may be there although no daemon runs: one is started to remove them.
-    client.ensure_daemon(&args.engine).await?;
+    client.ensure_daemon(&args.engine, None).await?;
     let status = client.status().await?;
     let chosen = match choose(&status, args) {
         Ok(chosen) => chosen,
@@ -189,7 +189,7 @@ fn confirmed(client: &Client) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(Failure::usage("--purge wants --yes where nobody can be asked"));
     }
-    eprint!(
+    err!(
         "This removes all containers, snapshots and built images of this installation, and {}. Go on? [y/N] ",
         client.state_dir().display()
     );
@@ -221,7 +221,7 @@ fn remove_files(client: &Client) -> Result<(), Failure> {
     }
     let archives = folder.join("archives");
     if archives.exists() {
-        eprintln!("what `arenad images` has fetched stays in {}", archives.display());
+        errln!("what `arenad images` has fetched stays in {}", archives.display());
     }
     // Not empty means that something of someone else's is in there.
     let _ = std::fs::remove_dir(folder);

@@ -35,13 +35,13 @@ const VISUALWEBARENA: Names = Names {
 /// Prints the variables.
 pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, Failure> {
     let given = &args.definition;
-    let located = definition::locate(given.environment.as_deref(), given.file.as_deref(), given.root.as_deref())?;
+    let located = definition::locate(given.name(), given.file.as_deref(), given.root.as_deref())?;
     let found = definition::load(&located)?;
     let variables = variables(&found.loaded.environment, args.reader);
     let format = if global.json { EnvFormat::Json } else { args.format };
     // On standard error: a comment would take what follows it along where `eval` is given no quotes.
     if let Some((name, value)) = variables.iter().find(|(name, _)| name.ends_with("_FULL_RESET")) {
-        eprintln!("note: no reset server listens at {value} yet; BrowserGym goes on without resets if {name} is unset");
+        errln!("note: no reset server listens at {value} yet; BrowserGym goes on without resets if {name} is unset");
     }
     match format {
         EnvFormat::Json => {
@@ -51,12 +51,12 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, Failure> {
         }
         EnvFormat::Shell => {
             for (name, value) in variables {
-                println!("export {name}='{}'", value.replace('\'', r"'\''"));
+                outln!("export {name}='{}'", value.replace('\'', r"'\''"));
             }
         }
         EnvFormat::Dotenv => {
             for (name, value) in variables {
-                println!("{name}={value}");
+                outln!("{name}={value}");
             }
         }
     }

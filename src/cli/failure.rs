@@ -42,7 +42,7 @@ impl Failure {
     pub fn print_json(&self) {
         let causes: Vec<String> = self.error.chain().skip(1).map(ToString::to_string).collect();
         let error = self.error.to_string();
-        eprintln!(
+        errln!(
             "{}",
             serde_json::json!({ "error": error, "causes": causes, "hint": self.hint, "exit_code": self.code })
         );
@@ -50,17 +50,17 @@ impl Failure {
 
     /// Prints it on standard error. A message that already shows its cause does not show it twice.
     pub fn print(&self) {
-        eprintln!("error: {}", self.error);
+        errln!("error: {}", self.error);
         let mut said = self.error.to_string();
         for cause in self.error.chain().skip(1) {
             let cause = cause.to_string();
             if !said.contains(&cause) {
-                eprintln!("caused by: {cause}");
+                errln!("caused by: {cause}");
                 said.push_str(&cause);
             }
         }
         if let Some(hint) = &self.hint {
-            eprintln!("hint: {hint}");
+            errln!("hint: {hint}");
         }
     }
 }
@@ -78,6 +78,9 @@ pub fn from_problem(problem: Problem) -> Failure {
         | "bad_request"
         | "bad_name"
         | "unknown_site"
+        | "unknown_service"
+        | "unknown_snapshot"
+        | "ambiguous"
         | "unknown_environment"
         | "which_environment"
         | "unknown_account"

@@ -7,12 +7,15 @@ use arenad_api::{Environment, Site, Status};
 /// How alike two words must be for one to be suggested for the other (Jaro-Winkler, from 0 to 1).
 const ALIKE: f64 = 0.8;
 
-/// The named sites by environment; without names, all of the environments.
+/// The named sites by environment; without names, all of the environments. A site is named `SITE` or `ENVIRONMENT/SITE`. A first
+/// name that is an environment and no site says whose sites the others are, as in `arenad up mini shopping`; alone it means all
+/// of them, and then no site is listed.
 pub fn sites(
     status: &Status,
     environment: Option<&str>,
     names: &[String],
 ) -> Result<Vec<(String, Vec<String>)>, Failure> {
+    let (environment, names) = scoped(status, environment, names);
     if names.is_empty() {
         return match environment {
             Some(name) => Ok(vec![(named(status, name)?.name.clone(), Vec::new())]),
@@ -32,8 +35,58 @@ pub fn sites(
     Ok(chosen)
 }
 
-/// The site of that name that is up.
+/// Takes the environments and sites out of a status that are not meant; without names and environment, none.
+pub fn restrict(status: &mut Status, environment: Option<&str>, names: &[String]) -> Result<(), Failure> {
+    if environment.is_none() && names.is_empty() {
+        return Ok(());
+    }
+    let chosen = sites(status, environment, names)?;
+    status.environments.retain(|known| chosen.iter().any(|(name, _)| *name == known.name));
+    for known in &mut status.environments {
+        let named = chosen.iter().find(|(name, _)| *name == known.name).map(|(_, sites)| sites.as_slice());
+        let named = named.unwrap_or_default();
+        known.sites.retain(|site| named.is_empty() || named.contains(&site.name));
+    }
+    Ok(())
+}
+
+/// Whether a site is among those that are named, whether or not anything of it is up.
+pub fn is_named(site: (&str, &str), environment: Option<&str>, names: &[String]) -> bool {
+    let is_of = |known: &str| known == site.0;
+    let is_it = |name: &String| match name.split_once('/') {
+        Some((of, name)) => is_of(of) && name == site.1,
+        None => name == site.1 || is_of(name),
+    };
+    environment.is_none_or(is_of) && (names.is_empty() || names.iter().any(is_it))
+}
+
+fn scoped<'a>(status: &Status, environment: Option<&'a str>, names: &'a [String]) -> (Option<&'a str>, &'a [String]) {
+    let is_environment = |name: &String| status.environments.iter().any(|known| known.name == *name);
+    let is_site =
+        |name: &String| status.environments.iter().flat_map(|known| &known.sites).any(|site| site.name == *name);
+    match names.split_first() {
+        Some((first, rest)) if environment.is_none() && is_environment(first) && !is_site(first) => (Some(first), rest),
+        _ => (environment, names),
+    }
+}
+
+/// The parts of a name: an environment, if one is given in either way, and a site.
+pub fn split<'a>(environment: Option<&'a str>, name: &'a str) -> Result<(Option<&'a str>, &'a str), Failure> {
+    match (name.split_once('/'), environment) {
+        (None, environment) => Ok((environment, name)),
+        (Some((of, site)), None) => Ok((Some(of), site)),
+        (Some((of, site)), Some(environment)) if of == environment => Ok((Some(of), site)),
+        (Some((of, _)), Some(environment)) => {
+            let failure =
+                Failure::usage(format!("`{name}` names the environment {of}, and --environment {environment}"));
+            Err(failure.hint("name the environment once"))
+        }
+    }
+}
+
+/// The site of that name that is up: `SITE` or `ENVIRONMENT/SITE`.
 pub fn site<'a>(status: &'a Status, environment: Option<&str>, name: &str) -> Result<&'a Site, Failure> {
+    let (environment, name) = split(environment, name)?;
     let all = || status.environments.iter().flat_map(|known| &known.sites);
     let found: Vec<&Site> = match environment {
         Some(environment) => named(status, environment)?.sites.iter().filter(|site| site.name == name).collect(),
@@ -94,16 +147,23 @@ fn unknown_site(status: &Status, environment: Option<&str>, name: &str) -> Failu
         None => Failure::usage(format!("site `{name}` is not up")),
     };
     match close(&known, name) {
-        _ if status.environments.iter().any(|environment| environment.name == name) => {
-            failure.hint(format!("`{name}` is an environment: `--environment {name}` means all of its sites"))
-        }
+        _ if status.environments.iter().any(|environment| environment.name == name) => failure.hint(format!(
+            "`{name}` is an environment; name one of its sites, such as `{name}/{}`",
+            first(status, name)
+        )),
         Some(close) => failure.hint(format!("did you mean `{close}`?")),
         None if known.is_empty() => failure.hint("`arenad up` brings sites up"),
         None => failure.hint(format!("up are {}", known.join(", "))),
     }
 }
 
-fn close<'a>(known: &[&'a str], name: &str) -> Option<&'a str> {
+/// A site of an environment, for an example.
+fn first<'a>(status: &'a Status, environment: &str) -> &'a str {
+    let known = status.environments.iter().find(|known| known.name == environment);
+    known.and_then(|known| known.sites.first()).map_or("SITE", |site| site.name.as_str())
+}
+
+pub(super) fn close<'a>(known: &[&'a str], name: &str) -> Option<&'a str> {
     let likeness = |known: &str| strsim::jaro_winkler(known, name);
     let alike = known.iter().copied().filter(|known| likeness(known) > ALIKE);
     alike.max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
@@ -167,7 +227,39 @@ mod tests {
         assert_eq!(of(Some("minni"), "shopping"), "environment `minni` is not up | did you mean `mini`?");
         assert_eq!(of(None, "shoping"), "site `shoping` is not up | did you mean `shopping`?");
         assert_eq!(of(Some("tracker"), "wiki"), "site `wiki` is not up in tracker | up are homepage");
-        assert!(of(None, "mini").contains("`--environment mini` means all of its sites"));
+        assert!(of(None, "mini").contains("such as `mini/shopping`"));
+        assert!(of(Some("tracker"), "mini/shopping").contains("name the environment once"));
+    }
+
+    #[test]
+    fn sites_and_environments_are_named_in_the_same_ways_everywhere() {
+        let status = status();
+        let of = |environment: Option<&str>, names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let chosen = sites(&status, environment, &names).expect("known");
+            let shown = chosen.iter().map(|(environment, sites)| format!("{environment}:{}", sites.join(",")));
+            shown.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(of(None, &["tracker/homepage", "shopping"]), "tracker:homepage mini:shopping");
+        assert_eq!(of(Some("tracker"), &["tracker/homepage"]), "tracker:homepage");
+        assert_eq!(of(None, &["mini"]), "mini:");
+        assert_eq!(of(None, &["mini", "homepage"]), "mini:homepage");
+        assert_eq!(of(None, &[]), "mini: tracker:");
+    }
+
+    #[test]
+    fn what_is_not_named_is_left_out_of_a_status() {
+        let mut all = status();
+        restrict(&mut all, None, &["mini/homepage".to_owned()]).expect("known");
+        let left: Vec<&str> =
+            all.environments.iter().flat_map(|known| &known.sites).map(|site| site.instance.as_str()).collect();
+        assert_eq!(left, ["mini/homepage/1"]);
+        let mut all = status();
+        restrict(&mut all, None, &[]).expect("everything");
+        assert_eq!(all, status());
+        assert!(is_named(("mini", "shopping"), None, &["mini".to_owned()]));
+        assert!(is_named(("mini", "shopping"), Some("mini"), &["mini/shopping".to_owned()]));
+        assert!(!is_named(("mini", "shopping"), Some("tracker"), &[]));
     }
 
     #[test]

@@ -32,12 +32,12 @@ pub async fn run(global: &Global, args: &HarArgs) -> Result<u8, Failure> {
     }
     for site in recorded {
         if let Some(lacks) = site["lacks"].as_str() {
-            eprintln!("warning: {}: {lacks}", text(site));
+            errln!("warning: {}: {lacks}", text(site));
         }
     }
     if !silent.is_empty() && !args.sites.is_empty() {
         let names: Vec<&str> = silent.into_iter().map(text).collect();
-        eprintln!("warning: not recorded: {}", names.join(", "));
+        errln!("warning: not recorded: {}", names.join(", "));
     }
     let Some(path) = &args.out else {
         writeln!(std::io::stdout().lock(), "{har}")?;
@@ -46,7 +46,7 @@ pub async fn run(global: &Global, args: &HarArgs) -> Result<u8, Failure> {
     std::fs::write(path, har.to_string()).with_context(|| format!("write the HAR to {}", path.display()))?;
     if !global.json {
         let count = har["log"]["entries"].as_array().map_or(0, Vec::len);
-        println!("{count} requests in {}", path.display());
+        outln!("{count} requests in {}", path.display());
     }
     Ok(exit_code::OK)
 }

@@ -18,30 +18,27 @@ const LISTED: usize = 10;
 pub async fn run(global: &Global, args: &HealthArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let status = client.status().await?;
-    let is_environment = |name: &String| status.environments.iter().any(|known| known.name == *name);
-    let (environment, site) = match args.names.as_slice() {
-        [] => (None, None),
-        [name] if is_environment(name) => (Some(name.as_str()), None),
-        [site] => (None, Some(site.as_str())),
-        [environment, site, ..] => (Some(environment.as_str()), Some(site.as_str())),
-    };
+    let chosen = find::sites(&status, args.environment.as_deref(), &args.names);
+    // Without names, a daemon with nothing up has nothing to show, which is no mistake.
+    let chosen = if args.names.is_empty() && args.environment.is_none() { chosen.unwrap_or_default() } else { chosen? };
     let mut query = format!("/v1/health?limit={}", args.rounds);
-    let environment = match site {
-        Some(site) => {
-            let found = find::site(&status, environment, site)?;
-            query += &format!("&site={}", found.name);
-            Some(found.environment.as_str())
-        }
-        None => environment,
-    };
-    if let Some(environment) = environment {
+    if let [(environment, sites)] = chosen.as_slice() {
         query += &format!("&environment={environment}");
+        if let [site] = sites.as_slice() {
+            query += &format!("&site={site}");
+        }
     }
-    let health: Health = client.json(Method::GET, &query).await?;
+    let mut health: Health = client.json(Method::GET, &query).await?;
+    health.sites.retain(|site| {
+        chosen.iter().any(|(environment, sites)| {
+            *environment == site.environment && (sites.is_empty() || sites.contains(&site.site))
+        })
+    });
+    let are_named = chosen.iter().any(|(_, sites)| !sites.is_empty());
     if global.json {
         output::print_json(&health)?;
     } else {
-        print_human(&health, site.is_some());
+        print_human(&health, are_named);
     }
     let is_fine = health.sites.iter().all(|site| site.state == "ready");
     Ok(if is_fine { exit_code::OK } else { exit_code::NOT_READY })
@@ -49,21 +46,23 @@ pub async fn run(global: &Global, args: &HealthArgs) -> Result<u8, Failure> {
 
 fn print_human(health: &Health, with_rounds: bool) {
     if health.sites.is_empty() {
-        println!("nothing is up (`arenad up` brings sites up)");
+        outln!("nothing is up (`arenad up` brings sites up)");
         return;
     }
-    let headings = ["ENVIRONMENT", "SITE", "PROBES", "SCHEDULE", "LAST", "AGE", "PASSED", "MEDIAN", "LONGEST"];
+    let headings = ["SITE", "PROBES", "SCHEDULE", "LAST", "AGE", "PASSED", "MEDIAN", "LONGEST"];
+    let is_alone = output::is_alone(health.sites.iter().map(|site| site.environment.as_str()));
+    let name = |site: &SiteHealth| output::site_name(&site.environment, &site.site, is_alone);
     let mut table = output::table(&headings);
     for site in &health.sites {
         for probes in &site.probes {
-            table.add_row(row(site, probes));
+            table.add_row(row(&name(site), probes));
         }
     }
-    output::print_table(&table);
+    output::print_fitted(&mut table, 2, output::width());
     for site in &health.sites {
         for probes in &site.probes {
             if let Some(reason) = probes.rounds.first().and_then(|round| round.reason.as_deref()) {
-                println!("\n{} fails its {} probes: {}", site.site, probes.kind, first_line(reason));
+                outln!("\n{} fails its {} probes: {}", name(site), probes.kind, first_line(reason));
             }
         }
         if with_rounds {
@@ -72,7 +71,7 @@ fn print_human(health: &Health, with_rounds: bool) {
     }
 }
 
-fn row(site: &SiteHealth, probes: &HealthProbes) -> Vec<Cell> {
+fn row(site: &str, probes: &HealthProbes) -> Vec<Cell> {
     let last = probes.rounds.first();
     let outcome = match last {
         None => Cell::new("-"),
@@ -82,8 +81,7 @@ fn row(site: &SiteHealth, probes: &HealthProbes) -> Vec<Cell> {
         probes.success_rate.map(|rate| format!("{} of {} ({:.1} %)", probes.passed, probes.count, rate * 100.0));
     let shown = |ms: Option<f64>| ms.map_or_else(|| "-".to_owned(), milliseconds);
     vec![
-        site.environment.as_str().into(),
-        site.site.as_str().into(),
+        site.into(),
         probes.kind.as_str().into(),
         probes.schedule.as_str().into(),
         outcome,
@@ -101,7 +99,7 @@ fn seconds(at: &str) -> String {
 
 fn print_rounds(site: &SiteHealth) {
     for probes in site.probes.iter().filter(|probes| !probes.rounds.is_empty()) {
-        println!("\nlast {} rounds: {}", probes.kind, probes.names.join(", "));
+        outln!("\n{}, last {} rounds: {}", site.site, probes.kind, probes.names.join(", "));
         let mut table = output::table(&["AT", "GENERATION", "OUTCOME", "TOOK", "REASON"]);
         for round in probes.rounds.iter().take(LISTED) {
             table.add_row([
@@ -112,6 +110,6 @@ fn print_rounds(site: &SiteHealth) {
                 Cell::new(round.reason.as_deref().map_or("", first_line)),
             ]);
         }
-        output::print_table(&table);
+        output::print_fitted(&mut table, 4, output::width());
     }
 }

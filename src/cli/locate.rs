@@ -42,7 +42,7 @@ pub async fn run(global: &Global, args: &LocateArgs) -> Result<u8, Failure> {
     if std::io::stderr().is_terminal() {
         let evidence = &located.evidence;
         let took = milliseconds(evidence.duration_ms);
-        eprintln!("{} from {}, generation {}, in {took}", located.kind, evidence.instance, evidence.generation);
+        errln!("{} from {}, generation {}, in {took}", located.kind, evidence.instance, evidence.generation);
     }
     Ok(exit_code::OK)
 }

@@ -39,8 +39,8 @@ pub async fn run(global: &Global, args: &LoginArgs) -> Result<u8, Failure> {
     };
     if !global.json && format != SessionFormat::Header && !session.headers.is_empty() {
         let names: Vec<&str> = session.headers.keys().map(String::as_str).collect();
-        eprintln!("{account} signs in by headers ({}), which this form has no place for", names.join(", "));
-        eprintln!("hint: `--format header` prints them");
+        errln!("{account} signs in by headers ({}), which this form has no place for", names.join(", "));
+        errln!("hint: `--format header` prints them");
     }
     match &args.output {
         Some(path) => write(path, &text)?,
@@ -120,10 +120,10 @@ async fn check(client: &Client, global: &Global, args: &LoginArgs, status: &Stat
     if global.json {
         output::print_json(&rows)?;
     } else if rows.is_empty() {
-        println!("no account can sign in: none has a `login` in its definition");
+        outln!("no account can sign in: none has a `login` in its definition");
     } else {
         output::print_table(&table);
-        reasons.iter().for_each(|reason| println!("\n{reason}"));
+        reasons.iter().for_each(|reason| outln!("\n{reason}"));
     }
     Ok(if reasons.is_empty() { exit_code::OK } else { exit_code::FAILED })
 }

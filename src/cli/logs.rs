@@ -3,15 +3,19 @@
 use std::io::Write;
 
 use futures_util::StreamExt;
+use futures_util::stream::{self, SelectAll};
 use jiff::Timestamp;
 use reqwest::Method;
 
 use super::args::{EventsArgs, Global, LogsArgs};
 use super::client::Client;
 use super::failure::Failure;
-use super::{exit_code, find};
-use arenad_api::{Event, Events, EventsGone, GONE};
+use super::{exit_code, find, output};
+use arenad_api::{Event, Events, EventsGone, GONE, Site};
 use arenad_model::lines::Lines;
+
+/// How many events are asked for where only some of them are meant.
+const EVENTS_MAX: u32 = 1000;
 
 /// How much of a line is shown with `--json`, in bytes: more than the daemon sends of one.
 const LINE_MAX: usize = 1 << 20;
@@ -19,11 +23,17 @@ const LINE_MAX: usize = 1 << 20;
 /// How long one event of a stream may be, in bytes: more than the daemon keeps of one.
 const EVENT_MAX: usize = 4 << 20;
 
-/// Shows the logs of a site's containers. `--json` prints one object per line.
+/// Shows the logs of sites' containers; where several sites are named, each line begins with its site. `--json` prints one
+/// object per line.
 pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let status = client.status().await?;
-    let site = find::site(&status, args.environment.as_deref(), &args.site)?;
+    let mut sites: Vec<&Site> = Vec::new();
+    for (environment, names) in find::sites(&status, args.environment.as_deref(), &args.sites)? {
+        let known = status.environments.iter().filter(|known| known.name == environment).flat_map(|known| &known.sites);
+        sites.extend(known.filter(|site| names.is_empty() || names.contains(&site.name)));
+    }
+    let is_alone = output::is_alone(sites.iter().map(|site| site.environment.as_str()));
     let mut query = format!("follow={}&timestamps={}", args.follow, args.timestamps);
     if let Some(tail) = args.tail {
         query.push_str(&format!("&tail={tail}"));
@@ -35,28 +45,89 @@ pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
     if let Some(service) = &args.service {
         query.push_str(&format!("&service={service}"));
     }
-    let path = format!("/v1/environments/{}/sites/{}/logs?{query}", site.environment, site.name);
-    let mut chunks = client.stream(&path).await?.bytes_stream();
-    let mut lines = Lines::new(LINE_MAX);
-    while let Some(chunk) = until_interrupted(chunks.next()).await.flatten() {
-        let chunk = chunk?;
+    let is_single = sites.len() == 1;
+    let mut merged = SelectAll::new();
+    let mut sources = Vec::new();
+    for site in sites {
+        let path = format!("/v1/environments/{}/sites/{}/logs?{query}", site.environment, site.name);
+        let index = sources.len();
+        let chunks = client.stream(&path).await?.bytes_stream();
+        // The end of each log is told too: its last line may lack its end.
+        let ended = stream::iter([None]);
+        merged.push(Box::pin(chunks.map(Some).chain(ended).map(move |chunk| (index, chunk))));
+        let name = output::site_name(&site.environment, &site.name, is_alone);
+        sources.push(Source { site: site.name.clone(), name, lines: Lines::new(LINE_MAX) });
+    }
+    let form = if global.json {
+        Form::Json
+    } else if is_single {
+        Form::Plain
+    } else {
+        Form::Named
+    };
+    while let Some((index, chunk)) = until_interrupted(merged.next()).await.flatten() {
         let mut out = std::io::stdout().lock();
-        if global.json {
-            let mut written = Ok(());
-            lines.push(&chunk, |line| {
-                let text = String::from_utf8_lossy(line.bytes);
-                let shown = serde_json::json!({ "site": site.name, "line": text });
-                if written.is_ok() {
-                    written = writeln!(out, "{shown}");
-                }
-            });
-            written?;
-        } else {
-            out.write_all(&chunk)?;
+        match chunk {
+            Some(chunk) => sources[index].push(&chunk?, form, &mut out)?,
+            None => sources[index].end(form, &mut out)?,
         }
         out.flush()?;
     }
     Ok(exit_code::OK)
+}
+
+/// How lines are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As they come.
+    Plain,
+    /// After the site's name.
+    Named,
+    /// As objects.
+    Json,
+}
+
+/// The log of one site, as it arrives.
+struct Source {
+    site: String,
+    name: String,
+    lines: Lines,
+}
+
+impl Source {
+    fn push(&mut self, chunk: &[u8], form: Form, out: &mut impl Write) -> std::io::Result<()> {
+        if form == Form::Plain {
+            return out.write_all(chunk);
+        }
+        let mut written = Ok(());
+        let Self { site, name, lines } = self;
+        lines.push(chunk, |line| {
+            if written.is_ok() {
+                written = print_line(line.bytes, (site, name), form, out);
+            }
+        });
+        written
+    }
+
+    fn end(&mut self, form: Form, out: &mut impl Write) -> std::io::Result<()> {
+        if form == Form::Plain {
+            return Ok(());
+        }
+        let mut written = Ok(());
+        let Self { site, name, lines } = self;
+        lines.end(|line| written = print_line(line.bytes, (site, name), form, out));
+        written
+    }
+}
+
+fn print_line(line: &[u8], (site, name): (&str, &str), form: Form, out: &mut impl Write) -> std::io::Result<()> {
+    if form == Form::Json {
+        let text = String::from_utf8_lossy(line);
+        return writeln!(out, "{}", serde_json::json!({ "site": site, "line": text }));
+    }
+    write!(out, "{name} | ")?;
+    out.write_all(line)?;
+    writeln!(out)
 }
 
 /// `None` when Ctrl-C came first: that is how following ends.
@@ -70,7 +141,13 @@ async fn until_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
 /// Shows what happened. `--json` prints one object per line, so that following can be piped.
 pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
-    let mut query = format!("limit={}", args.limit);
+    let is_restricted = args.environment.is_some() || !args.sites.is_empty();
+    if is_restricted {
+        insist_known(&client, args).await?;
+    }
+    // What is left out is counted as well, so more are asked for than are shown.
+    let limit = if is_restricted && !args.follow { args.limit.max(EVENTS_MAX) } else { args.limit };
+    let mut query = format!("limit={limit}");
     if let Some(after) = args.after {
         query.push_str(&format!("&after={after}"));
     }
@@ -80,7 +157,11 @@ pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
     }
     if !args.follow {
         let found: Events = client.json(Method::GET, &format!("/v1/events?{query}")).await?;
-        for event in &found.events {
+        let meant: Vec<&Event> = found.events.iter().filter(|event| is_meant(event, args)).collect();
+        let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
+        // After a number, the first ones that follow it; otherwise the newest.
+        let first = if args.after.is_some() { 0 } else { meant.len().saturating_sub(most) };
+        for event in meant[first..].iter().take(most) {
             print_event(global, event)?;
         }
         return Ok(exit_code::OK);
@@ -99,7 +180,10 @@ pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
                 return Err(anyhow::anyhow!("{}", said.message).into());
             }
             for data in data {
-                print_event(global, &serde_json::from_str(data.trim_start())?)?;
+                let event: Event = serde_json::from_str(data.trim_start())?;
+                if is_meant(&event, args) {
+                    print_event(global, &event)?;
+                }
             }
         }
         if text.len() > EVENT_MAX {
@@ -107,6 +191,26 @@ pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
         }
     }
     Ok(exit_code::OK)
+}
+
+/// Whether an event is of the sites that are named; without names, every event is.
+fn is_meant(event: &Event, args: &EventsArgs) -> bool {
+    if args.environment.is_none() && args.sites.is_empty() {
+        return true;
+    }
+    // ENVIRONMENT/SITE/NUMBER
+    let mut parts = event.instance.as_deref().unwrap_or_default().split('/');
+    let (Some(environment), Some(site)) = (parts.next(), parts.next()) else { return false };
+    find::is_named((environment, site), args.environment.as_deref(), &args.sites)
+}
+
+/// Refuses names that are neither up nor in the events: nothing would ever be shown.
+async fn insist_known(client: &Client, args: &EventsArgs) -> Result<(), Failure> {
+    let Err(unknown) = find::sites(&client.status().await?, args.environment.as_deref(), &args.sites) else {
+        return Ok(());
+    };
+    let found: Events = client.json(Method::GET, &format!("/v1/events?limit={EVENTS_MAX}")).await?;
+    if found.events.iter().any(|event| is_meant(event, args)) { Ok(()) } else { Err(unknown) }
 }
 
 /// How far the further lines of a message are indented: visibly less than where the first one begins, since most are lines of
@@ -134,6 +238,19 @@ fn described(event: &Event) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_several_sites_begin_with_the_site_and_stay_whole() {
+        let mut source =
+            Source { site: "shopping".to_owned(), name: "mini/shopping".to_owned(), lines: Lines::new(LINE_MAX) };
+        let mut out = Vec::new();
+        for chunk in ["GET /a", " 200\nGET /b 200\nlast"] {
+            source.push(chunk.as_bytes(), Form::Named, &mut out).expect("memory");
+        }
+        source.end(Form::Named, &mut out).expect("memory");
+        let expected = "mini/shopping | GET /a 200\nmini/shopping | GET /b 200\nmini/shopping | last\n";
+        assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
 
     #[test]
     fn further_lines_of_a_message_are_indented_and_cannot_control_a_terminal() {

@@ -1,8 +1,12 @@
 //! The command line: one file per command. Results go to standard output, everything else to standard error.
 
+#[macro_use]
+mod streams;
+
 mod args;
 mod check;
 mod client;
+mod complete;
 mod config;
 mod definition;
 mod df;
@@ -12,12 +16,14 @@ mod dry_run;
 mod engine;
 mod env;
 mod eval;
+mod exec;
 pub mod exit_code;
 mod failure;
 mod find;
 mod har;
 mod health;
 mod images;
+mod init;
 mod locate;
 mod login;
 mod logs;
@@ -39,14 +45,16 @@ mod transfer;
 mod up;
 mod verify;
 
-use clap::{CommandFactory, Parser};
+use clap::FromArgMatches;
 
 use self::args::{Cli, Command};
 use self::failure::Failure;
 
 /// Runs the command that the process was started with and returns its exit code.
 pub async fn run() -> u8 {
-    let cli = Cli::parse();
+    let matches = args::command().get_matches();
+    // The derived reader reads what the derived command line has let through.
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match dispatch(&cli).await {
         Ok(code) => code,
         Err(failure) if is_closed_pipe(&failure) => exit_code::OK,
@@ -69,7 +77,7 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Status(args) => status::run(global, args).await,
         Command::Health(args) => health::run(global, args).await,
         Command::Doctor(args) => doctor::run(global, args).await,
-        Command::Ps => status::ps(global).await,
+        Command::Ps(args) => status::ps(global, args).await,
         Command::Logs(args) => logs::logs(global, args).await,
         Command::Events(args) => logs::events(global, args).await,
         Command::Env(args) => env::run(global, args).await,
@@ -90,10 +98,11 @@ async fn dispatch(cli: &Cli) -> Result<u8, Failure> {
         Command::Open(args) => open::run(global, args).await,
         Command::Serve(args) => serve::run(global, args).await,
         Command::Schema(args) => config::schema(args),
-        Command::Completions(args) => {
-            clap_complete::generate(args.shell, &mut Cli::command(), "arenad", &mut std::io::stdout());
-            Ok(exit_code::OK)
-        }
+        Command::Exec(args) => exec::exec(global, args).await,
+        Command::Shell(args) => exec::shell(global, args).await,
+        Command::Init(args) => init::run(global, args).await,
+        Command::Completions(args) => Ok(complete::script(args)),
+        Command::Complete(args) => complete::run(global, args).await,
         Command::Version => version(global.json),
     }
 }
@@ -103,7 +112,7 @@ fn version(json: bool) -> Result<u8, Failure> {
     if json {
         output::print_json(&version)?;
     } else {
-        println!("arenad {} (API {})", version.version, version.api);
+        outln!("arenad {} (API {})", version.version, version.api);
     }
     Ok(exit_code::OK)
 }
@@ -111,7 +120,7 @@ fn version(json: bool) -> Result<u8, Failure> {
 /// Says something that is no result, unless a program listens.
 fn say(is_silent: bool, text: &str) {
     if !is_silent {
-        eprintln!("{text}");
+        errln!("{text}");
     }
 }
 

@@ -19,7 +19,7 @@ pub async fn run(global: &Global, args: &OpenArgs) -> Result<u8, Failure> {
         output::print_json(&serde_json::json!({ "site": site.name, "url": site.url }))?;
         return Ok(exit_code::OK);
     }
-    println!("{}", site.url);
+    outln!("{}", site.url);
     let has_display = ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].iter().any(|name| std::env::var_os(name).is_some())
         || cfg!(target_os = "macos");
     if args.print || !has_display {

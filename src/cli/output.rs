@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
+use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
 use jiff::{Timestamp, Unit};
 use serde::Serialize;
 
@@ -36,8 +36,57 @@ pub fn table(headings: &[&str]) -> Table {
 /// Prints a table without the spaces that it puts before each line and after its last column.
 pub fn print_table(table: &Table) {
     for line in table.lines() {
-        println!("{}", line.strip_prefix(' ').unwrap_or(&line).trim_end());
+        outln!("{}", line.strip_prefix(' ').unwrap_or(&line).trim_end());
     }
+}
+
+/// How wide lines may be: what COLUMNS says, else the terminal's width; `None` where lines go into a file or a pipe.
+pub fn width() -> Option<u16> {
+    let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+    given.or_else(|| Table::new().width())
+}
+
+/// Prints a table whose column `flexible` is cut, with `…`, where its lines would be wider than `width`.
+pub fn print_fitted(table: &mut Table, flexible: usize, width: Option<u16>) {
+    if let Some(width) = width {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        // The space before each line is not printed.
+        table.set_width(width.saturating_add(1)).set_truncation_indicator("…");
+        for (index, column) in table.column_iter_mut().enumerate() {
+            if index != flexible {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+        table.row_iter_mut().for_each(|row| {
+            row.max_height(1);
+        });
+    }
+    print_table(table);
+}
+
+/// Words in lines of at most this width, each indented.
+pub fn wrapped(text: &str, indent: &str, width: Option<u16>) -> String {
+    let width = usize::from(width.unwrap_or(u16::MAX)).saturating_sub(indent.len()).max(20);
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => *line += &format!(" {word}"),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.iter().map(|line| format!("{indent}{line}\n")).collect()
+}
+
+/// The name of a site in a table: with its environment where several are shown.
+pub fn site_name(environment: &str, site: &str, is_alone: bool) -> String {
+    if is_alone { site.to_owned() } else { format!("{environment}/{site}") }
+}
+
+/// Whether all of these are of one environment.
+pub fn is_alone<'a>(environments: impl IntoIterator<Item = &'a str>) -> bool {
+    let mut environments = environments.into_iter();
+    let first = environments.next();
+    environments.all(|name| Some(name) == first)
 }
 
 /// A state as a cell, in the colour of its gravity.
@@ -106,6 +155,29 @@ mod tests {
         assert_eq!(milliseconds(839.6), "840 ms");
         assert_eq!(milliseconds(3210.0), "3.2 s");
         assert_eq!(milliseconds(125_000.0), "2 min 5 s");
+    }
+
+    #[test]
+    fn words_are_wrapped_and_indented() {
+        assert_eq!(
+            wrapped("hold 3 ms, stop 40 ms, clone 2 ms", "  ", Some(24)),
+            "  hold 3 ms, stop 40 ms,\n  clone 2 ms\n"
+        );
+        assert_eq!(wrapped("one two", "", None), "one two\n");
+    }
+
+    #[test]
+    fn a_column_that_may_be_cut_is_cut_to_the_width() {
+        let mut table = table(&["TASK", "INTENT"]);
+        table.add_row([
+            "shopping.order.1",
+            "Order the cheapest of all lamps and have it sent to the address in Stonebridge",
+        ]);
+        print_fitted(&mut table, 1, Some(40));
+        let lines: Vec<String> = table.lines().collect();
+        assert_eq!(lines.len(), 2, "{lines:#?}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 41), "{lines:#?}");
+        assert!(lines[1].trim_end().ends_with('…') && lines[1].contains("shopping.order.1"), "{lines:#?}");
     }
 
     #[test]

@@ -11,9 +11,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::client::Client;
-use super::exit_code;
 use super::failure::Failure;
-use super::output::{first_line, milliseconds};
+use super::output::{self, first_line, milliseconds};
+use super::{exit_code, reset};
 use arenad_api::{Operation, Site, Status};
 
 /// How often the status is looked at while waiting.
@@ -65,7 +65,7 @@ impl Board {
             // work is said, once.
             let kind = text.split(':').next().unwrap_or(text).to_owned();
             if self.said.get(name) != Some(&kind) {
-                eprintln!("{name}: {kind}");
+                errln!("{name}: {kind}");
                 self.said.insert(name.to_owned(), kind);
             }
         }
@@ -82,9 +82,20 @@ impl Board {
                 }
                 line.finish_with_message(first_line(text).to_owned());
             }
-            None => eprintln!("{name}: {text}"),
+            None => errln!("{name}: {text}"),
         }
     }
+}
+
+/// Whether something is being done: a site that is ready, or is down, waits for its turn or has had it.
+fn is_at_work(site: &Site) -> bool {
+    site.stage.is_some() || !matches!(site.state.as_str(), "ready" | "down" | "failed" | "unhealthy")
+}
+
+/// What a site is called: with its environment where the operations are of several.
+fn name_of(operations: &[Operation], environment: &str, site: &str) -> String {
+    let is_alone = output::is_alone(operations.iter().map(|operation| operation.environment.as_str()));
+    output::site_name(environment, site, is_alone)
 }
 
 fn doing(site: &Site) -> String {
@@ -123,14 +134,15 @@ pub async fn wait(
             }
             () = sleep_until(deadline) => {
                 let what = unfinished(client, &operations).await;
-                let failure = Failure::new(exit_code::TIMED_OUT, anyhow::anyhow!("not done in time: {what}"));
+                let limit = limit.map(humantime::format_duration).map(|limit| limit.to_string()).unwrap_or_default();
+                let failure = Failure::new(exit_code::TIMED_OUT, anyhow::anyhow!("not done within {limit}: {what}"));
                 return Err(failure.hint("the work goes on in the background: `arenad status` shows it"));
             }
             _ = look.tick() => {
                 // If the daemon has just ended, the operations' own answers say why.
                 if let Ok(status) = client.status().await {
-                    for site in sites_of(&status, &operations) {
-                        board.show(&site.name, &doing(site));
+                    for site in sites_of(&status, &operations).filter(|site| is_at_work(site)) {
+                        board.show(&name_of(&operations, &site.environment, &site.name), &doing(site));
                     }
                 }
             }
@@ -139,12 +151,15 @@ pub async fn wait(
     for operation in &ended {
         let took = operation.duration_ms.map(milliseconds).unwrap_or_default();
         let text = match (operation.state.as_str(), operation.kind.as_str()) {
-            ("done", "reset") => format!("reset in {took}"),
+            ("done", "reset") => {
+                let strategy = operation.reset.as_ref().map_or("", |reset| reset.strategy.as_str());
+                reset::told(strategy, &took)
+            }
             ("done", "snapshot") => format!("snapshot taken in {took}"),
             ("done", _) => format!("ready after {took}"),
             (state, _) => state.to_owned(),
         };
-        board.finish(&operation.site, &text);
+        board.finish(&name_of(&operations, &operation.environment, &operation.site), &text);
     }
     Ok(ended)
 }
@@ -180,11 +195,12 @@ async fn unfinished(client: &Client, operations: &[Operation]) -> String {
     let Ok(status) = client.status().await else {
         return "the daemon does not answer".to_owned();
     };
-    let busy: Vec<String> = sites_of(&status, operations)
-        .filter(|site| site.state != "ready")
-        .map(|site| format!("{} is {} ({})", site.name, site.state, doing(site)))
-        .collect();
-    busy.join("; ")
+    let told = |site: &Site| match is_at_work(site) {
+        true => format!("{} is {} ({})", site.name, site.state, doing(site)),
+        // Its operation waits in the queue, or has just ended.
+        false => format!("{} has not begun", site.name),
+    };
+    sites_of(&status, operations).map(told).collect::<Vec<_>>().join("; ")
 }
 
 /// Turns operations that did not end well into one failure.

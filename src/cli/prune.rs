@@ -14,7 +14,7 @@ use arenad_api::{PruneRequest, Pruned};
 pub async fn run(global: &Global, args: &PruneArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let was_running = client.is_running().await?;
-    client.ensure_daemon(&args.engine).await?;
+    client.ensure_daemon(&args.engine, None).await?;
     let pruned = prune(&client, global, args).await;
     client.leave(was_running).await?;
     let done = pruned?;
@@ -54,7 +54,7 @@ fn print(found: &Pruned) {
         let name = item.name.strip_prefix("sha256:").and_then(|id| id.get(..12)).unwrap_or(&item.name);
         table.add_row([item.kind.as_str(), name, &item.of, &output::bytes(item.bytes), &item.reason]);
     }
-    output::print_table(&table);
+    output::print_fitted(&mut table, 4, output::width());
 }
 
 /// Whether someone says yes. Where nobody can be asked, that is no.
@@ -62,7 +62,7 @@ fn asked() -> std::io::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);
     }
-    eprint!("Remove them? [y/N] ");
+    err!("Remove them? [y/N] ");
     std::io::stderr().flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
@@ -72,9 +72,9 @@ fn asked() -> std::io::Result<bool> {
 fn say(done: &Pruned) {
     let count = done.items.len();
     match (count, done.is_trial) {
-        (0, _) => println!("nothing can go: everything is named, in use, or the newest of its kind"),
-        (_, true) => println!("\nnothing was removed; --yes removes {}", if count == 1 { "it" } else { "them" }),
-        (1, false) => println!("\nremoved 1 item"),
-        (_, false) => println!("\nremoved {count} items"),
+        (0, _) => outln!("nothing can go: everything is named, in use, or the newest of its kind"),
+        (_, true) => outln!("\nnothing was removed; --yes removes {}", if count == 1 { "it" } else { "them" }),
+        (1, false) => outln!("\nremoved 1 item"),
+        (_, false) => outln!("\nremoved {count} items"),
     }
 }

@@ -22,17 +22,17 @@ pub fn code(verdict: Verdict) -> u8 {
 
 /// Prints a report on standard output. `subject` is what was judged, such as a task's name.
 pub fn print(subject: &str, report: &Report) {
-    print!("{}", text(subject, report, output::is_colored()));
+    out!("{}", text(subject, report, output::is_colored()));
 }
 
 /// Prints the reports of both profiles on standard output; one of them where they agree in everything.
 pub fn print_both(subject: &str, both: &SideBySide) {
     let is_colored = output::is_colored();
     if both.compat.checks == both.strict.checks {
-        print!("{}", text(&format!("{subject}, compat and strict"), &both.strict, is_colored));
+        out!("{}", text(&format!("{subject}, compat and strict"), &both.strict, is_colored));
     } else {
-        print!("{}", text(&format!("{subject}, compat"), &both.compat, is_colored));
-        print!("{}", text(&format!("{subject}, strict"), &both.strict, is_colored));
+        out!("{}", text(&format!("{subject}, compat"), &both.compat, is_colored));
+        out!("{}", text(&format!("{subject}, strict"), &both.strict, is_colored));
     }
 }
 

@@ -6,7 +6,7 @@ use super::args::{Global, ResetArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, output, progress};
-use arenad_api::{Accepted, ResetRequest};
+use arenad_api::{Accepted, Compared, Operation, ResetRequest, Stage};
 
 /// Resets sites and says where the time went.
 pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, Failure> {
@@ -33,30 +33,75 @@ pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, Failure> {
     }
     progress::check(&ended)?;
     if !global.json {
-        let mut table = output::table(&["SITE", "RESET IN", "STRATEGY", "STAGES"]);
-        for operation in &ended {
-            let took = operation.duration_ms.map(output::milliseconds).unwrap_or_default();
-            let (strategy, stages) = match &operation.reset {
-                Some(reset) => {
-                    let stages = reset.stages.iter();
-                    let told =
-                        stages.map(|stage| format!("{} {}", stage.stage, output::milliseconds(stage.duration_ms)));
-                    (reset.strategy.as_str(), told.collect::<Vec<_>>().join(", "))
-                }
-                None => ("-", String::new()),
-            };
-            table.add_row([operation.site.as_str(), &took, strategy, &stages]);
-        }
-        output::print_table(&table);
-        for operation in &ended {
-            if let Some(reason) = operation.reset.as_ref().and_then(|reset| reset.reason.as_ref()) {
-                println!("\n{} was reset by no faster way: {reason}", operation.site);
-            }
-            let compared = operation.reset.as_ref().and_then(|reset| reset.compared.as_ref()?.told());
-            if let Some(compared) = compared {
-                println!("\n{}: {compared}", operation.site);
-            }
-        }
+        print(&ended, args.verbose);
     }
     Ok(exit_code::OK)
+}
+
+fn print(ended: &[Operation], is_verbose: bool) {
+    let is_alone = output::is_alone(ended.iter().map(|operation| operation.environment.as_str()));
+    let name = |operation: &Operation| output::site_name(&operation.environment, &operation.site, is_alone);
+    let mut table = output::table(&["SITE", "TOOK", "STRATEGY"]);
+    for operation in ended {
+        let took = operation.duration_ms.map(output::milliseconds).unwrap_or_default();
+        let strategy = operation.reset.as_ref().map_or("-", |reset| reset.strategy.as_str());
+        table.add_row([name(operation).as_str(), &took, strategy]);
+    }
+    output::print_table(&table);
+    for operation in ended {
+        let Some(reset) = &operation.reset else { continue };
+        let name = name(operation);
+        if is_verbose {
+            outln!("\n{name}:");
+            out!("{}", output::wrapped(&stages(&reset.stages), "  ", output::width()));
+        }
+        if let Some(reason) = &reset.reason {
+            outln!("\n{name} was reset by no faster strategy: {reason}");
+        }
+        if let Some(compared) = reset.compared.as_ref().and_then(Compared::told) {
+            outln!("\n{name}: {compared}");
+        }
+    }
+}
+
+/// Stages with the time that each took, in order; those of one name that follow each other are told as one.
+pub fn stages(stages: &[Stage]) -> String {
+    let mut told: Vec<(&str, f64)> = Vec::new();
+    for stage in stages {
+        match told.last_mut() {
+            Some((last, took)) if *last == stage.stage => *took += stage.duration_ms,
+            _ => told.push((&stage.stage, stage.duration_ms)),
+        }
+    }
+    let told = told.iter().map(|(stage, took)| format!("{stage} {}", output::milliseconds(*took)));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// How a reset that is done ended, in a few words.
+pub fn told(strategy: &str, took: &str) -> String {
+    match strategy {
+        "keep" => format!("left as it is: only read, and as its snapshot (compared in {took})"),
+        "untouched" => format!("left as it is: as its snapshot (compared in {took})"),
+        _ => format!("reset in {took}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_that_was_gone_through_twice_in_a_row_is_told_once() {
+        let stage = |stage: &str, duration_ms| Stage { stage: stage.to_owned(), duration_ms };
+        let all = [stage("verify", 4.0), stage("verify", 6.0), stage("queue", 0.2), stage("verify", 1.0)];
+        assert_eq!(stages(&all), "verify 10 ms, queue 0 ms, verify 1 ms");
+    }
+
+    #[test]
+    fn a_site_that_was_left_as_it_is_was_not_reset() {
+        assert_eq!(told("rewind", "164 ms"), "reset in 164 ms");
+        for strategy in ["keep", "untouched"] {
+            assert!(told(strategy, "164 ms").starts_with("left as it is"));
+        }
+    }
 }

@@ -43,8 +43,8 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
     let settings = Settings {
         state_dir: client::state_dir(global)?,
         engine: Arc::new(DockerEngine::new(&args.engine.engine)),
-        block: args.engine.subnets,
-        parallel: args.engine.parallel,
+        block: args.daemon.subnets,
+        parallel: args.daemon.parallel,
         standby_boots: args.standby_boots,
         memory_reserve: args.memory_reserve,
         tcp,

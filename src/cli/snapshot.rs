@@ -2,7 +2,7 @@
 
 use reqwest::Method;
 
-use super::args::{DiffArgs, Global, RmArgs, SnapshotCommand, TakeArgs};
+use super::args::{DiffArgs, Global, RmArgs, SnapshotCommand, SnapshotLsArgs, TakeArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, output, progress, transfer};
@@ -12,7 +12,7 @@ use arenad_api::{Accepted, Snapshot, SnapshotDifferences, Snapshots, TakeRequest
 pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     match command {
-        SnapshotCommand::Ls => list(&client, global).await,
+        SnapshotCommand::Ls(args) => list(&client, global, args).await,
         SnapshotCommand::Take(args) => take(&client, global, args).await,
         SnapshotCommand::Diff(args) => diff(&client, global, args).await,
         SnapshotCommand::Export(args) => transfer::export(global, args).await,
@@ -21,18 +21,25 @@ pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, Failu
     }
 }
 
-async fn list(client: &Client, global: &Global) -> Result<u8, Failure> {
-    let found: Snapshots = client.json(Method::GET, "/v1/snapshots").await?;
+async fn list(client: &Client, global: &Global, args: &SnapshotLsArgs) -> Result<u8, Failure> {
+    let mut found: Snapshots = client.json(Method::GET, "/v1/snapshots").await?;
+    let environment = args.environment.as_deref();
+    found
+        .snapshots
+        .retain(|snapshot| find::is_named((&snapshot.environment, &snapshot.site), environment, &args.sites));
+    if found.snapshots.is_empty() && (environment.is_some() || !args.sites.is_empty()) {
+        // A site without snapshots must at least be one that is up.
+        find::sites(&client.status().await?, environment, &args.sites)?;
+    }
     if global.json {
         output::print_json(&found)?;
         return Ok(exit_code::OK);
     }
-    let mut table = output::table(&["ID", "ENVIRONMENT", "SITE", "KIND", "NAME", "SIZE", "AGE", "USED BY"]);
+    let mut table = output::table(&["ID", "SITE", "KIND", "NAME", "SIZE", "AGE", "USED BY"]);
     for snapshot in &found.snapshots {
         table.add_row([
             snapshot.id.as_str(),
-            &snapshot.environment,
-            &snapshot.site,
+            &format!("{}/{}", snapshot.environment, snapshot.site),
             &snapshot.kind,
             snapshot.name.as_deref().unwrap_or("-"),
             &output::bytes(snapshot.size_bytes),
@@ -40,7 +47,7 @@ async fn list(client: &Client, global: &Global) -> Result<u8, Failure> {
             &used_by(snapshot),
         ]);
     }
-    output::print_table(&table);
+    output::print_fitted(&mut table, 6, output::width());
     Ok(exit_code::OK)
 }
 
@@ -67,7 +74,14 @@ async fn take(client: &Client, global: &Global, args: &TakeArgs) -> Result<u8, F
         progress::check(&ended)?;
         if !global.json {
             for snapshot in ended.iter().filter_map(|operation| operation.snapshot.as_ref()) {
-                println!("{}", snapshot.id);
+                outln!("{}", snapshot.id);
+                if snapshot.kind == "baseline" {
+                    let name = snapshot.name.as_deref().unwrap_or(&args.name);
+                    errln!(
+                        "note: nothing had been written, so `{name}` is another name for the baseline of {}",
+                        snapshot.site
+                    );
+                }
             }
         }
     }
@@ -80,13 +94,13 @@ async fn diff(client: &Client, global: &Global, args: &DiffArgs) -> Result<u8, F
     if global.json {
         output::print_json(&found)?;
     } else if found.differences.is_empty() {
-        println!("{} and {} hold the same", found.from, found.snapshot);
+        outln!("{} and {} hold the same", found.from, found.snapshot);
     } else {
         for difference in &found.differences {
-            println!("{}", difference.text);
+            outln!("{}", difference.text);
         }
         if found.omitted > 0 {
-            println!("and {} more", found.omitted);
+            outln!("and {} more", found.omitted);
         }
     }
     Ok(if found.differences.is_empty() { exit_code::OK } else { exit_code::FAILED })
@@ -96,7 +110,7 @@ async fn remove(client: &Client, global: &Global, args: &RmArgs) -> Result<u8, F
     for id in &args.snapshots {
         client.run(Method::DELETE, &format!("/v1/snapshots/{id}"), &serde_json::json!({})).await?;
         if !global.json {
-            println!("{id}");
+            outln!("{id}");
         }
     }
     if global.json {

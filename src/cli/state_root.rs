@@ -121,7 +121,7 @@ fn plan(place: &Place, choice: StorageChoice, can_ask: bool) -> Plan {
 }
 
 fn is_wanted(place: &Place, state_dir: &Path, size: u64) -> std::io::Result<bool> {
-    eprint!(
+    err!(
         "{}.\nMake a file with XFS in it for them, {}, which takes what is in it and at most {}? [Y/n] ",
         costs(place),
         state_dir.join("stores.xfs").display(),

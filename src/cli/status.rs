@@ -3,24 +3,25 @@
 use std::time::Duration;
 
 use anyhow::Context;
+use comfy_table::Cell;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::{Global, StatusArgs};
+use super::args::{Global, PsArgs, StatusArgs};
 use super::client::Client;
-use super::exit_code;
 use super::failure::Failure;
 use super::output::{self, age, first_line};
-use arenad_api::{Compared, Standbys, Status};
+use super::{exit_code, find};
+use arenad_api::{Compared, Reset, Site, Standbys, Status};
 
 /// Says what is up, how it is, and what to do about it. Exits with 3 unless everything is ready.
 pub async fn run(global: &Global, args: &StatusArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     if !args.watch {
-        return once(&client, global, false).await;
+        return once(&client, global, args).await;
     }
     let mut interrupts = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     loop {
-        let code = once(&client, global, true).await?;
+        let code = once(&client, global, args).await?;
         tokio::select! {
             () = tokio::time::sleep(Duration::from_secs(1)) => {}
             _ = interrupts.recv() => return Ok(code),
@@ -28,16 +29,17 @@ pub async fn run(global: &Global, args: &StatusArgs) -> Result<u8, Failure> {
     }
 }
 
-async fn once(client: &Client, global: &Global, clear: bool) -> Result<u8, Failure> {
+async fn once(client: &Client, global: &Global, args: &StatusArgs) -> Result<u8, Failure> {
     if !client.is_running().await? {
         if global.json {
             output::print_json(&serde_json::json!({"daemon": null, "conditions": [], "environments": []}))?;
         } else {
-            eprintln!("no daemon runs: nothing is up (`arenad up` brings sites up)");
+            errln!("no daemon runs: nothing is up (`arenad up` brings sites up)");
         }
         return Ok(exit_code::NOT_READY);
     }
-    let status = client.status().await?;
+    let mut status = client.status().await?;
+    find::restrict(&mut status, args.environment.as_deref(), &args.sites)?;
     let is_fine = status.conditions.iter().all(|condition| condition.status != "False")
         && status.environments.iter().flat_map(|environment| &environment.sites).all(|site| site.state == "ready");
     let code = if is_fine { exit_code::OK } else { exit_code::NOT_READY };
@@ -45,88 +47,143 @@ async fn once(client: &Client, global: &Global, clear: bool) -> Result<u8, Failu
         output::print_json(&status)?;
         return Ok(code);
     }
-    if clear {
-        print!("\x1b[2J\x1b[H");
+    if args.watch {
+        out!("\x1b[2J\x1b[H");
     }
-    print_human(&status);
+    print_human(&status, args.verbose);
     Ok(code)
 }
 
-fn print_human(status: &Status) {
+/// How wide the table is where nothing says how wide it may be.
+const WIDTH: u16 = 100;
+
+fn print_human(status: &Status, is_verbose: bool) {
     for condition in status.conditions.iter().filter(|condition| condition.status == "False") {
-        println!("! {} for {}: {}", condition.reason, age(&condition.last_transition_time), condition.message);
+        outln!("! {} for {}: {}", condition.reason, age(&condition.last_transition_time), condition.message);
     }
     for note in &status.daemon.notes {
-        println!("note: {note}");
+        outln!("note: {note}");
     }
     if status.environments.is_empty() {
-        println!("nothing is up (`arenad up` brings sites up)");
+        outln!("nothing is up (`arenad up` brings sites up)");
         return;
     }
-    let mut table = output::table(&["ENVIRONMENT", "SITE", "STATE", "SINCE", "URL", "LAST RESET", "STANDBY"]);
-    for site in status.environments.iter().flat_map(|environment| &environment.sites) {
-        let reset = match &site.last_reset {
-            None => "-".to_owned(),
-            Some(reset) => {
-                let took = reset.duration_ms.map(output::milliseconds).unwrap_or_default();
-                let at = reset.finished_at.as_deref().map(age).unwrap_or_default();
-                match reset.outcome.as_deref() {
-                    Some("done") => format!("{took}, {at} ago"),
-                    outcome => format!("{}, {at} ago", outcome.unwrap_or("running")),
-                }
-            }
-        };
-        table.add_row([
-            site.environment.as_str().into(),
-            site.name.as_str().into(),
-            output::state_cell(&site.state),
-            age(&site.since).into(),
-            site.url.as_str().into(),
-            comfy_table::Cell::new(reset),
-            comfy_table::Cell::new(standbys(&site.standbys)),
-        ]);
+    let sites: Vec<&Site> = status.environments.iter().flat_map(|environment| &environment.sites).collect();
+    let is_alone = output::is_alone(sites.iter().map(|site| site.environment.as_str()));
+    let name = |site: &Site| output::site_name(&site.environment, &site.name, is_alone);
+    if is_verbose {
+        sites.iter().for_each(|site| print_site(site));
+    } else {
+        print_sites(&sites, name);
     }
-    output::print_table(&table);
-    for site in status.environments.iter().flat_map(|environment| &environment.sites) {
+    for site in &sites {
+        let name = name(site);
         if let Some(reason) = &site.reason {
-            println!("\n{} is {} (for {}): {reason}", site.name, site.state, age(&site.since));
+            outln!("\n{name} is {} (for {}): {reason}", site.state, age(&site.since));
             if let Some(hint) = &site.hint {
-                println!("  hint: {hint}");
+                outln!("  hint: {hint}");
             }
         } else if site.state != "ready" {
             let stage = site.stage.as_deref().unwrap_or("-");
             let waiting = site.waiting_for.as_deref().map(|waiting| format!(": {}", first_line(waiting)));
-            println!("\n{} is {}: {stage}{}", site.name, site.state, waiting.unwrap_or_default());
+            outln!("\n{name} is {}: {stage}{}", site.state, waiting.unwrap_or_default());
         } else if let Some(missed) = &site.waiting_for {
-            println!("\n{} missed a probe: {}", site.name, first_line(missed));
+            outln!("\n{name} missed a probe: {}", first_line(missed));
+        }
+        if site.has_been_entered {
+            outln!(
+                "\n{name} was entered with `arenad exec` or `shell`: it may differ from its snapshot until its next reset"
+            );
         }
         if let Some(written) = &site.written {
             let since = age(&written.since);
             match (&written.difference, written.requests) {
-                (Some(difference), _) => println!("\n{} is only read, but was written to: {difference}", site.name),
-                (None, 1) => {
-                    println!("\n{} is only read, but a request that may write reached it {since} ago", site.name)
-                }
+                (Some(difference), _) => outln!("\n{name} is only read, but was written to: {difference}"),
+                (None, 1) => outln!("\n{name} is only read, but a request that may write reached it {since} ago"),
                 (None, requests) => {
-                    println!(
-                        "\n{} is only read, but {requests} requests that may write reached it, the first {since} ago",
-                        site.name
+                    outln!(
+                        "\n{name} is only read, but {requests} requests that may write reached it, the first {since} ago"
                     );
                 }
             }
         }
         if let Some(reset) = site.last_reset.as_ref().filter(|reset| reset.outcome.as_deref() == Some("done")) {
             if let Some(reason) = &reset.reason {
-                println!("\n{} was last reset by {}: {reason}", site.name, reset.strategy);
+                outln!("\n{name} was last reset by {}: {reason}", reset.strategy);
             }
             if let Some(compared) = reset.compared.as_ref().and_then(Compared::told) {
-                println!("\n{}: the last reset {compared}", site.name);
+                outln!("\n{name}: the last reset {compared}");
             }
         }
         if let Some(lack) = &site.standbys.lack {
-            println!("\n{} has fewer standbys than it wants: {lack}", site.name);
+            outln!("\n{name} has fewer standbys than it wants: {lack}");
         }
     }
+    let unused: Vec<String> = sites.iter().filter(|site| awaits_use(site)).map(|site| name(site)).collect();
+    if !unused.is_empty() {
+        outln!("\nno standby yet: {}", unused.join(", "));
+        outln!("  one is made once the site has been written to or reset");
+    }
+}
+
+fn print_sites(sites: &[&Site], name: impl Fn(&Site) -> String) {
+    let has_standbys = sites.iter().any(|site| site.standbys.wanted > 0);
+    let mut headings = vec!["SITE", "STATE", "SINCE", "LAST RESET"];
+    headings.extend(has_standbys.then_some("STANDBY"));
+    headings.push("URL");
+    let mut table = output::table(&headings);
+    for site in sites {
+        let mut row = vec![
+            name(site).into(),
+            output::state_cell(&site.state),
+            age(&site.since).into(),
+            Cell::new(site.last_reset.as_ref().map_or_else(|| "-".to_owned(), last_reset)),
+        ];
+        row.extend(has_standbys.then(|| Cell::new(standbys(&site.standbys))));
+        row.push(site.url.as_str().into());
+        table.add_row(row);
+    }
+    output::print_fitted(&mut table, headings.len() - 1, output::width().or(Some(WIDTH)));
+}
+
+fn last_reset(reset: &Reset) -> String {
+    let took = reset.duration_ms.map(output::milliseconds).unwrap_or_default();
+    let at = reset.finished_at.as_deref().map(age).unwrap_or_default();
+    match reset.outcome.as_deref() {
+        Some("done") => format!("{took}, {at} ago"),
+        outcome => format!("{}, {at} ago", outcome.unwrap_or("running")),
+    }
+}
+
+/// Everything of a site, a line for each thing.
+fn print_site(site: &Site) {
+    outln!("{}/{}  {}", site.environment, site.name, site.title);
+    let line = |name: &str, value: &str| outln!("  {name:10} {value}");
+    line("state", &format!("{} for {}", site.state, age(&site.since)));
+    line("url", &site.url);
+    line("instance", &format!("{}, generation {}", site.instance, site.generation));
+    line("snapshot", site.snapshot.as_deref().unwrap_or("-"));
+    line("standbys", &standbys(&site.standbys));
+    if let Some(passed) = &site.last_passed {
+        line("probes", &format!("passed {} ago", age(passed)));
+    }
+    match &site.last_reset {
+        None => line("last reset", "-"),
+        Some(reset) => {
+            let verified = reset.verified.as_ref().map(|verified| format!(", compared {verified}")).unwrap_or_default();
+            line("last reset", &format!("{} in {}{verified}", reset.strategy, last_reset(reset)));
+            out!("{}", output::wrapped(&super::reset::stages(&reset.stages), "             ", output::width()));
+        }
+    }
+    outln!("");
+}
+
+/// Whether standbys are wanted and none is being made, because the site has not been used yet.
+fn awaits_use(site: &Site) -> bool {
+    site.state == "ready"
+        && site.standbys.wanted > 0
+        && site.standbys.members.is_empty()
+        && site.standbys.lack.is_none()
 }
 
 /// What stands by, in few words.
@@ -135,13 +192,16 @@ fn standbys(standbys: &Standbys) -> String {
         return "-".to_owned();
     }
     let ready = standbys.members.iter().filter(|member| matches!(member.state.as_str(), "running" | "frozen")).count();
-    format!("{ready} of {}", standbys.wanted)
+    let making = standbys.members.iter().filter(|member| member.state == "making").count();
+    let being_made = if making > 0 && ready < standbys.wanted { ", making" } else { "" };
+    format!("{ready} of {}{being_made}", standbys.wanted)
 }
 
 /// Lists the containers of sites.
-pub async fn ps(global: &Global) -> Result<u8, Failure> {
+pub async fn ps(global: &Global, args: &PsArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
-    let status = client.status().await?;
+    let mut status = client.status().await?;
+    find::restrict(&mut status, args.environment.as_deref(), &args.sites)?;
     let sites = status.environments.iter().flat_map(|environment| &environment.sites);
     if global.json {
         let rows: Vec<serde_json::Value> = sites
@@ -168,10 +228,10 @@ pub async fn ps(global: &Global) -> Result<u8, Failure> {
                 container.id.get(..12).unwrap_or(&container.id).into(),
                 site.generation.into(),
                 output::state_cell(&site.state),
-                comfy_table::Cell::new(container.address.as_deref().unwrap_or("-")),
+                Cell::new(container.address.as_deref().unwrap_or("-")),
             ]);
         }
     }
-    output::print_table(&table);
+    output::print_fitted(&mut table, 2, output::width());
     Ok(exit_code::OK)
 }

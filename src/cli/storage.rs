@@ -75,7 +75,7 @@ fn look(state_dir: &Path) -> Result<StorageStatus, Failure> {
 }
 
 fn print(status: &StorageStatus) {
-    let line = |name: &str, value: &str| println!("{name:12} {value}");
+    let line = |name: &str, value: &str| outln!("{name:12} {value}");
     line("state root", &format!("{}{}", status.path, if status.exists { "" } else { " (not made yet)" }));
     line("file system", &status.file_system);
     let copies = match status.clones {
@@ -94,7 +94,7 @@ fn print(status: &StorageStatus) {
             line("disk", &format!("{} ({taken} of {}{mounted})", disk.file, output::bytes(disk.size_bytes)));
         }
         None if status.clones == Some(false) => {
-            println!("`arenad storage init` makes a file system here whose copies cost nothing; it needs root");
+            outln!("`arenad storage init` makes a file system here whose copies cost nothing; it needs root");
         }
         None => {}
     }

@@ -32,13 +32,13 @@ const PIECES_AHEAD: usize = 16;
 pub async fn export(global: &Global, args: &ExportArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let was_running = client.is_running().await?;
-    client.ensure_daemon(&args.engine).await?;
+    client.ensure_daemon(&args.engine, None).await?;
     let written = receive(&client, global, args).await;
     client.leave(was_running).await?;
     let exported = written?;
     match global.json {
         true => output::print_json(&exported)?,
-        false => println!("{} ({})", exported.file, output::bytes(exported.size_bytes)),
+        false => outln!("{} ({})", exported.file, output::bytes(exported.size_bytes)),
     }
     Ok(exit_code::OK)
 }
@@ -139,7 +139,7 @@ pub async fn import(global: &Global, args: &ImportArgs) -> Result<u8, Failure> {
     let manifest = scan(&name, global.json, &args.file).await?;
     let client = Client::new(global)?;
     let was_running = client.is_running().await?;
-    client.ensure_daemon(&args.engine).await?;
+    client.ensure_daemon(&args.engine, None).await?;
     let imported = send(&client, global.json, &name, args, manifest).await;
     client.leave(was_running).await?;
     let (snapshot, was_present) = imported?;
@@ -147,9 +147,9 @@ pub async fn import(global: &Global, args: &ImportArgs) -> Result<u8, Failure> {
         true => output::print_json(&snapshot)?,
         false => {
             if was_present {
-                eprintln!("it is there already");
+                errln!("it is there already");
             }
-            println!("{}", snapshot.id);
+            outln!("{}", snapshot.id);
         }
     }
     Ok(exit_code::OK)

@@ -6,7 +6,7 @@ use reqwest::Method;
 use super::args::{Global, StorageChoice, UpArgs};
 use super::client::Client;
 use super::failure::Failure;
-use super::{definition, engine, output, progress, state_root};
+use super::{definition, engine, find, output, progress, state_root};
 use arenad_api::Accepted;
 
 /// Brings sites up, starting the daemon first where none runs.
@@ -17,8 +17,11 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
     for site in &sites {
         if !environment.sites.iter().any(|known| known.name.as_str() == site) {
             let known: Vec<&str> = environment.sites.iter().map(|known| known.name.as_str()).collect();
-            let message = format!("{} has no site `{site}`; it has {}", environment.name, known.join(", "));
-            return Err(Failure::usage(message));
+            let failure = Failure::usage(format!("{} has no site `{site}`", environment.name));
+            return Err(match find::close(&known, site) {
+                Some(close) => failure.hint(format!("did you mean `{close}`?")),
+                None => failure.hint(format!("it has {}", known.join(", "))),
+            });
         }
     }
     if args.dry_run {
@@ -36,9 +39,9 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
             state_root::provide(client.state_dir(), args.storage, global.json).await?;
         }
     }
-    let is_own = client.ensure_daemon(&args.engine).await?;
+    let is_own = client.ensure_daemon(&args.engine, Some(&args.daemon)).await?;
     let path = format!("/v1/environments/{}", environment.name);
-    let sent = client.send(Method::PUT, &path, &definition::up_request(&found, sites, args.force)).await;
+    let sent = client.send(Method::PUT, &path, &definition::up_request(&found, sites, args)).await;
     let accepted: Accepted = match sent {
         Ok(accepted) => accepted,
         Err(failure) => {
@@ -48,7 +51,7 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
         }
     };
     for warning in &accepted.warnings {
-        eprintln!("warning: {}", output::advice(warning));
+        errln!("warning: {}", output::advice(warning));
     }
     if args.wait.detach {
         if global.json {
@@ -63,7 +66,7 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
     progress::check(&ended)?;
     if !global.json {
         let brought: Vec<&str> = ended.iter().map(|operation| operation.site.as_str()).collect();
-        println!();
+        outln!("");
         let mut table = output::table(&["SITE", "URL", "ACCOUNT", "PASSWORD"]);
         for site in environment.sites.iter().filter(|site| brought.contains(&site.name.as_str())) {
             let url = site.url(&environment.host);
@@ -78,21 +81,27 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
             }
         }
         output::print_table(&table);
-        println!(
-            "\n`arenad status` shows how they are, `arenad reset SITE` brings one back, `arenad down` ends it all."
-        );
+        outln!("\n`arenad status` shows how they are, `arenad reset SITE` brings one back, `arenad down` ends it all.");
     }
     if has_stores && args.storage != StorageChoice::Plain && !global.json {
         // Last, where it is read: hundreds of lines may have gone by since the daemon was started.
-        client.status().await?.daemon.notes.iter().for_each(|note| eprintln!("\nnote: {note}"));
+        client.status().await?.daemon.notes.iter().for_each(|note| errln!("\nnote: {note}"));
     }
     Ok(super::exit_code::OK)
 }
 
 /// The first name is an environment, unless it is none and the default environment has a site of that name.
 fn choose(args: &UpArgs) -> Result<(arenad_definition::Located, Vec<String>), Failure> {
+    let (environment, names) = split(args)?;
     if let Some(file) = &args.file {
-        return Ok((definition::locate(None, Some(file), None)?, args.names.clone()));
+        let located = definition::locate(None, Some(file), None)?;
+        return match environment.filter(|name| *name != located.name.as_str()) {
+            Some(name) => Err(Failure::usage(format!("{} is no file of the environment `{name}`", file.display()))),
+            None => Ok((located, names)),
+        };
+    }
+    if let Some(name) = environment {
+        return Ok((definition::locate(Some(&name), None, args.root.as_deref())?, names));
     }
     let root = definition::root(args.root.as_deref())?;
     let known = arenad_definition::list(&root);
@@ -112,4 +121,26 @@ fn choose(args: &UpArgs) -> Result<(arenad_definition::Located, Vec<String>), Fa
         }
     }
     Ok((definition::locate(Some(first), None, Some(&root))?, args.names[1..].to_vec()))
+}
+
+/// The environment that --environment or names such as `mini/shopping` give, and the names without it.
+fn split(args: &UpArgs) -> Result<(Option<String>, Vec<String>), Failure> {
+    let mut environment = args.environment.clone();
+    let mut names = Vec::new();
+    for name in &args.names {
+        let (of, site) = match name.split_once('/') {
+            Some((of, site)) => (Some(of), site),
+            None => (None, name.as_str()),
+        };
+        match (of, &environment) {
+            (Some(of), Some(known)) if of != known => {
+                let failure = Failure::usage(format!("`{name}` is of another environment than {known}"));
+                return Err(failure.hint("bring up one environment at a time"));
+            }
+            (Some(of), None) => environment = Some(of.to_owned()),
+            _ => {}
+        }
+        names.push(site.to_owned());
+    }
+    Ok((environment, names))
 }

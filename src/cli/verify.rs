@@ -21,6 +21,11 @@ pub async fn run(global: &Global, args: &VerifyArgs) -> Result<u8, Failure> {
             let verified: Verification = client.send(Method::POST, &path, &serde_json::json!({})).await?;
             if !global.json {
                 show(&verified);
+                if site.has_been_entered {
+                    errln!(
+                        "note: commands were run in its containers by hand; what they changed outside of its stores is not compared"
+                    );
+                }
             }
             found.push(verified);
         }
@@ -28,7 +33,7 @@ pub async fn run(global: &Global, args: &VerifyArgs) -> Result<u8, Failure> {
     if global.json {
         output::print_json(&found)?;
     } else if found.is_empty() {
-        println!("no site that is up declares stores, so there is nothing to compare");
+        outln!("no site that is up declares stores, so there is nothing to compare");
     }
     Ok(if found.iter().all(|verified| verified.equal) { exit_code::OK } else { exit_code::FAILED })
 }
@@ -37,14 +42,14 @@ fn show(verified: &Verification) {
     let took: f64 = verified.stores.iter().map(|store| store.duration_ms).fold(0.0, f64::max);
     let took = output::milliseconds(took);
     if verified.equal {
-        println!("{} is as its snapshot {} (looked at in {took})", verified.site, verified.snapshot);
+        outln!("{} is as its snapshot {} (looked at in {took})", verified.site, verified.snapshot);
         return;
     }
-    println!("{} differs from its snapshot {} (looked at in {took}):", verified.site, verified.snapshot);
+    outln!("{} differs from its snapshot {} (looked at in {took}):", verified.site, verified.snapshot);
     for difference in &verified.differences {
-        println!("  {}", difference.text);
+        outln!("  {}", difference.text);
     }
     if verified.omitted > 0 {
-        println!("  and {} more", verified.omitted);
+        outln!("  and {} more", verified.omitted);
     }
 }

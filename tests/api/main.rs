@@ -100,7 +100,7 @@ async fn what_makes_no_sense_is_answered_with_a_problem() {
         (Method::DELETE, "/v1/status", None, 405, "method_not_allowed"),
         (Method::GET, "/v1/operations/none", None, 404, "not_found"),
         (Method::GET, "/v1/resets/none", None, 404, "not_found"),
-        (Method::DELETE, "/v1/snapshots/none", None, 404, "not_found"),
+        (Method::DELETE, "/v1/snapshots/none", None, 404, "unknown_snapshot"),
         (Method::POST, "/v1/environments/none/resets", Some(json!({})), 404, "unknown_environment"),
         (Method::POST, "/v1/environments/none/resets", Some(json!({"sitez": []})), 400, "bad_request"),
         (Method::POST, "/v1/environments/none/resets", Some(json!("all")), 400, "bad_request"),

@@ -5,6 +5,7 @@
 
 mod configure;
 mod denied;
+mod documents;
 mod environments;
 mod reach;
 mod second;

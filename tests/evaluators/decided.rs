@@ -1,5 +1,5 @@
 //! What holds whatever an agent answers, sends or writes: there is a verdict, and strict accepts no more than compat but for
-//! what `crates/evaluators/src/README.md` lists.
+//! what `docs/reference/evaluators.md` lists.
 
 use std::collections::BTreeMap;
 
@@ -274,7 +274,7 @@ proptest! {
 }
 
 fn is_listed_leniency(reason: &str) -> bool {
-    let readme = include_str!("../../crates/evaluators/src/README.md");
+    let readme = include_str!("../../docs/reference/evaluators.md");
     let name = reason.strip_prefix("right, although the published rule refuses it: ");
     name.is_some_and(|name| readme.contains(&format!("| {name} |")))
 }

@@ -106,7 +106,7 @@ fn what_was_done_is_told_from_what_was_nearly_done() {
     let page = format!("http://localhost:{}/cgi-bin/page", world.port);
     world.run(&["check", "toy.go", "--url", &page]).code(0);
     world.run(&["check", "toy.go", "--url", &format!("{page}s")]).code(5);
-    world.run(&["check", "toy.go"]).code(6).prints("nobody said where the agent ended");
+    world.run(&["check", "toy.go"]).code(6).prints("the URL where the agent ended is not known");
     world.run(&["check", "toy.count", "--answer", "There are 2."]).code(0);
     world.run(&["check", "toy.count", "--answer", "2 or 3"]).code(5).prints("more than one");
 

@@ -64,7 +64,7 @@ fn what_the_host_offers_on_loopback_is_out_of_reach() {
     assert!(!reaches(world.port), "a public port");
     // No engine prevents it, a firewall may: where it can be done, the documents say so.
     if reaches(everybodys) {
-        let told = include_str!("../../docs/security.md");
+        let told = include_str!("../../docs/operations/security.md");
         assert!(told.contains("**Services of the host that listen on all addresses** can be reached by sites"));
     }
     world.run(&["down"]).code(0);

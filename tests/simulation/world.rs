@@ -222,6 +222,8 @@ impl World {
             variables: BTreeMap::new(),
             sites: sites.to_vec(),
             force: true,
+            recreate: false,
+            keep_failed: false,
         }
     }
 

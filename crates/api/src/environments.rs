@@ -26,6 +26,12 @@ pub struct UpRequest {
     /// Whether to start them even where memory or space does not suffice.
     #[serde(default)]
     pub force: bool,
+    /// Whether to make sites anew that are up with variables which are not given now.
+    #[serde(default)]
+    pub recreate: bool,
+    /// Whether the containers of a baseline that cannot be made stay.
+    #[serde(default)]
+    pub keep_failed: bool,
 }
 
 /// Names of sites; empty is all.
@@ -156,6 +162,10 @@ pub struct Site {
     /// What is known of writes to a site that is only read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<Written>,
+    /// Whether `arenad exec` or `shell` has run commands in its containers: what those changed is unproven until a reset, which
+    /// makes new containers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_been_entered: bool,
     /// The same as `state`, for programs that know conditions.
     pub conditions: Vec<Condition>,
     /// The last reset that ended.
@@ -204,4 +214,30 @@ pub struct Container {
     pub id: String,
     /// Its address on its network.
     pub address: Option<String>,
+}
+
+/// `POST /v1/environments/{environment}/sites/{site}/entries`: a command is about to be run in a container by hand.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EntryRequest {
+    /// The service; without one, that of the site's entry.
+    #[serde(default)]
+    pub service: Option<String>,
+}
+
+/// Where the command is to be run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The environment.
+    pub environment: String,
+    /// The site.
+    pub site: String,
+    /// The service.
+    pub service: String,
+    /// The engine's id of the container.
+    pub container: String,
+    /// Where the engine is, as the daemon sees it.
+    pub engine: String,
+    /// The generation; null where it is the kept container of a baseline that could not be made.
+    pub generation: Option<u64>,
 }

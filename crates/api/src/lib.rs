@@ -20,8 +20,8 @@ mod space;
 pub use self::accounts::{Account, Accounts, Cookie, Session};
 pub use self::doctor::{Doctor, Finding};
 pub use self::environments::{
-    Condition, Container, Daemon, DownRequest, Environment, Site, SitesRequest, Standby, Standbys, Status, UpRequest,
-    Written,
+    Condition, Container, Daemon, DownRequest, Entry, EntryRequest, Environment, Site, SitesRequest, Standby, Standbys,
+    Status, UpRequest, Written,
 };
 pub use self::evaluations::{Evaluation, EvaluationRequest};
 pub use self::health::{Health, HealthProbes, Round, SiteHealth};

@@ -152,7 +152,7 @@ pub struct PruneRequest {
 /// What went, or would go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pruned {
-    /// Snapshots, then images.
+    /// Snapshots, then kept containers, then images.
     pub items: Vec<PrunedItem>,
     /// Whether it is still there.
     pub is_trial: bool,
@@ -161,7 +161,7 @@ pub struct Pruned {
 /// Something that nothing needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrunedItem {
-    /// `snapshot` or `image`.
+    /// `snapshot`, `container` (kept from a failed build) or `image`.
     pub kind: String,
     /// Its id.
     pub name: String,

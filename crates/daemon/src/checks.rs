@@ -15,6 +15,7 @@ use arenad_evaluators::native::{self, Episode, Seen, Sight};
 use arenad_instance::shared::Shared;
 use arenad_instance::{AskError, InstanceHandle};
 use arenad_locators::{LocateError, Located};
+use arenad_model::error::describe;
 use arenad_model::ids::SiteName;
 use arenad_model::locator::{Arguments, JsLocator, JsPage, Locator, LocatorKind, Value};
 use arenad_model::task::{Bound, Reading, Task};
@@ -85,6 +86,8 @@ pub struct Ended {
     pub answer: String,
     /// Where it ended, if that is known.
     pub url: Option<String>,
+    /// Why that is not known, where its browser was asked.
+    pub no_url: Option<String>,
     /// The generation that each site had when the episode began, if that is known.
     pub generations: BTreeMap<String, u64>,
     /// What was captured then, by name.
@@ -133,13 +136,16 @@ impl Desk<'_> {
         });
         let looks: Vec<_> = looks.collect();
         let sights: Vec<Sight> = stream::iter(looks).buffered(AT_ONCE).collect().await;
-        let episode = Episode { answer: &ended.answer, url: ended.url.as_deref(), captured: &ended.captured };
+        let (url, no_url) = (ended.url.as_deref(), ended.no_url.as_deref());
+        let episode = Episode { answer: &ended.answer, url, no_url, captured: &ended.captured };
         (native::judge(task, &episode, &sights), sights)
     }
 
-    /// Where the agent's browser is; nothing if there is none, or it does not say.
-    pub async fn agents_url(&self) -> Option<String> {
-        let handle = self.handles.first().filter(|_| self.cdp.is_some())?;
+    /// The URL of the page that the agent's browser shows; `None` where no browser was named.
+    ///
+    /// Errors: why the browser did not say.
+    pub async fn agents_url(&self) -> Result<Option<String>, String> {
+        let Some(handle) = self.handles.first().filter(|_| self.cdp.is_some()) else { return Ok(None) };
         let js = JsLocator {
             expression: "location.href".to_owned(),
             page: JsPage::Live,
@@ -148,7 +154,8 @@ impl Desk<'_> {
             prepare: Vec::new(),
         };
         let locator = Locator { kind: LocatorKind::Js(js), timeout: Some(Duration::from_secs(10)) };
-        self.locate(handle, &locator, None).await.ok()?.value.text()
+        let located = self.locate(handle, &locator, None).await.map_err(|error| describe(&error))?;
+        Ok(located.value.text())
     }
 
     async fn look(&self, reading: &Reading, captured: &Arguments, generations: &BTreeMap<String, u64>) -> Seen {

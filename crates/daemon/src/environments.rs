@@ -83,6 +83,19 @@ pub enum EnvironmentError {
         /// What is in the way.
         trouble: Trouble,
     },
+    /// Sites that are up would be made anew, because variables that they were brought up with are not set now.
+    #[error(
+        "{} of {environment} would be made anew and lose what was written: {} set when it came up, and {} not set now",
+        sites.join(", "), list_variables(variables), if variables.len() == 1 { "is" } else { "are" }
+    )]
+    OtherVariables {
+        /// The environment.
+        environment: String,
+        /// The sites.
+        sites: Vec<String>,
+        /// The names of the variables.
+        variables: Vec<String>,
+    },
     /// Sites could not be taken down.
     #[error("take down {}", .0.iter().map(|(site, trouble)| format!("{site}: {}", trouble.reason)).collect::<Vec<_>>().join("; "))]
     NotDown(Vec<(String, Trouble)>),
@@ -103,6 +116,21 @@ fn list_taken(taken: &[TakenPort]) -> String {
     let shown: Vec<String> =
         taken.iter().map(|port| format!("{} (for {}) is held by {}", port.address, port.site, port.owner)).collect();
     shown.join("; ")
+}
+
+fn list_variables(names: &[String]) -> String {
+    format!("{} {}", names.join(", "), if names.len() == 1 { "was" } else { "were" })
+}
+
+/// What `up` may do beyond bringing sites up.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UpOptions {
+    /// Start them even where memory, space or processors do not suffice.
+    pub force: bool,
+    /// Make sites anew that are up with variables which are not given now.
+    pub recreate: bool,
+    /// Keep the containers of a baseline that cannot be made.
+    pub keep_failed: bool,
 }
 
 /// What `up` has begun.
@@ -241,19 +269,53 @@ impl Environments {
         &self,
         stored: StoredEnvironment,
         sites: &[String],
-        force: bool,
+        options: UpOptions,
     ) -> Result<Begun, EnvironmentError> {
         let _turn = self.change.lock().await;
         let definition = self.read_definition(&stored)?;
+        if !options.recreate {
+            self.insist_on_variables(&stored, &definition, &choose_sites(&definition, sites)?).await?;
+        }
+        for site in choose_sites(&definition, sites)? {
+            let id = InstanceId::serving(&definition.name, &site.name);
+            self.shared.kept_builds.wish(&id, options.keep_failed);
+        }
         let doubts = self.doubts(&definition, &choose_sites(&definition, sites)?).await;
         let (problems, mut warnings): (Vec<Finding>, _) =
             doubts.into_iter().partition(|finding| finding.level == Level::Problem);
-        if force {
+        if options.force {
             warnings.extend(problems);
         } else if !problems.is_empty() {
             return Err(EnvironmentError::DoesNotFit(problems));
         }
         Ok(Begun { operations: self.up_in_turn(stored, definition, sites, Purpose::Client).await?, warnings })
+    }
+
+    /// Refuses what would make sites anew that serve, where the files are the same and only a variable of the shell in which
+    /// they were brought up is missing in this one: a choice that was made there is not undone by not repeating it.
+    async fn insist_on_variables(
+        &self,
+        stored: &StoredEnvironment,
+        definition: &Environment,
+        chosen: &[&Site],
+    ) -> Result<(), EnvironmentError> {
+        let name = definition.name.as_str();
+        let known = self.shared.store.environments().await?;
+        let Some(before) = known.into_iter().find(|known| known.name == name) else { return Ok(()) };
+        let is_same = before.environment == stored.environment
+            && before.compose == stored.compose
+            && before.dotenv == stored.dotenv;
+        let missing: Vec<String> =
+            before.variables.keys().filter(|name| !stored.variables.contains_key(*name)).cloned().collect();
+        if !is_same || missing.is_empty() {
+            return Ok(());
+        }
+        let changed = self.changed(definition, chosen).into_iter().filter(|(_, handle)| handle.report().state.serves());
+        let sites: Vec<String> = changed.map(|(site, _)| site.to_string()).collect();
+        if sites.is_empty() {
+            return Ok(());
+        }
+        Err(EnvironmentError::OtherVariables { environment: name.to_owned(), sites, variables: missing })
     }
 
     fn read_definition(&self, stored: &StoredEnvironment) -> Result<Environment, EnvironmentError> {

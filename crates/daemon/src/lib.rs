@@ -183,6 +183,7 @@ impl Parts {
             events: EventLog::new(self.store.clone()),
             health: HealthLog::new(self.store.clone()),
             images: Default::default(),
+            kept_builds: Default::default(),
             references: Default::default(),
             read_definition: self.read_definition,
             engine_silences: AtomicU64::new(1),

@@ -165,6 +165,7 @@ async fn claims(shared: &Shared, hands: &(impl Fn() -> Hands + Send)) -> Result<
             }
         }
     }
+    claims.kept_builders = shared.kept_builds.list();
     claims.elsewhere = shared.store.generations_elsewhere().await?;
     let awaited = imports::awaited(shared).await?;
     claims.awaits_archives = !awaited.snapshots.is_empty();

@@ -1,6 +1,6 @@
 //! What takes room on disk, and making some.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,6 +11,9 @@ use arenad_api::{Df, DfFile, DfImage, DfInstance, DfRoot, DfSnapshot, Pruned, Pr
 use arenad_engine::{EngineError, Image, labels};
 use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::Shared;
+use arenad_launch::{Remains, Which};
+use arenad_model::ids::{EnvironmentName, SiteName};
+use arenad_model::instance::InstanceId;
 use arenad_model::prune::{self, Budget, Candidate};
 use arenad_storage::{Storage, StorageError, Tree, Usage, trial};
 use arenad_store::StoredSnapshot;
@@ -86,6 +89,7 @@ pub async fn prune(
             reason: reason.describe().to_owned(),
         });
     }
+    items.extend(kept_builds(shared, &hands.busy, &may_go, is_trial).await?);
     // A build that is going on makes layers that have no names yet.
     if hands.busy.is_empty() {
         for image in built(shared).await?.into_iter().filter(|image| image.tags.is_empty() && may_go(&image.id)) {
@@ -99,6 +103,36 @@ pub async fn prune(
         shared.events.note("pruned", None, &format!("removed to make room: {}", names.join(", "))).await;
     }
     Ok(Pruned { items, is_trial })
+}
+
+/// The containers of baselines that could not be made, and that somebody wanted to look into.
+async fn kept_builds(
+    shared: &Shared,
+    busy: &BTreeSet<String>,
+    may_go: &impl Fn(&String) -> bool,
+    is_trial: bool,
+) -> Result<Vec<PrunedItem>, BaselineError> {
+    let mut items = Vec::new();
+    let is_free = |id: &String| !busy.contains(id) && may_go(id);
+    for kept in shared.kept_builds.list().into_iter().filter(is_free) {
+        let mut parts = kept.split('/');
+        let names = (parts.next().map(EnvironmentName::parse), parts.next().map(SiteName::parse));
+        let (Some(Ok(environment)), Some(Ok(site))) = names else { continue };
+        if !is_trial {
+            let id = InstanceId::serving(&environment, &site);
+            let (installation, role) = (&shared.installation, labels::ROLE_BUILDER);
+            shared.remove(Remains { installation, instance: &id, role, which: Which::All }).await?;
+            shared.kept_builds.forget(&id);
+        }
+        items.push(PrunedItem {
+            kind: "container".to_owned(),
+            of: format!("{environment}/{site}"),
+            bytes: 0,
+            reason: "kept from a baseline that could not be made".to_owned(),
+            name: kept,
+        });
+    }
+    Ok(items)
 }
 
 fn nameless(image: Image) -> PrunedItem {

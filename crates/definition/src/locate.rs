@@ -20,7 +20,7 @@ const COMPOSE: &str = "compose";
 #[derive(Debug, thiserror::Error)]
 pub enum DefinitionError {
     /// No file has that name.
-    #[error("find the environment `{name}` below {root}")]
+    #[error("there is no environment `{name}` in {root}/environments")]
     UnknownEnvironment {
         /// The name that was asked for.
         name: EnvironmentName,

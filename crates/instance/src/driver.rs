@@ -60,11 +60,12 @@ pub fn spawn(
     let context = Arc::new(Context { shared: shared.clone(), id: id.clone(), site: site.clone() });
     let progress = Progress::default();
     let instance = Instance::new(context.clone(), route, progress.clone(), stored);
-    let (report, looked_at) = (instance.service.subscribe(), instance.service.looked_at());
+    let (report, looked_at, entered) =
+        (instance.service.subscribe(), instance.service.looked_at(), instance.service.entered());
     let desk = Desk { context, queue: RequestQueue::default(), progress, messages };
     let driver = Driver { shutdown: shared.shutdown.child_token(), instance, desk, events: happened };
     shared.tasks.spawn(driver.run());
-    InstanceHandle { id, site, inbox, events, report, recorder, looked_at }
+    InstanceHandle { id, site, inbox, events, report, recorder, looked_at, entered }
 }
 
 struct Driver {

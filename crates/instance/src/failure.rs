@@ -82,6 +82,15 @@ pub(super) fn of(failure: &Failure, id: &InstanceId) -> Trouble {
         let hint = format!("`arenad snapshot rm {kept}` removes that one, or take this one on that engine");
         return Trouble { hint, reason };
     }
+    if let Failure::Baseline(BaselineError::NotClean { service, .. })
+    | Failure::Snapshot(BaselineError::NotClean { service, .. }) = failure
+    {
+        let hint = format!(
+            "give `{service}` in the Compose file `init: true` if its command ignores SIGTERM as the first process of a container, \
+             a `stop_signal` that its server ends at, or a longer `stop_grace_period`"
+        );
+        return Trouble { hint, reason };
+    }
     Trouble { hint: hint(&reason, id), reason }
 }
 
@@ -120,4 +129,12 @@ pub(super) fn hint(reason: &str, id: &InstanceId) -> String {
     } else {
         format!("`arenad logs {site}` shows why; `arenad reset {site}` starts it afresh")
     }
+}
+
+/// The next step where the containers of a baseline that could not be made are still there.
+pub(super) fn hint_of_kept(hint: &str, id: &InstanceId) -> String {
+    format!(
+        "`arenad shell {}/{}` looks into the kept containers, which `arenad prune` or the next `arenad up` removes; then {hint}",
+        id.environment, id.site
+    )
 }

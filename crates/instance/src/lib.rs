@@ -39,10 +39,10 @@ mod writes;
 
 pub use engine_in_use::{MeetError, ask, meet};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -209,6 +209,22 @@ pub struct InstanceHandle {
     report: channel::Receiver<Report>,
     recorder: Option<Arc<Recorder>>,
     looked_at: Arc<AtomicU64>,
+    entered: Entered,
+}
+
+/// The containers that somebody has run commands in by hand, by the generation that they were made for. They are never brought
+/// back in place.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Entered(Arc<Mutex<BTreeSet<u64>>>);
+
+impl Entered {
+    pub(crate) fn note(&self, made: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(made);
+    }
+
+    pub(crate) fn has(&self, made: u64) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&made)
+    }
 }
 
 impl InstanceHandle {
@@ -242,6 +258,16 @@ impl InstanceHandle {
     pub fn note_look(&self, generation: u64) {
         // One that comes late does not hide a later one.
         self.looked_at.fetch_max(generation, Ordering::SeqCst);
+    }
+
+    /// Takes note that somebody is about to run commands in the containers that were made for this generation.
+    pub fn note_entry(&self, made: u64) {
+        self.entered.note(made);
+    }
+
+    /// Whether somebody has run commands in the containers that serve.
+    pub fn was_entered(&self) -> bool {
+        self.report.borrow().incarnation.as_ref().is_some_and(|incarnation| self.entered.has(incarnation.made))
     }
 
     /// What passed through its public port since its generation began; `None` where nothing is recorded, or nothing serves yet.

@@ -139,7 +139,10 @@ impl Instance {
 
     /// Brings state, route and containers to agree after a failed operation.
     async fn settle(&mut self, failure: Failure) -> arenad_model::instance::Trouble {
-        let trouble = failure::of(&failure, &self.context.id);
+        let mut trouble = failure::of(&failure, &self.context.id);
+        if self.context.shared.kept_builds.has(&self.context.id) {
+            trouble.hint = failure::hint_of_kept(&trouble.hint, &self.context.id);
+        }
         self.forget_missing_baseline().await;
         match self.service.state() {
             // The step that failed had not touched what serves.
@@ -347,6 +350,7 @@ impl Instance {
         self.watch.end();
         // Also where the removal fails: what an earlier daemon left is not to be taken up after a `down`.
         self.found = None;
+        self.context.shared.kept_builds.forget(&self.context.id);
         self.clear().await?;
         self.baseline = None;
         self.service.removed().await
@@ -375,7 +379,8 @@ impl Instance {
 
     async fn clear_once(&self) -> Result<(), RemoveError> {
         let Context { shared, id, .. } = self.context.as_ref();
-        for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE] {
+        let is_kept = |role: &&str| *role == labels::ROLE_BUILDER && shared.kept_builds.has(id);
+        for role in [labels::ROLE_BUILDER, labels::ROLE_INSTANCE].into_iter().filter(|role| !is_kept(role)) {
             let installation = &shared.installation;
             shared.remove(Remains { installation, instance: id, role, which: Which::All }).await?;
         }

@@ -12,10 +12,10 @@ use jiff::Timestamp;
 use tokio::sync::watch as channel;
 use tokio_util::sync::CancellationToken;
 
-use super::Report;
 use super::context::{Context, Progress};
 use super::failure::Failure;
 use super::reset::Recorded;
+use super::{Entered, Report};
 use arenad_digest::Taken;
 use arenad_gateway::{Route, RouteStats, Target};
 use arenad_launch::Incarnation;
@@ -44,7 +44,7 @@ pub(super) struct Serving {
 /// A generation that has left service.
 pub(super) struct Retired {
     pub(super) serving: Serving,
-    /// Whether its probes passed when it left.
+    /// Whether its probes passed when it left, and nobody had run commands in it.
     pub(super) was_well: bool,
     /// Whether any client, or the daemon itself, can have reached it.
     pub(super) was_reached: bool,
@@ -59,6 +59,8 @@ pub(super) struct Service {
     progress: Progress,
     /// The latest generation that was visited past the gateway, by a locator or a log-in of the daemon.
     looked_at: Arc<AtomicU64>,
+    /// The containers that somebody has run commands in.
+    entered: Entered,
     /// Why the route is closed although the state says that the instance serves: a container does not run.
     cut: Option<String>,
     /// Whether the row says something else than the report, because the store refused a change that was a fact already.
@@ -75,7 +77,8 @@ impl Service {
         route.refuse(format!("{} is not up", context.site.name), RETRY_AFTER);
         let report = Report::of_nothing(stored);
         let report = channel::channel(report).0;
-        Self { context, route, report, serving: None, progress, looked_at: Arc::default(), cut: None, is_late: false }
+        let (looked_at, entered) = (Arc::default(), Entered::default());
+        Self { context, route, report, serving: None, progress, looked_at, entered, cut: None, is_late: false }
     }
 
     pub(super) fn subscribe(&self) -> channel::Receiver<Report> {
@@ -84,6 +87,15 @@ impl Service {
 
     pub(super) fn looked_at(&self) -> Arc<AtomicU64> {
         self.looked_at.clone()
+    }
+
+    pub(super) fn entered(&self) -> Entered {
+        self.entered.clone()
+    }
+
+    /// Whether somebody has run commands in the containers that serve.
+    pub(super) fn was_entered(&self) -> bool {
+        self.serving.as_ref().is_some_and(|serving| self.entered.has(serving.incarnation.made))
     }
 
     pub(super) fn state(&self) -> InstanceState {
@@ -108,9 +120,11 @@ impl Service {
         &self.report
     }
 
-    /// Whether a client may have written to the serving generation.
+    /// Whether a client, or somebody by hand, may have written to the serving generation.
     pub(super) fn may_be_written(&self) -> bool {
-        self.serving.as_ref().is_some_and(|serving| serving.is_adopted) || self.route.stats().unsafe_requests > 0
+        self.was_entered()
+            || self.serving.as_ref().is_some_and(|serving| serving.is_adopted)
+            || self.route.stats().unsafe_requests > 0
     }
 
     fn next(&self, event: InstanceEvent) -> Result<InstanceState, Failure> {
@@ -269,6 +283,8 @@ impl Service {
             let generation = serving.incarnation.generation;
             let was_looked_at = self.looked_at.load(Ordering::SeqCst) == generation;
             let was_reached = serving.is_adopted || was_looked_at || self.route.stats().was_reached;
+            // What was done in them by hand is known to nobody: they are not brought back.
+            let was_well = was_well && !self.entered.has(serving.incarnation.made);
             Retired { serving, was_well, was_reached }
         }))
     }

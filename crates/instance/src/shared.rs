@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::baseline::images::Images;
+use super::baseline::kept::KeptBuilds;
 use super::events::EventLog;
 use super::health_log::HealthLog;
 use super::machine::Machine;
@@ -110,6 +111,8 @@ pub struct Shared {
     pub locators: Locators,
     /// Builds and pulls images, each once.
     pub images: Images,
+    /// Which baselines that could not be made are kept to look into.
+    pub kept_builds: KeptBuilds,
     /// What is in snapshots' stores.
     pub references: References,
     /// The installation's id.

@@ -107,6 +107,10 @@ impl Instance {
     /// Whether a reset may leave the site as it is. If not, the events say why.
     pub(super) async fn is_trusted(&mut self) -> bool {
         self.note_requests().await;
+        if self.service.was_entered() {
+            self.note_written("is not left as it is: somebody has run commands in its containers").await;
+            return false;
+        }
         let Some(serving) = self.service.serving() else { return false };
         let (snapshot, incarnation) = (serving.snapshot.clone(), serving.incarnation.clone());
         let (last, is_adopted) = (serving.proven.clone(), serving.is_adopted);

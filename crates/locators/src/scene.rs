@@ -43,6 +43,10 @@ impl Scene<'_> {
                 LocateError::Unknown(format!("{} has no database `{name}`; it has {}", self.site.name, known()))
             }),
             None if let Some(only) = self.site.only_database() => Ok(only),
+            None if databases.is_empty() => Err(LocateError::Unknown(format!(
+                "{} declares no database that `sql:` could ask: `databases` of the site in the environment file",
+                self.site.name
+            ))),
             None => Err(LocateError::Unknown(format!(
                 "`sql:` does not say which database of {} it means: {}; write `sql(NAME): …`",
                 self.site.name,

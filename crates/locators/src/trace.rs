@@ -83,7 +83,7 @@ struct Meant {
 pub(super) async fn run(scene: &Scene<'_>, locator: &TraceLocator, limit: Duration) -> Result<Found, LocateError> {
     let traffic = scene.traffic.ok_or_else(|| {
         let advice = "give a HAR of it, or have the gateway record it: `public: { record: all }` of the site";
-        LocateError::Unavailable(format!("nobody recorded the traffic; {advice}"))
+        LocateError::Unavailable(format!("no traffic was recorded; {advice}"))
     })?;
     let found = requests(traffic, scene.site.name.as_str(), &scene.place, locator)?;
     let ran = format!("{} {}", locator.method.as_deref().unwrap_or("any"), locator.pattern);

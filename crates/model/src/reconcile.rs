@@ -93,6 +93,8 @@ pub struct Claims {
     pub generations: BTreeMap<String, BTreeSet<u64>>,
     /// The instances that an operation is working on.
     pub busy: BTreeSet<String>,
+    /// The instances whose baseline could not be made, and whose containers are kept to be looked into.
+    pub kept_builders: BTreeSet<String>,
     /// Of each instance, the generations whose containers are on engines that are not in use.
     pub elsewhere: BTreeMap<String, BTreeSet<u64>>,
     /// The snapshots that have rows, and those that are arriving.
@@ -133,7 +135,7 @@ impl Claims {
                     // Its containers are not here, but its trees are.
                     || (thing.kind == Kind::Tree && has(&self.elsewhere, instance, *made))
             }
-            Owner::Builder { .. } => false,
+            Owner::Builder { instance } => self.kept_builders.contains(instance),
             Owner::Snapshot(id) => self.snapshots.contains(id),
             Owner::SnapshotsThatNameIt => match thing.kind {
                 Kind::Image => self.images.contains(&thing.id),
@@ -239,6 +241,7 @@ mod tests {
         Claims {
             generations: BTreeMap::from([("mini/a/1".into(), [3, 5].into()), ("mini/b/1".into(), [1].into())]),
             busy: ["mini/b/1".into()].into(),
+            kept_builders: BTreeSet::new(),
             elsewhere: BTreeMap::from([("mini/a/1".into(), [2].into())]),
             snapshots: ["kept".into()].into(),
             images: ["sha256:kept".into()].into(),
@@ -342,6 +345,13 @@ mod tests {
         ]
     }
 
+    #[test]
+    fn builders_that_somebody_looks_into_stay() {
+        let claims = Claims { kept_builders: ["mini/a/1".into()].into(), ..claims() };
+        assert_eq!(claims.judge(&builder("mini/a/1")), Judgement::Claimed);
+        assert_eq!(claims.judge(&builder("mini/c/1")), Judgement::LeftOver);
+    }
+
     fn any_claims() -> impl Strategy<Value = Claims> {
         let generations =
             || prop::collection::btree_map(instances(), prop::collection::btree_set(0..5_u64, 0..4), 0..4);
@@ -351,6 +361,7 @@ mod tests {
             |(generations, busy, elsewhere, snapshots, images, archives, awaits_archives)| Claims {
                 generations,
                 busy,
+                kept_builders: BTreeSet::new(),
                 elsewhere,
                 snapshots,
                 images,

@@ -166,6 +166,13 @@ impl Store {
         .doing("look up who uses a snapshot")
     }
 
+    /// Takes the name off a snapshot, which stays.
+    pub async fn unname_snapshot(&self, id: &str) -> Result<(), StoreError> {
+        let unnamed =
+            sqlx::query("UPDATE snapshots SET name = NULL WHERE id = ?").bind(id).execute(&self.durable).await;
+        unnamed.doing("take a snapshot's name off").map(drop)
+    }
+
     /// Forgets a snapshot, unless an instance that is not down starts from it or is reset to it.
     pub async fn forget_snapshot(&self, id: &str) -> Result<(), StoreError> {
         let doing = "forget a snapshot";

@@ -29,6 +29,7 @@ pub struct PruneArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(disable_help_subcommand = true)]
 pub enum StorageCommand {
     /// Make a file with XFS in it, where files can share their blocks, and keep sites' state there; needs root
     Init(StorageInitArgs),

@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 
 use clap::Args;
 
-use super::shared::{DefinitionArgs, EngineArgs, size};
+use super::shared::{DaemonArgs, DefinitionArgs, EngineArgs, size};
+use arenad_model::subnet::Subnet;
 
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -13,12 +14,17 @@ pub struct DoctorArgs {
     pub definition: DefinitionArgs,
     #[command(flatten)]
     pub engine: EngineArgs,
+    /// The block of addresses that instance networks are cut from
+    #[arg(long, env = "ARENAD_SUBNETS", value_name = "CIDR", default_value_t = Subnet::DEFAULT_BLOCK)]
+    pub subnets: Subnet,
 }
 
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     #[command(flatten)]
     pub engine: EngineArgs,
+    #[command(flatten)]
+    pub daemon: DaemonArgs,
     /// Offer the API on this TCP address too, without TLS; wants a token
     #[arg(long, env = "ARENAD_LISTEN", value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
@@ -43,4 +49,12 @@ pub struct ServeArgs {
 pub struct CompletionsArgs {
     /// The shell
     pub shell: clap_complete::Shell,
+}
+
+/// What a shell's completion script passes on.
+#[derive(Debug, Args)]
+pub struct CompleteArgs {
+    /// The words of the command line after `arenad`; the last one is being typed
+    #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true, num_args = 0..)]
+    pub words: Vec<String>,
 }

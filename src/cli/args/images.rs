@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use super::shared::duration;
 
 #[derive(Debug, Subcommand)]
+#[command(disable_help_subcommand = true)]
 pub enum ImagesCommand {
     /// Say what is needed, what is there, and how large it is
     #[command(visible_alias = "list")]
@@ -26,6 +27,9 @@ pub struct ImagesChoice {
     /// The environment (default: mini), then sites, images or data (default: all)
     #[arg(value_name = "ENVIRONMENT] [NAME")]
     pub names: Vec<String>,
+    /// The environment; then all names are sites, images or data
+    #[arg(short, long, value_name = "NAME", conflicts_with = "file")]
+    pub environment: Option<String>,
     /// An environment file, instead of a name; then all names are sites, images or data
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,

@@ -2,6 +2,8 @@
 
 mod definitions;
 mod disk;
+mod examples;
+mod help;
 mod host;
 mod images;
 mod reading;
@@ -15,22 +17,23 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use definitions::{ConfigArgs, EnvArgs, EnvFormat, EnvReader, SchemaArgs, SchemaFile};
+pub use definitions::{ConfigArgs, EnvArgs, EnvFormat, EnvReader, InitArgs, SchemaArgs, SchemaFile};
 pub use disk::{DfArgs, PruneArgs, StorageCommand, StorageInitArgs};
-pub use host::{CompletionsArgs, DoctorArgs, ServeArgs};
+pub use help::command;
+pub use host::{CompleteArgs, CompletionsArgs, DoctorArgs, ServeArgs};
 pub use images::{ImagesChoice, ImagesCommand, ImagesWriteArgs};
 pub use reading::{HarArgs, LocateArgs, LoginArgs, SessionFormat};
-pub use shared::{DefinitionArgs, EngineArgs};
-pub use sites::{DownArgs, OpenArgs, ResetArgs, StorageChoice, UpArgs, VerifyArgs};
-pub use snapshots::{DiffArgs, ExportArgs, ImportArgs, RmArgs, SnapshotCommand, TakeArgs};
+pub use shared::{DaemonArgs, DefinitionArgs, EngineArgs};
+pub use sites::{ContainerArgs, DownArgs, ExecArgs, OpenArgs, ResetArgs, ShellArgs, StorageChoice, UpArgs, VerifyArgs};
+pub use snapshots::{DiffArgs, ExportArgs, ImportArgs, RmArgs, SnapshotCommand, SnapshotLsArgs, TakeArgs};
 pub use tasks::{
     CheckArgs, CheckBeginArgs, CheckCommand, TaskChoice, TasksCommand, TasksLintArgs, TasksLsArgs, TasksShowArgs,
 };
-pub use watching::{EventsArgs, HealthArgs, LogsArgs, StatusArgs};
+pub use watching::{EventsArgs, HealthArgs, LogsArgs, PsArgs, StatusArgs};
 
 /// Runs the sites that web agents are tested on, and resets them to proven snapshots between episodes.
 #[derive(Debug, Parser)]
-#[command(name = "arenad", version, disable_help_subcommand = true, after_help = EXIT_CODES)]
+#[command(name = "arenad", version, after_help = EXIT_CODES)]
 pub struct Cli {
     #[command(flatten)]
     pub global: Global,
@@ -38,8 +41,21 @@ pub struct Cli {
     pub command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, or `doctor` found a problem, 2 wrong usage or definition, 3 not ready (status, health), \
-                          4 busy, 5 not done (check, eval), 6 undecided (check, eval), 124 --wait-timeout ran out, 130 interrupted";
+const EXIT_CODES: &str = "\
+Sites are named SITE, or ENVIRONMENT/SITE where several environments have one of that name; -e ENVIRONMENT does the same.
+`arenad help COMMAND` shows a command's options and examples.
+
+Exit codes:
+    0  done
+    1  failed; a difference was found (verify, snapshot diff); a problem was found (doctor)
+    2  wrong usage, unknown name, or invalid definition; nothing was changed
+    3  not ready (status, health)
+    4  busy: something else must end first
+    5  the agent did not do the task (check, eval)
+    6  undecided (check, eval)
+  124  --wait-timeout ran out; the work goes on
+  130  interrupted with Ctrl-C; the work goes on
+`exec` and `shell` exit with the code of the command that they run.";
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
@@ -65,30 +81,43 @@ const GLOBAL: &str = "Global options";
 pub enum Command {
     /// Bring sites up and wait until they are ready
     Up(UpArgs),
-    /// Take sites down and remove everything of them
+    /// Take sites down and remove their containers, networks and volumes
     Down(DownArgs),
     /// Bring sites back to their snapshots
     Reset(ResetArgs),
-    /// Compare sites with their snapshots and name what differs
+    /// Compare sites with their snapshots and list the differences
     Verify(VerifyArgs),
-    /// Say what is up, how it is, and what to do about it
+    /// Show what is up, in which state, and what to do about problems
     Status(StatusArgs),
-    /// Show what the health probes of sites have seen
+    /// Show the results of health probes
     Health(HealthArgs),
-    /// Say what is in the way of sites on this host, and what to do about it; needs neither daemon nor engine
+    /// Show what keeps sites from running on this host; needs neither daemon nor engine
     Doctor(DoctorArgs),
     /// List the containers of sites
-    Ps,
-    /// Show the logs of a site's containers
+    Ps(PsArgs),
+    /// Show the logs of sites' containers
     Logs(LogsArgs),
     /// Show what happened
     Events(EventsArgs),
-    /// Print the variables that benchmarks read
-    Env(EnvArgs),
-    /// Print a definition as arenad understands it
-    Config(ConfigArgs),
+    /// Open a site in the browser
+    Open(OpenArgs),
+    /// Run a command in a site's container
+    Exec(ExecArgs),
+    /// Open a shell in a site's container
+    Shell(ShellArgs),
+    /// Write a new environment, with proposals for stores, probes and writers
+    Init(InitArgs),
     /// Check a definition; needs neither daemon nor Docker
     Validate(DefinitionArgs),
+    /// Print a definition with variables and defaults filled in
+    Config(ConfigArgs),
+    /// Print the variables that benchmarks read
+    Env(EnvArgs),
+    /// Print the JSON Schema of a definition file, for editors
+    Schema(SchemaArgs),
+    /// List, fetch, load and verify images and data that are not built
+    #[command(subcommand)]
+    Images(ImagesCommand),
     /// List, take, compare, export, import and remove snapshots
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
@@ -96,33 +125,29 @@ pub enum Command {
     Login(LoginArgs),
     /// Read a value of a site: from its database, its pages, its files
     Locate(LocateArgs),
-    /// Print what the gateway has recorded of sites' traffic, as HAR
+    /// Print recorded traffic as HAR
     Har(HarArgs),
-    /// Judge what an agent did, by a benchmark's rules: one episode, a folder of results, or evidence
-    Eval(Box<super::eval::args::EvalArgs>),
-    /// Say whether an agent did what a native task asks for
-    Check(CheckArgs),
-    /// Check, list and show native tasks; render those of benchmarks
+    /// Check, list, show and render tasks
     #[command(subcommand)]
     Tasks(TasksCommand),
-    /// List, fetch, load and verify images and data that no build makes
-    #[command(subcommand)]
-    Images(ImagesCommand),
+    /// Judge an episode of a native task
+    Check(CheckArgs),
+    /// Judge episodes by a benchmark's rules
+    Eval(Box<super::eval::args::EvalArgs>),
     /// Show what takes room on disk: snapshots, instances, images, archives
     Df(DfArgs),
-    /// Remove snapshots and images that nothing needs; named snapshots stay
+    /// Remove unused snapshots, images and kept containers; named snapshots stay
     Prune(PruneArgs),
-    /// Make and look at the file system that copies of sites' state are made on
+    /// Make and show the file system that holds sites' state
     #[command(subcommand)]
     Storage(StorageCommand),
-    /// Open a site in the browser
-    Open(OpenArgs),
     /// Run the daemon in the foreground
     Serve(ServeArgs),
     /// Print a shell's completion script
     Completions(CompletionsArgs),
-    /// Print the JSON Schema of a definition file, for editors
-    Schema(SchemaArgs),
+    /// Print the words that could follow, for the completion scripts
+    #[command(hide = true)]
+    Complete(CompleteArgs),
     /// Print arenad's version
     Version,
 }

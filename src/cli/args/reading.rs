@@ -17,7 +17,7 @@ pub enum SessionFormat {
 
 #[derive(Debug, Args)]
 pub struct LoginArgs {
-    /// The site; with --check, all sites if none is named
+    /// The site, as SITE or ENVIRONMENT/SITE; with --check, all sites if none is named
     #[arg(value_name = "SITE", required_unless_present = "check")]
     pub site: Option<String>,
     /// The account: its name in the definition [default: the only one that can sign in]
@@ -40,7 +40,7 @@ pub struct LoginArgs {
 #[derive(Debug, Args)]
 #[command(after_help = LOCATORS)]
 pub struct LocateArgs {
-    /// The site
+    /// The site, as SITE or ENVIRONMENT/SITE
     #[arg(value_name = "SITE")]
     pub site: String,
     /// What is to be read
@@ -84,7 +84,7 @@ fn argument(text: &str) -> Result<(String, String), String> {
 /// tokens and sessions are taken out; what pages show is not.
 #[derive(Debug, Args)]
 pub struct HarArgs {
-    /// The sites [default: all of the environment]
+    /// The sites, as SITE or ENVIRONMENT/SITE [default: all of the environment]
     #[arg(value_name = "SITE")]
     pub sites: Vec<String>,
     /// The environment, where several have a site of that name, or no site is named and several are up

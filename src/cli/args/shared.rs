@@ -11,15 +11,25 @@ use arenad_model::subnet::Subnet;
 /// Which definition is meant.
 #[derive(Debug, Clone, Args)]
 pub struct DefinitionArgs {
-    /// The environment: the name of environments/NAME.yaml
-    #[arg(value_name = "ENVIRONMENT")]
+    /// The environment: the name of environments/NAME.yaml [default: mini]
+    #[arg(value_name = "ENVIRONMENT", conflicts_with = "named")]
     pub environment: Option<String>,
+    /// The same, as other commands take it
+    #[arg(id = "named", short = 'e', long = "environment", value_name = "NAME")]
+    pub named: Option<String>,
     /// An environment file, instead of a name
-    #[arg(short, long, value_name = "FILE", conflicts_with = "environment")]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["environment", "named"])]
     pub file: Option<PathBuf>,
     /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
     pub root: Option<PathBuf>,
+}
+
+impl DefinitionArgs {
+    /// The environment's name, in whichever form it was given.
+    pub fn name(&self) -> Option<&str> {
+        self.environment.as_deref().or(self.named.as_deref())
+    }
 }
 
 /// How long to wait.
@@ -39,6 +49,12 @@ pub struct EngineArgs {
     /// The Docker engine
     #[arg(long, env = "DOCKER_HOST", value_name = "ADDRESS", default_value = "unix:///var/run/docker.sock")]
     pub engine: String,
+}
+
+/// What a daemon is started with. Commands that start one only for their own question leave these to the environment's
+/// variables, which the daemon reads itself.
+#[derive(Debug, Clone, Args)]
+pub struct DaemonArgs {
     /// The block of addresses that instance networks are cut from
     #[arg(long, env = "ARENAD_SUBNETS", value_name = "CIDR", default_value_t = Subnet::DEFAULT_BLOCK)]
     pub subnets: Subnet,

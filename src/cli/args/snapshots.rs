@@ -7,10 +7,11 @@ use clap::{Args, Subcommand};
 use super::shared::{EngineArgs, WaitArgs};
 
 #[derive(Debug, Subcommand)]
+#[command(disable_help_subcommand = true)]
 pub enum SnapshotCommand {
     /// List snapshots
     #[command(visible_alias = "list")]
-    Ls,
+    Ls(SnapshotLsArgs),
     /// Stop a site cleanly, store its state, start it again
     Take(TakeArgs),
     /// Say in which tables and files two snapshots of a site differ
@@ -21,6 +22,16 @@ pub enum SnapshotCommand {
     Import(ImportArgs),
     /// Remove a snapshot that nothing uses
     Rm(RmArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct SnapshotLsArgs {
+    /// Of these sites only, as SITE or ENVIRONMENT/SITE
+    #[arg(value_name = "SITE")]
+    pub sites: Vec<String>,
+    /// Of this environment only
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -49,7 +60,7 @@ pub struct ImportArgs {
 
 #[derive(Debug, Args)]
 pub struct TakeArgs {
-    /// The site
+    /// The site, as SITE or ENVIRONMENT/SITE
     #[arg(value_name = "SITE")]
     pub site: String,
     /// What to call the snapshot

@@ -48,6 +48,7 @@ pub struct CheckArgs {
 const CHECK_CODES: &str = "Exit codes: 0 the agent did it, 5 it did not, 6 nothing can be said; 1 and 2 as everywhere";
 
 #[derive(Debug, Subcommand)]
+#[command(disable_help_subcommand = true)]
 pub enum CheckCommand {
     /// Capture the values of an episode's beginning that the check will want
     Begin(CheckBeginArgs),
@@ -69,6 +70,7 @@ pub struct CheckBeginArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(disable_help_subcommand = true)]
 pub enum TasksCommand {
     /// Say everything that is wrong with task files; needs neither daemon nor Docker, but with --live
     Lint(TasksLintArgs),
@@ -97,8 +99,11 @@ pub struct TasksLintArgs {
 #[derive(Debug, Args)]
 pub struct TasksLsArgs {
     /// The environment [default: mini]
-    #[arg(value_name = "ENVIRONMENT")]
+    #[arg(value_name = "ENVIRONMENT", conflicts_with = "named")]
     pub environment: Option<String>,
+    /// The same, as other commands take it
+    #[arg(id = "named", short = 'e', long = "environment", value_name = "NAME")]
+    pub named: Option<String>,
     /// The folder that holds environments/ and compose/ [default: the nearest such folder from here upwards]
     #[arg(long, env = "ARENAD_ROOT", value_name = "DIR")]
     pub root: Option<PathBuf>,

@@ -8,16 +8,38 @@ use super::shared::duration;
 
 #[derive(Debug, Args)]
 pub struct StatusArgs {
+    /// The sites, as SITE or ENVIRONMENT/SITE, or an environment [default: everything that is up]
+    #[arg(value_name = "SITE")]
+    pub sites: Vec<String>,
+    /// The environment, where several have a site of that name; without sites, all of its sites
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+    /// Show titles, whole addresses, snapshots and where the last reset's time went
+    #[arg(short, long)]
+    pub verbose: bool,
     /// Show it again and again
     #[arg(short, long)]
     pub watch: bool,
 }
 
 #[derive(Debug, Args)]
+pub struct PsArgs {
+    /// The sites, as SITE or ENVIRONMENT/SITE, or an environment [default: everything that is up]
+    #[arg(value_name = "SITE")]
+    pub sites: Vec<String>,
+    /// The environment, where several have a site of that name; without sites, all of its sites
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub struct HealthArgs {
-    /// The environment (default: all), then the site (default: all)
-    #[arg(value_name = "ENVIRONMENT] [SITE", num_args = 0..=2)]
+    /// The sites, as SITE or ENVIRONMENT/SITE, or an environment [default: everything that is up]
+    #[arg(value_name = "SITE")]
     pub names: Vec<String>,
+    /// The environment, where several have a site of that name; without sites, all of its sites
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
     /// How many rounds of each kind are counted
     #[arg(short = 'n', long, default_value_t = 100, value_name = "ROUNDS", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
@@ -25,9 +47,9 @@ pub struct HealthArgs {
 
 #[derive(Debug, Args)]
 pub struct LogsArgs {
-    /// The site
-    #[arg(value_name = "SITE")]
-    pub site: String,
+    /// The sites, as SITE or ENVIRONMENT/SITE
+    #[arg(value_name = "SITE", required = true)]
+    pub sites: Vec<String>,
     /// The environment, where several have a site of that name
     #[arg(short, long, value_name = "NAME")]
     pub environment: Option<String>,
@@ -50,6 +72,12 @@ pub struct LogsArgs {
 
 #[derive(Debug, Args)]
 pub struct EventsArgs {
+    /// Of these sites only, as SITE or ENVIRONMENT/SITE, or of an environment
+    #[arg(value_name = "SITE")]
+    pub sites: Vec<String>,
+    /// The environment, where several have a site of that name; without sites, all of its sites
+    #[arg(short, long, value_name = "NAME")]
+    pub environment: Option<String>,
     /// Wait for more
     #[arg(short, long)]
     pub follow: bool,

@@ -5,9 +5,9 @@ use arenad_api::plan::{ImageAction, Plan, PlannedImage, PlannedSite};
 
 /// Prints the plan.
 pub(super) fn plan(plan: &Plan) {
-    println!("What `arenad up {}` does, in this order; nothing has been done.", plan.environment);
+    outln!("What `arenad up {}` does, in this order; nothing has been done.", plan.environment);
     if plan.engine.is_none() {
-        println!("No engine answers, so that every image counts as missing.");
+        outln!("No engine answers, so that every image counts as missing.");
     }
     heading("Images");
     let mut images = table(&["ACTION", "IMAGE", "FROM", "SIZE", "SITES"]);
@@ -30,11 +30,11 @@ pub(super) fn plan(plan: &Plan) {
     for found in &plan.sites {
         site(found);
     }
-    println!("\nWhere the baseline of a site is stored already, its containers come from the snapshot at once.");
+    outln!("\nWhere the baseline of a site is stored already, its containers come from the snapshot at once.");
 }
 
 fn heading(text: &str) {
-    println!("\n{text}");
+    outln!("\n{text}");
 }
 
 fn action(image: &PlannedImage) -> &'static str {
@@ -79,5 +79,5 @@ fn site(site: &PlannedSite) {
 }
 
 fn line(what: &str, text: &str) {
-    println!("  {what:<11} {text}");
+    outln!("  {what:<11} {text}");
 }

@@ -198,12 +198,12 @@ fn show(batch: &Batch) {
         if let Some(error) = &outcome.error {
             // What is wrong with a file names it already, and the place in it.
             let place = if error.contains(&outcome.path) { String::new() } else { format!("{}: ", outcome.path) };
-            eprintln!("error: {place}{error}");
+            errln!("error: {place}{error}");
         }
     }
-    println!();
+    outln!("");
     for (profile, tally) in &batch.summary.profiles {
-        println!("{profile}: {}", counted(tally));
+        outln!("{profile}: {}", counted(tally));
     }
 }
 

@@ -71,7 +71,7 @@ fn print(global: &Global, evaluated: &Evaluated) -> Result<u8, Failure> {
             (None, None) => {}
         }
         for warning in &evaluated.warnings {
-            eprintln!("warning: {warning}");
+            errln!("warning: {warning}");
         }
     }
     Ok(evaluated.reports.last().map_or(exit_code::OK, |last| report::code(last.verdict)))

@@ -84,12 +84,12 @@ impl Board {
 
     fn say(&mut self, name: &str, look: &Look) {
         for stage in &look.begun {
-            eprintln!("{name}: {stage}");
+            errln!("{name}: {stage}");
             self.said = (stage.clone(), 0);
         }
         let tenths = look.total_bytes.map_or(0, |total| look.done_bytes.min(total) * 10 / total.max(1));
         if tenths > self.said.1 {
-            eprintln!("{name}: {} {} %", look.stage, tenths * 10);
+            errln!("{name}: {} {} %", look.stage, tenths * 10);
             self.said.1 = tenths;
         }
     }

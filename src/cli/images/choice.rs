@@ -21,9 +21,10 @@ pub(super) struct Choice {
 impl Choice {
     /// Reads the definition and chooses by the names of sites, images and data.
     pub(super) fn make(args: &ImagesChoice) -> Result<Self, Failure> {
-        let (name, names) = match (&args.file, args.names.split_first()) {
-            (Some(_), _) | (None, None) => (None, args.names.as_slice()),
-            (None, Some((name, names))) => (Some(name.as_str()), names),
+        let (name, names) = match (&args.file, &args.environment, args.names.split_first()) {
+            (_, Some(name), _) => (Some(name.as_str()), args.names.as_slice()),
+            (Some(_), None, _) | (None, None, None) => (None, args.names.as_slice()),
+            (None, None, Some((name, names))) => (Some(name.as_str()), names),
         };
         let located = definition::locate(name, args.file.as_deref(), args.root.as_deref())?;
         let environment = definition::load(&located)?.loaded.environment;

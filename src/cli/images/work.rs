@@ -195,7 +195,7 @@ impl Session {
             && let Err(error) = fs::remove_file(&place.file)
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            eprintln!("{}: it is there, but its archive cannot be removed: {error}", place.name);
+            errln!("{}: it is there, but its archive cannot be removed: {error}", place.name);
         }
     }
 
@@ -228,7 +228,7 @@ impl Session {
         item.outcome = Some(outcome.to_owned());
         // Errors are said at the end, where they are not overlooked.
         if !self.is_silent && !said.is_empty() {
-            println!("{}: {said}", item.name);
+            outln!("{}: {said}", item.name);
         }
         Ok(item)
     }

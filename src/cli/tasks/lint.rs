@@ -29,14 +29,14 @@ pub async fn run(global: &Global, args: &TasksLintArgs) -> Result<u8, Failure> {
             continue;
         }
         if let Some(problems) = &loaded.problems {
-            println!("{}", rendered(problems));
+            outln!("{}", rendered(problems));
         }
         for finding in &findings {
-            println!("{}: {}", finding.task, finding.problem);
+            outln!("{}: {}", finding.task, finding.problem);
         }
         if loaded.problems.is_none() && findings.is_empty() {
             let (tasks, files) = (loaded.tasks.len(), chosen.files.len());
-            println!("{name}: nothing is wrong with {tasks} tasks in {files} files");
+            outln!("{name}: nothing is wrong with {tasks} tasks in {files} files");
         }
     }
     if global.json {

@@ -93,11 +93,11 @@ fn write(rendered: &Rendered, whole: &Path, folder: &Path) -> anyhow::Result<()>
 
 fn say(global: &Global, rendered: &Rendered, file: &str, folder: &Path) {
     if !global.json {
-        println!("{file}: {} tasks in {}", rendered.tasks.len(), folder.display());
+        outln!("{file}: {} tasks in {}", rendered.tasks.len(), folder.display());
     }
     if !rendered.left_out.is_empty() {
         let missing: Vec<&str> = rendered.missing.iter().map(|name| name.trim_matches('_')).collect();
-        eprintln!(
+        errln!(
             "note: {} tasks are left out: nobody says where {} is; give --site {}=URL",
             rendered.left_out.len(),
             missing.join(" and "),

@@ -12,7 +12,7 @@ use arenad_model::task::{Criterion, CriterionKind, Task};
 
 /// Lists the tasks of an environment.
 pub fn list(global: &Global, args: &TasksLsArgs) -> Result<u8, Failure> {
-    let chosen = Chosen::of_environment(args.environment.as_deref(), args.root.as_deref())?;
+    let chosen = Chosen::of_environment(args.environment.as_deref().or(args.named.as_deref()), args.root.as_deref())?;
     let loaded = tasks::load(&chosen.files, &chosen.environment);
     if global.json {
         output::print_json(&loaded.tasks.iter().map(summary).collect::<Vec<_>>())?;
@@ -21,7 +21,7 @@ pub fn list(global: &Global, args: &TasksLsArgs) -> Result<u8, Failure> {
         for task in &loaded.tasks {
             table.add_row([task.name.as_str(), task.kind.name(), &sites(task).join(","), &task.intent]);
         }
-        output::print_table(&table);
+        output::print_fitted(&mut table, 3, output::width());
     }
     // Those that cannot be read are not listed, which must not go unnoticed.
     if let Some(problems) = &loaded.problems {
@@ -44,7 +44,7 @@ pub fn one(global: &Global, args: &TasksShowArgs) -> Result<u8, Failure> {
         shown["check"] = criterion(&task.criterion);
         output::print_json(&shown)?;
     } else {
-        print!("{}", text(&task));
+        out!("{}", text(&task));
     }
     Ok(exit_code::OK)
 }

@@ -61,7 +61,7 @@ fn open() -> Check {
         for task in &loaded.tasks {
             let _ = readings(task);
             let captured = BTreeMap::new();
-            let episode = Episode { answer: &answer, url: Some(&task.start), captured: &captured };
+            let episode = Episode { answer: &answer, url: Some(&task.start), no_url: None, captured: &captured };
             assert_eq!(judge(task, &episode, &[]), judge(task, &episode, &[]), "two verdicts on one episode");
         }
         match &loaded.problems {

@@ -109,13 +109,17 @@ async fn checked(api: &Api, environment: String, request: CheckRequest) -> Resul
         )));
     }
     let desk = Desk { shared: &api.shared, handles: &handles, host: &definition.host, cdp: request.cdp.as_deref() };
-    let url = match request.url {
-        Some(url) => Some(url),
-        None => desk.agents_url().await,
+    let (url, no_url) = match request.url {
+        Some(url) => (Some(url), None),
+        None => match desk.agents_url().await {
+            Ok(url) => (url, None),
+            Err(reason) => (None, Some(reason)),
+        },
     };
     let ended = Ended {
         answer: request.answer,
         url,
+        no_url,
         generations: request.begun.iter().flat_map(|begun| &begun.sites).map(generation).collect(),
         captured: captured(&task, request.begun.as_ref())?,
     };

@@ -11,6 +11,7 @@ use super::Api;
 use super::error::ApiError;
 use super::operations::shown;
 use super::snapshots;
+use crate::environments::UpOptions;
 use arenad_api::{Accepted, DownRequest, ResetRequest, SourceText, UpRequest};
 use arenad_model::request_queue::Want;
 use arenad_store::StoredEnvironment;
@@ -40,7 +41,9 @@ pub(super) async fn up(
     };
     // In a task of its own, like `down`: a client that goes away leaves nothing half done.
     let environments = api.environments.clone();
-    let work = async move { environments.up(stored, &request.sites, request.force).await };
+    let UpRequest { sites, force, recreate, keep_failed, .. } = request;
+    let options = UpOptions { force, recreate, keep_failed };
+    let work = async move { environments.up(stored, &sites, options).await };
     let begun = api.shared.tasks.spawn(work).await.map_err(ApiError::internal)??;
     let mut operations = Vec::new();
     for (handle, ticket) in begun.operations {

@@ -249,6 +249,11 @@ impl From<EnvironmentError> for ApiError {
                 Self::new(StatusCode::CONFLICT, "does_not_fit", detail)
                     .hint(format!("{}; or `arenad up --force` to try all the same", cures.join("; ")))
             }
+            EnvironmentError::OtherVariables { ref variables, .. } => {
+                let hint =
+                    format!("set {} as before, or give --recreate to bring the sites up without", variables.join(", "));
+                Self::new(StatusCode::CONFLICT, "other_variables", detail).hint(hint)
+            }
             EnvironmentError::StillUp(_) => {
                 Self::new(StatusCode::CONFLICT, "still_up", detail).hint("take it down first with `arenad down`")
             }

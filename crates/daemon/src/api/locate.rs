@@ -10,13 +10,13 @@ use super::Api;
 use super::environments::{Body, body};
 use super::error::ApiError;
 use crate::answers;
-use crate::locate::{self, Look};
+use crate::locate::{self, LocatingError, Look};
 use arenad_api as wire;
 use arenad_instance::InstanceHandle;
-use arenad_locators::Located;
+use arenad_locators::{LocateError, Located};
 use arenad_model::helper::{Helper, HelperCall};
 use arenad_model::locator::json;
-use arenad_model::locator::{self, Arguments, Locator, SyntaxError};
+use arenad_model::locator::{self, Arguments, JsPage, Locator, LocatorKind, SyntaxError};
 
 /// What a text that names a helper begins with.
 const HELPER: &str = "helper:";
@@ -35,14 +35,50 @@ pub(super) async fn locate(
     let look = Look { page: request.page, live: request.cdp, traffic };
     if let Some(call) = request.locator.trim_start().strip_prefix(HELPER) {
         let (helper, locator) = helper(&handle, call)?;
-        let mut located = locate::locate(&api.shared, &handle, &host, &locator, look).await?;
+        let lack = lack(&handle, &locator, &look, "");
+        let found = locate::locate(&api.shared, &handle, &host, &locator, look).await;
+        let mut located = found.map_err(|error| refused(error, lack))?;
         located.value = helper.gives(located.value, &answers::origin(&handle, &host));
         return Ok(Json(shown(&handle, "helper", located)));
     }
+    let unbound = without(&request.locator, &request.arguments);
     let parsed = locator::parse(&request.locator).map_err(|error| misread(&request.locator, &error))?;
     let locator = parsed.with(&Arguments(request.arguments.into_iter().collect()));
-    let located = locate::locate(&api.shared, &handle, &host, &locator, look).await?;
+    let lack = lack(&handle, &locator, &look, &unbound);
+    let found = locate::locate(&api.shared, &handle, &host, &locator, look).await;
+    let located = found.map_err(|error| refused(error, lack))?;
     Ok(Json(shown(&handle, locator.kind.name(), located)))
+}
+
+/// The first place such as `{sku}` of a locator for which there is no argument; empty, if there is none.
+fn without(locator: &str, arguments: &std::collections::BTreeMap<String, String>) -> String {
+    let is_name = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let places = locator.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name);
+    places.into_iter().find(|name| is_name(name) && !arguments.contains_key(*name)).unwrap_or_default().to_owned()
+}
+
+/// What a request leaves out that its locator needs, as what to do about it.
+fn lack(handle: &InstanceHandle, locator: &Locator, look: &Look, unbound: &str) -> Option<String> {
+    match &locator.kind {
+        LocatorKind::Js(js) if js.page == JsPage::Live && look.live.is_none() => {
+            Some("give the address of the agent's browser with `--cdp http://HOST:PORT`".to_owned())
+        }
+        LocatorKind::Trace(_) if look.traffic.is_none() && handle.recording().is_none() => Some(format!(
+            "give a HAR with `--har FILE`, or have the gateway record: `public: {{ record: all }}` of {} in the environment file",
+            handle.site.name
+        )),
+        LocatorKind::Sql(_) if !unbound.is_empty() => Some(format!("give the argument with `-a {unbound}=TEXT`")),
+        _ => None,
+    }
+}
+
+/// An error with the hint that fits what the request leaves out, if that may be why.
+fn refused(error: LocatingError, lack: Option<String>) -> ApiError {
+    let is_lacking = matches!(&error, LocatingError::Locate(LocateError::Refused(_) | LocateError::Unavailable(_)));
+    match lack.filter(|_| is_lacking) {
+        Some(lack) => ApiError::from(error).hint(lack),
+        None => error.into(),
+    }
 }
 
 /// The helper that a call means, and its locator with the arguments.

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod checks;
+mod entries;
 mod environments;
 mod error;
 mod evaluations;
@@ -79,6 +80,7 @@ pub fn router(api: Arc<Api>) -> Router {
         .route("/v1/evaluations", post(evaluations::evaluate_found).layer(DefaultBodyLimit::max(evaluations::SIZE_MAX)))
         .route("/v1/environments/{environment}/sites/{site}/accounts", get(accounts::list))
         .route("/v1/environments/{environment}/sites/{site}/accounts/{account}/login", post(accounts::log_in))
+        .route("/v1/environments/{environment}/sites/{site}/entries", post(entries::enter))
         .route("/v1/environments/{environment}/sites/{site}/verify", post(verify::verify))
         .route(
             "/v1/environments/{environment}/sites/{site}/locate",

@@ -112,6 +112,12 @@ pub(super) async fn take(
 pub(super) async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
     let known = api.shared.store.snapshots().await?;
     let stored = find(&known, &id)?;
+    // A snapshot of a site that was as its baseline is that baseline under a name: the name goes, the baseline is still needed.
+    let is_by_name = stored.name.as_deref() == Some(id.as_str());
+    if is_by_name && stored.baseline_key.is_some() {
+        api.shared.store.unname_snapshot(&stored.id).await?;
+        return Ok(StatusCode::NO_CONTENT);
+    }
     snapshot::remove(&api.shared, stored).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -125,7 +131,8 @@ pub(super) fn find<'a>(known: &'a [StoredSnapshot], id: &str) -> Result<&'a Stor
         _ => exact,
     };
     match found.as_slice() {
-        [] => Err(ApiError::not_found(&format!("snapshot {id}")).hint("`arenad snapshot ls` lists them")),
+        [] => Err(ApiError::new(StatusCode::NOT_FOUND, "unknown_snapshot", format!("there is no snapshot `{id}`"))
+            .hint("`arenad snapshot ls` lists them")),
         [stored] => Ok(stored),
         several => {
             let ids: Vec<&str> = several.iter().map(|stored| stored.id.as_str()).collect();

@@ -111,6 +111,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
             since: writes.since.to_string(),
             difference: writes.difference,
         }),
+        has_been_entered: handle.was_entered(),
         conditions: vec![wire::Condition {
             kind: "Ready".to_owned(),
             status: status.to_owned(),
@@ -148,6 +149,7 @@ fn stranded(stranded: Stranded) -> wire::Environment {
             has_stores: site.is_some_and(|site| !site.stores.is_empty()),
             standbys: wire::Standbys::default(),
             written: None,
+            has_been_entered: false,
             conditions: vec![wire::Condition {
                 kind: "Ready".to_owned(),
                 status: "False".to_owned(),

@@ -3,6 +3,7 @@
 //! bollard's model types are of a later API than 1.41, and an older engine ignores the fields it does not know, so only
 //! fields that 1.41 has are set.
 
+pub mod attach;
 mod details;
 mod layers;
 mod spec;

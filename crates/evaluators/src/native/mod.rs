@@ -31,6 +31,8 @@ pub struct Episode<'a> {
     pub answer: &'a str,
     /// Where it ended, if that is known.
     pub url: Option<&'a str>,
+    /// Why that is not known, where its browser was asked.
+    pub no_url: Option<&'a str>,
     /// The values that were captured when it began, by name.
     pub captured: &'a BTreeMap<String, Value>,
 }
@@ -107,7 +109,13 @@ impl Judge<'_> {
             }
             CriterionKind::Url(address) => match self.episode.url {
                 Some(url) => leaf("url", criterion, &Json::from(url), is_at(address, url)),
-                None => open("url", criterion, Verdict::Inconclusive, "nobody said where the agent ended"),
+                None => {
+                    let reason = self.episode.no_url.map_or_else(
+                        || "the URL where the agent ended is not known: give it, or its browser".to_owned(),
+                        |reason| format!("the URL where the agent ended is not known: {reason}"),
+                    );
+                    open("url", criterion, Verdict::Inconclusive, &reason)
+                }
             },
         };
         Check { name: criterion.name.clone(), ..check }
@@ -230,7 +238,7 @@ mod tests {
 
     fn verdict(criterion: Criterion, sights: &[Sight]) -> Report {
         let captured = BTreeMap::from([("orders".to_owned(), Value::Integer(3))]);
-        judge(&task(criterion), &Episode { answer: "", url: None, captured: &captured }, sights)
+        judge(&task(criterion), &Episode { answer: "", url: None, no_url: None, captured: &captured }, sights)
     }
 
     #[test]

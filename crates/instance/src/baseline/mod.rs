@@ -5,6 +5,7 @@
 //! crash at any point leaves only what reconciliation removes.
 
 pub mod images;
+pub mod kept;
 mod recipe;
 pub mod sessions;
 pub mod snapshot;
@@ -155,8 +156,12 @@ pub async fn provide(
     // What an earlier attempt left would be in the way of this one's names.
     let remains =
         Remains { installation: &shared.installation, instance: id, role: labels::ROLE_BUILDER, which: Which::All };
+    shared.kept_builds.forget(id);
     shared.remove(remains).await?;
     let made = make(shared, id, site, &images, key, stage).await;
+    if made.is_err() && shared.kept_builds.fail(id) {
+        return made;
+    }
     let removed = shared.remove(remains).await;
     let made = made?;
     removed?;

@@ -124,7 +124,7 @@ impl Browser {
         let deadline = Instant::now() + limit;
         if locator.page == JsPage::Live {
             let address = scene.live.as_deref().ok_or_else(|| {
-                LocateError::Unavailable("nobody said where the agent's browser is; give its CDP address".to_owned())
+                LocateError::Unavailable("no CDP address of the agent's browser was given".to_owned())
             })?;
             let seen = tokio::time::timeout_at(deadline, live::look(&self.http, address, locator, limit)).await;
             return seen.unwrap_or(Err(LocateError::TimedOut { limit }));

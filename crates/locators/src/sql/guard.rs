@@ -369,10 +369,17 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
+    /// Why a `{` begins nothing that is known.
+    fn unbound(&self) -> String {
+        let name = self.rest()[1..].split_once('}').map(|(name, _)| name).unwrap_or_default();
+        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        if is_name { format!("no argument was given for `{{{name}}}`") } else { "`{` begins no argument".to_owned() }
+    }
+
     /// `{name}` of an argument.
     fn place(&mut self) -> Result<(), String> {
         let index = self.arguments.0.iter().position(|(name, _)| self.starts(&format!("{{{name}}}")));
-        let index = index.ok_or("nothing is known to put in here")?;
+        let index = index.ok_or_else(|| self.unbound())?;
         self.send(self.at);
         self.pieces.push(Piece::Argument(index));
         self.at += self.arguments.0[index].0.len() + 2;

@@ -1,0 +1,110 @@
+//! A command in a container with its streams and, on request, a terminal: for people, not for the daemon, so it is no part of
+//! [`Engine`](crate::Engine).
+
+use std::pin::Pin;
+
+use bollard::container::LogOutput;
+use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
+use bollard::query_parameters::ResizeExecOptions;
+use futures_util::StreamExt;
+use tokio::io::AsyncWrite;
+
+use super::{CALL_TIMEOUT, DockerEngine, short};
+use crate::{EngineError, EngineHandle, EngineStream, LogChunk};
+
+/// A command to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Attachment<'a> {
+    /// The program and its arguments.
+    pub command: &'a [String],
+    /// The user in the container; `None` is the image's.
+    pub user: Option<&'a str>,
+    /// Variables, as `NAME=value`.
+    pub environment: &'a [String],
+    /// Whether it gets a terminal; then standard error comes with standard output.
+    pub is_terminal: bool,
+}
+
+/// An image's entry point, command and ports.
+pub type ImageCommand = (Vec<String>, Vec<String>, Vec<u16>);
+
+/// A command that runs.
+pub struct Attached {
+    id: String,
+    /// What it prints.
+    pub output: EngineStream<LogChunk>,
+    /// What it reads; closing it is the end of its standard input.
+    pub input: Pin<Box<dyn AsyncWrite + Send>>,
+}
+
+impl DockerEngine {
+    /// Starts a command in a running container.
+    pub async fn attach(&self, handle: &EngineHandle, attachment: Attachment<'_>) -> Result<Attached, EngineError> {
+        let doing = format!("run `{}` in container {}", attachment.command.join(" "), short(&handle.0));
+        let options = CreateExecOptions {
+            attach_stdin: Some(true),
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            tty: Some(attachment.is_terminal),
+            cmd: Some(attachment.command.to_vec()),
+            user: attachment.user.map(str::to_owned),
+            env: Some(attachment.environment.to_vec()),
+            ..Default::default()
+        };
+        let docker = self.docker()?;
+        let start = StartExecOptions { tty: attachment.is_terminal, ..Default::default() };
+        let (id, started) = self
+            .call(doing.clone(), CALL_TIMEOUT, async {
+                let id = docker.create_exec(&handle.0, options).await?.id;
+                let started = docker.start_exec(&id, Some(start)).await?;
+                Ok((id, started))
+            })
+            .await?;
+        let StartExecResults::Attached { output, input } = started else {
+            return Err(EngineError::Broken { doing, cause: "the engine did not attach its streams".into() });
+        };
+        let engine = self.clone();
+        let output = output.map(move |chunk| match chunk {
+            Ok(LogOutput::StdErr { message }) => Ok(LogChunk { is_stderr: true, bytes: message }),
+            Ok(LogOutput::StdOut { message } | LogOutput::Console { message } | LogOutput::StdIn { message }) => {
+                Ok(LogChunk { is_stderr: false, bytes: message })
+            }
+            Err(cause) => Err(engine.error(doing.clone(), cause)),
+        });
+        Ok(Attached { id, output: Box::pin(output), input })
+    }
+
+    /// What an image runs and listens on: its entry point, its command, its ports. `None` where the engine has no such image.
+    pub async fn image_command(&self, reference: &str) -> Result<Option<ImageCommand>, EngineError> {
+        let doing = format!("look up what image {reference} runs");
+        let found = match self.call(doing, CALL_TIMEOUT, self.docker()?.inspect_image(reference)).await {
+            Err(error) if error.is_not_found() => return Ok(None),
+            found => found?,
+        };
+        let Some(config) = found.config else { return Ok(None) };
+        let ports = config.exposed_ports.unwrap_or_default();
+        let port = |port: &String| port.split('/').next().and_then(|number| number.parse().ok());
+        let ports = ports.iter().filter_map(port).collect();
+        Ok(Some((config.entrypoint.unwrap_or_default(), config.cmd.unwrap_or_default(), ports)))
+    }
+
+    /// Tells a command with a terminal how large that is now.
+    pub async fn resize(&self, attached: &str, rows: u16, columns: u16) -> Result<(), EngineError> {
+        let options = ResizeExecOptions { h: i32::from(rows), w: i32::from(columns) };
+        self.call("resize the terminal", CALL_TIMEOUT, self.docker()?.resize_exec(attached, options)).await
+    }
+
+    /// The exit code of a command that has ended.
+    pub async fn exit_code(&self, attached: &str) -> Result<i64, EngineError> {
+        let ended =
+            self.call("look up how the command ended", CALL_TIMEOUT, self.docker()?.inspect_exec(attached)).await?;
+        Ok(ended.exit_code.unwrap_or(-1))
+    }
+}
+
+impl Attached {
+    /// What [`DockerEngine::resize`] and [`DockerEngine::exit_code`] know it by.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}

@@ -1,0 +1,166 @@
+//! Examples for the help of each command: a line to type, and what it does where that is not plain.
+
+/// Lines with explanations, which may be empty.
+type Examples = &'static [(&'static str, &'static str)];
+
+/// The examples of a command by its path, such as `snapshot take`; `None` for the whole program.
+pub fn of(path: &str) -> Option<Examples> {
+    Some(match path {
+        "up" => &[
+            ("arenad up", "All sites of the environment `mini`."),
+            ("arenad up mini shopping reddit", "Two of them; `arenad up mini/shopping mini/reddit` is the same."),
+            ("arenad up webarena --dry-run", "What would be done, in order."),
+            ("arenad up lab --keep-failed", "If the baseline cannot be made, its containers stay for `arenad shell`."),
+        ],
+        "down" => &[
+            ("arenad down", "Everything that is up."),
+            ("arenad down shopping", ""),
+            ("arenad down -e tracker", "All sites of the environment `tracker`."),
+            ("arenad down --purge --yes", "Snapshots, built images and the daemon's files as well."),
+        ],
+        "reset" => &[
+            ("arenad reset shopping", ""),
+            ("arenad reset mini/shopping reddit -v", "Two sites, with the time of each stage."),
+            ("arenad reset --all --if-dirty", "Only the sites that differ from their snapshots, or may."),
+            ("arenad reset gitlab --to two-projects", "A snapshot that `arenad snapshot take` made."),
+        ],
+        "verify" => &[
+            ("arenad verify", "All sites that declare stores."),
+            ("arenad verify shopping", "Exits with 1 if something differs."),
+        ],
+        "status" => &[
+            ("arenad status", ""),
+            ("arenad status shopping mini/reddit -v", "Two sites, in detail."),
+            ("arenad status --json | jq -r '.environments[].sites[].state'", ""),
+        ],
+        "health" => {
+            &[("arenad health", ""), ("arenad health shopping -n 1000", "With the last ten rounds of each kind.")]
+        }
+        "ps" => &[("arenad ps", ""), ("arenad ps shopping", "")],
+        "logs" => &[
+            ("arenad logs shopping --tail 50", ""),
+            ("arenad logs shopping reddit --follow", "Each line begins with its site."),
+            ("arenad logs map --service db --since 10m", ""),
+        ],
+        "events" => &[
+            ("arenad events --since 1h", ""),
+            ("arenad events shopping -n 10", "The last ten of one site."),
+            ("arenad events --follow --json", ""),
+        ],
+        "open" => &[("arenad open shopping", ""), ("arenad open shopping --print", "The address only.")],
+        "exec" => &[
+            ("arenad exec shopping -- ls -l /data", ""),
+            ("arenad exec map --service db -- psql -U postgres -c 'SELECT 1'", ""),
+            ("tar c notes | arenad exec lab/forum -- tar x -C /tmp", "Standard input is passed on."),
+        ],
+        "shell" => &[("arenad shell shopping", ""), ("arenad shell map --service db --user root", "")],
+        "init" => &[
+            ("arenad init lab", "A Compose file and an environment file to fill in."),
+            ("arenad init lab --from ~/forum/compose.yaml", ""),
+            (
+                "arenad init lab --from ~/forum/compose.yaml --running",
+                "Looks into the containers that Compose runs now.",
+            ),
+        ],
+        "validate" => {
+            &[("arenad validate lab", "All problems at once, each with its place."), ("arenad validate --json", "")]
+        }
+        "config" => &[("arenad config webarena", ""), ("arenad config webarena --variables", "")],
+        "env" => {
+            &[("eval \"$(arenad env mini)\"", ""), ("arenad env webarena --for browsergym --format dotenv > .env", "")]
+        }
+        "schema" => &[("arenad schema environment > environment.schema.json", "")],
+        "images" => &[("arenad images ls webarena", ""), ("arenad images pull webarena shopping", "")],
+        "images ls" => &[("arenad images ls webarena", ""), ("arenad images ls webarena gitlab --json", "")],
+        "images pull" => &[
+            ("arenad images pull webarena shopping", "Goes on where an earlier call was interrupted."),
+            ("arenad images pull webarena --discard", "Removes each archive once its image is loaded."),
+        ],
+        "images load" => &[("arenad images load webarena --from /mnt/archives", "")],
+        "images verify" => &[("arenad images verify webarena", "")],
+        "snapshot" => &[("arenad snapshot ls", ""), ("arenad snapshot take shopping --name full-basket", "")],
+        "snapshot ls" => &[("arenad snapshot ls", ""), ("arenad snapshot ls shopping", "")],
+        "snapshot take" => &[("arenad snapshot take shopping --name full-basket", "")],
+        "snapshot diff" => &[("arenad snapshot diff 3f9a27c1 full-basket", "")],
+        "snapshot export" => &[("arenad snapshot export full-basket --out basket.tar.zst", "")],
+        "snapshot import" => &[("arenad snapshot import basket.tar.zst --name basket-of-lab-2", "")],
+        "snapshot rm" => &[("arenad snapshot rm full-basket", "")],
+        "login" => &[
+            ("arenad login shopping > state.json", "For Playwright's `storageState`."),
+            ("arenad login reddit --account moderator --format netscape -o cookies.txt", "For `curl -b cookies.txt`."),
+            ("arenad login --check", "Tries every account of every site."),
+        ],
+        "locate" => &[
+            ("arenad locate shopping 'sql(shop): SELECT COUNT(*) FROM order_order'", ""),
+            (
+                "arenad locate shopping 'sql(shop): SELECT title FROM catalogue_product WHERE upc = {upc}' -a upc=LRK-1",
+                "",
+            ),
+            ("arenad locate reddit 'js: document.title @ /threads/'", ""),
+        ],
+        "har" => &[("arenad har shopping --out shopping.har", "")],
+        "tasks" => &[("arenad tasks ls", ""), ("arenad tasks show shopping.order.1", "")],
+        "tasks lint" => &[("arenad tasks lint mini", ""), ("arenad tasks lint my-tasks/ --live", "")],
+        "tasks ls" => &[("arenad tasks ls", ""), ("arenad tasks ls mini --json", "")],
+        "tasks show" => &[("arenad tasks show shopping.order.1", "")],
+        "tasks render" => &[("arenad tasks render --tasks test.raw.json --out config_files", "")],
+        "check" => &[
+            ("arenad check begin shopping.order.1 --reset --out begun.json", "Before the agent starts."),
+            ("arenad check shopping.order.1 --begun begun.json --answer 'done'", "After it has ended."),
+        ],
+        "check begin" => &[("arenad check begin shopping.order.1 --reset --out begun.json", "")],
+        "eval" => &[
+            ("arenad eval --benchmark webarena --task 310 --answer tokudu --tasks test.raw.json", "One episode."),
+            ("arenad eval --results results/ --tasks test.raw.json --profile both", "All results of a run."),
+        ],
+        "df" => &[("arenad df", "")],
+        "prune" => &[
+            ("arenad prune", "Shows what would be removed, and asks."),
+            ("arenad prune --older 7d --keep-bytes 20G --yes", ""),
+        ],
+        "storage" => &[("arenad storage status", ""), ("sudo arenad storage init --size 50G", "")],
+        "storage init" => &[("sudo arenad storage init --size 50G", "")],
+        "storage status" => &[("arenad storage status", "")],
+        "doctor" => {
+            &[("arenad doctor", ""), ("arenad doctor webarena", "Also the ports, memory and images that it needs.")]
+        }
+        "serve" => {
+            &[("arenad serve", ""), ("ARENAD_TOKEN=$(openssl rand -hex 32) arenad serve --listen 127.0.0.1:7700", "")]
+        }
+        "completions" => &[
+            ("arenad completions bash > /etc/bash_completion.d/arenad", ""),
+            ("arenad completions zsh > ~/.zfunc/_arenad", ""),
+            ("arenad completions fish > ~/.config/fish/completions/arenad.fish", ""),
+        ],
+        "version" => &[("arenad version --json", "")],
+        _ => return None,
+    })
+}
+
+/// The words of a line, as a shell would split it; operators are words of their own.
+#[cfg(test)]
+pub fn words(line: &str) -> Vec<String> {
+    let line = line.replace("\"$(", "$( ").replace(")\"", " )");
+    let mut words = Vec::new();
+    let (mut word, mut quote, mut is_begun) = (String::new(), None, false);
+    for letter in line.chars() {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (None, '\'' | '"') => (quote, is_begun) = (Some(letter), true),
+            (None, ' ') => {
+                if is_begun {
+                    words.push(std::mem::take(&mut word));
+                }
+                is_begun = false;
+            }
+            (_, letter) => {
+                word.push(letter);
+                is_begun = true;
+            }
+        }
+    }
+    if is_begun {
+        words.push(word);
+    }
+    words
+}

@@ -1,0 +1,310 @@
+//! Completion: what could stand where the cursor is. The scripts that shells load ask for it with each word.
+//!
+//! Names come from the definitions at hand and from the daemon, which is given little time. Whatever fails here yields no words:
+//! an error below a half-typed command line helps nobody.
+
+use std::time::Duration;
+
+use clap::{Arg, Command};
+use reqwest::Method;
+
+use super::args::{CompleteArgs, CompletionsArgs, Global, command};
+use super::client::Client;
+use super::failure::Failure;
+use super::{definition, exit_code};
+use arenad_api::{Snapshots, Status};
+
+/// How long the daemon may take: people wait for each word.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+const BASH: &str = r#"_arenad() {
+    local word
+    COMPREPLY=()
+    while IFS= read -r word; do
+        COMPREPLY+=("$word")
+    done < <("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o bashdefault -o default -F _arenad arenad
+"#;
+
+const ZSH: &str = r#"#compdef arenad
+_arenad() {
+    local -a found
+    found=("${(@f)$(arenad complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    if [[ -n "${found[1]}" ]]; then
+        compadd -- "${found[@]}"
+    else
+        _files
+    fi
+}
+if [[ "${funcstack[1]}" = _arenad ]]; then
+    _arenad "$@"
+else
+    compdef _arenad arenad
+fi
+"#;
+
+const FISH: &str = r#"function __arenad_complete
+    set -l words (commandline -opc)[2..-1]
+    set -l current (commandline -ct)
+    arenad complete -- $words "$current" 2>/dev/null
+end
+complete -c arenad -a '(__arenad_complete)'
+"#;
+
+/// Prints a shell's script.
+pub fn script(args: &CompletionsArgs) -> u8 {
+    match args.shell {
+        clap_complete::Shell::Bash => out!("{BASH}"),
+        clap_complete::Shell::Zsh => out!("{ZSH}"),
+        clap_complete::Shell::Fish => out!("{FISH}"),
+        other => {
+            let mut script = Vec::new();
+            clap_complete::generate(other, &mut command(), "arenad", &mut script);
+            out!("{}", String::from_utf8_lossy(&script));
+        }
+    }
+    exit_code::OK
+}
+
+/// Prints the words that could stand in the place of the last one, a line for each.
+pub async fn run(global: &Global, args: &CompleteArgs) -> Result<u8, Failure> {
+    let mut command = command();
+    command.build();
+    let (typed, before) = match args.words.split_last() {
+        Some((typed, before)) => (typed.as_str(), before),
+        None => ("", [].as_slice()),
+    };
+    let place = Place::find(&command, before);
+    let mut words = place.words(typed);
+    for names in place.names(typed) {
+        words.extend(self::names(global, names, &place.positionals).await);
+    }
+    words.retain(|word| word.starts_with(typed));
+    words.sort();
+    words.dedup();
+    for word in words {
+        outln!("{word}");
+    }
+    Ok(exit_code::OK)
+}
+
+/// Where the cursor is.
+struct Place<'a> {
+    command: &'a Command,
+    /// The option whose value is being typed.
+    option: Option<&'a Arg>,
+    positionals: Vec<&'a str>,
+    /// Whether `--` has ended the options.
+    has_ended_options: bool,
+}
+
+/// Kinds of names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Names {
+    /// Sites that are up, as `SITE` where that is enough, else `ENVIRONMENT/SITE`.
+    Sites,
+    /// Environments that are up.
+    Up,
+    /// Environments that are defined.
+    Defined,
+    /// Environments that are defined, then the sites of the first name.
+    ToBringUp,
+    /// Snapshots, by name and id.
+    Snapshots,
+    /// Services of what is up.
+    Services,
+    /// Tasks of the default environment.
+    Tasks,
+}
+
+impl<'a> Place<'a> {
+    fn find(root: &'a Command, before: &'a [String]) -> Self {
+        let mut place = Self { command: root, option: None, positionals: Vec::new(), has_ended_options: false };
+        for word in before {
+            place.pass(word);
+        }
+        place
+    }
+
+    fn pass(&mut self, word: &'a str) {
+        if self.option.take().is_some() {
+            return;
+        }
+        match word {
+            _ if self.has_ended_options => self.positionals.push(word),
+            "--" => self.has_ended_options = true,
+            _ if word.starts_with("--") => {
+                let name = &word[2..];
+                self.option = self.options().find(|arg| arg.get_long() == Some(name) && takes_value(arg));
+            }
+            _ if word.len() > 1 && word.starts_with('-') => {
+                let last = word.chars().next_back();
+                self.option = self.options().find(|arg| arg.get_short() == last && takes_value(arg));
+            }
+            _ => match self.command.find_subcommand(word).filter(|_| self.positionals.is_empty()) {
+                Some(inner) => self.command = inner,
+                None => self.positionals.push(word),
+            },
+        }
+    }
+
+    fn options(&self) -> impl Iterator<Item = &'a Arg> + use<'a> {
+        let command = self.command;
+        command.get_arguments().filter(|arg| !arg.is_positional())
+    }
+
+    /// The positional argument that is being typed.
+    fn positional(&self) -> Option<&'a Arg> {
+        let all: Vec<&Arg> = self.command.get_positionals().filter(|arg| !arg.is_last_set()).collect();
+        let many = |arg: &&Arg| arg.get_num_args().is_some_and(|range| range.max_values() > 1);
+        all.get(self.positionals.len()).copied().or_else(|| all.last().copied().filter(many))
+    }
+
+    /// The words that the command line itself knows.
+    fn words(&self, typed: &str) -> Vec<String> {
+        if let Some(option) = self.option {
+            return possible(option);
+        }
+        if self.has_ended_options {
+            return Vec::new();
+        }
+        if typed.starts_with('-') {
+            let visible = self.options().filter(|arg| !arg.is_hide_set());
+            return visible.filter_map(|arg| arg.get_long()).map(|long| format!("--{long}")).collect();
+        }
+        let mut words: Vec<String> = self.positional().map(possible).unwrap_or_default();
+        if self.positionals.is_empty() {
+            let inner = self.command.get_subcommands().filter(|inner| !inner.is_hide_set());
+            words.extend(inner.map(|inner| inner.get_name().to_owned()));
+        }
+        words
+    }
+
+    /// The kinds of names that could be meant.
+    fn names(&self, typed: &str) -> Vec<Names> {
+        if self.has_ended_options || (self.option.is_none() && typed.starts_with('-')) {
+            return Vec::new();
+        }
+        let Some(arg) = self.option.or_else(|| self.positional()) else { return Vec::new() };
+        let value = arg.get_value_names().and_then(|names| names.first()).map(|name| name.as_str()).unwrap_or_default();
+        let is_of_definition = self.command.get_arguments().any(|arg| arg.get_id() == "file");
+        match (value, arg.get_long()) {
+            ("ENVIRONMENT] [SITE" | "ENVIRONMENT] [NAME", _) => vec![Names::ToBringUp],
+            ("ENVIRONMENT" | "FILE|DIR|ENVIRONMENT", _) => vec![Names::Defined],
+            ("NAME", Some("environment")) if is_of_definition => vec![Names::Defined],
+            ("NAME", Some("environment")) => vec![Names::Up],
+            ("SITE", _) if arg.get_num_args().is_some_and(|range| range.max_values() > 1) => {
+                vec![Names::Sites, Names::Up]
+            }
+            ("SITE", _) => vec![Names::Sites],
+            ("SNAPSHOT" | "FROM" | "TO", _) => vec![Names::Snapshots],
+            ("NAME", Some("service")) => vec![Names::Services],
+            ("TASK" | "TASK|FILE", _) => vec![Names::Tasks],
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn takes_value(arg: &Arg) -> bool {
+    arg.get_num_args().is_some_and(|range| range.takes_values())
+}
+
+fn possible(arg: &Arg) -> Vec<String> {
+    let values = if takes_value(arg) || arg.is_positional() { arg.get_possible_values() } else { Vec::new() };
+    values.iter().filter(|value| !value.is_hide_set()).map(|value| value.get_name().to_owned()).collect()
+}
+
+async fn names(global: &Global, names: Names, positionals: &[&str]) -> Vec<String> {
+    match names {
+        Names::Sites => ask::<Status>(global, "/v1/status").await.map(|status| sites(&status)).unwrap_or_default(),
+        Names::Up => {
+            let status = ask::<Status>(global, "/v1/status").await;
+            status.into_iter().flat_map(|status| status.environments).map(|known| known.name).collect()
+        }
+        Names::Services => {
+            let status = ask::<Status>(global, "/v1/status").await;
+            let sites = status.into_iter().flat_map(|status| status.environments).flat_map(|known| known.sites);
+            sites.flat_map(|site| site.containers).map(|container| container.service).collect()
+        }
+        Names::Snapshots => {
+            let found = ask::<Snapshots>(global, "/v1/snapshots").await;
+            let all = found.into_iter().flat_map(|found| found.snapshots);
+            all.map(|snapshot| snapshot.name.unwrap_or(snapshot.id)).collect()
+        }
+        Names::Defined => defined(),
+        Names::ToBringUp => match positionals.first() {
+            Some(environment) => sites_of_definition(environment),
+            None => defined(),
+        },
+        Names::Tasks => {
+            let chosen = super::tasks::choice::Chosen::of_environment(None, None);
+            let loaded = chosen.map(|chosen| arenad_definition::tasks::load(&chosen.files, &chosen.environment).tasks);
+            loaded.unwrap_or_default().into_iter().map(|task| task.name).collect()
+        }
+    }
+}
+
+/// The names of sites: short where one environment alone has it.
+fn sites(status: &Status) -> Vec<String> {
+    let all: Vec<_> = status.environments.iter().flat_map(|known| &known.sites).collect();
+    let is_unique = |name: &str| all.iter().filter(|site| site.name == name).count() == 1;
+    let names = all.iter().flat_map(|site| {
+        let whole = format!("{}/{}", site.environment, site.name);
+        if is_unique(&site.name) { vec![site.name.clone(), whole] } else { vec![whole] }
+    });
+    names.collect()
+}
+
+fn defined() -> Vec<String> {
+    let Ok(root) = definition::root(None) else { return Vec::new() };
+    arenad_definition::list(&root).into_iter().map(|name| name.to_string()).collect()
+}
+
+fn sites_of_definition(environment: &str) -> Vec<String> {
+    let loaded = definition::locate(Some(environment), None, None).and_then(|located| definition::load(&located));
+    let sites = loaded.map(|found| found.loaded.environment.sites).unwrap_or_default();
+    sites.into_iter().map(|site| site.name.to_string()).collect()
+}
+
+async fn ask<T: serde::de::DeserializeOwned>(global: &Global, path: &str) -> Option<T> {
+    let client = Client::new(global).ok()?;
+    tokio::time::timeout(PATIENCE, client.json(Method::GET, path)).await.ok()?.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(line: &[&str]) -> (Vec<String>, Vec<Names>) {
+        let mut command = command();
+        command.build();
+        let words: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
+        let (typed, before) = words.split_last().expect("a word");
+        let place = Place::find(&command, before);
+        let mut known = place.words(typed);
+        known.retain(|word| word.starts_with(typed.as_str()));
+        (known, place.names(typed))
+    }
+
+    #[test]
+    fn commands_options_and_kinds_of_names_are_known_by_their_place() {
+        assert_eq!(at(&["res"]).0, ["reset"]);
+        assert_eq!(at(&["snapshot", "ta"]).0, ["take"]);
+        assert!(at(&["comp"]).0 == ["completions"], "the command that scripts ask is not offered");
+        assert_eq!(at(&["reset", "--if"]).0, ["--if-dirty"]);
+        assert_eq!(at(&["reset", ""]).1, [Names::Sites, Names::Up]);
+        assert_eq!(at(&["reset", "shopping", "-v", ""]).1, [Names::Sites, Names::Up]);
+        assert_eq!(at(&["reset", "-e", ""]).1, [Names::Up]);
+        assert_eq!(at(&["reset", "shopping", "--to", ""]).1, [Names::Snapshots]);
+        assert_eq!(at(&["snapshot", "rm", ""]).1, [Names::Snapshots]);
+        assert_eq!(at(&["up", ""]).1, [Names::ToBringUp]);
+        assert_eq!(at(&["up", "mini", "--dry-run", ""]).1, [Names::ToBringUp]);
+        assert_eq!(at(&["validate", ""]).1, [Names::Defined]);
+        assert_eq!(at(&["locate", ""]).1, [Names::Sites]);
+        assert_eq!(at(&["locate", "shopping", ""]).1, []);
+        assert_eq!(at(&["completions", "z"]).0, ["zsh"]);
+        assert_eq!(at(&["env", "--format", "d"]).0, ["dotenv"]);
+        assert_eq!(at(&["exec", "shopping", "--", "l"]), (vec![], vec![]));
+    }
+}

@@ -1,0 +1,180 @@
+//! `arenad exec` and `arenad shell`: a command in a site's container, with this terminal.
+//!
+//! The daemon is told first, because what a person changes is nothing that a reset may take for granted; then the command runs
+//! through the engine, straight from here.
+
+use std::io::{IsTerminal, Read, Write};
+use std::time::Duration;
+
+use anyhow::Context;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use reqwest::Method;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tokio::io::AsyncWriteExt;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::args::{ContainerArgs, ExecArgs, Global, ShellArgs};
+use super::client::Client;
+use super::failure::Failure;
+use super::{exit_code, find, say};
+use arenad_api::{Entry, EntryRequest};
+use arenad_engine::EngineHandle;
+use arenad_engine::docker::DockerEngine;
+use arenad_engine::docker::attach::{Attached, Attachment};
+
+/// The shell of a container: bash where there is one.
+const SHELL: [&str; 3] = ["/bin/sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash; else exec sh; fi"];
+
+/// How much of standard input is passed on at a time, in bytes.
+const PIECE: usize = 16 << 10;
+
+/// How many pieces of standard input wait to be passed on.
+const PIECES_AHEAD: usize = 8;
+
+/// How long the command's last words may take after its end.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Runs a command; exits with its code.
+pub async fn exec(global: &Global, args: &ExecArgs) -> Result<u8, Failure> {
+    run(global, &args.container, &args.command).await
+}
+
+/// Opens a shell; exits with its code.
+pub async fn shell(global: &Global, args: &ShellArgs) -> Result<u8, Failure> {
+    run(global, &args.container, &SHELL.map(str::to_owned)).await
+}
+
+async fn run(global: &Global, args: &ContainerArgs, command: &[String]) -> Result<u8, Failure> {
+    let client = Client::new(global)?;
+    if client.is_remote() {
+        let failure = Failure::usage("a command in a container is run through the engine of the daemon's machine");
+        return Err(failure.hint("run it on that machine, without --host and ARENAD_HOST"));
+    }
+    let status = client.status().await?;
+    let site = find::site(&status, args.environment.as_deref(), &args.site)?;
+    let path = format!("/v1/environments/{}/sites/{}/entries", site.environment, site.name);
+    let entry: Entry = client.send(Method::POST, &path, &EntryRequest { service: args.service.clone() }).await?;
+    say(global.json, &notice(&entry));
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let term: Vec<String> =
+        std::env::var("TERM").ok().filter(|_| is_terminal).map(|term| format!("TERM={term}")).into_iter().collect();
+    let engine = DockerEngine::new(&entry.engine);
+    let attachment = Attachment { command, user: args.user.as_deref(), environment: &term, is_terminal };
+    let attached = engine.attach(&EngineHandle(entry.container.clone()), attachment).await?;
+    let raw = is_terminal.then(Raw::set).transpose().context("prepare the terminal")?;
+    let ended = exchange(&engine, attached, is_terminal).await;
+    drop(raw);
+    Ok(u8::try_from(ended?).unwrap_or(exit_code::FAILED))
+}
+
+/// What is said before the command runs.
+fn notice(entry: &Entry) -> String {
+    let Entry { environment, site, service, .. } = entry;
+    match entry.generation {
+        Some(_) => format!(
+            "note: what this changes in {service} of {environment}/{site} is not proven; the next reset makes new containers"
+        ),
+        None => format!(
+            "note: this is {service} of {environment}/{site} as its baseline failed; `arenad prune` or the next `arenad up` removes it"
+        ),
+    }
+}
+
+/// Carries the streams until the command ends; returns its exit code.
+async fn exchange(engine: &DockerEngine, attached: Attached, is_terminal: bool) -> Result<i64, Failure> {
+    let id = attached.id().to_owned();
+    let Attached { mut output, mut input, .. } = attached;
+    let mut typed = read_input();
+    let mut resized = signal(SignalKind::window_change()).context("listen for the terminal's size")?;
+    if is_terminal {
+        fit(engine, &id).await;
+    }
+    let mut is_open = true;
+    loop {
+        tokio::select! {
+            chunk = output.next() => {
+                let Some(chunk) = chunk else { break };
+                let chunk = chunk?;
+                let written = match chunk.is_stderr {
+                    true => std::io::stderr().lock().write_all(&chunk.bytes),
+                    false => {
+                        let mut out = std::io::stdout().lock();
+                        out.write_all(&chunk.bytes).and_then(|()| out.flush())
+                    }
+                };
+                written?;
+            }
+            piece = typed.recv(), if is_open => match piece {
+                Some(piece) => {
+                    // A command that reads no more has ended, or is about to.
+                    if input.write_all(&piece).await.is_err() || input.flush().await.is_err() {
+                        is_open = false;
+                    }
+                }
+                None => {
+                    let _ = input.shutdown().await;
+                    is_open = false;
+                }
+            },
+            _ = resized.recv(), if is_terminal => fit(engine, &id).await,
+        }
+    }
+    // The streams end an instant before the engine knows the code.
+    let code = async {
+        loop {
+            match engine.exit_code(&id).await {
+                Ok(-1) => tokio::time::sleep(Duration::from_millis(20)).await,
+                code => return code,
+            }
+        }
+    };
+    Ok(tokio::time::timeout(LAST_WORDS, code).await.context("wait for the command's exit code")??)
+}
+
+/// Standard input, piece by piece. The thread is left to the end of the process: nothing can wake it.
+fn read_input() -> mpsc::Receiver<Bytes> {
+    let (sender, receiver) = mpsc::channel(PIECES_AHEAD);
+    std::thread::spawn(move || {
+        let mut piece = vec![0; PIECE];
+        loop {
+            match std::io::stdin().lock().read(&mut piece) {
+                Ok(0) | Err(_) => return,
+                Ok(length) => {
+                    if sender.blocking_send(Bytes::copy_from_slice(&piece[..length])).is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    });
+    receiver
+}
+
+/// Gives the command's terminal the size of this one.
+async fn fit(engine: &DockerEngine, id: &str) {
+    if let Ok(size) = tcgetwinsize(std::io::stdout()) {
+        // A command that has just ended has no terminal any more.
+        let _ = engine.resize(id, size.ws_row, size.ws_col).await;
+    }
+}
+
+/// This terminal without line editing and signals, which the command's terminal has; as before when this goes.
+struct Raw(Termios);
+
+impl Raw {
+    fn set() -> rustix::io::Result<Self> {
+        let before = tcgetattr(std::io::stdin())?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        tcsetattr(std::io::stdin(), OptionalActions::Now, &raw)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &self.0);
+    }
+}

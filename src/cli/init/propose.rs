@@ -1,0 +1,529 @@
+//! What is proposed for each service: what it is, where it keeps state, and how it is stopped and started.
+
+use super::services::{Page, Service};
+use crate::cli::failure::Failure;
+
+/// What a service is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Postgres,
+    Mariadb,
+    Mysql,
+    Redis,
+    Application,
+}
+
+impl Role {
+    /// The name of such a server's store and database in the environment file.
+    pub(super) fn kind(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Mariadb => "mariadb",
+            Self::Mysql => "mysql",
+            Self::Redis => "redis",
+            Self::Application => "application",
+        }
+    }
+
+    /// The port that its server listens on.
+    pub(super) fn port(self) -> Option<u16> {
+        match self {
+            Self::Postgres => Some(5432),
+            Self::Mariadb | Self::Mysql => Some(3306),
+            Self::Redis => Some(6379),
+            Self::Application => None,
+        }
+    }
+
+    /// Whether SQL is spoken there.
+    pub(super) fn speaks_sql(self) -> bool {
+        matches!(self, Self::Postgres | Self::Mariadb | Self::Mysql)
+    }
+
+    /// The signal that ends it at once. What it leaves is thrown away.
+    pub(super) fn stop_signal(self) -> &'static str {
+        match self {
+            Self::Postgres => "QUIT",
+            Self::Mariadb | Self::Mysql | Self::Redis => "KILL",
+            Self::Application => "TERM",
+        }
+    }
+}
+
+/// A place where a service keeps state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Store {
+    pub(super) name: String,
+    pub(super) kind: &'static str,
+    pub(super) path: String,
+    /// Why it is proposed.
+    pub(super) reason: String,
+}
+
+/// How to reach a database as an account that sees everything in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Account {
+    pub(super) user: String,
+    pub(super) password: String,
+    pub(super) database: String,
+}
+
+/// A service with what is proposed for it.
+#[derive(Debug, Clone)]
+pub(super) struct Proposed {
+    pub(super) service: Service,
+    pub(super) role: Role,
+    pub(super) stores: Vec<Store>,
+    pub(super) account: Account,
+    /// Its entry point and command, where `supervise` can be put before them.
+    pub(super) runs: Option<(Vec<String>, Vec<String>)>,
+    /// Places outside of the stores that may differ: path, whether a rewind empties it, reason.
+    pub(super) scratch: Vec<(String, bool, &'static str)>,
+}
+
+impl Proposed {
+    /// The name of its database in the environment file.
+    pub(super) fn database(&self) -> Option<&str> {
+        self.role.speaks_sql().then_some(self.service.name.as_str())
+    }
+
+    /// The port that it listens on.
+    pub(super) fn port(&self) -> Option<u16> {
+        let seen = self.service.seen.as_ref().and_then(|seen| seen.listens.first().copied());
+        let published = self.service.ports.first().map(|(_, target)| *target);
+        let exposed = self.service.of_image.as_ref().and_then(|image| image.ports.first().copied());
+        self.role.port().or(published).or(seen).or(exposed)
+    }
+}
+
+/// All that is proposed.
+#[derive(Debug, Clone)]
+pub(super) struct Proposal {
+    /// In the order of the Compose file.
+    pub(super) services: Vec<Proposed>,
+    /// Which of them serves the pages.
+    pub(super) entry: usize,
+    pub(super) entry_port: u16,
+    pub(super) public_port: u16,
+}
+
+impl Proposal {
+    /// The service that serves the pages.
+    pub(super) fn entry(&self) -> &Proposed {
+        &self.services[self.entry]
+    }
+
+    /// What the site answered, if it was asked.
+    pub(super) fn page(&self) -> Option<&Page> {
+        self.entry().service.seen.as_ref()?.page.as_ref()
+    }
+
+    /// Whether the helpers can stop and start everything that writes.
+    pub(super) fn is_supervised(&self) -> bool {
+        self.services.iter().any(|part| !part.stores.is_empty()) && self.services.iter().all(|part| part.runs.is_some())
+    }
+
+    /// The services in the order in which they are stopped: who needs others first.
+    pub(super) fn in_stop_order(&self) -> Vec<&Proposed> {
+        let mut left: Vec<&Proposed> = self.services.iter().collect();
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            let is_needed =
+                |name: &str| left.iter().any(|other| other.service.depends_on.iter().any(|needed| needed == name));
+            // Applications before servers where nothing is said; services that need each other in a circle as they come.
+            let free = |part: &&Proposed| !is_needed(&part.service.name);
+            let next = left.iter().position(|part| free(part) && part.role == Role::Application);
+            let next = next.or_else(|| left.iter().position(free)).unwrap_or(0);
+            order.push(left.remove(next));
+        }
+        order
+    }
+
+    /// What a person must look at.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        for part in &self.services {
+            let name = &part.service.name;
+            if part.runs.is_none() {
+                notes.push(format!(
+                    "{name}: what its image runs is not known, so no writers are proposed and every reset makes new containers. Give \
+                     it an `entrypoint` or `command` in the Compose file, or build or pull its image, and run `arenad init` again."
+                ));
+            }
+            if part.role.speaks_sql() && part.account == Account::default() {
+                notes.push(format!(
+                    "{name}: user, password and database are not known; fill them in under `databases`."
+                ));
+            }
+        }
+        if self.services.iter().all(|part| part.stores.is_empty()) {
+            notes.push(
+                "No place was found where the site keeps state. Start it with `docker compose up`, use it, and run `arenad init` again \
+                 with --running; or declare `stores` by hand."
+                    .to_owned(),
+            );
+        } else if self.services.iter().all(|part| part.service.seen.is_none()) {
+            notes.push(
+                "The proposals follow from the Compose file alone. --running also looks into the containers that `docker compose` runs."
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+}
+
+/// Proposes everything.
+pub(super) fn of(services: &[Service], port: Option<u16>, default: u16) -> Result<Proposal, Failure> {
+    let proposed: Vec<Proposed> = services.iter().map(|service| propose(service, services)).collect();
+    let is_front = |part: &Proposed| part.role == Role::Application && !part.service.ports.is_empty();
+    let entry = proposed
+        .iter()
+        .position(is_front)
+        .or_else(|| proposed.iter().position(|part| part.role == Role::Application))
+        .or(if proposed.is_empty() { None } else { Some(0) })
+        .ok_or_else(|| Failure::usage("the Compose file has no services"))?;
+    let published = proposed[entry].service.ports.first().and_then(|(published, _)| *published);
+    let entry_port = proposed[entry].port().unwrap_or(80);
+    Ok(Proposal { services: proposed, entry, entry_port, public_port: port.or(published).unwrap_or(default) })
+}
+
+fn propose(service: &Service, all: &[Service]) -> Proposed {
+    let role = role(service);
+    let mut stores = Vec::new();
+    if let Some(path) = data(service, role) {
+        let reason = format!("the data of the {} server", role.kind());
+        stores.push(Store { name: service.name.clone(), kind: role.kind(), path, reason });
+    }
+    let is_covered = |stores: &[Store], path: &str| stores.iter().any(|store| is_within(path, &store.path));
+    for path in &service.volumes {
+        if !is_covered(&stores, path) {
+            let reason = "a volume of the Compose file".to_owned();
+            stores.push(Store { name: named(&service.name, path), kind: "directory", path: path.clone(), reason });
+        }
+    }
+    let mut scratch = known_scratch(role);
+    for path in written(service) {
+        if is_covered(&stores, &path) {
+            continue;
+        }
+        if let Some((place, is_emptied, reason)) = passing(&path) {
+            if !scratch.iter().any(|(known, ..)| known == place) {
+                scratch.push((place.to_owned(), is_emptied, reason));
+            }
+            continue;
+        }
+        let (kind, place) = match is_sqlite(&path) {
+            true => ("sqlite", path.clone()),
+            false => ("directory", folder(&path).to_owned()),
+        };
+        if place.matches('/').count() < 2 && kind == "directory" {
+            continue;
+        }
+        let reason = format!("seen to be written: {path}");
+        stores.push(Store { name: named(&service.name, &place), kind, path: place, reason });
+    }
+    make_unique(&mut stores);
+    Proposed {
+        account: account(service, role, all),
+        runs: runs(service, role),
+        stores,
+        scratch,
+        role,
+        service: service.clone(),
+    }
+}
+
+fn role(service: &Service) -> Role {
+    let words = [service.entrypoint.as_deref(), service.command.as_deref()];
+    let of_image =
+        service.of_image.as_ref().map(|image| [image.entrypoint.as_slice(), image.command.as_slice()].concat());
+    let running = service.seen.iter().flat_map(|seen| &seen.processes);
+    let programs: Vec<&str> = words
+        .into_iter()
+        .flatten()
+        .flatten()
+        .chain(of_image.iter().flatten())
+        .flat_map(|word| word.split_whitespace())
+        .chain(running.filter_map(|line| line.split_whitespace().next()))
+        .map(|word| word.rsplit('/').next().unwrap_or_default().trim_end_matches(':'))
+        .collect();
+    let runs = |names: &[&str]| programs.iter().any(|program| names.contains(program));
+    let image = service.image.rsplit('/').next().unwrap_or_default().split([':', '@']).next().unwrap_or_default();
+    let is_image = |names: &[&str]| names.iter().any(|name| image == *name || image.starts_with(&format!("{name}-")));
+    if runs(&["postgres", "postmaster"]) || is_image(&["postgres", "postgis", "postgresql", "pgvector", "timescaledb"])
+    {
+        Role::Postgres
+    } else if runs(&["mariadbd", "mariadbd-safe"]) || is_image(&["mariadb"]) {
+        Role::Mariadb
+    } else if runs(&["mysqld", "mysqld_safe"]) || is_image(&["mysql", "percona"]) {
+        Role::Mysql
+    } else if runs(&["redis-server", "valkey-server"]) || is_image(&["redis", "valkey", "keydb"]) {
+        Role::Redis
+    } else {
+        Role::Application
+    }
+}
+
+/// Where a server keeps its data.
+fn data(service: &Service, role: Role) -> Option<String> {
+    let (variable, option, usual, hint) = match role {
+        Role::Postgres => ("PGDATA", "-D", "/var/lib/postgresql/data", "postgres"),
+        Role::Mariadb | Role::Mysql => ("MYSQL_DATADIR", "--datadir", "/var/lib/mysql", "mysql"),
+        Role::Redis => ("REDIS_DATA", "--dir", "/data", "data"),
+        Role::Application => return None,
+    };
+    let lines = service
+        .seen
+        .iter()
+        .flat_map(|seen| &seen.processes)
+        .map(|line| line.split_whitespace().map(str::to_owned).collect());
+    let of_image = service.of_image.iter().flat_map(|image| [image.entrypoint.clone(), image.command.clone()]);
+    let own = service.entrypoint.iter().chain(&service.command).cloned();
+    let given = lines.chain(own).chain(of_image).find_map(|words: Vec<String>| after(&words, option));
+    let volume = service.volumes.iter().find(|path| path.contains(hint)).or(match service.volumes.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    });
+    // A server's folder may lie inside of the volume; the volume is mounted above it, and what lies beside belongs to it.
+    let path = service.environment.get(variable).cloned().or(given).or(volume.cloned());
+    Some(path.filter(|path| path.starts_with('/')).unwrap_or_else(|| usual.to_owned()).trim_end_matches('/').to_owned())
+}
+
+/// The value of an option: `-D /data`, `-D=/data`, or within a line that a shell runs.
+fn after(words: &[String], option: &str) -> Option<String> {
+    let words: Vec<&str> = words.iter().flat_map(|word| word.split_whitespace()).collect();
+    words.iter().enumerate().find_map(|(index, word)| match word.strip_prefix(option)? {
+        "" => words.get(index + 1).map(|value| (*value).to_owned()),
+        rest => rest.strip_prefix('=').map(str::to_owned),
+    })
+}
+
+/// The account by which a database is read: from the server's own variables, else from an address that another service has.
+fn account(service: &Service, role: Role, all: &[Service]) -> Account {
+    let value = |names: &[&str]| names.iter().find_map(|name| service.environment.get(*name)).cloned();
+    let own = match role {
+        Role::Postgres => {
+            let password = value(&["POSTGRES_PASSWORD"]);
+            let user = value(&["POSTGRES_USER"]).or(password.as_ref().map(|_| "postgres".to_owned()));
+            let database = value(&["POSTGRES_DB"]).or(user.clone());
+            user.zip(database).map(|(user, database)| Account {
+                user,
+                database,
+                password: password.unwrap_or_default(),
+            })
+        }
+        Role::Mariadb | Role::Mysql => {
+            let user = value(&["MARIADB_USER", "MYSQL_USER"]);
+            let password = value(&["MARIADB_PASSWORD", "MYSQL_PASSWORD"]);
+            let root =
+                value(&["MARIADB_ROOT_PASSWORD", "MYSQL_ROOT_PASSWORD"]).map(|password| ("root".to_owned(), password));
+            let database = value(&["MARIADB_DATABASE", "MYSQL_DATABASE"]);
+            user.zip(password).or(root).zip(database).map(|((user, password), database)| Account {
+                user,
+                password,
+                database,
+            })
+        }
+        Role::Redis | Role::Application => return Account::default(),
+    };
+    let addresses = || all.iter().flat_map(|other| other.environment.values());
+    let of_address = || addresses().find_map(|address| of_url(address, &service.name));
+    own.or_else(of_address).unwrap_or_default()
+}
+
+/// `postgresql://user:password@host/database`
+fn of_url(address: &str, host: &str) -> Option<Account> {
+    let url = url::Url::parse(address).ok().filter(|url| url.host_str() == Some(host))?;
+    let database = url.path().trim_start_matches('/').to_owned();
+    let is_whole = !url.username().is_empty() && !database.is_empty();
+    is_whole.then(|| Account {
+        user: url.username().to_owned(),
+        password: url.password().unwrap_or_default().to_owned(),
+        database,
+    })
+}
+
+/// The entry point and command, if both are known.
+fn runs(service: &Service, role: Role) -> Option<(Vec<String>, Vec<String>)> {
+    if service.has_init {
+        return None;
+    }
+    let of_image = service.of_image.as_ref();
+    // The official images' own; what is made from them keeps it.
+    let official = match role {
+        Role::Postgres => Some("postgres"),
+        Role::Mariadb => Some("mariadbd"),
+        Role::Mysql => Some("mysqld"),
+        Role::Redis if service.image.contains("valkey") => Some("valkey-server"),
+        Role::Redis => Some("redis-server"),
+        Role::Application => None,
+    };
+    let official = official.filter(|_| service.context.is_none());
+    let entrypoint = service
+        .entrypoint
+        .clone()
+        .or_else(|| of_image.map(|image| image.entrypoint.clone()))
+        .or_else(|| official.map(|_| vec!["docker-entrypoint.sh".to_owned()]))?;
+    // An entry point of the Compose file takes the image's command away.
+    let inherited =
+        || if service.entrypoint.is_some() { Some(Vec::new()) } else { of_image.map(|image| image.command.clone()) };
+    let command =
+        service.command.clone().or_else(inherited).or_else(|| official.map(|program| vec![program.to_owned()]))?;
+    let is_empty = entrypoint.is_empty() && command.is_empty();
+    (!is_empty).then_some((entrypoint, command))
+}
+
+fn known_scratch(role: Role) -> Vec<(String, bool, &'static str)> {
+    let places: &[(&str, bool, &'static str)] = match role {
+        Role::Postgres => &[
+            ("/run/postgresql", false, "the server's socket and lock differ after each start"),
+            ("/dev/shm/PostgreSQL.*", false, "the server shares its memory under names that it draws"),
+            ("/tmp", false, "the server's socket and lock, where it puts them there"),
+        ],
+        Role::Mariadb | Role::Mysql => &[
+            ("/run/mysqld", false, "the server's socket and pid file differ after each start"),
+            ("/tmp", true, "rows that a killed server was sorting"),
+        ],
+        Role::Redis => &[],
+        Role::Application => &[("/tmp", true, "uploads that are under way, sockets and locks of the server")],
+    };
+    places.iter().map(|(path, is_emptied, reason)| ((*path).to_owned(), *is_emptied, *reason)).collect()
+}
+
+/// What was seen to be written outside of mounts: files, and folders in which nothing else was.
+fn written(service: &Service) -> Vec<String> {
+    let Some(seen) = &service.seen else { return Vec::new() };
+    let is_folder = |path: &str| seen.changed.iter().any(|other| other.len() > path.len() && is_within(other, path));
+    seen.changed.iter().filter(|path| !is_folder(path)).cloned().collect()
+}
+
+/// Places that hold nothing that a site would miss.
+fn passing(path: &str) -> Option<(&'static str, bool, &'static str)> {
+    const PLACES: [(&str, bool, &str); 7] = [
+        ("/tmp", true, "uploads that are under way, sockets and locks of the server"),
+        ("/var/tmp", true, "temporary files"),
+        ("/run", false, "sockets and pid files differ after each start"),
+        ("/var/run", false, "sockets and pid files differ after each start"),
+        ("/var/log", false, "logs"),
+        ("/var/cache", false, "caches that can be made anew"),
+        ("/root/.cache", false, "caches that can be made anew"),
+    ];
+    if path.contains("/__pycache__") {
+        return Some(("/**/__pycache__", false, "compiled modules of Python"));
+    }
+    PLACES.into_iter().find(|(place, ..)| is_within(path, place))
+}
+
+fn is_sqlite(path: &str) -> bool {
+    [".sqlite", ".sqlite3", ".db"].iter().any(|end| path.ends_with(end))
+}
+
+fn is_within(path: &str, folder: &str) -> bool {
+    path == folder || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(folder, _)| folder)
+}
+
+/// A name for a store of a service.
+fn named(service: &str, path: &str) -> String {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let plain: String =
+        last.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    format!("{service}-{}", plain.trim_matches('-'))
+}
+
+/// Folders within others, and second stores of one place, go; names are made unique.
+fn make_unique(stores: &mut Vec<Store>) {
+    let all = stores.clone();
+    let mut index = 0;
+    stores.retain(|store| {
+        index += 1;
+        let is_inner = |other: &Store| other.path != store.path && is_within(&store.path, &other.path);
+        let is_second = all[..index - 1].iter().any(|other| other.path == store.path);
+        !(is_second || (store.kind == "directory" && all.iter().any(is_inner)))
+    });
+    for index in 1..stores.len() {
+        while stores[..index].iter().any(|other| other.name == stores[index].name) {
+            stores[index].name.push('2');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::services::{Seen, Source, of as services_of};
+    use super::*;
+
+    fn proposal(yaml: &str) -> Proposal {
+        let root = serde_yaml::from_str(yaml).expect("YAML");
+        of(&services_of(&Source { file: None, root }).expect("services"), None, 8080).expect("a proposal")
+    }
+
+    #[test]
+    fn an_application_and_its_database_get_stores_accounts_and_an_order() {
+        let found = proposal(
+            "services:
+  web: { image: my/app:2, ports: ['9000:8000'], command: [gunicorn, app], entrypoint: [], depends_on: [db], volumes: ['up:/srv/up'] }
+  db: { image: 'postgres:16', environment: { POSTGRES_PASSWORD: pw }, volumes: ['data:/var/lib/postgresql/data'] }
+",
+        );
+        assert_eq!((found.entry().service.name.as_str(), found.entry_port, found.public_port), ("web", 8000, 9000));
+        let db = &found.services[1];
+        assert_eq!((db.role, db.stores[0].path.as_str()), (Role::Postgres, "/var/lib/postgresql/data"));
+        assert_eq!(
+            db.account,
+            Account { user: "postgres".to_owned(), password: "pw".to_owned(), database: "postgres".to_owned() }
+        );
+        assert_eq!(db.runs, Some((vec!["docker-entrypoint.sh".to_owned()], vec!["postgres".to_owned()])));
+        assert_eq!(found.services[0].stores[0].name, "web-up");
+        let order: Vec<&str> = found.in_stop_order().iter().map(|part| part.service.name.as_str()).collect();
+        assert_eq!(order, ["web", "db"]);
+        assert!(found.is_supervised());
+    }
+
+    #[test]
+    fn what_was_seen_becomes_stores_and_scratch() {
+        let seen = Seen {
+            changed: [
+                "/srv",
+                "/srv/notes",
+                "/srv/notes/a.txt",
+                "/srv/notes/b.txt",
+                "/srv/app.sqlite3",
+                "/var/log/x/y.log",
+                "/etc/mtab",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            processes: vec!["python3 -m app".to_owned()],
+            listens: vec![5000],
+            page: None,
+        };
+        let service = Service { name: "web".to_owned(), seen: Some(seen), ..Service::default() };
+        let found = of(&[service], None, 8080).expect("a proposal");
+        let stores: Vec<(&str, &str)> =
+            found.services[0].stores.iter().map(|store| (store.kind, store.path.as_str())).collect();
+        assert_eq!(stores, [("directory", "/srv/notes"), ("sqlite", "/srv/app.sqlite3")]);
+        assert!(found.services[0].scratch.iter().any(|(path, ..)| path == "/var/log"));
+        assert_eq!(found.entry_port, 5000);
+        assert!(!found.is_supervised() && !found.notes().is_empty());
+    }
+
+    #[test]
+    fn an_account_is_found_in_the_address_that_another_service_has() {
+        let found = proposal(
+            "services:
+  web: { image: app, environment: { DATABASE_URL: 'postgresql://me:secret@db:5432/mine' } }
+  db: { build: ./db, command: [postgres, -D, /data/pg] }
+",
+        );
+        let db = &found.services[1];
+        assert_eq!(
+            db.account,
+            Account { user: "me".to_owned(), password: "secret".to_owned(), database: "mine".to_owned() }
+        );
+        assert_eq!(db.stores[0].path, "/data/pg");
+    }
+}

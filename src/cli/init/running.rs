@@ -1,0 +1,133 @@
+//! What the engine knows: what images run, and what running containers have written, run and answer.
+
+use std::time::Duration;
+
+use super::dockerfile::ImageCommand;
+use super::services::{Page, Seen, Service, Source};
+use crate::cli::failure::Failure;
+use arenad_engine::docker::DockerEngine;
+use arenad_engine::{Engine, EngineHandle};
+
+/// How long the engine gets to say what an image runs, where that is only a convenience.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long a page may take.
+const PAGE_LIMIT: Duration = Duration::from_secs(5);
+
+/// The label by which Compose marks a container's service.
+const SERVICE: &str = "com.docker.compose.service";
+
+/// The label by which Compose marks the files that a container was made from.
+const FILES: &str = "com.docker.compose.project.config_files";
+
+/// A command that prints what listens on TCP, in the form of the kernel.
+const LISTENING: [&str; 3] = ["/bin/sh", "-c", "cat /proc/net/tcp /proc/net/tcp6 2>/dev/null"];
+
+/// A command that prints the command lines of all processes, a line for each.
+const PROCESSES: [&str; 3] =
+    ["/bin/sh", "-c", "for line in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <\"$line\" 2>/dev/null; echo; done"];
+
+/// Fills in what images run that the engine has.
+pub(super) async fn look_at_images(engine: &DockerEngine, services: &mut [Service]) {
+    let look = async {
+        for service in services.iter_mut().filter(|service| !service.image.is_empty()) {
+            if let Ok(Some((entrypoint, command, ports))) = engine.image_command(&service.image).await {
+                service.of_image.get_or_insert(ImageCommand { entrypoint, command, ports, text: String::new() });
+            }
+        }
+    };
+    // One that does not answer leaves what the files say.
+    let _ = tokio::time::timeout(PATIENCE, look).await;
+}
+
+/// Looks into the containers that Compose runs from the file.
+pub(super) async fn look(engine: &DockerEngine, source: &Source, services: &mut [Service]) -> Result<(), Failure> {
+    let all = engine.running().await.map_err(|error| crate::cli::engine::away(engine.endpoint(), error))?;
+    let file = source.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
+    let of_file: Vec<_> = all
+        .into_iter()
+        .filter(|found| found.labels.get(FILES).is_some_and(|files| files.split(',').any(|name| name == file)))
+        .collect();
+    if of_file.is_empty() {
+        let failure = Failure::usage(format!("no container of {file} runs"));
+        return Err(failure.hint(format!("`docker compose -f {file} up -d`, use the site, then try again")));
+    }
+    for service in services.iter_mut() {
+        let is_of = |found: &&arenad_engine::FoundContainer| found.labels.get(SERVICE) == Some(&service.name);
+        let Some(found) = of_file.iter().find(is_of) else { continue };
+        if let Some((entrypoint, command, ports)) = engine.image_command(&found.image).await? {
+            service.of_image = Some(ImageCommand { entrypoint, command, ports, text: String::new() });
+        }
+        service.seen = Some(see(engine, &found.handle).await?);
+    }
+    Ok(())
+}
+
+async fn see(engine: &DockerEngine, handle: &EngineHandle) -> Result<Seen, Failure> {
+    let changed = engine.changes(handle).await?.into_iter().map(|change| change.path).collect();
+    let words = |command: [&str; 3]| command.map(str::to_owned);
+    // An image without a shell says nothing.
+    let said = async |command: [&str; 3]| {
+        let ran = engine.exec(handle, &words(command), None, PAGE_LIMIT).await;
+        ran.map(|ran| ran.stdout).unwrap_or_default()
+    };
+    let processes = said(PROCESSES).await;
+    let is_own = |line: &str| line.contains("/proc/[0-9]*") || line.is_empty();
+    let processes = processes.lines().map(str::trim).filter(|line| !is_own(line)).map(str::to_owned).collect();
+    let listens = listening(&said(LISTENING).await);
+    let address = engine.inspect(handle).await?.address;
+    let mut page = None;
+    for port in listens.iter().filter(|_| address.is_some()) {
+        let address = address.map(|address| format!("http://{address}:{port}/")).unwrap_or_default();
+        page = ask(&address).await;
+        if page.is_some() {
+            break;
+        }
+    }
+    Ok(Seen { changed, processes, listens, page })
+}
+
+/// The ports that are listened on, the lowest first.
+fn listening(table: &str) -> Vec<u16> {
+    let port = |line: &str| {
+        let mut fields = line.split_whitespace().skip(1);
+        let (local, _, state) = (fields.next()?, fields.next()?, fields.next()?);
+        // Docker's own name server listens on a loopback address of its own.
+        let (address, port) = local.rsplit_once(':').filter(|_| state == "0A")?;
+        (address != "0B00007F").then(|| u16::from_str_radix(port, 16).ok()).flatten()
+    };
+    let mut ports: Vec<u16> = table.lines().filter_map(port).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    ports
+}
+
+async fn ask(address: &str) -> Option<Page> {
+    let client =
+        reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(PAGE_LIMIT).build();
+    let answer = client.ok()?.get(address).send().await.ok()?;
+    let status = answer.status().as_u16();
+    let text = answer.text().await.unwrap_or_default();
+    Some(Page { status, title: title(&text) })
+}
+
+/// What the title of a page says.
+fn title(html: &str) -> Option<String> {
+    let begin = html.find("<title>")? + "<title>".len();
+    let text = html[begin..].split("</title>").next()?.trim();
+    // What is escaped would not be found again as it stands here.
+    (!text.is_empty() && text.len() < 80 && !text.contains(['&', '\n'])).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listening_ports_and_titles_are_read() {
+        let table = "  sl  local_address rem_address   st\n   0: 00000000:1F40 00000000:0000 0A x\n   1: 0B00007F:9E63 00000000:0000 0A x\n   2: 0100007F:1538 0100007F:1000 01 x\n";
+        assert_eq!(listening(table), [8000]);
+        assert_eq!(title("<html><title> Notes </title>"), Some("Notes".to_owned()));
+        assert_eq!(title("<title>a &amp; b</title>"), None);
+    }
+}

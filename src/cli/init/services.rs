@@ -1,0 +1,268 @@
+//! The services of a Compose file, as far as a proposal needs them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_yaml::{Mapping, Value};
+
+use super::dockerfile::{self, ImageCommand};
+use crate::cli::failure::Failure;
+
+/// A Compose file.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    /// Where it is; `None` for the template.
+    pub(super) file: Option<PathBuf>,
+    /// What it says.
+    pub(super) root: Mapping,
+}
+
+/// What is written where there is no Compose file.
+const TEMPLATE: &str = "
+services:
+  web:
+    build: { context: @NAME@/web }
+    ports: ['8080:8000']
+    environment: { DATABASE_URL: 'postgresql://web:web@db/web' }
+    depends_on: [db]
+    mem_limit: 256m
+  db:
+    image: postgres:16
+    environment: { POSTGRES_USER: web, POSTGRES_PASSWORD: web, POSTGRES_DB: web }
+    volumes: ['data:/var/lib/postgresql/data']
+    mem_limit: 256m
+volumes: { data: null }
+";
+
+impl Source {
+    /// Reads a file.
+    pub(super) fn read(file: &Path) -> Result<Self, Failure> {
+        let file = file.canonicalize().with_context(|| format!("find {}", file.display()))?;
+        let text = std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
+        let root = serde_yaml::from_str(&text)
+            .map_err(|error| Failure::usage(format!("{} is no Compose file: {error}", file.display())))?;
+        Ok(Self { file: Some(file), root })
+    }
+
+    /// An application and its database, to be filled in.
+    pub(super) fn template(name: &str) -> Self {
+        let root = serde_yaml::from_str(&TEMPLATE.replace("@NAME@", name)).unwrap_or_default();
+        Self { file: None, root }
+    }
+
+    /// The folder that paths in it are relative to.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.file.as_deref().and_then(Path::parent)
+    }
+}
+
+/// One service.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Service {
+    pub(super) name: String,
+    pub(super) image: String,
+    /// The folder that its image is built from.
+    pub(super) context: Option<PathBuf>,
+    pub(super) environment: BTreeMap<String, String>,
+    /// Published ports: of the host, if one is named, and of the container.
+    pub(super) ports: Vec<(Option<u16>, u16)>,
+    /// Where named volumes are mounted.
+    pub(super) volumes: Vec<String>,
+    pub(super) depends_on: Vec<String>,
+    pub(super) entrypoint: Option<Vec<String>>,
+    pub(super) command: Option<Vec<String>>,
+    pub(super) has_init: bool,
+    /// What its image runs, if that is known.
+    pub(super) of_image: Option<ImageCommand>,
+    /// What was seen of a running container.
+    pub(super) seen: Option<Seen>,
+}
+
+/// What was seen of a running container.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen {
+    /// Paths outside of mounts that are not as in the image.
+    pub(super) changed: Vec<String>,
+    /// Command lines of its processes.
+    pub(super) processes: Vec<String>,
+    /// TCP ports that it listens on.
+    pub(super) listens: Vec<u16>,
+    /// The title of the page at `/`, and its status, by port.
+    pub(super) page: Option<Page>,
+}
+
+/// What a service answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Page {
+    pub(super) status: u16,
+    pub(super) title: Option<String>,
+}
+
+/// The services of a Compose file, in its order.
+pub(super) fn of(source: &Source) -> Result<Vec<Service>, Failure> {
+    let services = source.root.get("services").and_then(Value::as_mapping);
+    let services = services.ok_or_else(|| Failure::usage("the Compose file has no services"))?;
+    Ok(services.iter().filter_map(|(name, value)| Some(service(source, name.as_str()?, value.as_mapping()?))).collect())
+}
+
+fn service(source: &Source, name: &str, value: &Mapping) -> Service {
+    let text = |key: &str| value.get(key).and_then(text_of);
+    let context = match value.get("build") {
+        Some(Value::String(context)) => Some(context.clone()),
+        Some(Value::Mapping(build)) => build.get("context").and_then(text_of),
+        _ => None,
+    };
+    let dockerfile = value.get("build").and_then(Value::as_mapping).and_then(|build| build.get("dockerfile")?.as_str());
+    let context = context.and_then(|context| Some(source.folder()?.join(context)));
+    let of_image = context.as_deref().and_then(|context| {
+        dockerfile::read(&std::fs::read_to_string(context.join(dockerfile.unwrap_or("Dockerfile"))).ok()?)
+    });
+    Service {
+        name: name.to_owned(),
+        image: text("image").unwrap_or_default(),
+        environment: environment(value.get("environment")),
+        ports: list(value.get("ports")).iter().filter_map(port).collect(),
+        volumes: list(value.get("volumes")).iter().filter_map(volume).collect(),
+        depends_on: names(value.get("depends_on")),
+        entrypoint: value.get("entrypoint").map(command),
+        command: value.get("command").map(command),
+        has_init: value.get("init").and_then(Value::as_bool).unwrap_or_default(),
+        context,
+        of_image,
+        seen: None,
+    }
+}
+
+/// A scalar as text.
+pub(super) fn text_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        _ => None,
+    }
+}
+
+fn list(value: Option<&Value>) -> Vec<Value> {
+    value.and_then(Value::as_sequence).cloned().unwrap_or_default()
+}
+
+fn names(value: Option<&Value>) -> Vec<String> {
+    match value {
+        Some(Value::Mapping(map)) => map.keys().filter_map(text_of).collect(),
+        other => list(other).iter().filter_map(text_of).collect(),
+    }
+}
+
+fn environment(value: Option<&Value>) -> BTreeMap<String, String> {
+    match value {
+        Some(Value::Mapping(map)) => {
+            map.iter().filter_map(|(name, value)| Some((text_of(name)?, text_of(value).unwrap_or_default()))).collect()
+        }
+        other => {
+            let pairs = list(other);
+            let pairs = pairs.iter().filter_map(text_of).filter_map(|pair| {
+                let (name, value) = pair.split_once('=')?;
+                Some((name.to_owned(), value.to_owned()))
+            });
+            pairs.collect()
+        }
+    }
+}
+
+/// `8080:80`, `127.0.0.1:8080:80/tcp`, `80`, or the long form.
+fn port(value: &Value) -> Option<(Option<u16>, u16)> {
+    if let Some(long) = value.as_mapping() {
+        let number = |key: &str| long.get(key).and_then(text_of).and_then(|text| text.parse().ok());
+        return Some((number("published"), number("target")?));
+    }
+    let text = text_of(value)?;
+    let text = text.split('/').next().unwrap_or_default();
+    let mut parts = text.rsplit(':');
+    let target = parts.next()?.parse().ok()?;
+    Some((parts.next().and_then(|published| published.parse().ok()), target))
+}
+
+/// Where a named volume is mounted.
+fn volume(value: &Value) -> Option<String> {
+    if let Some(long) = value.as_mapping() {
+        let is_volume = long.get("type").and_then(Value::as_str).is_none_or(|kind| kind == "volume");
+        return is_volume.then(|| long.get("target").and_then(text_of)).flatten();
+    }
+    let text = text_of(value)?;
+    let mut parts = text.split(':');
+    let (first, second, mode) = (parts.next()?, parts.next(), parts.next());
+    let is_path = |text: &str| text.starts_with(['.', '/', '~']);
+    match second {
+        None => Some(first.to_owned()),
+        Some(_) if is_path(first) || mode.is_some_and(|mode| mode.split(',').any(|word| word == "ro")) => None,
+        Some(target) => Some(target.trim_end_matches('/').to_owned()),
+    }
+}
+
+/// A command as a list; the text form is split as a shell would, quotes of either kind kept together.
+fn command(value: &Value) -> Vec<String> {
+    match value {
+        Value::Sequence(words) => words.iter().filter_map(text_of).collect(),
+        other => split(&text_of(other).unwrap_or_default()),
+    }
+}
+
+fn split(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let (mut word, mut quote, mut is_begun) = (String::new(), None, false);
+    for letter in text.chars() {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (None, '\'' | '"') => (quote, is_begun) = (Some(letter), true),
+            (None, letter) if letter.is_whitespace() => {
+                if is_begun {
+                    words.push(std::mem::take(&mut word));
+                }
+                is_begun = false;
+            }
+            (_, letter) => {
+                word.push(letter);
+                is_begun = true;
+            }
+        }
+    }
+    if is_begun {
+        words.push(word);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_and_long_forms_are_understood() {
+        let root: Mapping = serde_yaml::from_str(
+            "services:
+  web:
+    image: x
+    ports: ['127.0.0.1:8080:80/tcp', { target: 90, published: 9090 }, 70]
+    volumes: ['data:/data/', './conf:/etc/conf:ro', 'shared:/shared:ro', /anonymous]
+    environment: [A=1, B=x=y]
+    command: serve --name 'two words'
+    depends_on: { db: { condition: service_healthy } }
+",
+        )
+        .expect("YAML");
+        let found = of(&Source { file: None, root }).expect("services");
+        let web = &found[0];
+        assert_eq!(web.ports, [(Some(8080), 80), (Some(9090), 90), (None, 70)]);
+        assert_eq!(web.volumes, ["/data", "/anonymous"]);
+        assert_eq!(web.environment["B"], "x=y");
+        assert_eq!(web.command.as_deref(), Some(&["serve", "--name", "two words"].map(str::to_owned)[..]));
+        assert_eq!(web.depends_on, ["db"]);
+    }
+
+    #[test]
+    fn the_template_is_a_site_of_two_services() {
+        assert_eq!(of(&Source::template("lab")).expect("services").len(), 2);
+    }
+}
