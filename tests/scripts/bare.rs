@@ -129,6 +129,24 @@ impl Bare {
         self.folder.path().join("root")
     }
 
+    /// Writes a file into it.
+    pub fn write(&self, path: &str, content: &[u8]) {
+        let path = self.inside(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        std::fs::write(path, content).expect("write a file");
+    }
+
+    /// Copies a file or a folder of the host into it.
+    pub fn copy(&self, from: &Path, to: &str) {
+        let to = self.inside(to);
+        std::fs::create_dir_all(to.parent().expect("a parent")).expect("a folder");
+        run(Command::new("cp").arg("-a").arg(from).arg(to));
+    }
+
+    fn inside(&self, path: &str) -> PathBuf {
+        self.root().join(path.trim_start_matches('/'))
+    }
+
     /// Copies a program into it.
     pub fn install(&self, program: &Path) {
         std::fs::copy(program, self.root().join("usr/local/bin").join(program.file_name().expect("a name")))

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bare;
+mod packages;
 
 use std::path::Path;
 

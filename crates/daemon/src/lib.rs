@@ -21,6 +21,7 @@ pub mod locate;
 pub mod operations;
 pub mod reconcile;
 pub mod server;
+mod service_manager;
 pub mod space;
 pub mod stranded;
 pub mod tasks;
@@ -273,6 +274,8 @@ impl Daemon {
         }
         let message = format!("arenad {} has started (pid {})", env!("CARGO_PKG_VERSION"), std::process::id());
         shared.events.note("daemon.started", None, &message).await;
+        shared.tasks.spawn(service_manager::answer_watchdog(environments.clone(), shared.shutdown.clone()));
+        service_manager::notify_ready();
         Ok(Self { shared, environments, stop, _lock: lock })
     }
 
@@ -300,6 +303,7 @@ impl Daemon {
 
     /// Stops everything: no new requests, then the gateway, which lets answers end, then the drivers, then the store.
     pub async fn stop(self) {
+        service_manager::notify_stopping();
         self.stop.cancel();
         self.shared.gateway.shutdown(DRAIN_LIMIT).await;
         self.shared.shutdown.cancel();

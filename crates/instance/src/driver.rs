@@ -141,7 +141,7 @@ impl Driver {
                 if let Some(want) = self.instance.attend_to(happened).await {
                     let request = Request { want, purpose: Purpose::Upkeep };
                     // No client waits for this one.
-                    let message = Message { request, reply: oneshot::channel().0 };
+                    let message = Message::Ask { request, reply: oneshot::channel().0 };
                     self.desk.admit(message, &self.instance.service.state());
                 }
                 true
@@ -180,8 +180,15 @@ impl Driver {
 impl Desk {
     /// Admits a request or refuses it; returns whether the current operation is to be cancelled.
     fn admit(&mut self, message: Message, state: &arenad_model::instance::InstanceState) -> bool {
+        let (request, reply) = match message {
+            Message::Ask { request, reply } => (request, reply),
+            Message::Ping(reply) => {
+                // A caller that went away asked for nothing else.
+                let _ = reply.send(());
+                return false;
+            }
+        };
         self.queue.note_cover(self.progress.cover());
-        let Message { request, reply } = message;
         match self.queue.admit(request, state, Operation::new) {
             Ok(admitted) => {
                 admitted.superseded.iter().for_each(|operation| operation.end(Outcome::Superseded));

@@ -187,9 +187,17 @@ pub enum AskError {
     Stopping,
 }
 
-struct Message {
-    request: Request,
-    reply: oneshot::Sender<Result<Ticket, AskError>>,
+/// One letter to a driver.
+enum Message {
+    /// A request to admit.
+    Ask {
+        /// The request.
+        request: Request,
+        /// Gets the ticket, or the refusal.
+        reply: oneshot::Sender<Result<Ticket, AskError>>,
+    },
+    /// Asks whether the driver still reads its inbox.
+    Ping(oneshot::Sender<()>),
 }
 
 /// How many requests may wait to be admitted; the driver admits them at once, whatever it does.
@@ -236,11 +244,18 @@ impl InstanceHandle {
     /// Makes a request on anybody's behalf.
     pub async fn ask_for(&self, request: Request) -> Result<Ticket, AskError> {
         let (reply, answer) = oneshot::channel();
-        self.inbox.try_send(Message { request, reply }).map_err(|error| match error {
+        self.inbox.try_send(Message::Ask { request, reply }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => AskError::Full { instance: self.id.to_string() },
             mpsc::error::TrySendError::Closed(_) => AskError::Stopping,
         })?;
         answer.await.map_err(|_| AskError::Stopping)?
+    }
+
+    /// Whether the driver reads its inbox: false where it has ended, or where its inbox is full. A driver that is stuck never
+    /// answers, so the caller sets the deadline.
+    pub async fn is_attended(&self) -> bool {
+        let (reply, answer) = oneshot::channel();
+        self.inbox.try_send(Message::Ping(reply)).is_ok() && answer.await.is_ok()
     }
 
     /// Passes on what happened to one of its containers. Where too many events wait it is lost: the next round of probes finds
