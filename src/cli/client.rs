@@ -243,12 +243,7 @@ impl Client {
     }
 
     /// Starts a daemon in the background. It ends with [`exit_code::BUSY`] where another holds the lock.
-    fn spawn_daemon(
-        &self,
-        engine: &EngineArgs,
-        daemon: Option<&DaemonArgs>,
-        log_path: &Path,
-    ) -> anyhow::Result<Child> {
+    fn spawn_daemon(&self, engine: &EngineArgs, daemon: Option<&DaemonArgs>, log_path: &Path) -> anyhow::Result<Child> {
         crate::folders::make_private(&self.state_dir)
             .with_context(|| format!("make the state directory {}", self.state_dir.display()))?;
         let log = File::options()

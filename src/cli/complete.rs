@@ -194,7 +194,9 @@ impl<'a> Place<'a> {
             ("ENVIRONMENT" | "FILE|DIR|ENVIRONMENT", _) => vec![Names::Defined],
             ("NAME", Some("environment")) if is_of_definition => vec![Names::Defined],
             ("NAME", Some("environment")) => vec![Names::Up],
-            ("SITE", _) if arg.get_num_args().is_some_and(|range| range.max_values() > 1) => vec![Names::Sites, Names::Up],
+            ("SITE", _) if arg.get_num_args().is_some_and(|range| range.max_values() > 1) => {
+                vec![Names::Sites, Names::Up]
+            }
             ("SITE", _) => vec![Names::Sites],
             ("SNAPSHOT" | "FROM" | "TO", _) => vec![Names::Snapshots],
             ("NAME", Some("service")) => vec![Names::Services],

@@ -60,17 +60,12 @@ pub fn is_named(site: (&str, &str), environment: Option<&str>, names: &[String])
     environment.is_none_or(is_of) && (names.is_empty() || names.iter().any(is_it))
 }
 
-fn scoped<'a>(
-    status: &Status,
-    environment: Option<&'a str>,
-    names: &'a [String],
-) -> (Option<&'a str>, &'a [String]) {
+fn scoped<'a>(status: &Status, environment: Option<&'a str>, names: &'a [String]) -> (Option<&'a str>, &'a [String]) {
     let is_environment = |name: &String| status.environments.iter().any(|known| known.name == *name);
-    let is_site = |name: &String| status.environments.iter().flat_map(|known| &known.sites).any(|site| site.name == *name);
+    let is_site =
+        |name: &String| status.environments.iter().flat_map(|known| &known.sites).any(|site| site.name == *name);
     match names.split_first() {
-        Some((first, rest)) if environment.is_none() && is_environment(first) && !is_site(first) => {
-            (Some(first), rest)
-        }
+        Some((first, rest)) if environment.is_none() && is_environment(first) && !is_site(first) => (Some(first), rest),
         _ => (environment, names),
     }
 }
@@ -82,7 +77,8 @@ pub fn split<'a>(environment: Option<&'a str>, name: &'a str) -> Result<(Option<
         (Some((of, site)), None) => Ok((Some(of), site)),
         (Some((of, site)), Some(environment)) if of == environment => Ok((Some(of), site)),
         (Some((of, _)), Some(environment)) => {
-            let failure = Failure::usage(format!("`{name}` names the environment {of}, and --environment {environment}"));
+            let failure =
+                Failure::usage(format!("`{name}` names the environment {of}, and --environment {environment}"));
             Err(failure.hint("name the environment once"))
         }
     }
@@ -151,9 +147,10 @@ fn unknown_site(status: &Status, environment: Option<&str>, name: &str) -> Failu
         None => Failure::usage(format!("site `{name}` is not up")),
     };
     match close(&known, name) {
-        _ if status.environments.iter().any(|environment| environment.name == name) => {
-            failure.hint(format!("`{name}` is an environment; name one of its sites, such as `{name}/{}`", first(status, name)))
-        }
+        _ if status.environments.iter().any(|environment| environment.name == name) => failure.hint(format!(
+            "`{name}` is an environment; name one of its sites, such as `{name}/{}`",
+            first(status, name)
+        )),
         Some(close) => failure.hint(format!("did you mean `{close}`?")),
         None if known.is_empty() => failure.hint("`arenad up` brings sites up"),
         None => failure.hint(format!("up are {}", known.join(", "))),
@@ -254,7 +251,8 @@ mod tests {
     fn what_is_not_named_is_left_out_of_a_status() {
         let mut all = status();
         restrict(&mut all, None, &["mini/homepage".to_owned()]).expect("known");
-        let left: Vec<&str> = all.environments.iter().flat_map(|known| &known.sites).map(|site| site.instance.as_str()).collect();
+        let left: Vec<&str> =
+            all.environments.iter().flat_map(|known| &known.sites).map(|site| site.instance.as_str()).collect();
         assert_eq!(left, ["mini/homepage/1"]);
         let mut all = status();
         restrict(&mut all, None, &[]).expect("everything");

@@ -58,7 +58,13 @@ pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
         let name = output::site_name(&site.environment, &site.name, is_alone);
         sources.push(Source { site: site.name.clone(), name, lines: Lines::new(LINE_MAX) });
     }
-    let form = if global.json { Form::Json } else if is_single { Form::Plain } else { Form::Named };
+    let form = if global.json {
+        Form::Json
+    } else if is_single {
+        Form::Plain
+    } else {
+        Form::Named
+    };
     while let Some((index, chunk)) = until_interrupted(merged.next()).await.flatten() {
         let mut out = std::io::stdout().lock();
         match chunk {

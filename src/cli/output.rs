@@ -159,14 +159,20 @@ mod tests {
 
     #[test]
     fn words_are_wrapped_and_indented() {
-        assert_eq!(wrapped("hold 3 ms, stop 40 ms, clone 2 ms", "  ", Some(24)), "  hold 3 ms, stop 40 ms,\n  clone 2 ms\n");
+        assert_eq!(
+            wrapped("hold 3 ms, stop 40 ms, clone 2 ms", "  ", Some(24)),
+            "  hold 3 ms, stop 40 ms,\n  clone 2 ms\n"
+        );
         assert_eq!(wrapped("one two", "", None), "one two\n");
     }
 
     #[test]
     fn a_column_that_may_be_cut_is_cut_to_the_width() {
         let mut table = table(&["TASK", "INTENT"]);
-        table.add_row(["shopping.order.1", "Order the cheapest of all lamps and have it sent to the address in Stonebridge"]);
+        table.add_row([
+            "shopping.order.1",
+            "Order the cheapest of all lamps and have it sent to the address in Stonebridge",
+        ]);
         print_fitted(&mut table, 1, Some(40));
         let lines: Vec<String> = table.lines().collect();
         assert_eq!(lines.len(), 2, "{lines:#?}");

@@ -24,7 +24,9 @@ pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, Failu
 async fn list(client: &Client, global: &Global, args: &SnapshotLsArgs) -> Result<u8, Failure> {
     let mut found: Snapshots = client.json(Method::GET, "/v1/snapshots").await?;
     let environment = args.environment.as_deref();
-    found.snapshots.retain(|snapshot| find::is_named((&snapshot.environment, &snapshot.site), environment, &args.sites));
+    found
+        .snapshots
+        .retain(|snapshot| find::is_named((&snapshot.environment, &snapshot.site), environment, &args.sites));
     if found.snapshots.is_empty() && (environment.is_some() || !args.sites.is_empty()) {
         // A site without snapshots must at least be one that is up.
         find::sites(&client.status().await?, environment, &args.sites)?;
@@ -75,7 +77,10 @@ async fn take(client: &Client, global: &Global, args: &TakeArgs) -> Result<u8, F
                 outln!("{}", snapshot.id);
                 if snapshot.kind == "baseline" {
                     let name = snapshot.name.as_deref().unwrap_or(&args.name);
-                    errln!("note: nothing had been written, so `{name}` is another name for the baseline of {}", snapshot.site);
+                    errln!(
+                        "note: nothing had been written, so `{name}` is another name for the baseline of {}",
+                        snapshot.site
+                    );
                 }
             }
         }

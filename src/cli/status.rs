@@ -91,7 +91,9 @@ fn print_human(status: &Status, is_verbose: bool) {
             outln!("\n{name} missed a probe: {}", first_line(missed));
         }
         if site.has_been_entered {
-            outln!("\n{name} was entered with `arenad exec` or `shell`: it may differ from its snapshot until its next reset");
+            outln!(
+                "\n{name} was entered with `arenad exec` or `shell`: it may differ from its snapshot until its next reset"
+            );
         }
         if let Some(written) = &site.written {
             let since = age(&written.since);
@@ -99,7 +101,9 @@ fn print_human(status: &Status, is_verbose: bool) {
                 (Some(difference), _) => outln!("\n{name} is only read, but was written to: {difference}"),
                 (None, 1) => outln!("\n{name} is only read, but a request that may write reached it {since} ago"),
                 (None, requests) => {
-                    outln!("\n{name} is only read, but {requests} requests that may write reached it, the first {since} ago");
+                    outln!(
+                        "\n{name} is only read, but {requests} requests that may write reached it, the first {since} ago"
+                    );
                 }
             }
         }
@@ -176,7 +180,10 @@ fn print_site(site: &Site) {
 
 /// Whether standbys are wanted and none is being made, because the site has not been used yet.
 fn awaits_use(site: &Site) -> bool {
-    site.state == "ready" && site.standbys.wanted > 0 && site.standbys.members.is_empty() && site.standbys.lack.is_none()
+    site.state == "ready"
+        && site.standbys.wanted > 0
+        && site.standbys.members.is_empty()
+        && site.standbys.lack.is_none()
 }
 
 /// What stands by, in few words.

@@ -81,9 +81,7 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
             }
         }
         output::print_table(&table);
-        outln!(
-            "\n`arenad status` shows how they are, `arenad reset SITE` brings one back, `arenad down` ends it all."
-        );
+        outln!("\n`arenad status` shows how they are, `arenad reset SITE` brings one back, `arenad down` ends it all.");
     }
     if has_stores && args.storage != StorageChoice::Plain && !global.json {
         // Last, where it is read: hundreds of lines may have gone by since the daemon was started.

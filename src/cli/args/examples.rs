@@ -33,7 +33,9 @@ pub fn of(path: &str) -> Option<Examples> {
             ("arenad status shopping mini/reddit -v", "Two sites, in detail."),
             ("arenad status --json | jq -r '.environments[].sites[].state'", ""),
         ],
-        "health" => &[("arenad health", ""), ("arenad health shopping -n 1000", "With the last ten rounds of each kind.")],
+        "health" => {
+            &[("arenad health", ""), ("arenad health shopping -n 1000", "With the last ten rounds of each kind.")]
+        }
         "ps" => &[("arenad ps", ""), ("arenad ps shopping", "")],
         "logs" => &[
             ("arenad logs shopping --tail 50", ""),
@@ -51,21 +53,22 @@ pub fn of(path: &str) -> Option<Examples> {
             ("arenad exec map --service db -- psql -U postgres -c 'SELECT 1'", ""),
             ("tar c notes | arenad exec lab/forum -- tar x -C /tmp", "Standard input is passed on."),
         ],
-        "shell" => &[
-            ("arenad shell shopping", ""),
-            ("arenad shell map --service db --user root", ""),
-        ],
+        "shell" => &[("arenad shell shopping", ""), ("arenad shell map --service db --user root", "")],
         "init" => &[
             ("arenad init lab", "A Compose file and an environment file to fill in."),
             ("arenad init lab --from ~/forum/compose.yaml", ""),
-            ("arenad init lab --from ~/forum/compose.yaml --running", "Looks into the containers that Compose runs now."),
+            (
+                "arenad init lab --from ~/forum/compose.yaml --running",
+                "Looks into the containers that Compose runs now.",
+            ),
         ],
-        "validate" => &[("arenad validate lab", "All problems at once, each with its place."), ("arenad validate --json", "")],
+        "validate" => {
+            &[("arenad validate lab", "All problems at once, each with its place."), ("arenad validate --json", "")]
+        }
         "config" => &[("arenad config webarena", ""), ("arenad config webarena --variables", "")],
-        "env" => &[
-            ("eval \"$(arenad env mini)\"", ""),
-            ("arenad env webarena --for browsergym --format dotenv > .env", ""),
-        ],
+        "env" => {
+            &[("eval \"$(arenad env mini)\"", ""), ("arenad env webarena --for browsergym --format dotenv > .env", "")]
+        }
         "schema" => &[("arenad schema environment > environment.schema.json", "")],
         "images" => &[("arenad images ls webarena", ""), ("arenad images pull webarena shopping", "")],
         "images ls" => &[("arenad images ls webarena", ""), ("arenad images ls webarena gitlab --json", "")],
@@ -89,7 +92,10 @@ pub fn of(path: &str) -> Option<Examples> {
         ],
         "locate" => &[
             ("arenad locate shopping 'sql(shop): SELECT COUNT(*) FROM order_order'", ""),
-            ("arenad locate shopping 'sql(shop): SELECT title FROM catalogue_product WHERE upc = {upc}' -a upc=LRK-1", ""),
+            (
+                "arenad locate shopping 'sql(shop): SELECT title FROM catalogue_product WHERE upc = {upc}' -a upc=LRK-1",
+                "",
+            ),
             ("arenad locate reddit 'js: document.title @ /threads/'", ""),
         ],
         "har" => &[("arenad har shopping --out shopping.har", "")],
@@ -115,11 +121,12 @@ pub fn of(path: &str) -> Option<Examples> {
         "storage" => &[("arenad storage status", ""), ("sudo arenad storage init --size 50G", "")],
         "storage init" => &[("sudo arenad storage init --size 50G", "")],
         "storage status" => &[("arenad storage status", "")],
-        "doctor" => &[("arenad doctor", ""), ("arenad doctor webarena", "Also the ports, memory and images that it needs.")],
-        "serve" => &[
-            ("arenad serve", ""),
-            ("ARENAD_TOKEN=$(openssl rand -hex 32) arenad serve --listen 127.0.0.1:7700", ""),
-        ],
+        "doctor" => {
+            &[("arenad doctor", ""), ("arenad doctor webarena", "Also the ports, memory and images that it needs.")]
+        }
+        "serve" => {
+            &[("arenad serve", ""), ("ARENAD_TOKEN=$(openssl rand -hex 32) arenad serve --listen 127.0.0.1:7700", "")]
+        }
         "completions" => &[
             ("arenad completions bash > /etc/bash_completion.d/arenad", ""),
             ("arenad completions zsh > ~/.zfunc/_arenad", ""),

@@ -9,10 +9,7 @@ const WIDTH_MAX: usize = 100;
 
 /// The commands by group, in the order in which they are listed.
 const GROUPS: [(&str, &[&str]); 5] = [
-    (
-        "Sites",
-        &["up", "down", "reset", "verify", "status", "health", "ps", "logs", "events", "open", "exec", "shell"],
-    ),
+    ("Sites", &["up", "down", "reset", "verify", "status", "health", "ps", "logs", "events", "open", "exec", "shell"]),
     ("Environments", &["init", "validate", "config", "env", "schema", "images"]),
     ("Tasks and reading", &["tasks", "check", "eval", "login", "locate", "har"]),
     ("Snapshots and disk", &["snapshot", "df", "prune", "storage"]),
@@ -73,7 +70,8 @@ mod tests {
     fn all(command: &Command, path: &str) -> Vec<(String, Command)> {
         let mut found = Vec::new();
         for known in command.get_subcommands().filter(|known| !known.is_hide_set() && known.get_name() != "help") {
-            let inner = if path.is_empty() { known.get_name().to_owned() } else { format!("{path} {}", known.get_name()) };
+            let inner =
+                if path.is_empty() { known.get_name().to_owned() } else { format!("{path} {}", known.get_name()) };
             found.extend(all(known, &inner));
             found.push((inner, known.clone()));
         }
@@ -100,8 +98,11 @@ mod tests {
             for (line, _) in examples {
                 let words = examples::words(line);
                 let after = words.iter().skip_while(|word| *word != "arenad").skip(1);
-                let after: Vec<&String> = after.take_while(|word| !matches!(word.as_str(), "|" | ">" | ")" | "&&")).collect();
-                own += usize::from(after.iter().map(|word| word.as_str()).collect::<Vec<_>>().join(" ").starts_with(&path));
+                let after: Vec<&String> =
+                    after.take_while(|word| !matches!(word.as_str(), "|" | ">" | ")" | "&&")).collect();
+                own += usize::from(
+                    after.iter().map(|word| word.as_str()).collect::<Vec<_>>().join(" ").starts_with(&path),
+                );
                 let line_up = ["arenad"].into_iter().chain(after.iter().map(|word| word.as_str()));
                 if let Err(error) = command().try_get_matches_from(line_up) {
                     panic!("`{line}`: {error}");

@@ -24,9 +24,7 @@ pub use host::{CompleteArgs, CompletionsArgs, DoctorArgs, ServeArgs};
 pub use images::{ImagesChoice, ImagesCommand, ImagesWriteArgs};
 pub use reading::{HarArgs, LocateArgs, LoginArgs, SessionFormat};
 pub use shared::{DaemonArgs, DefinitionArgs, EngineArgs};
-pub use sites::{
-    ContainerArgs, DownArgs, ExecArgs, OpenArgs, ResetArgs, ShellArgs, StorageChoice, UpArgs, VerifyArgs,
-};
+pub use sites::{ContainerArgs, DownArgs, ExecArgs, OpenArgs, ResetArgs, ShellArgs, StorageChoice, UpArgs, VerifyArgs};
 pub use snapshots::{DiffArgs, ExportArgs, ImportArgs, RmArgs, SnapshotCommand, SnapshotLsArgs, TakeArgs};
 pub use tasks::{
     CheckArgs, CheckBeginArgs, CheckCommand, TaskChoice, TasksCommand, TasksLintArgs, TasksLsArgs, TasksShowArgs,

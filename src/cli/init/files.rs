@@ -187,7 +187,9 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
             size += entry.metadata().map(|found| found.len()).unwrap_or_default();
             if size > COPY_MAX {
                 let failure = Failure::usage(format!("{} holds more than {} MiB", from.display(), COPY_MAX >> 20));
-                return Err(failure.hint("move the Compose file and its build contexts below compose/ and name it there"));
+                return Err(
+                    failure.hint("move the Compose file and its build contexts below compose/ and name it there")
+                );
             }
             if let Some(folder) = target.parent() {
                 fs::create_dir_all(folder).with_context(doing)?;

@@ -30,7 +30,8 @@ const PORT: u16 = 8080;
 
 /// Writes the files of a new environment.
 pub async fn run(global: &Global, args: &InitArgs) -> Result<u8, Failure> {
-    let name = EnvironmentName::parse(&args.name).map_err(|error| Failure::usage(format!("`{}`: {error}", args.name)))?;
+    let name =
+        EnvironmentName::parse(&args.name).map_err(|error| Failure::usage(format!("`{}`: {error}", args.name)))?;
     let root = root(args.root.as_deref())?;
     let place = files::Place::new(&root, name.as_str());
     if !args.force {

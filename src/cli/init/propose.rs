@@ -128,7 +128,8 @@ impl Proposal {
         let mut left: Vec<&Proposed> = self.services.iter().collect();
         let mut order = Vec::new();
         while !left.is_empty() {
-            let is_needed = |name: &str| left.iter().any(|other| other.service.depends_on.iter().any(|needed| needed == name));
+            let is_needed =
+                |name: &str| left.iter().any(|other| other.service.depends_on.iter().any(|needed| needed == name));
             // Applications before servers where nothing is said; services that need each other in a circle as they come.
             let free = |part: &&Proposed| !is_needed(&part.service.name);
             let next = left.iter().position(|part| free(part) && part.role == Role::Application);
@@ -150,7 +151,9 @@ impl Proposal {
                 ));
             }
             if part.role.speaks_sql() && part.account == Account::default() {
-                notes.push(format!("{name}: user, password and database are not known; fill them in under `databases`."));
+                notes.push(format!(
+                    "{name}: user, password and database are not known; fill them in under `databases`."
+                ));
             }
         }
         if self.services.iter().all(|part| part.stores.is_empty()) {
@@ -220,12 +223,20 @@ fn propose(service: &Service, all: &[Service]) -> Proposed {
         stores.push(Store { name: named(&service.name, &place), kind, path: place, reason });
     }
     make_unique(&mut stores);
-    Proposed { account: account(service, role, all), runs: runs(service, role), stores, scratch, role, service: service.clone() }
+    Proposed {
+        account: account(service, role, all),
+        runs: runs(service, role),
+        stores,
+        scratch,
+        role,
+        service: service.clone(),
+    }
 }
 
 fn role(service: &Service) -> Role {
     let words = [service.entrypoint.as_deref(), service.command.as_deref()];
-    let of_image = service.of_image.as_ref().map(|image| [image.entrypoint.as_slice(), image.command.as_slice()].concat());
+    let of_image =
+        service.of_image.as_ref().map(|image| [image.entrypoint.as_slice(), image.command.as_slice()].concat());
     let running = service.seen.iter().flat_map(|seen| &seen.processes);
     let programs: Vec<&str> = words
         .into_iter()
@@ -239,7 +250,8 @@ fn role(service: &Service) -> Role {
     let runs = |names: &[&str]| programs.iter().any(|program| names.contains(program));
     let image = service.image.rsplit('/').next().unwrap_or_default().split([':', '@']).next().unwrap_or_default();
     let is_image = |names: &[&str]| names.iter().any(|name| image == *name || image.starts_with(&format!("{name}-")));
-    if runs(&["postgres", "postmaster"]) || is_image(&["postgres", "postgis", "postgresql", "pgvector", "timescaledb"]) {
+    if runs(&["postgres", "postmaster"]) || is_image(&["postgres", "postgis", "postgresql", "pgvector", "timescaledb"])
+    {
         Role::Postgres
     } else if runs(&["mariadbd", "mariadbd-safe"]) || is_image(&["mariadb"]) {
         Role::Mariadb
@@ -260,7 +272,11 @@ fn data(service: &Service, role: Role) -> Option<String> {
         Role::Redis => ("REDIS_DATA", "--dir", "/data", "data"),
         Role::Application => return None,
     };
-    let lines = service.seen.iter().flat_map(|seen| &seen.processes).map(|line| line.split_whitespace().map(str::to_owned).collect());
+    let lines = service
+        .seen
+        .iter()
+        .flat_map(|seen| &seen.processes)
+        .map(|line| line.split_whitespace().map(str::to_owned).collect());
     let of_image = service.of_image.iter().flat_map(|image| [image.entrypoint.clone(), image.command.clone()]);
     let own = service.entrypoint.iter().chain(&service.command).cloned();
     let given = lines.chain(own).chain(of_image).find_map(|words: Vec<String>| after(&words, option));
@@ -290,14 +306,23 @@ fn account(service: &Service, role: Role, all: &[Service]) -> Account {
             let password = value(&["POSTGRES_PASSWORD"]);
             let user = value(&["POSTGRES_USER"]).or(password.as_ref().map(|_| "postgres".to_owned()));
             let database = value(&["POSTGRES_DB"]).or(user.clone());
-            user.zip(database).map(|(user, database)| Account { user, database, password: password.unwrap_or_default() })
+            user.zip(database).map(|(user, database)| Account {
+                user,
+                database,
+                password: password.unwrap_or_default(),
+            })
         }
         Role::Mariadb | Role::Mysql => {
             let user = value(&["MARIADB_USER", "MYSQL_USER"]);
             let password = value(&["MARIADB_PASSWORD", "MYSQL_PASSWORD"]);
-            let root = value(&["MARIADB_ROOT_PASSWORD", "MYSQL_ROOT_PASSWORD"]).map(|password| ("root".to_owned(), password));
+            let root =
+                value(&["MARIADB_ROOT_PASSWORD", "MYSQL_ROOT_PASSWORD"]).map(|password| ("root".to_owned(), password));
             let database = value(&["MARIADB_DATABASE", "MYSQL_DATABASE"]);
-            user.zip(password).or(root).zip(database).map(|((user, password), database)| Account { user, password, database })
+            user.zip(password).or(root).zip(database).map(|((user, password), database)| Account {
+                user,
+                password,
+                database,
+            })
         }
         Role::Redis | Role::Application => return Account::default(),
     };
@@ -340,8 +365,10 @@ fn runs(service: &Service, role: Role) -> Option<(Vec<String>, Vec<String>)> {
         .or_else(|| of_image.map(|image| image.entrypoint.clone()))
         .or_else(|| official.map(|_| vec!["docker-entrypoint.sh".to_owned()]))?;
     // An entry point of the Compose file takes the image's command away.
-    let inherited = || if service.entrypoint.is_some() { Some(Vec::new()) } else { of_image.map(|image| image.command.clone()) };
-    let command = service.command.clone().or_else(inherited).or_else(|| official.map(|program| vec![program.to_owned()]))?;
+    let inherited =
+        || if service.entrypoint.is_some() { Some(Vec::new()) } else { of_image.map(|image| image.command.clone()) };
+    let command =
+        service.command.clone().or_else(inherited).or_else(|| official.map(|program| vec![program.to_owned()]))?;
     let is_empty = entrypoint.is_empty() && command.is_empty();
     (!is_empty).then_some((entrypoint, command))
 }
@@ -402,7 +429,8 @@ fn folder(path: &str) -> &str {
 /// A name for a store of a service.
 fn named(service: &str, path: &str) -> String {
     let last = path.rsplit('/').next().unwrap_or_default();
-    let plain: String = last.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    let plain: String =
+        last.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
     format!("{service}-{}", plain.trim_matches('-'))
 }
 
@@ -444,7 +472,10 @@ mod tests {
         assert_eq!((found.entry().service.name.as_str(), found.entry_port, found.public_port), ("web", 8000, 9000));
         let db = &found.services[1];
         assert_eq!((db.role, db.stores[0].path.as_str()), (Role::Postgres, "/var/lib/postgresql/data"));
-        assert_eq!(db.account, Account { user: "postgres".to_owned(), password: "pw".to_owned(), database: "postgres".to_owned() });
+        assert_eq!(
+            db.account,
+            Account { user: "postgres".to_owned(), password: "pw".to_owned(), database: "postgres".to_owned() }
+        );
         assert_eq!(db.runs, Some((vec!["docker-entrypoint.sh".to_owned()], vec!["postgres".to_owned()])));
         assert_eq!(found.services[0].stores[0].name, "web-up");
         let order: Vec<&str> = found.in_stop_order().iter().map(|part| part.service.name.as_str()).collect();
@@ -455,16 +486,25 @@ mod tests {
     #[test]
     fn what_was_seen_becomes_stores_and_scratch() {
         let seen = Seen {
-            changed: ["/srv", "/srv/notes", "/srv/notes/a.txt", "/srv/notes/b.txt", "/srv/app.sqlite3", "/var/log/x/y.log", "/etc/mtab"]
-                .map(str::to_owned)
-                .to_vec(),
+            changed: [
+                "/srv",
+                "/srv/notes",
+                "/srv/notes/a.txt",
+                "/srv/notes/b.txt",
+                "/srv/app.sqlite3",
+                "/var/log/x/y.log",
+                "/etc/mtab",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
             processes: vec!["python3 -m app".to_owned()],
             listens: vec![5000],
             page: None,
         };
         let service = Service { name: "web".to_owned(), seen: Some(seen), ..Service::default() };
         let found = of(&[service], None, 8080).expect("a proposal");
-        let stores: Vec<(&str, &str)> = found.services[0].stores.iter().map(|store| (store.kind, store.path.as_str())).collect();
+        let stores: Vec<(&str, &str)> =
+            found.services[0].stores.iter().map(|store| (store.kind, store.path.as_str())).collect();
         assert_eq!(stores, [("directory", "/srv/notes"), ("sqlite", "/srv/app.sqlite3")]);
         assert!(found.services[0].scratch.iter().any(|(path, ..)| path == "/var/log"));
         assert_eq!(found.entry_port, 5000);
@@ -480,7 +520,10 @@ mod tests {
 ",
         );
         let db = &found.services[1];
-        assert_eq!(db.account, Account { user: "me".to_owned(), password: "secret".to_owned(), database: "mine".to_owned() });
+        assert_eq!(
+            db.account,
+            Account { user: "me".to_owned(), password: "secret".to_owned(), database: "mine".to_owned() }
+        );
         assert_eq!(db.stores[0].path, "/data/pg");
     }
 }

@@ -45,7 +45,10 @@ pub(super) fn compose(name: &str, source: &Source, proposal: &Proposal, copied: 
     };
     let mut text = format!("# The services of the environment {name}, {origin}. A plain Compose file.\n");
     if proposal.is_supervised() {
-        let _ = writeln!(text, "# {HELPERS}/supervise runs each server so that arenad can stop and start it: see {name}/helpers.");
+        let _ = writeln!(
+            text,
+            "# {HELPERS}/supervise runs each server so that arenad can stop and start it: see {name}/helpers."
+        );
     }
     text.extend(left_out);
     Ok(text + "\n" + &yaml)
@@ -100,7 +103,10 @@ fn quoted(text: &str) -> String {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./@".contains(c))
         && !text.starts_with(['-', '@', '.'])
         && text.parse::<f64>().is_err()
-        && !matches!(text.to_ascii_lowercase().as_str(), "true" | "false" | "yes" | "no" | "on" | "off" | "null" | "y" | "n");
+        && !matches!(
+            text.to_ascii_lowercase().as_str(),
+            "true" | "false" | "yes" | "no" | "on" | "off" | "null" | "y" | "n"
+        );
     if is_plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
 }
 
@@ -124,7 +130,10 @@ pub(super) fn environment(name: &str, proposal: &Proposal) -> String {
     let services: Vec<&str> = proposal.services.iter().map(|part| part.service.name.as_str()).collect();
     line(format!("title: {name}"));
     line(format!("services: [{}]", services.join(", ")));
-    line("# Where the gateway sends requests, and the port on which browsers find the site. `variable` is the name that".to_owned());
+    line(
+        "# Where the gateway sends requests, and the port on which browsers find the site. `variable` is the name that"
+            .to_owned(),
+    );
     line("# benchmarks' tasks have for its address, such as SHOPPING or REDDIT; `arenad env` prints it.".to_owned());
     line(format!("entry: {{ service: {}, port: {} }}", entry.service.name, proposal.entry_port));
     line(format!("public: {{ port: {}, variable: {} }}", proposal.public_port, variable(name)));
@@ -137,7 +146,10 @@ pub(super) fn environment(name: &str, proposal: &Proposal) -> String {
     ready(proposal, &mut line);
     stores(proposal, &mut line);
     line("baseline:".to_owned());
-    line("  # configure: [ { name: fill it, exec: { command: [/srv/app/seed] } } ]      done once, before the snapshot".to_owned());
+    line(
+        "  # configure: [ { name: fill it, exec: { command: [/srv/app/seed] } } ]      done once, before the snapshot"
+            .to_owned(),
+    );
     line("  warm: [/]".to_owned());
     line("# A standby makes a reset take milliseconds and keeps a second set of containers in memory.".to_owned());
     line("# reset: { standby: 1 }".to_owned());
@@ -154,7 +166,10 @@ fn databases(proposal: &Proposal, line: &mut impl FnMut(String)) {
     if all.is_empty() {
         return;
     }
-    line("# How stores, probes and `arenad locate` read the databases; the account must be allowed to see everything.".to_owned());
+    line(
+        "# How stores, probes and `arenad locate` read the databases; the account must be allowed to see everything."
+            .to_owned(),
+    );
     line("databases:".to_owned());
     for part in all {
         let (name, role) = (&part.service.name, part.role.kind());
@@ -181,7 +196,9 @@ fn ready(proposal: &Proposal, line: &mut impl FnMut(String)) {
             let title = page.title.as_ref().map(|title| format!(", contains: {}", quoted(title))).unwrap_or_default();
             line(format!("    - http: {{ path: /{status}{title} }}"));
         }
-        None => line("    - http: { path: / }          # with `contains: …`, and `status:` if it is not 200".to_owned()),
+        None => {
+            line("    - http: { path: / }          # with `contains: …`, and `status:` if it is not 200".to_owned())
+        }
     }
     for part in &proposal.services {
         let name = &part.service.name;
@@ -225,11 +242,18 @@ fn stores(proposal: &Proposal, line: &mut impl FnMut(String)) {
         return;
     }
     let order = proposal.in_stop_order();
-    line("# What stops and starts all that writes there, so that a reset exchanges files under running containers.".to_owned());
+    line(
+        "# What stops and starts all that writes there, so that a reset exchanges files under running containers."
+            .to_owned(),
+    );
     line("writers:".to_owned());
     line("  stop:".to_owned());
     for part in &order {
-        line(format!("    - {{ service: {}, command: [{HELPERS}/stop, {}] }}", part.service.name, part.role.stop_signal()));
+        line(format!(
+            "    - {{ service: {}, command: [{HELPERS}/stop, {}] }}",
+            part.service.name,
+            part.role.stop_signal()
+        ));
     }
     line("  start:".to_owned());
     for part in order.iter().rev() {
@@ -245,7 +269,12 @@ fn stores(proposal: &Proposal, line: &mut impl FnMut(String)) {
     for part in &proposal.services {
         for (path, is_emptied, reason) in &part.scratch {
             let rewind = if *is_emptied { ", rewind: empty" } else { "" };
-            line(format!("  - {{ service: {}, path: {}{rewind}, reason: {} }}", part.service.name, quoted(path), quoted(reason)));
+            line(format!(
+                "  - {{ service: {}, path: {}{rewind}, reason: {} }}",
+                part.service.name,
+                quoted(path),
+                quoted(reason)
+            ));
         }
     }
 }
@@ -259,7 +288,9 @@ mod tests {
         for plain in ["web", "/srv/data", "a-b.c"] {
             assert_eq!(quoted(plain), plain);
         }
-        for (text, expected) in [("", "\"\""), ("8000", "\"8000\""), ("no", "\"no\""), ("a: b", "\"a: b\""), ("${X:-y}", "\"${X:-y}\"")] {
+        for (text, expected) in
+            [("", "\"\""), ("8000", "\"8000\""), ("no", "\"no\""), ("a: b", "\"a: b\""), ("${X:-y}", "\"${X:-y}\"")]
+        {
             assert_eq!(quoted(text), expected);
         }
     }

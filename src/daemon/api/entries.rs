@@ -41,7 +41,8 @@ pub(super) async fn enter(
         return Err(error.into());
     }
     let id = handle.id.to_string();
-    let message = format!("{id} was entered: a command runs in the container of {service}; its next reset makes new containers");
+    let message =
+        format!("{id} was entered: a command runs in the container of {service}; its next reset makes new containers");
     api.shared.events.note("instance.entered", Some(&id), &message).await;
     let engine = api.shared.engine.endpoint().to_owned();
     Ok(Json(Entry { environment, site, service, container, engine, generation: Some(report.generation) }))

@@ -250,10 +250,8 @@ impl From<EnvironmentError> for ApiError {
                     .hint(format!("{}; or `arenad up --force` to try all the same", cures.join("; ")))
             }
             EnvironmentError::OtherVariables { ref variables, .. } => {
-                let hint = format!(
-                    "set {} as before, or give --recreate to bring the sites up without",
-                    variables.join(", ")
-                );
+                let hint =
+                    format!("set {} as before, or give --recreate to bring the sites up without", variables.join(", "));
                 Self::new(StatusCode::CONFLICT, "other_variables", detail).hint(hint)
             }
             EnvironmentError::StillUp(_) => {

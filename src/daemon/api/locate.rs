@@ -73,8 +73,7 @@ fn lack(handle: &InstanceHandle, locator: &Locator, look: &Look, unbound: &str) 
 
 /// An error with the hint that fits what the request leaves out, if that may be why.
 fn refused(error: LocatingError, lack: Option<String>) -> ApiError {
-    let is_lacking =
-        matches!(&error, LocatingError::Locate(LocateError::Refused(_) | LocateError::Unavailable(_)));
+    let is_lacking = matches!(&error, LocatingError::Locate(LocateError::Refused(_) | LocateError::Unavailable(_)));
     match lack.filter(|_| is_lacking) {
         Some(lack) => ApiError::from(error).hint(lack),
         None => error.into(),

@@ -12,10 +12,10 @@ use jiff::Timestamp;
 use tokio::sync::watch as channel;
 use tokio_util::sync::CancellationToken;
 
-use super::{Entered, Report};
 use super::context::{Context, Progress};
 use super::failure::Failure;
 use super::reset::Recorded;
+use super::{Entered, Report};
 use crate::daemon::gateway::{Route, RouteStats, Target};
 use crate::daemon::store::{StoredInstance, StoredSnapshot};
 use crate::digest::Taken;
@@ -122,7 +122,9 @@ impl Service {
 
     /// Whether a client, or somebody by hand, may have written to the serving generation.
     pub(super) fn may_be_written(&self) -> bool {
-        self.was_entered() || self.serving.as_ref().is_some_and(|serving| serving.is_adopted) || self.route.stats().unsafe_requests > 0
+        self.was_entered()
+            || self.serving.as_ref().is_some_and(|serving| serving.is_adopted)
+            || self.route.stats().unsafe_requests > 0
     }
 
     fn next(&self, event: InstanceEvent) -> Result<InstanceState, Failure> {

@@ -168,7 +168,8 @@ impl Store {
 
     /// Takes the name off a snapshot, which stays.
     pub async fn unname_snapshot(&self, id: &str) -> Result<(), StoreError> {
-        let unnamed = sqlx::query("UPDATE snapshots SET name = NULL WHERE id = ?").bind(id).execute(&self.durable).await;
+        let unnamed =
+            sqlx::query("UPDATE snapshots SET name = NULL WHERE id = ?").bind(id).execute(&self.durable).await;
         unnamed.doing("take a snapshot's name off").map(drop)
     }
 

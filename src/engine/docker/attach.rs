@@ -66,9 +66,9 @@ impl DockerEngine {
         let engine = self.clone();
         let output = output.map(move |chunk| match chunk {
             Ok(LogOutput::StdErr { message }) => Ok(LogChunk { is_stderr: true, bytes: message }),
-            Ok(
-                LogOutput::StdOut { message } | LogOutput::Console { message } | LogOutput::StdIn { message },
-            ) => Ok(LogChunk { is_stderr: false, bytes: message }),
+            Ok(LogOutput::StdOut { message } | LogOutput::Console { message } | LogOutput::StdIn { message }) => {
+                Ok(LogChunk { is_stderr: false, bytes: message })
+            }
             Err(cause) => Err(engine.error(doing.clone(), cause)),
         });
         Ok(Attached { id, output: Box::pin(output), input })
@@ -96,7 +96,8 @@ impl DockerEngine {
 
     /// The exit code of a command that has ended.
     pub async fn exit_code(&self, attached: &str) -> Result<i64, EngineError> {
-        let ended = self.call("look up how the command ended", CALL_TIMEOUT, self.docker()?.inspect_exec(attached)).await?;
+        let ended =
+            self.call("look up how the command ended", CALL_TIMEOUT, self.docker()?.inspect_exec(attached)).await?;
         Ok(ended.exit_code.unwrap_or(-1))
     }
 }
