@@ -18,7 +18,8 @@ pub(super) fn compose(name: &str, source: &Source, proposal: &Proposal, copied: 
     let refused = refused();
     let mut left_out = Vec::new();
     for key in ["version", "name", "networks", "configs", "secrets"] {
-        root.remove(key);
+        // What follows keeps its order.
+        root.shift_remove(key);
     }
     let mut services = root.get_mut("services").and_then(Value::as_mapping_mut);
     for part in &proposal.services {
@@ -27,9 +28,15 @@ pub(super) fn compose(name: &str, source: &Source, proposal: &Proposal, copied: 
         let keys: Vec<String> = service.keys().filter_map(|key| key.as_str().map(str::to_owned)).collect();
         for key in keys {
             if let Some(reason) = refused.get(&key).and_then(serde_json::Value::as_str) {
-                service.remove(key.as_str());
+                service.shift_remove(key.as_str());
                 left_out.push(format!("# Left out: `{key}` of {}: {reason}.\n", part.service.name));
             }
+        }
+        if service.shift_remove("restart").is_some() {
+            left_out.push(format!(
+                "# Left out: `restart` of {}: arenad replaces containers that fail.\n",
+                part.service.name
+            ));
         }
         copied.apply(service);
         if proposal.is_supervised()
