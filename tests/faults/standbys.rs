@@ -494,7 +494,7 @@ fn without_memory_for_a_standby_a_reset_goes_a_slower_way_and_says_why() {
     let reason = reset["reason"].as_str().unwrap_or_default();
     assert!(reason.starts_with("no standby: ") && reason.contains("of memory are free"), "{reason}");
     assert_eq!(world.page(), BASELINE);
-    world.run(&["reset", "toy"]).code(0).prints("toy was reset by no faster way: no standby: ");
+    world.run(&["reset", "toy"]).code(0).prints("toy was reset by no faster strategy: no standby: ");
     world.run(&["down"]).code(0);
     world.assert_down();
 }
