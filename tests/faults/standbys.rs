@@ -117,7 +117,7 @@ fn what_is_declared_is_put_back_into_running_containers() {
     assert_eq!(world.page(), kept);
     world.run(&["verify", "toy"]).code(0);
     world.run(&["snapshot", "rm", "kept"]).code(1).says("in use");
-    world.run(&["reset", "toy", "--to", "nothing"]).code(1).says("snapshot nothing");
+    world.run(&["reset", "toy", "--to", "nothing"]).code(2).says("there is no snapshot `nothing`");
     // A new daemon finds what was asked for, and a plain reset leads back to the baseline.
     world.signal_daemon(Signal::KILL);
     world.up();
