@@ -16,7 +16,7 @@ fn a_command_runs_in_the_container_and_the_next_reset_makes_new_ones() {
     world.up();
     let whole = format!("{}/toy", world.name);
     let ran = world.run(&["exec", &whole, "--", "cat", "/srv/state/notes"]).code(0);
-    assert_eq!(ran.out, "configured\n");
+    assert!(ran.out.ends_with("configured\n"), "{}", ran.out);
     assert!(ran.err.contains("is not proven"), "{}", ran.err);
     world.run(&["exec", "toy", "--", "/bin/sh", "-c", "echo no >&2; exit 7"]).code(7).says("no");
     let mut child = world
@@ -53,11 +53,15 @@ fn a_command_runs_in_the_container_and_the_next_reset_makes_new_ones() {
 #[test]
 fn the_containers_of_a_baseline_that_fails_are_kept_on_request_until_they_are_pruned() {
     let world = World::single("kept");
-    world.edit("environment", "echo configured >>/srv/state/notes", "echo half >>/srv/state/notes; exit 3");
+    world.edit(
+        "environment",
+        "exec: { command: [/bin/sh, -c, echo configured >>/srv/state/notes] }",
+        "retry_for: 0s\n          exec: { command: [/bin/sh, -c, echo half >>/srv/state/notes; exit 3] }",
+    );
     let failed = world.run(&["up", &world.name, "--keep-failed"]).code(1);
     failed.says(&format!("`arenad shell {}/toy` looks into the kept containers", world.name));
     let ran = world.run(&["exec", "toy", "--", "cat", "/srv/state/notes"]).code(0);
-    assert!(ran.out.starts_with("half\n"), "{}", ran.out);
+    assert!(ran.out.ends_with("half\n"), "{}", ran.out);
     assert!(ran.err.contains("as its baseline failed"), "{}", ran.err);
     world.run(&["prune"]).code(0).prints("kept from a baseline that could not be made").prints("nothing was removed");
     world.run(&["prune", "--yes"]).code(0).prints("removed");

@@ -11,6 +11,7 @@ services:
     build: { context: ./site, target: toy }
     image: arenad-toy/@NAME@-app:1
     container_name: my-app
+    restart: always
     ports: ['@PORT@:80']
     depends_on: [db]
     volumes: ['notes:/srv/state']
