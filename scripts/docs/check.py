@@ -100,6 +100,9 @@ known: dict[tuple[str, ...], str | None] = {}
 
 
 def check_command(program: str, path: Path, line: int, arguments: list[str]) -> None:
+    # A placeholder for a subcommand.
+    if "COMMAND" in arguments:
+        return
     key = tuple(arguments)
     if key not in known:
         known[key] = commands.refusal(program, arguments)
@@ -222,6 +225,26 @@ def check_decisions() -> None:
             wrong(folder / "README.md", 1, f"the index lacks {path.name}")
 
 
+def check_paths(pages: dict[Path, markdown.Page]) -> None:
+    """Files that the documents name exist. `gateway/recorder.rs` means a crate's: `crates/gateway/src/recorder.rs`."""
+    # The documents speak of the crates.
+    if not (ROOT / "crates").is_dir():
+        return
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\n")
+    plain = ["/" + "/".join(part for part in name.split("/") if part not in ("crates", "src")) for name in listed if name]
+    text = "\n".join(plain) + "\n"
+    for path, page in pages.items():
+        for line, span in page.spans:
+            is_file = re.fullmatch(r"[\w.-]+(/[\w.-]+)+\.(rs|sh|py|sql)", span) or re.fullmatch(r"(tests|scripts|benches)/[\w./-]+", span)
+            if not is_file or re.search(r"[A-Z]{2}", span):
+                continue
+            name = "/" + "/".join(part for part in span.rstrip("/").split("/") if part not in ("crates", "src"))
+            if f"{name}\n" not in text and f"{name}/" not in text:
+                wrong(path, line, f"there is no file `{span}`")
+
+
 def check_lines(page: markdown.Page) -> None:
     in_block = False
     for number, line in enumerate(page.path.read_text(encoding="utf-8").split("\n"), 1):
@@ -253,6 +276,7 @@ def main() -> int:
             check_lines(page)
         check_blocks(program, page)
         check_files(program, page)
+    check_paths({path: page for path, page in pages.items() if not str(path.relative_to(ROOT)).startswith(LINKS_ONLY)})
     check_codes()
     check_exit_codes()
     check_dependencies()

@@ -78,7 +78,12 @@ def of_line(line: str) -> list[list[str]]:
 
 def refusal(program: str, arguments: list[str]) -> str | None:
     """Why the program refuses the arguments; none if it knows them."""
-    given = arguments if arguments[-1:] in (["--help"], ["-h"], ["--version"]) else [*arguments, "--help"]
+    if arguments[:1] == ["help"] or arguments[-1:] in (["--help"], ["-h"], ["--version"]):
+        given = arguments
+    else:
+        # The words behind `--` are a command of their own, which would be run.
+        own = arguments.index("--") if "--" in arguments else len(arguments)
+        given = [*arguments[:own], "--help"]
     ran = subprocess.run([program, *given], capture_output=True, text=True, env=environment(), timeout=60, check=False)
     if ran.returncode == 0:
         return None

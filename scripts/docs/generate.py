@@ -13,7 +13,7 @@ GLOBAL = "Global options:"
 
 def help_of(program: str, path: list[str]) -> str:
     ran = subprocess.run(
-        [program, *path, "--help"], capture_output=True, text=True, env=commands.environment(), timeout=60, check=True
+        ["arenad", *path, "--help"], executable=program, capture_output=True, text=True, env=commands.environment(), timeout=60, check=True
     )
     return ran.stdout
 

@@ -43,6 +43,24 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, Failure> {
     if let Some((name, value)) = variables.iter().find(|(name, _)| name.ends_with("_FULL_RESET")) {
         errln!("note: no reset server listens at {value} yet; BrowserGym goes on without resets if {name} is unset");
     }
+    let unnamed: Vec<&str> = found
+        .loaded
+        .environment
+        .sites
+        .iter()
+        .filter(|site| site.public.variable.is_none())
+        .map(|site| site.name.as_str())
+        .collect();
+    if unnamed.len() == found.loaded.environment.sites.len() {
+        errln!(
+            "note: no site of {} has a name for its address, so there is nothing to print",
+            found.loaded.environment.name
+        );
+        errln!(
+            "hint: give {} one in the environment file, such as `public: {{ variable: SHOPPING }}`",
+            unnamed.join(", ")
+        );
+    }
     match format {
         EnvFormat::Json => {
             let object: serde_json::Map<String, serde_json::Value> =
@@ -81,6 +99,11 @@ fn of_benchmark(environment: &Environment) -> Vec<(String, String)> {
         found.insert(0, ("DATASET".to_owned(), "visualwebarena".to_owned()));
         found.push(("REDDIT_RESET_URL".to_owned(), format!("{}/reset", reset_server(environment))));
     }
+    // Sites that the benchmark does not know have their own names.
+    let is_other = |name: &&String| !names.common.contains(&name.as_str());
+    let own = environment.sites.iter().filter_map(|site| Some((site, site.public.variable.as_ref()?)));
+    let own = own.filter(|(_, name)| is_other(name)).map(|(site, name)| (name.clone(), site.url(&environment.host)));
+    found.extend(own);
     let others = environment.sites.iter().flat_map(|site| &site.exports);
     found.extend(others.filter(|(name, _)| !names.common.contains(&name.as_str())).cloned());
     found

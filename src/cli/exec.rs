@@ -87,11 +87,22 @@ async fn exchange(engine: &DockerEngine, attached: Attached, is_terminal: bool) 
     let id = attached.id().to_owned();
     let Attached { mut output, mut input, .. } = attached;
     let mut typed = read_input();
+    // Beside the reading: a command that is not read from does not read either.
+    let feed = async move {
+        while let Some(piece) = typed.recv().await {
+            // A command that reads no more has ended, or is about to.
+            if input.write_all(&piece).await.is_err() || input.flush().await.is_err() {
+                return;
+            }
+        }
+        let _ = input.shutdown().await;
+    };
+    let mut feed = std::pin::pin!(feed);
+    let mut is_fed = false;
     let mut resized = signal(SignalKind::window_change()).context("listen for the terminal's size")?;
     if is_terminal {
         fit(engine, &id).await;
     }
-    let mut is_open = true;
     loop {
         tokio::select! {
             chunk = output.next() => {
@@ -106,18 +117,7 @@ async fn exchange(engine: &DockerEngine, attached: Attached, is_terminal: bool) 
                 };
                 written?;
             }
-            piece = typed.recv(), if is_open => match piece {
-                Some(piece) => {
-                    // A command that reads no more has ended, or is about to.
-                    if input.write_all(&piece).await.is_err() || input.flush().await.is_err() {
-                        is_open = false;
-                    }
-                }
-                None => {
-                    let _ = input.shutdown().await;
-                    is_open = false;
-                }
-            },
+            () = &mut feed, if !is_fed => is_fed = true,
             _ = resized.recv(), if is_terminal => fit(engine, &id).await,
         }
     }

@@ -158,7 +158,7 @@ fn last_reset(reset: &Reset) -> String {
 /// Everything of a site, a line for each thing.
 fn print_site(site: &Site) {
     outln!("{}/{}  {}", site.environment, site.name, site.title);
-    let line = |name: &str, value: &str| outln!("  {name:10} {value}");
+    let line = |name: &str, value: &str| outln!("  {name:11} {value}");
     line("state", &format!("{} for {}", site.state, age(&site.since)));
     line("url", &site.url);
     line("instance", &format!("{}, generation {}", site.instance, site.generation));
@@ -172,7 +172,7 @@ fn print_site(site: &Site) {
         Some(reset) => {
             let verified = reset.verified.as_ref().map(|verified| format!(", compared {verified}")).unwrap_or_default();
             line("last reset", &format!("{} in {}{verified}", reset.strategy, last_reset(reset)));
-            out!("{}", output::wrapped(&super::reset::stages(&reset.stages), "             ", output::width()));
+            out!("{}", output::wrapped(&super::reset::stages(&reset.stages), "              ", output::width()));
         }
     }
     outln!("");

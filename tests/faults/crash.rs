@@ -238,7 +238,7 @@ fn interrupting_a_command_ends_the_waiting_not_the_work() {
     client.ended().code(130).says("interrupted").says("goes on in the background");
     until("the site", PATIENCE, || world.state(), |state| state == "ready");
     assert_eq!(world.page(), BASELINE);
-    world.run(&["reset", "toy", "--wait-timeout", "0s"]).code(124).says("not done in time").says("hint: ");
+    world.run(&["reset", "toy", "--wait-timeout", "0s"]).code(124).says("not done within 0s").says("hint: ");
     until("the site", PATIENCE, || world.state(), |state| state == "ready");
     world.assert_whole(0);
     // Who follows the events does not hold the daemon up.

@@ -110,7 +110,7 @@ fn snapshots_are_listed_taken_and_removed_unless_in_use() {
     world.run(&["reset", "toy"]).code(0);
     assert!(!world.page().contains("kept"), "a reset goes to the baseline");
     world.run(&["snapshot", "rm", "first"]).code(0);
-    world.run(&["snapshot", "rm", "first"]).code(1).says("does not exist");
+    world.run(&["snapshot", "rm", "first"]).code(2).says("there is no snapshot `first`");
     world.assert_whole(0);
     world.run(&["down"]).code(0);
 }

@@ -9,7 +9,7 @@ use crate::support::wait::{PATIENCE, within};
 #[test]
 fn unknown_names_are_answered_with_those_that_are_close() {
     let world = World::single("names");
-    world.run(&["up", &world.name, "toi"]).code(2).says("has no site `toi`; it has toy");
+    world.run(&["up", &world.name, "toi"]).code(2).says("has no site `toi`").says("did you mean `toy`?");
     world.run(&["up", "nothing-like-it"]).code(2).says("nothing-like-it").says("hint: ");
     assert!(!world.state_dir().join("lock").exists(), "no daemon was started for it");
     world.up();

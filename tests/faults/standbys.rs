@@ -117,7 +117,7 @@ fn what_is_declared_is_put_back_into_running_containers() {
     assert_eq!(world.page(), kept);
     world.run(&["verify", "toy"]).code(0);
     world.run(&["snapshot", "rm", "kept"]).code(1).says("in use");
-    world.run(&["reset", "toy", "--to", "nothing"]).code(1).says("snapshot nothing");
+    world.run(&["reset", "toy", "--to", "nothing"]).code(2).says("there is no snapshot `nothing`");
     // A new daemon finds what was asked for, and a plain reset leads back to the baseline.
     world.signal_daemon(Signal::KILL);
     world.up();
@@ -494,7 +494,7 @@ fn without_memory_for_a_standby_a_reset_goes_a_slower_way_and_says_why() {
     let reason = reset["reason"].as_str().unwrap_or_default();
     assert!(reason.starts_with("no standby: ") && reason.contains("of memory are free"), "{reason}");
     assert_eq!(world.page(), BASELINE);
-    world.run(&["reset", "toy"]).code(0).prints("toy was reset by no faster way: no standby: ");
+    world.run(&["reset", "toy"]).code(0).prints("toy was reset by no faster strategy: no standby: ");
     world.run(&["down"]).code(0);
     world.assert_down();
 }

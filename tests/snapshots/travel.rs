@@ -33,7 +33,7 @@ fn a_snapshot_is_the_same_in_another_installation_whose_engine_never_saw_it() {
     world.run(&["snapshot", "export", "kept"]).code(0).prints("toy-kept.snapshot.tar.zst");
     world.run(&["snapshot", "export", &baseline[..6], "--out", "base"]).code(0).prints("base (");
     world.run(&["snapshot", "export", "kept"]).code(1).says("is there already");
-    world.run(&["snapshot", "export", "nothing"]).code(1).says("snapshot nothing");
+    world.run(&["snapshot", "export", "nothing"]).code(2).says("there is no snapshot `nothing`");
     let file = fs::metadata(world.root().join("base")).unwrap();
     assert_eq!(file.permissions().mode() & 0o777, 0o600, "it holds sessions");
     assert!(names(&world.root()).iter().all(|name| !name.ends_with(".part")));

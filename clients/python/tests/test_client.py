@@ -55,8 +55,10 @@ class Resetting(unittest.TestCase):
             located = arena.locate("toy", "http: GET /cgi-bin/page | status")
             self.assertEqual((located["type"], located["value"]), ("integer", 200))
             self.assertEqual(located["evidence"]["site"], "toy")
-            log = arena.har("toy")["log"]
-            self.assertEqual((log["entries"], log["_arenad"]["sites"][0]["records"]), ([], "none"))
+            with self.assertRaises(ArenadError) as caught:
+                arena.har("toy")
+            self.assertEqual(caught.exception.code, "not_recorded")
+            self.assertIn("record: all", caught.exception.hint or "")
             self.assertEqual(arena.value("toy", "http: GET /cgi-bin/page | status"), 200)
 
     def test_an_episode_is_begun_and_checked(self) -> None:
@@ -80,7 +82,49 @@ class Resetting(unittest.TestCase):
         asyncio.run(both())
 
 
+class Files(unittest.TestCase):
+    """What is done through the program, with the definition's files."""
+
+    environment = os.environ.get("ARENAD_TEST_ENVIRONMENT", "")
+
+    def setUp(self) -> None:
+        if not self.environment:
+            self.skipTest("for one environment with its files")
+
+    def test_sites_are_brought_up_and_taken_down(self) -> None:
+        arena = Arena(environment=self.environment)
+        arena.down("toy")
+        with self.assertRaises(ArenadError):
+            arena.urls()
+        (operation,) = arena.up("toy")
+        self.assertEqual((operation["site"], operation["state"]), ("toy", "done"))
+        self.assertIn("toy", arena.urls())
+
+    def test_tasks_are_listed(self) -> None:
+        names = [task["name"] for task in Arena(environment=self.environment).tasks()]
+        self.assertEqual(names, ["toy.write"])
+
+    def test_a_refusal_of_the_program_is_an_error(self) -> None:
+        with self.assertRaises(ArenadError) as caught:
+            Arena(environment=self.environment).up("tyo")
+        self.assertEqual(caught.exception.code, "usage")
+        self.assertIn("toy", caught.exception.hint or "")
+
+
 class Failing(unittest.TestCase):
+    def test_an_account_that_is_not_named_must_be_the_only_one(self) -> None:
+        with self.assertRaises(ArenadError) as caught:
+            Arena().login("toy")
+        self.assertEqual(caught.exception.code, "no_login")
+
+    def test_a_task_of_a_number_is_looked_up_in_the_file(self) -> None:
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            file.write('[{"task_id": 1}]')
+            file.flush()
+            with self.assertRaises(ArenadError) as caught:
+                Arena().evaluate("webarena", 7, data=file.name)
+        self.assertEqual(caught.exception.code, "unknown_task")
+
     def test_a_refusal_says_what_and_what_to_do(self) -> None:
         with self.assertRaises(ArenadError) as caught:
             Arena().reset("tyo")

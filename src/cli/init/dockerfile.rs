@@ -1,5 +1,7 @@
 //! What an image will run, by its Dockerfile: the last ENTRYPOINT and CMD of the last stage. Enough for a proposal.
 
+use std::collections::BTreeMap;
+
 /// What an image runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ImageCommand {
@@ -9,28 +11,47 @@ pub(super) struct ImageCommand {
     pub(super) command: Vec<String>,
     /// The ports that it says it listens on.
     pub(super) ports: Vec<u16>,
-    /// The packages and programs that its text mentions, as far as they tell what runs in it.
-    pub(super) text: String,
 }
 
-/// Reads a Dockerfile. `None` where its last stage says neither, because the image that it stands on does.
-pub(super) fn read(text: &str) -> Option<ImageCommand> {
-    let mut found = ImageCommand { text: text.to_lowercase(), ..ImageCommand::default() };
-    let mut has_any = false;
+/// A stage of a build.
+#[derive(Default)]
+struct Stage {
+    image: ImageCommand,
+    /// Whether it, or a stage that it stands on, says what it runs.
+    is_known: bool,
+}
+
+/// Reads a Dockerfile as far as a stage, the last one if none is named. `None` where no stage says what is run, because an image
+/// from elsewhere does.
+pub(super) fn read(text: &str, target: Option<&str>) -> Option<ImageCommand> {
+    let mut named: BTreeMap<String, Stage> = BTreeMap::new();
+    let mut name = String::new();
+    let mut stage = Stage::default();
     for line in joined(text) {
         let Some((instruction, rest)) = line.trim().split_once(char::is_whitespace) else { continue };
         let rest = rest.trim();
         match instruction.to_ascii_uppercase().as_str() {
-            "FROM" => (found.entrypoint, found.command, has_any) = (Vec::new(), Vec::new(), false),
-            "ENTRYPOINT" => (found.entrypoint, has_any) = (words(rest), true),
-            "CMD" => (found.command, has_any) = (words(rest), true),
-            "EXPOSE" => found
-                .ports
-                .extend(rest.split_whitespace().filter_map(|port| port.split('/').next()?.parse::<u16>().ok())),
+            "FROM" => {
+                if target.is_some_and(|target| target == name) {
+                    break;
+                }
+                let words: Vec<&str> = rest.split_whitespace().filter(|word| !word.starts_with("--")).collect();
+                named.insert(std::mem::take(&mut name), std::mem::take(&mut stage));
+                if let Some(base) = words.first().and_then(|base| named.get(*base)) {
+                    stage = Stage { image: base.image.clone(), is_known: base.is_known };
+                }
+                name = words.get(2).map(|name| (*name).to_owned()).unwrap_or_default();
+            }
+            "ENTRYPOINT" => (stage.image.entrypoint, stage.is_known) = (words(rest), true),
+            "CMD" => (stage.image.command, stage.is_known) = (words(rest), true),
+            "EXPOSE" => {
+                let ports = rest.split_whitespace().filter_map(|port| port.split('/').next()?.parse::<u16>().ok());
+                stage.image.ports.extend(ports);
+            }
             _ => {}
         }
     }
-    has_any.then_some(found)
+    stage.is_known.then_some(stage.image)
 }
 
 /// Lines with those joined that end in a backslash; without comments.
@@ -60,10 +81,16 @@ mod tests {
     #[test]
     fn the_last_stage_counts() {
         let text = "FROM a AS build\nCMD [\"make\"]\nFROM b\n# CMD [\"no\"]\nEXPOSE 8000/tcp 9000\nENTRYPOINT [\"/entry\", \\\n  \"-x\"]\nCMD serve it\n";
-        let found = read(text).expect("a command");
+        let found = read(text, None).expect("a command");
         assert_eq!(found.entrypoint, ["/entry", "-x"]);
         assert_eq!(found.command, ["/bin/sh", "-c", "serve it"]);
         assert_eq!(found.ports, [8000, 9000]);
-        assert_eq!(read("FROM a\nCMD [\"x\"]\nFROM b\nRUN true\n"), None);
+        assert_eq!(read("FROM a\nCMD [\"x\"]\nFROM b\nRUN true\n", None), None);
+        let stages = "FROM a AS toy\nCMD [\"x\"]\nFROM toy AS db\nVOLUME /d\n";
+        assert_eq!(read(stages, None).expect("of the stage below").command, ["x"]);
+        assert_eq!(
+            read("FROM a AS one\nCMD [\"x\"]\nFROM b\nCMD [\"y\"]\n", Some("one")).expect("the stage").command,
+            ["x"]
+        );
     }
 }

@@ -183,6 +183,12 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
         let doing = || format!("copy {} to {}", entry.path().display(), target.display());
         if entry.file_type().is_dir() {
             fs::create_dir_all(&target).with_context(doing)?;
+        } else if entry.file_type().is_symlink() {
+            let link = fs::read_link(entry.path()).with_context(doing)?;
+            match fs::remove_file(&target) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).with_context(doing)?,
+                _ => std::os::unix::fs::symlink(link, &target).with_context(doing)?,
+            }
         } else if entry.file_type().is_file() {
             size += entry.metadata().map(|found| found.len()).unwrap_or_default();
             if size > COPY_MAX {

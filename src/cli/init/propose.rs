@@ -40,6 +40,16 @@ impl Role {
         matches!(self, Self::Postgres | Self::Mariadb | Self::Mysql)
     }
 
+    /// A health check in Compose's form, over TCP: some images start a server on its socket alone first, to fill it.
+    pub(super) fn health_check(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::Postgres => Some(&["CMD", "pg_isready", "-q", "-h", "127.0.0.1"]),
+            Self::Mariadb => Some(&["CMD", "mariadb-admin", "ping", "-h", "127.0.0.1"]),
+            Self::Mysql => Some(&["CMD", "mysqladmin", "ping", "-h", "127.0.0.1"]),
+            Self::Redis | Self::Application => None,
+        }
+    }
+
     /// The signal that ends it at once. What it leaves is thrown away.
     pub(super) fn stop_signal(self) -> &'static str {
         match self {

@@ -32,7 +32,7 @@ pub(super) async fn look_at_images(engine: &DockerEngine, services: &mut [Servic
     let look = async {
         for service in services.iter_mut().filter(|service| !service.image.is_empty()) {
             if let Ok(Some((entrypoint, command, ports))) = engine.image_command(&service.image).await {
-                service.of_image.get_or_insert(ImageCommand { entrypoint, command, ports, text: String::new() });
+                service.of_image.get_or_insert(ImageCommand { entrypoint, command, ports });
             }
         }
     };
@@ -56,7 +56,7 @@ pub(super) async fn look(engine: &DockerEngine, source: &Source, services: &mut 
         let is_of = |found: &&arenad_engine::FoundContainer| found.labels.get(SERVICE) == Some(&service.name);
         let Some(found) = of_file.iter().find(is_of) else { continue };
         if let Some((entrypoint, command, ports)) = engine.image_command(&found.image).await? {
-            service.of_image = Some(ImageCommand { entrypoint, command, ports, text: String::new() });
+            service.of_image = Some(ImageCommand { entrypoint, command, ports });
         }
         service.seen = Some(see(engine, &found.handle).await?);
     }

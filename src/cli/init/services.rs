@@ -113,10 +113,12 @@ fn service(source: &Source, name: &str, value: &Mapping) -> Service {
         Some(Value::Mapping(build)) => build.get("context").and_then(text_of),
         _ => None,
     };
-    let dockerfile = value.get("build").and_then(Value::as_mapping).and_then(|build| build.get("dockerfile")?.as_str());
+    let build = value.get("build").and_then(Value::as_mapping);
+    let dockerfile = build.and_then(|build| build.get("dockerfile")?.as_str());
+    let target = build.and_then(|build| build.get("target")?.as_str());
     let context = context.and_then(|context| Some(source.folder()?.join(context)));
     let of_image = context.as_deref().and_then(|context| {
-        dockerfile::read(&std::fs::read_to_string(context.join(dockerfile.unwrap_or("Dockerfile"))).ok()?)
+        dockerfile::read(&std::fs::read_to_string(context.join(dockerfile.unwrap_or("Dockerfile"))).ok()?, target)
     });
     Service {
         name: name.to_owned(),

@@ -18,7 +18,8 @@ pub(super) fn compose(name: &str, source: &Source, proposal: &Proposal, copied: 
     let refused = refused();
     let mut left_out = Vec::new();
     for key in ["version", "name", "networks", "configs", "secrets"] {
-        root.remove(key);
+        // What follows keeps its order.
+        root.shift_remove(key);
     }
     let mut services = root.get_mut("services").and_then(Value::as_mapping_mut);
     for part in &proposal.services {
@@ -27,11 +28,27 @@ pub(super) fn compose(name: &str, source: &Source, proposal: &Proposal, copied: 
         let keys: Vec<String> = service.keys().filter_map(|key| key.as_str().map(str::to_owned)).collect();
         for key in keys {
             if let Some(reason) = refused.get(&key).and_then(serde_json::Value::as_str) {
-                service.remove(key.as_str());
+                service.shift_remove(key.as_str());
                 left_out.push(format!("# Left out: `{key}` of {}: {reason}.\n", part.service.name));
             }
         }
+        if service.shift_remove("restart").is_some() {
+            left_out.push(format!(
+                "# Left out: `restart` of {}: arenad replaces containers that fail.\n",
+                part.service.name
+            ));
+        }
         copied.apply(service);
+        if let Some(check) = part.role.health_check() {
+            let words = check.iter().map(|word| Value::from(*word)).collect();
+            let mut health = Mapping::new();
+            health.insert("test".into(), Value::Sequence(words));
+            health.insert("interval".into(), Value::from("2s"));
+            if !service.contains_key("healthcheck") {
+                service.insert("healthcheck".into(), Value::Mapping(health));
+            }
+        }
+        await_databases(service, proposal);
         if proposal.is_supervised()
             && let Some((entrypoint, command)) = &part.runs
         {
@@ -52,6 +69,19 @@ pub(super) fn compose(name: &str, source: &Source, proposal: &Proposal, copied: 
     }
     text.extend(left_out);
     Ok(text + "\n" + &yaml)
+}
+
+/// A service that needs a database is started when that answers, where the file only says that it comes first.
+fn await_databases(service: &mut Mapping, proposal: &Proposal) {
+    let Some(needed) = service.get("depends_on").and_then(Value::as_sequence).cloned() else { return };
+    let mut conditions = Mapping::new();
+    for name in needed {
+        let part = name.as_str().and_then(|name| proposal.services.iter().find(|part| part.service.name == name));
+        let has_check = part.is_some_and(|part| part.role.health_check().is_some());
+        let condition = if has_check { "service_healthy" } else { "service_started" };
+        conditions.insert(name, Value::Mapping(Mapping::from_iter([("condition".into(), Value::from(condition))])));
+    }
+    service.insert("depends_on".into(), Value::Mapping(conditions));
 }
 
 fn services_entry<'a>(services: &'a mut Option<&mut Mapping>, name: &str) -> Option<&'a mut Mapping> {

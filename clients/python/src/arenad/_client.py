@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import quote
 
+from . import _program
 from ._errors import ArenadError, OperationFailed
 from ._transport import Transport
 from .types import (
@@ -24,6 +28,7 @@ from .types import (
     Snapshot,
     Status,
     StorageState,
+    Task,
     Verification,
 )
 
@@ -53,6 +58,7 @@ class Arena:
         timeout: float = 120.0,
     ) -> None:
         self._transport = Transport(address, token, timeout)
+        self._given = (address, token)
         self._environment = environment
 
     def __enter__(self) -> Arena:
@@ -76,6 +82,36 @@ class Arena:
         for site in sites:
             self._one(sites, site["name"])
         return {site["name"]: site["url"] for site in sites}
+
+    def up(
+        self,
+        *sites: str,
+        environment: str | None = None,
+        timeout: float | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> list[Operation]:
+        """Brings sites up, all of the environment (`mini`, if none is named) without names, and returns when they are ready.
+
+        Runs the program `arenad`, which ARENAD_BIN may name, because the definition lies in files: it is found from the current
+        folder or by ARENAD_ROOT. `variables` are those that the definition's files use. A daemon is started if none runs.
+        """
+        wanted = environment or self._environment or "mini"
+        words = ["up", "--environment", wanted, *sites]
+        if timeout is not None:
+            words += ["--wait-timeout", f"{max(1, round(timeout * 1000))}ms"]
+        operations: list[Operation] = self._run(words, variables)["operations"]
+        return operations
+
+    def down(self, *sites: str, environment: str | None = None) -> None:
+        """Takes sites down: those that are named, else all of the environment, else everything that is up."""
+        wanted = environment or self._environment
+        self._run(["down", *sites, *([] if wanted is None else ["--environment", wanted])])
+
+    def tasks(self, *, environment: str | None = None) -> list[Task]:
+        """The native tasks of an environment, by its files: of `mini`, if none is named. `begin` takes their names."""
+        wanted = environment or self._environment or "mini"
+        tasks: list[Task] = self._run(["tasks", "ls", wanted])
+        return tasks
 
     def reset(
         self,
@@ -138,22 +174,30 @@ class Arena:
         """What the gateway has recorded of sites, all of the environment if none is named, since their latest reset: a HAR,
         without secrets.
 
-        `har["log"]["_arenad"]["sites"]` says of each what is recorded, and what is missing.
+        `har["log"]["_arenad"]["sites"]` says of each what is recorded, and what is missing. Raises `ArenadError` with the code
+        `not_recorded` where nothing of these sites is.
         """
         chosen = self._chosen(sites, environment)
         if len(chosen) > 1:
             raise _ambiguous(f"the sites are of {' and '.join(chosen)}")
         ((name, names),) = chosen.items()
         har: dict[str, Any] = self._transport.request("GET", f"{_path(name)}/har?sites={quote(','.join(names))}")
+        if all(site["records"] == "none" for site in har["log"]["_arenad"]["sites"]):
+            hint = "`public: { record: all }` of a site in the environment file has its traffic recorded"
+            raise ArenadError("the gateway records nothing of these sites", code="not_recorded", hint=hint)
         return har
 
-    def login(self, site: str, account: str, *, environment: str | None = None) -> Session:
-        """A session of an account; one that is part of the snapshot is good again after every reset."""
-        path = f"{self._site(site, environment)}/accounts/{quote(account, safe='')}/login"
-        session: Session = self._transport.request("POST", path)
+    def login(self, site: str, account: str | None = None, *, environment: str | None = None) -> Session:
+        """A session of an account, the only one that can sign in if none is named; one that is part of the snapshot is good again
+        after every reset."""
+        path = self._site(site, environment)
+        name = account or self._only_account(site, path)
+        session: Session = self._transport.request("POST", f"{path}/accounts/{quote(name, safe='')}/login")
         return session
 
-    def storage_state(self, site: str, account: str, *, environment: str | None = None) -> StorageState:
+    def storage_state(
+        self, site: str, account: str | None = None, *, environment: str | None = None
+    ) -> StorageState:
         """The session as Playwright takes it. It has no place for headers."""
         return {"cookies": self.login(site, account, environment=environment)["cookies"], "origins": []}
 
@@ -194,13 +238,16 @@ class Arena:
         har: Any = None,
         cdp: str | None = None,
         profiles: Iterable[str] = ("compat",),
+        data: str | os.PathLike[str] | None = None,
         environment: str | None = None,
     ) -> Evaluation:
         """Judges an episode by the rules of `webarena`, `visualwebarena` or `webarena-verified`.
 
-        `task` is the task as the benchmark publishes it, or its number. Call it before the sites are reset. The environment is
-        the one that has the sites that the task speaks of.
+        `task` is the task as the benchmark publishes it, or its number in the file `data` (ARENAD_BENCHMARK_DATA, here or in the
+        daemon). Call it before the sites are reset. The environment is the one that has the sites that the task speaks of.
         """
+        if isinstance(task, int):
+            task = _published(task, data or os.environ.get("ARENAD_BENCHMARK_DATA"))
         body: dict[str, Any] = {"benchmark": benchmark, "task": task, "answer": answer, "url": url, "cdp": cdp}
         body["profiles"] = list(profiles)
         if har is not None:
@@ -224,6 +271,21 @@ class Arena:
         path = f"/v1/events?limit={limit}" + ("" if after is None else f"&after={after}")
         events: list[Event] = self._transport.request("GET", path)["events"]
         return events
+
+    def _run(self, words: list[str], variables: Mapping[str, str] | None = None) -> Any:
+        address, token = self._given
+        return _program.run(words, address, token, variables)
+
+    def _only_account(self, site: str, path: str) -> str:
+        """The name of the only account of a site that can sign in."""
+        accounts = self._transport.request("GET", f"{path}/accounts")["accounts"]
+        names = [account["name"] for account in accounts if account.get("login")]
+        if len(names) == 1:
+            return str(names[0])
+        if not names:
+            hint = "give an account a `login` in the environment file"
+            raise ArenadError(f"no account of {site} can sign in", code="no_login", hint=hint)
+        raise ArenadError(f"{site} has several accounts: {', '.join(names)}", code="which_account", hint="name one: account=…")
 
     def _environments(self, environment: str | None) -> list[Environment]:
         """Those that are up, or the one that is meant."""
@@ -289,6 +351,20 @@ class Arena:
         return operation
 
 
+def _published(number: int, data: str | os.PathLike[str] | None) -> Any:
+    """The task of that number in a benchmark's file; the number itself, for the daemon to look up, if no file is known."""
+    if data is None:
+        return number
+    path = Path(data)
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    for file in files:
+        tasks = json.loads(file.read_text(encoding="utf-8"))
+        for task in tasks if isinstance(tasks, list) else [tasks]:
+            if isinstance(task, dict) and task.get("task_id") == number:
+                return task
+    raise ArenadError(f"{path} has no task {number}", code="unknown_task", hint="give the benchmark's own file, such as test.raw.json")
+
+
 def _path(environment: str) -> str:
     return f"/v1/environments/{quote(environment, safe='')}"
 
@@ -319,6 +395,9 @@ class AsyncArena:
         self.status = _threaded(arena.status)
         self.sites = _threaded(arena.sites)
         self.urls = _threaded(arena.urls)
+        self.up = _threaded(arena.up)
+        self.down = _threaded(arena.down)
+        self.tasks = _threaded(arena.tasks)
         self.reset = _threaded(arena.reset)
         self.verify = _threaded(arena.verify)
         self.locate = _threaded(arena.locate)

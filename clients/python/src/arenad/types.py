@@ -262,3 +262,14 @@ class Evaluation(TypedDict):
     evidence: dict[str, Any]
     """What the reports follow from; `arenad eval --from` judges it again."""
     duration_ms: float
+
+
+class Task(TypedDict):
+    """A native task, as `arenad tasks ls --json` lists it."""
+
+    name: str
+    kind: str
+    sites: list[str]
+    accounts: dict[str, str]
+    start: str
+    intent: str
