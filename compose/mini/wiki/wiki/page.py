@@ -39,6 +39,11 @@ def infobox(title, rows, picture=None, caption=""):
     return f'<table class="infobox"><caption>{html.escape(title)}</caption>{image}{cells}</table>'
 
 
+def thumb(picture, caption):
+    """A picture beside the text."""
+    return f'<div class="thumb"><img src="../I/{picture}" alt="{html.escape(caption)}" width="220">{html.escape(caption)}</div>'
+
+
 def table(head, rows):
     top = "".join(f"<th>{cell}</th>" for cell in head)
     return f'<table class="wikitable"><tr>{top}</tr>' + "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows) + "</table>"
