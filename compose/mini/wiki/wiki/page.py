@@ -6,7 +6,7 @@ import re
 import zlib
 
 FRAME = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><link rel="stylesheet" href="../style.css"></head>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><link rel="icon" href="../I/icon.png"><link rel="stylesheet" href="../style.css"></head>
 <body class="mediawiki"><div id="content"><h1 id="firstHeading" class="firstHeading">{title}</h1>
 <div id="siteSub">From Wikipedia, the free encyclopedia</div>
 <div id="bodyContent" class="mw-parser-output">{body}</div>{categories}

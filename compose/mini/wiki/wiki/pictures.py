@@ -135,4 +135,6 @@ def save(world, folder):
         logo(company).save(folder / "I" / f"logo-{company['id']}.png")
     icon = Image.new("RGB", (48, 48), "white")
     ImageDraw.Draw(icon).polygon((6, 8, 14, 40, 24, 18, 34, 40, 42, 8, 36, 8, 32, 26, 24, 8, 16, 26, 12, 8), (32, 33, 34))
+    # The file's own, and that of its pages.
     icon.save(folder / "icon.png")
+    icon.save(folder / "I" / "icon.png")
