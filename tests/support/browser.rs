@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -252,6 +253,11 @@ impl Page {
 /// How often a page must have been seen without a request under way before it counts as quiet.
 const QUIET_LOOKS: u32 = 8;
 
+/// Whether a browser asks for that whatever a page says.
+fn is_browsers_own(url: &str) -> bool {
+    url.ends_with("/favicon.ico")
+}
+
 /// Collects what goes wrong on a page: requests that fail or are answered by an error, errors on the console, exceptions.
 pub struct Observer {
     seen: Arc<Mutex<Seen>>,
@@ -260,8 +266,10 @@ pub struct Observer {
 
 #[derive(Default)]
 struct Seen {
-    /// Requests without an end: id and URL.
-    under_way: std::collections::BTreeMap<String, String>,
+    /// Requests that have begun: id and URL.
+    begun: BTreeMap<String, String>,
+    /// Requests that have ended. Each kind of event has a listener of its own, so an end may be heard of before its beginning.
+    ended: BTreeSet<String>,
     complaints: Vec<String>,
 }
 
@@ -271,17 +279,18 @@ impl Observer {
         let mut observer = Self { seen: Arc::default(), listeners: Vec::new() };
         observer
             .listen(page, |seen: &mut Seen, event: &EventRequestWillBeSent| {
-                seen.under_way.insert(event.request_id.inner().clone(), event.request.url.clone());
+                seen.begun.insert(event.request_id.inner().clone(), event.request.url.clone());
             })
             .await;
         observer
             .listen(page, |seen: &mut Seen, event: &EventLoadingFinished| {
-                seen.under_way.remove(event.request_id.inner());
+                seen.ended.insert(event.request_id.inner().clone());
             })
             .await;
         observer
             .listen(page, |seen: &mut Seen, event: &EventLoadingFailed| {
-                let url = seen.under_way.remove(event.request_id.inner());
+                seen.ended.insert(event.request_id.inner().clone());
+                let url = seen.begun.get(event.request_id.inner()).cloned();
                 // The page that is left cancels what it has asked for.
                 if event.canceled != Some(true) {
                     seen.complaints.push(format!("{}: {}", url.unwrap_or_default(), event.error_text));
@@ -290,7 +299,7 @@ impl Observer {
             .await;
         observer
             .listen(page, |seen: &mut Seen, event: &EventResponseReceived| {
-                if event.response.status >= 400 {
+                if event.response.status >= 400 && !is_browsers_own(&event.response.url) {
                     seen.complaints.push(format!("{}: HTTP {}", event.response.url, event.response.status));
                 }
             })
@@ -315,7 +324,9 @@ impl Observer {
             .listen(page, |seen: &mut Seen, event: &EventEntryAdded| {
                 if event.entry.level == LogEntryLevel::Error {
                     let url = event.entry.url.as_deref().unwrap_or_default();
-                    seen.complaints.push(format!("log: {} {url}", event.entry.text));
+                    if !is_browsers_own(url) {
+                        seen.complaints.push(format!("log: {} {url}", event.entry.text));
+                    }
                 }
             })
             .await;
@@ -338,12 +349,19 @@ impl Observer {
         let mut quiet = 0;
         while quiet < QUIET_LOOKS {
             let is_complete: bool = page.eval("document.readyState === 'complete'").await;
-            let under_way = self.lock().under_way.values().cloned().collect::<Vec<_>>();
+            let under_way = self.under_way();
             quiet = if is_complete && under_way.is_empty() { quiet + 1 } else { 0 };
             assert!(Instant::now() < deadline, "{} still waits for {under_way:?}", page.url().await);
             tokio::time::sleep(PAUSE).await;
         }
         std::mem::take(&mut self.lock().complaints)
+    }
+
+    /// The URLs of requests without an end.
+    fn under_way(&self) -> Vec<String> {
+        let seen = self.lock();
+        let open = seen.begun.iter().filter(|(id, _)| !seen.ended.contains(*id));
+        open.map(|(_, url)| url.clone()).collect()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
