@@ -8,11 +8,13 @@ mod arena;
 #[path = "../support/browser.rs"]
 mod browser;
 mod clock;
+mod confined;
 mod forge;
 mod forum;
 mod hammer;
 mod homepage;
 mod map;
+mod pages;
 mod sabotage;
 mod shop;
 mod shop_browsed;

@@ -3,14 +3,22 @@
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chromiumoxide::browser::{Browser as Chromium, BrowserConfig};
+use chromiumoxide::cdp::IntoEventKind;
 use chromiumoxide::cdp::browser_protocol::input::InsertTextParams;
+use chromiumoxide::cdp::browser_protocol::log::{EventEntryAdded, LogEntryLevel};
+use chromiumoxide::cdp::browser_protocol::network::{
+    EventLoadingFailed, EventLoadingFinished, EventRequestWillBeSent, EventResponseReceived,
+};
 use chromiumoxide::cdp::browser_protocol::page::{EventJavascriptDialogOpening, HandleJavaScriptDialogParams};
 use chromiumoxide::cdp::browser_protocol::target::{CreateBrowserContextParams, CreateTargetParams};
+use chromiumoxide::cdp::js_protocol::runtime::{ConsoleApiCalledType, EventConsoleApiCalled, EventExceptionThrown};
 use chromiumoxide::page::ScreenshotParams;
 use futures_util::StreamExt;
 use serde::de::DeserializeOwned;
@@ -239,5 +247,130 @@ impl Page {
     pub async fn screenshot(&self, path: &Path) {
         let whole = ScreenshotParams::builder().full_page(true).build();
         self.tab.save_screenshot(whole, path).await.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+}
+
+/// How often a page must have been seen without a request under way before it counts as quiet.
+const QUIET_LOOKS: u32 = 8;
+
+/// Whether a browser asks for that whatever a page says.
+fn is_browsers_own(url: &str) -> bool {
+    url.ends_with("/favicon.ico")
+}
+
+/// Collects what goes wrong on a page: requests that fail or are answered by an error, errors on the console, exceptions.
+pub struct Observer {
+    seen: Arc<Mutex<Seen>>,
+    listeners: Vec<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// Requests that have begun: id and URL.
+    begun: BTreeMap<String, String>,
+    /// Requests that have ended. Each kind of event has a listener of its own, so an end may be heard of before its beginning.
+    ended: BTreeSet<String>,
+    complaints: Vec<String>,
+}
+
+impl Observer {
+    /// Observes a page from now on.
+    pub async fn of(page: &Page) -> Self {
+        let mut observer = Self { seen: Arc::default(), listeners: Vec::new() };
+        observer
+            .listen(page, |seen: &mut Seen, event: &EventRequestWillBeSent| {
+                seen.begun.insert(event.request_id.inner().clone(), event.request.url.clone());
+            })
+            .await;
+        observer
+            .listen(page, |seen: &mut Seen, event: &EventLoadingFinished| {
+                seen.ended.insert(event.request_id.inner().clone());
+            })
+            .await;
+        observer
+            .listen(page, |seen: &mut Seen, event: &EventLoadingFailed| {
+                seen.ended.insert(event.request_id.inner().clone());
+                let url = seen.begun.get(event.request_id.inner()).cloned();
+                // The page that is left cancels what it has asked for.
+                if event.canceled != Some(true) {
+                    seen.complaints.push(format!("{}: {}", url.unwrap_or_default(), event.error_text));
+                }
+            })
+            .await;
+        observer
+            .listen(page, |seen: &mut Seen, event: &EventResponseReceived| {
+                if event.response.status >= 400 && !is_browsers_own(&event.response.url) {
+                    seen.complaints.push(format!("{}: HTTP {}", event.response.url, event.response.status));
+                }
+            })
+            .await;
+        observer
+            .listen(page, |seen: &mut Seen, event: &EventExceptionThrown| {
+                let details = &event.exception_details;
+                let told = details.exception.as_ref().and_then(|exception| exception.description.as_ref());
+                seen.complaints.push(format!("exception: {}", told.unwrap_or(&details.text)));
+            })
+            .await;
+        observer
+            .listen(page, |seen: &mut Seen, event: &EventConsoleApiCalled| {
+                if event.r#type == ConsoleApiCalledType::Error {
+                    let values: Vec<String> =
+                        event.args.iter().filter_map(|value| value.value.as_ref()).map(ToString::to_string).collect();
+                    seen.complaints.push(format!("console: {}", values.join(" ")));
+                }
+            })
+            .await;
+        observer
+            .listen(page, |seen: &mut Seen, event: &EventEntryAdded| {
+                if event.entry.level == LogEntryLevel::Error {
+                    let url = event.entry.url.as_deref().unwrap_or_default();
+                    if !is_browsers_own(url) {
+                        seen.complaints.push(format!("log: {} {url}", event.entry.text));
+                    }
+                }
+            })
+            .await;
+        observer
+    }
+
+    async fn listen<E: IntoEventKind + Unpin>(&mut self, page: &Page, note: impl Fn(&mut Seen, &E) + Send + 'static) {
+        let mut events = page.tab.event_listener::<E>().await.expect("the page's events");
+        let seen = self.seen.clone();
+        self.listeners.push(tokio::spawn(async move {
+            while let Some(event) = events.next().await {
+                note(&mut seen.lock().unwrap_or_else(PoisonError::into_inner), &event);
+            }
+        }));
+    }
+
+    /// Waits until the page asks for nothing any more, and returns what has gone wrong since the last time.
+    pub async fn complaints(&self, page: &Page) -> Vec<String> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut quiet = 0;
+        while quiet < QUIET_LOOKS {
+            let is_complete: bool = page.eval("document.readyState === 'complete'").await;
+            let under_way = self.under_way();
+            quiet = if is_complete && under_way.is_empty() { quiet + 1 } else { 0 };
+            assert!(Instant::now() < deadline, "{} still waits for {under_way:?}", page.url().await);
+            tokio::time::sleep(PAUSE).await;
+        }
+        std::mem::take(&mut self.lock().complaints)
+    }
+
+    /// The URLs of requests without an end.
+    fn under_way(&self) -> Vec<String> {
+        let seen = self.lock();
+        let open = seen.begun.iter().filter(|(id, _)| !seen.ended.contains(*id));
+        open.map(|(_, url)| url.clone()).collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        self.listeners.iter().for_each(JoinHandle::abort);
     }
 }

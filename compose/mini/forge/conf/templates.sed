@@ -4,3 +4,5 @@ s/or 'master'/or (g.repo_obj | get_default_branch)/
 # Help that is on another host.
 s#https://docs\.pagure\.org/[^"]*#/about#
 s#https://www\.libravatar\.org/accounts/login/#/about#
+# An address that names no line.
+s/if (lines) {/if (lines.length) {/

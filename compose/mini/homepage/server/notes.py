@@ -17,6 +17,8 @@ SEED = [
     ("Packing list", "rain jacket\nboots\nferry ticket\ncamera"),
     ("Ask the museum of clocks", "Is it open on Tuesdays?\nWhat does a ticket cost?"),
 ]
+# How times are kept.
+FORM = "%Y-%m-%dT%H:%M:%SZ"
 SEEDED_AT = "2023-06-01T12:00:00Z"
 
 
@@ -32,7 +34,7 @@ def database():
 
 
 def now():
-    return dt.datetime.now(dt.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return dt.datetime.now(dt.timezone.utc).strftime(FORM)
 
 
 def all():

@@ -1,5 +1,6 @@
 """What visitors see."""
 
+import datetime as dt
 import re
 from html import escape
 from pathlib import Path
@@ -46,6 +47,12 @@ def calculator(expression):
     return render("calculator", "Calculator", expression=escape(expression), result=result)
 
 
+def moment(stored):
+    """A time as people read it, and as programs do."""
+    when = dt.datetime.strptime(stored, notes.FORM)
+    return f'<time datetime="{escape(stored)}">{when.day} {when:%B %Y, %H:%M} UTC</time>'
+
+
 def scratchpad(chosen):
     kept = notes.all()
     note = next((note for note in kept if str(note["id"]) == chosen), {"id": "", "title": "", "text": ""})
@@ -53,7 +60,7 @@ def scratchpad(chosen):
         f'<li class="note" id="note-{note["id"]}"><h2>{escape(note["title"])}</h2><pre>{escape(note["text"])}</pre>'
         f'<form method="post" action="/scratchpad.html"><input type="hidden" name="note" value="{note["id"]}">'
         f'<a class="button" href="/scratchpad.html?note={note["id"]}">Edit</a> <button name="action" value="delete">Delete</button>'
-        f'<span class="small">changed {note["changed"]}</span></form></li>' for note in reversed(kept))
+        f'<span class="small">changed on {moment(note["changed"])}</span></form></li>' for note in reversed(kept))
     # A line end right after the tag is not part of a text area's value, so one is given away.
     return render("scratchpad", "Scratchpad", id=note["id"], title=escape(note["title"]), text="\n" + escape(note["text"]),
                   heading=f'Edit note {note["id"]}' if note["id"] else "New note", notes=listed or "<li>There are no notes.</li>")

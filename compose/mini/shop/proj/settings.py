@@ -91,6 +91,7 @@ INSTALLED_APPS = [
     "oscar.apps.dashboard.communications.apps.CommunicationsDashboardConfig",
     "oscar.apps.dashboard.shipping.apps.ShippingDashboardConfig",
     "widget_tweaks", "haystack", "treebeard", "sorl.thumbnail", "django_tables2", "rest_framework", "oscarapi", "quiet.QuietConfig",
+    "office.OfficeConfig",
 ]
 TEMPLATES = [{
     "BACKEND": "django.template.backends.django.DjangoTemplates", "DIRS": [BASE + "/templates"], "APP_DIRS": True,

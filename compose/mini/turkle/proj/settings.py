@@ -50,7 +50,7 @@ INSTALLED_APPS = [
     "rest_framework", "rest_framework.authtoken", "turkle.api", "guardian", "djaa_list_filter2",
 ]
 TEMPLATES = [{
-    "BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True,
+    "BACKEND": "django.template.backends.django.DjangoTemplates", "DIRS": ["/srv/turkle/templates"], "APP_DIRS": True,
     "OPTIONS": {"context_processors": [
         "django.contrib.auth.context_processors.auth", "django.template.context_processors.request",
         "django.template.context_processors.static", "django.contrib.messages.context_processors.messages",

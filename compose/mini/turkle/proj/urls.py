@@ -6,6 +6,7 @@ import views
 
 urlpatterns = [
     path("healthz", probe.healthz),
+    path("", views.index),
     path("get_tasks/", views.get_tasks),
     path("admin/", admin.site.urls),
     path("api/", include("turkle.api.urls")),

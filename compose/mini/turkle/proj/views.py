@@ -1,5 +1,17 @@
+import turkle.views
+from django.db.models import Count
 from django.http import JsonResponse
-from turkle.models import Task
+from django.shortcuts import render
+from turkle.models import Batch, Task
+
+
+def index(request):
+    """Turkle's own list of batches; for a visitor who may do none of them, what there is for those who sign in."""
+    if request.user.is_authenticated or Batch.access_permitted_for(request.user):
+        return turkle.views.index(request)
+    batches = Batch.objects.filter(active=True, published=True, project__active=True)
+    batches = batches.annotate(tasks=Count("task")).select_related("project").order_by("-created_at", "-pk")
+    return render(request, "welcome.html", {"batches": batches})
 
 
 def get_tasks(request):

@@ -2,7 +2,7 @@ import json
 import sys
 from pathlib import Path
 
-from wiki import lists, nature, pictures, places, society, streets
+from wiki import lists, nature, pictures, places, scenes, society, streets
 from wiki.page import Wiki
 
 
@@ -14,6 +14,7 @@ def main(world_file, target):
     folder = Path(target)
     wiki.save(folder)
     pictures.save(world, folder)
+    scenes.save(world, folder / "I")
     print(f"{len(wiki.pages)} pages, {wiki.links} links")
 
 

@@ -6,7 +6,7 @@ import re
 import zlib
 
 FRAME = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><link rel="stylesheet" href="../style.css"></head>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title><link rel="icon" href="../I/icon.png"><link rel="stylesheet" href="../style.css"></head>
 <body class="mediawiki"><div id="content"><h1 id="firstHeading" class="firstHeading">{title}</h1>
 <div id="siteSub">From Wikipedia, the free encyclopedia</div>
 <div id="bodyContent" class="mw-parser-output">{body}</div>{categories}
@@ -37,6 +37,11 @@ def infobox(title, rows, picture=None, caption=""):
     image = f'<tr><td colspan="2" class="infobox-image"><img src="../I/{picture}" alt="{html.escape(caption or title)}" width="220"><br>{html.escape(caption)}</td></tr>' if picture else ""
     cells = "".join(f'<tr><th scope="row">{label}</th><td>{value}</td></tr>' for label, value in rows if value not in (None, "", []))
     return f'<table class="infobox"><caption>{html.escape(title)}</caption>{image}{cells}</table>'
+
+
+def thumb(picture, caption):
+    """A picture beside the text."""
+    return f'<div class="thumb"><img src="../I/{picture}" alt="{html.escape(caption)}" width="220">{html.escape(caption)}</div>'
 
 
 def table(head, rows):

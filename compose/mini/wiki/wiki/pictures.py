@@ -5,14 +5,18 @@ from PIL import Image, ImageDraw, ImageFilter
 from wiki.page import Dice
 
 COLOURS = [(31, 58, 104), (158, 44, 40), (42, 98, 62), (196, 148, 36), (84, 48, 96), (40, 44, 48), (32, 118, 124)]
+# The size of the map of the county, before it is shrunk.
+MAP = (1000, 1040)
 STYLE = """body { font-family: sans-serif; color: #202122; margin: 0; background: #f6f6f6; }
 #content { max-width: 1000px; margin: 0 auto; padding: 1.2em 1.6em; background: #fff; border: 1px solid #c8ccd1; line-height: 1.55; font-size: 15px; }
-h1, h2 { font-family: Georgia, serif; font-weight: normal; border-bottom: 1px solid #a2a9b1; padding-bottom: .15em; clear: none; }
+h1, h2 { font-family: Georgia, serif; font-weight: normal; border-bottom: 1px solid #a2a9b1; padding-bottom: .15em; overflow: hidden; }
 #siteSub { font-size: 13px; color: #54595d; margin-bottom: 1em; }
 a { color: #3366cc; text-decoration: none; } a:hover { text-decoration: underline; }
 .infobox { float: right; clear: right; width: 270px; margin: 0 0 1em 1.4em; border: 1px solid #a2a9b1; background: #f8f9fa; font-size: 13px; border-spacing: 4px; }
 .infobox caption { font-weight: bold; font-size: 15px; padding: .3em; } .infobox th { text-align: left; vertical-align: top; width: 40%; }
 .infobox-image { text-align: center; color: #54595d; }
+.thumb { float: right; clear: right; width: 242px; margin: 0 0 1em 1.4em; padding: 5px; border: 1px solid #c8ccd1; background: #f8f9fa; color: #54595d; font-size: 13px; }
+.thumb img { display: block; margin: 0 auto 4px; border: 1px solid #c8ccd1; }
 .wikitable { border-collapse: collapse; background: #f8f9fa; margin: 1em 0; } .wikitable th, .wikitable td { border: 1px solid #a2a9b1; padding: .25em .5em; text-align: left; }
 .wikitable th { background: #eaecf0; }
 #catlinks { clear: both; border: 1px solid #a2a9b1; background: #f8f9fa; padding: .4em; margin-top: 1.5em; font-size: 13px; }
@@ -72,12 +76,20 @@ def logo(company):
     return image.resize((220, 120), Image.LANCZOS)
 
 
-def county(world):
+def position(world, lat, lon):
+    """Where a place lies on the map of the county."""
     west, south, east, north = world["county"]["bbox"]
-    width, height = 1000, 1040
+    width, height = MAP
+    return 40 + (lon - west) / (east - west) * (width - 80), 40 + (north - lat) / (north - south) * (height - 80)
+
+
+def county(world, river=None):
+    """The map of the county in its full size. With a river's name, that one is marked and the towns have no names; with an empty
+    name, nothing is marked."""
+    width, height = MAP
 
     def at(lat, lon):
-        return 40 + (lon - west) / (east - west) * (width - 80), 40 + (north - lat) / (north - south) * (height - 80)
+        return position(world, lat, lon)
 
     # Land is what lies near a town; blurring and cutting at a level makes a coast of it.
     land, dice = Image.new("L", (width, height), 0), Dice("coast")
@@ -97,27 +109,32 @@ def county(world):
         x, y = at(park["lat"], park["lon"])
         reach = 14 + park["area_ha"] ** 0.5 / 2
         pen.ellipse((x - reach, y - reach, x + reach, y + reach), (188, 212, 164))
-    for river in world["rivers"]:
-        pen.line([at(*point) for point in river["line"]], (96, 150, 204), 3 + river["length_km"] // 14, joint="curve")
+    for each in sorted(world["rivers"], key=lambda each: each["name"] == river):
+        is_marked = each["name"] == river
+        pen.line([at(*point) for point in each["line"]], (190, 30, 30) if is_marked else (96, 150, 204), (10 if is_marked else 3) + each["length_km"] // 14, joint="curve")
     for town in world["towns"]:
         x, y = at(town["lat"], town["lon"])
         reach = 6 + town["population"] / 9000
         pen.ellipse((x - reach, y - reach, x + reach, y + reach), (158, 44, 40), (255, 255, 255), 2)
+        if river is not None:
+            continue
         label = Image.new("L", (len(town["name"]) * 7, 14), 0)
         ImageDraw.Draw(label).text((0, 1), town["name"], 255)
         label = label.resize((label.width * 2, label.height * 2), Image.LANCZOS)
         image.paste((32, 33, 34), (int(x + reach + 5), int(y - 14)), label)
-    return image.resize((500, 520), Image.LANCZOS)
+    return image
 
 
 def save(world, folder):
     (folder / "I").mkdir(exist_ok=True)
     (folder / "style.css").write_text(STYLE, encoding="utf-8")
-    county(world).save(folder / "I" / "county.png")
+    county(world).resize((500, 520), Image.LANCZOS).save(folder / "I" / "county.png")
     for town in world["towns"]:
         arms(town).save(folder / "I" / f"arms-{town['id']}.png")
     for company in world["companies"]:
         logo(company).save(folder / "I" / f"logo-{company['id']}.png")
     icon = Image.new("RGB", (48, 48), "white")
     ImageDraw.Draw(icon).polygon((6, 8, 14, 40, 24, 18, 34, 40, 42, 8, 36, 8, 32, 26, 24, 8, 16, 26, 12, 8), (32, 33, 34))
+    # The file's own, and that of its pages.
     icon.save(folder / "icon.png")
+    icon.save(folder / "I" / "icon.png")

@@ -1,6 +1,6 @@
 """The county, its towns and what stands or flows in them."""
 
-from wiki.page import Dice, bullets, infobox, joined, number, section, table
+from wiki.page import Dice, bullets, infobox, joined, number, section, table, thumb
 from wiki.streets import place_title, street_title
 
 
@@ -65,7 +65,8 @@ def write_town(wiki, world, town):
     lead = (f"<p><b>{name}</b> {opening} on {where} in {link('Larkmoor County')}. With {number(town['population'])} inhabitants (2023) on {town['area_km2']} square kilometres "
             f"it is {rank(world, town)} of the county. It is known for {town['known_for']} and is often called “{town['nickname']}”.</p>")
     past = [f"{name} was founded in {town['founded']}."] + [f"In {e['year']} came the {link(e['name'])}. {e['summary']}." for e in events]
-    body = box + lead + section("History", " ".join(past))
+    pictures = thumb(f"town-{town['id']}.png", f"View of {name}") + thumb(f"where-{town['id']}.png", f"Where {name} lies")
+    body = box + pictures + lead + section("History", " ".join(past))
     body += section("Economy", f"{dice.pick(['The larger employers are', 'Work is given by', 'Companies of the town include'])} {joined(link(c['name']) for c in firms)}." if firms
                     else f"Most people work in {town['known_for']} or travel to {link('Port Elsing')}.",
                     f"From here come the product lines {joined(link(entry['name'] + ' (product line)', entry['name']) for entry in lines)}." if lines else "")
@@ -92,7 +93,8 @@ def rank(world, town):
 def write_landmark(wiki, town, x):
     link, dice = wiki.link, Dice(x["id"])
     box = infobox(x["name"], [("Type", x["kind"]), ("Town", link(town["name"])), ("Address", wiki.address(x["address"], town["name"])), ("Built", str(x["built"])),
-                              ("Height", f"{x['height_m']} m"), ("Visitors per year", number(x["visitors_per_year"]))])
+                              ("Height", f"{x['height_m']} m"), ("Visitors per year", number(x["visitors_per_year"]))],
+                  f"landmark-{x['id']}.png", f"The {x['name']}")
     style = dice.pick(["rubble stone and slate", "red brick", "pale limestone", "granite from the moor", "timber on a stone base"])
     body = (f"{box}<p>The <b>{x['name']}</b> is a {x['kind']} in {link(town['name'])}, {link('Larkmoor County')}. It was built in {x['built']} of {style} "
             f"and is {x['height_m']} metres high. About {number(x['visitors_per_year'])} people visit it every year.</p>"
@@ -106,7 +108,8 @@ def write_landmark(wiki, town, x):
 def write_museum(wiki, town, m):
     link, fee = wiki.link, f"${m['entry_fee_usd']}" if m["entry_fee_usd"] else "free"
     box = infobox(m["name"], [("Town", link(town["name"])), ("Address", wiki.address(m["address"], town["name"])), ("Opened", str(m["opened"])), ("Subject", m["subject"]),
-                              ("Objects", number(m["objects"])), ("Visitors per year", number(m["visitors_per_year"])), ("Admission", fee), ("Closed on", m["closed_on"])])
+                              ("Objects", number(m["objects"])), ("Visitors per year", number(m["visitors_per_year"])), ("Admission", fee), ("Closed on", m["closed_on"])],
+                  f"museum-{m['id']}.png", f"The {m['name']}")
     body = (f"{box}<p>The <b>{m['name']}</b> is a museum of {m['subject']} in {link(town['name'])}. It opened in {m['opened']} and shows {number(m['objects'])} objects. "
             f"About {number(m['visitors_per_year'])} people visit it every year, which is {'more' if m['visitors_per_year'] > town['population'] else 'less'} than the town has inhabitants.</p>"
             + section("Visiting", f"The museum at {wiki.address(m['address'], town['name'])} is closed on {m['closed_on']}. Admission: {fee}. See {link('List of museums in Larkmoor')}."))
@@ -131,7 +134,8 @@ def with_article(link, name):
 def write_river(wiki, r):
     link = wiki.link
     source, mouth = with_article(link, r["source"]), with_article(link, r["mouth"])
-    box = infobox(r["name"], [("Source", source), ("Mouth", mouth), ("Length", f"{r['length_km']} km"), ("Discharge", f"{r['discharge_m3s']} m³/s"), ("Towns", joined(link(t) for t in r["towns"]))])
+    box = infobox(r["name"], [("Source", source), ("Mouth", mouth), ("Length", f"{r['length_km']} km"), ("Discharge", f"{r['discharge_m3s']} m³/s"), ("Towns", joined(link(t) for t in r["towns"]))],
+                  f"where-{r['id']}.png", f"Course of the {r['name']}")
     body = (f"{box}<p>The <b>{r['name']}</b> is a river in {link('Larkmoor County')}. It rises on {source}, flows for {r['length_km']} kilometres and ends in {mouth}"
             + (f" as a tributary of the {link(r['tributary_of'])}" if r["tributary_of"] else "") + f". On its way it passes {joined(link(t) for t in r['towns'])}.</p>"
             + section("Hydrology", f"The mean discharge at the mouth is {r['discharge_m3s']} cubic metres per second. See {link('List of rivers of Larkmoor')}."))
@@ -141,7 +145,8 @@ def write_river(wiki, r):
 def write_park(wiki, world, p):
     link = wiki.link
     box = infobox(p["name"], [("Nearest town", link(p["town"])), ("Established", str(p["established"])), ("Area", f"{number(p['area_ha'])} ha"),
-                              ("Highest point", f"{p['highest_point_m']} m"), ("Footpaths", f"{p['paths_km']} km"), ("Wildlife", p["wildlife"])])
+                              ("Highest point", f"{p['highest_point_m']} m"), ("Footpaths", f"{p['paths_km']} km"), ("Wildlife", p["wildlife"])],
+                  f"park-{p['id']}.png", f"In {p['name']}") + thumb(f"where-{p['id']}.png", f"Where {p['name']} lies")
     events = [e for e in world["events"] if e["town"] == p["town"] and e["kind"] in ("fire", "nature", "storm")]
     body = (f"{box}<p><b>{p['name']}</b> is a park near {link(p['town'])}. It was established in {p['established']} and covers {number(p['area_ha'])} hectares. "
             f"It is known for its {p['wildlife']}; {p['paths_km']} kilometres of footpaths lead through it.</p>"

@@ -41,7 +41,8 @@ def write_person(wiki, world, p):
     box = infobox(name, [
         ("Born", f"{p['born']}, {link(p['birthplace'])}"), ("Died", f"{p['died']} (aged {p['died'] - p['born']})" if p["died"] else None),
         ("Occupation", p["occupation"]), ("Education", link(p["school"])), ("Residence", link(p["home"])), ("Spouse", link(p["spouse"]) if p["spouse"] else None),
-        ("Awards", "<br>".join(p["awards"])), ("Known online as", p.get("username")), ("Known for", "<br>".join(link(w["title"]) for w in works))])
+        ("Awards", "<br>".join(p["awards"])), ("Known online as", p.get("username")), ("Known for", "<br>".join(link(w["title"]) for w in works))],
+        f"portrait-{p['id']}.png", name)
     years = f"{p['born']}–{p['died']}" if p["died"] else f"born {p['born']}"
     lead = f"<p><b>{name}</b> ({years}) {was} {article(p['occupation'])} from {link(p['birthplace'])} in {link('Larkmoor County')}.</p>"
     early = (f"{name} was born in {link(p['birthplace'])} in {p['born']} and went to {link(p['school'])}. "

@@ -1,8 +1,11 @@
 """What Pagure 5.14 gets wrong with the Python and the libraries of its Debian release, and what it does too often."""
 
 import ast
+import functools
+import time
 
 import pagure.lib.git
+import pagure.lib.tasks
 import pagure.ui.clone
 import pagure.utils
 import pygit2
@@ -27,6 +30,20 @@ def _unless_it_is_right(request, repository):
     branch = repository.branches.local.get(request.branch_from)
     if not (known and branch and known.target == branch.target):
         _update_pull_ref(request, repository)
+
+
+def when_done(view, patience=5.0):
+    """Pages ask for the result of a task until it is there; too early, they get an error, and each stays on the console. So they
+    wait here first, for that many seconds."""
+
+    @functools.wraps(view)
+    def wait(taskid):
+        task, deadline = pagure.lib.tasks.get_result(taskid), time.monotonic() + patience
+        while not task.ready() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return view(taskid)
+
+    return wait
 
 
 pagure.ui.clone.proxy_raw_git = _with_headers_as_text

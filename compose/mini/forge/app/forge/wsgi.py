@@ -5,10 +5,12 @@ import arrow
 import sqlalchemy.orm
 from pagure.flask_app import create_app
 
+import forge.repairs
 import forge.sign_in
 
 application = create_app()
 application.response_class = forge.sign_in.Response
+application.view_functions["internal_ns.task_info"] = forge.repairs.when_done(application.view_functions["internal_ns.task_info"])
 
 
 def on_day(date):

@@ -1,6 +1,7 @@
 """Draws tiles: blocks of four by four at once, so that labels are not cut at every edge."""
 
 import collections
+import concurrent.futures
 import math
 import queue
 import threading
@@ -30,23 +31,47 @@ class Painter:
             mapnik.load_map_from_string(board, sheet)
             self.free.put(board)
         self.tiles, self.lock = collections.OrderedDict(), threading.Lock()
+        # The blocks that are being drawn: a browser asks for several tiles of one at the same time.
+        self.begun = {}
 
     def tile(self, z, x, y):
         """The PNG of a tile, from memory or drawn together with its neighbours."""
+        across = min(BLOCK, 2 ** z)
+        place = z, x - x % across, y - y % across
         with self.lock:
             if (z, x, y) in self.tiles:
                 self.tiles.move_to_end((z, x, y))
                 return self.tiles[z, x, y]
-        across = min(BLOCK, 2 ** z)
-        left, top = x - x % across, y - y % across
-        image = self.draw(z, left, top, across)
-        found = {(z, left + column, top + row): image.view(column * SIZE, row * SIZE, SIZE, SIZE).tostring("png8:m=h:z=6")
-                 for row in range(across) for column in range(across)}
+            block, is_mine = self.begun.get(place), place not in self.begun
+            if is_mine:
+                block = self.begun[place] = concurrent.futures.Future()
+        if is_mine:
+            self.finish(block, place)
+        return block.result()[z, x, y]
+
+    def finish(self, block, place):
+        """Draws a block for all who wait for it, or tells them why not."""
+        found, failed = {}, None
+        try:
+            found = self.block(*place)
+        except Exception as error:  # noqa: BLE001 - each of those who wait raises it
+            failed = error
         with self.lock:
+            del self.begun[place]
             self.tiles.update(found)
             while len(self.tiles) > self.kept:
                 self.tiles.popitem(last=False)
-        return found[z, x, y]
+        if failed:
+            block.set_exception(failed)
+        else:
+            block.set_result(found)
+
+    def block(self, z, left, top):
+        """The PNGs of all tiles of a block, by their places."""
+        across = min(BLOCK, 2 ** z)
+        image = self.draw(z, left, top, across)
+        return {(z, left + column, top + row): image.view(column * SIZE, row * SIZE, SIZE, SIZE).tostring("png8:m=h:z=6")
+                for row in range(across) for column in range(across)}
 
     def draw(self, z, x, y, across):
         """A square of tiles as one image."""

@@ -47,7 +47,7 @@ def titles(dice, line, makers):
 
 
 def make():
-    dice, art = Dice("catalogue"), Dice("pictures")
+    dice = Dice("catalogue")
     Product, StockRecord = get_model("catalogue", "Product"), get_model("partner", "StockRecord")
     ProductImage, Attribute = get_model("catalogue", "ProductImage"), get_model("catalogue", "ProductAttribute")
     goods = get_model("catalogue", "ProductClass").objects.create(name="Goods", slug="goods", requires_shipping=True, track_stock=True)
@@ -83,7 +83,8 @@ def make():
             StockRecord.objects.create(product=product, partner=warehouse, partner_sku=f"{maker['id'][:3].upper()}-{number:05}", price_currency="USD",
                                        price=price, num_in_stock=dice.pick([0, 3, 12, 40, 90, 180, 350, 500]), low_stock_threshold=5)
             image = ProductImage(product=product, display_order=0, caption=title)
-            image.original.save(f"{product.upc}.jpg", ContentFile(draw(art, ware["shape"], COLOURS[colour])), save=True)
+            drawing = draw(Dice(f"picture of {product.upc}"), ware["pictures"][noun], COLOURS[colour])
+            image.original.save(f"{product.upc}.jpg", ContentFile(drawing), save=True)
             product.maker, product.noun, product.variant, product.material = maker, noun, variant, material
             products.append(product)
     return products

@@ -1,23 +1,26 @@
-"""What each leaf category sells: words for titles and descriptions, a drawing, a range of prices in whole dollars.
+"""What each leaf category sells: drawings, one for each noun or one for all of them, a range of prices in whole dollars, and
+words for titles and descriptions.
 
 Where there are sizes the title ends in one of them, elsewhere in a colour.
 """
 
 
-def ware(shape, price, nouns, qualities, materials, features, uses, sizes=""):
+def ware(shapes, price, nouns, qualities, materials, features, uses, sizes=""):
     def split(text):
         return [part.strip() for part in text.split("|")]
 
-    return {"shape": shape, "price": price, "nouns": split(nouns), "qualities": split(qualities), "materials": split(materials),
+    nouns, shapes = split(nouns), split(shapes)
+    pictures = dict(zip(nouns, shapes if len(shapes) > 1 else shapes * len(nouns), strict=True))
+    return {"pictures": pictures, "price": price, "nouns": nouns, "qualities": split(qualities), "materials": split(materials),
             "features": split(features), "uses": split(uses), "sizes": split(sizes) if sizes else None}
 
 
 WARES = {
-    "Headphones": ware("headphones", (24, 289), "Headphones|Earbuds|Studio Headset", "Wireless|Noise Cancelling|Folding|Sport|Open-Back|Kids",
+    "Headphones": ware("headphones|earbuds|headset", (24, 289), "Headphones|Earbuds|Studio Headset", "Wireless|Noise Cancelling|Folding|Sport|Open-Back|Kids",
         "aluminium and leather|recycled plastic|beech wood and cork",
         "Up to 32 hours of music on one charge|Folds flat into a cotton pouch|Replaceable ear cushions|Two microphones for clear calls|Plays two devices at once|Splash proof to IPX4|Cable and charger included",
         "The sound is warm and clear, on the train as well as at the desk.|Light enough to forget you are wearing it."),
-    "Cameras": ware("camera", (59, 749), "Compact Camera|Instant Camera|Field Camera", "Pocket|Classic|Waterproof|Travel|Wide Angle|Starter",
+    "Cameras": ware("camera|instant_camera|camera", (59, 749), "Compact Camera|Instant Camera|Field Camera", "Pocket|Classic|Waterproof|Travel|Wide Angle|Starter",
         "aluminium and glass|rubber and glass|leather and brass",
         "24 megapixel sensor|Three-inch screen that tilts|Records video in 4K|Works down to ten metres under water|Prints in ninety seconds|Strap and case included|Battery for 400 pictures",
         "It starts in half a second, so the osprey does not get away.|A camera for long walks and short holidays."),
@@ -25,19 +28,19 @@ WARES = {
         "steel and silicone|titanium and nylon|aluminium and leather",
         "Counts steps, strokes and stairs|Shows tides for every harbour in the county|Seven days between charges|Heart rate day and night|Water resistant to 50 metres|Straps change without tools|Mechanical hands over a quiet display",
         "It tells the time first and everything else when asked.|Made in the town of clocks for people who are often late."),
-    "Lamps": ware("lamp", (19, 189), "Desk Lamp|Floor Lamp|Bedside Lamp", "Dimmable|Folding|Brass|Reading|Clip-On|Paper Shade",
+    "Lamps": ware("lamp|floor_lamp|lamp", (19, 189), "Desk Lamp|Floor Lamp|Bedside Lamp", "Dimmable|Folding|Brass|Reading|Clip-On|Paper Shade",
         "steel and cotton|brass and linen|oak and paper",
         "Warm light of 2700 kelvin|Dims with a turn of the foot|Takes ordinary bulbs|Two metres of fabric cable|Joints that stay where they are put|LED included, good for 25,000 hours",
         "Enough light for a book, not enough to wake the house.|A quiet lamp for a loud desk."),
-    "Cookware": ware("pan", (22, 199), "Frying Pan|Saucepan|Casserole", "Cast Iron|Copper Core|Non-Stick|28 cm|Stackable|Enamelled",
+    "Cookware": ware("pan|saucepan|casserole", (22, 199), "Frying Pan|Saucepan|Casserole", "Cast Iron|Copper Core|Non-Stick|28 cm|Stackable|Enamelled",
         "cast iron|stainless steel|enamelled steel",
         "Works on gas, electric and induction|Oven safe to 260 degrees|Seasoned with linseed oil|Handle stays cool|Lid with a drip ring|Pours without spilling",
         "It gets better every year you use it.|Heavy where it should be and light where it can be."),
-    "Bedding": ware("bedding", (29, 259), "Duvet|Pillow|Sheet Set", "Lambswool|Washed Linen|All Season|Winter|Cool Cotton|Quilted",
+    "Bedding": ware("bedding|pillow|bedding", (29, 259), "Duvet|Pillow|Sheet Set", "Lambswool|Washed Linen|All Season|Winter|Cool Cotton|Quilted",
         "lambswool and cotton|linen|organic cotton",
         "Washes at 60 degrees|Buttons of mother-of-pearl|Fits mattresses up to 35 cm|Filled with wool of the moor sheep|No feathers, no dust|Comes in a cotton bag",
         "Warm in January and bearable in July.|Sleep as on the moor, without the wind."),
-    "Storage": ware("storage", (9, 89), "Box|Basket|Shelf Crate", "Stacking|Lidded|Under-Bed|Woven|Large|Set of Three",
+    "Storage": ware("storage|basket|crate", (9, 89), "Box|Basket|Shelf Crate", "Stacking|Lidded|Under-Bed|Woven|Large|Set of Three",
         "birch plywood|willow|recycled cardboard",
         "Holds 25 litres|Stacks without sliding|Label holder in front|Folds flat when empty|Felt feet protect the floor|Carries up to 12 kg",
         "For everything that has no place yet.|Tidy shelves by tea time."),
@@ -45,7 +48,7 @@ WARES = {
         "bamboo|recycled plastic|beech wood",
         "Two-minute timer|Soft rounded bristles|Four weeks on one charge|Travel case included|Heads for a year in the box|Gentle on gums",
         "Dentists in Port Elsing hand it out.|Clean teeth in two minutes, twice a day."),
-    "Skin Care": ware("jar", (6, 79), "Day Cream|Hand Balm|Soap", "Sea Salt|Rose|Unscented|Heather Honey|Overnight|Sun Protection",
+    "Skin Care": ware("jar|tube|soap", (6, 79), "Day Cream|Hand Balm|Soap", "Sea Salt|Rose|Unscented|Heather Honey|Overnight|Sun Protection",
         "plant oils|beeswax and almond oil|olive oil",
         "Without perfume or colour|For dry and windburnt skin|Made in small batches|Glass jar, returned for a refund|Tested on fishermen, never on animals|Absorbs in a minute",
         "Wind and salt are hard on the skin; this is not.|A little goes a long way.", "50 ml|100 ml|75 g|3-Pack"),
@@ -53,7 +56,7 @@ WARES = {
         "herbal extracts|nettle and rosemary|argan oil",
         "Bottle with pump|Free of silicone|For every type of hair|Smells of wet fern|Refills sold separately|Rinses out quickly",
         "Hair as soft as moss after rain.|For hair that has been out in the wind.", "250 ml|500 ml|1 litre|2-Pack"),
-    "Shoes": ware("shoe", (39, 229), "Walking Boot|Trainer|Deck Shoe", "Waterproof|Lightweight|Lined|Trail|Canvas|Wide Fit",
+    "Shoes": ware("boot|shoe|shoe", (39, 229), "Walking Boot|Trainer|Deck Shoe", "Waterproof|Lightweight|Lined|Trail|Canvas|Wide Fit",
         "oiled leather|canvas and rubber|suede",
         "Soles that can be replaced|Dry to the ankle|Grip on wet slate|Laces for life|Sizes 36 to 47|Broken in by machine, comfortable at once",
         "Made for moor, mud and market day.|They walk by themselves after a week."),
@@ -65,15 +68,15 @@ WARES = {
         "linen|cotton|brushed cotton",
         "Woven in Harrowgate Mills|Spare buttons inside|Washes at 40 degrees|Collar that stands without a tie|Sizes XS to XXL|Long enough to stay tucked in",
         "Smart at work, easy on Sunday.|The last shirt you iron this week."),
-    "Cycling": ware("wheel", (12, 349), "Wheel|Helmet|Pannier", "Touring|Commuter|Gravel|Folding|City|Race",
+    "Cycling": ware("wheel|helmet|pannier", (12, 349), "Wheel|Helmet|Pannier", "Touring|Commuter|Gravel|Folding|City|Race",
         "aluminium|steel and rubber|carbon and nylon",
         "Fits 26 and 28 inches|Reflective on all sides|Mounts without tools|Weighs less than 900 grams|Proof against a week of rain|Tested on the county tour",
         "For the hill to Upper Dunmore and the joy of coming down.|Every day, in every wind."),
-    "Camping": ware("tent", (25, 529), "Tent|Stove|Sleeping Bag", "Two-Person|Ultralight|Four-Season|Family|Compact|Storm",
+    "Camping": ware("tent|stove|sleeping_bag", (25, 529), "Tent|Stove|Sleeping Bag", "Two-Person|Ultralight|Four-Season|Family|Compact|Storm",
         "ripstop nylon|aluminium|recycled polyester",
         "Stands in four minutes|Holds in a gale of force nine|Packs to the size of a loaf|Boils a litre in three minutes|Comfortable to minus eight degrees|Repair kit included",
         "A dry night on the moor is worth a lot.|Small in the pack, large in the field."),
-    "Yoga": ware("mat", (14, 119), "Yoga Mat|Block Set|Bolster", "Cork|Extra Thick|Travel|Natural Rubber|Beginner|Studio",
+    "Yoga": ware("mat|blocks|bolster", (14, 119), "Yoga Mat|Block Set|Bolster", "Cork|Extra Thick|Travel|Natural Rubber|Beginner|Studio",
         "cork and rubber|natural rubber|organic cotton",
         "Does not slip when wet|Six millimetres thick|183 by 66 cm|Strap included|No smell, even when new|Wipes clean",
         "Stillness needs good ground.|For the mornings that begin slowly."),
@@ -89,7 +92,7 @@ WARES = {
         "apples of Wexcombe|oats and butter|nuts and dried fruit",
         "No added sugar|Bag closes again|Baked, not fried|Keeps for nine months|Suitable for vegans|From orchards within ten miles",
         "For the train, the desk and the top of the hill.|Open with care: they do not last.", "150 g|300 g|6-Pack|1 kg"),
-    "Board Games": ware("game", (15, 79), "Board Game|Card Game|Puzzle", "Cooperative|Family|Two-Player|1000-Piece|Strategy|Travel",
+    "Board Games": ware("game|cards|puzzle", (15, 79), "Board Game|Card Game|Puzzle", "Cooperative|Family|Two-Player|1000-Piece|Strategy|Travel",
         "card and beech wood|linen-finish card|recycled card",
         "Two to six players|Plays in forty minutes|For ages ten and up|Rules on two pages|Wooden pieces|No batteries, no screen",
         "Long winters made the island good at games.|Someone will ask for another round."),
