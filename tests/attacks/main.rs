@@ -124,9 +124,16 @@ fn no_attack_takes_the_daemon_or_another_site() {
         let peak = memory(&world);
         println!("{name:<60} {took:>9.1?} {:>5} MiB {median:>10.1?}", peak >> 20);
         assert!(peak < MEMORY_MAX, "{name}: the daemon had {} MiB", peak >> 20);
-        // One that takes no time is no slower than others: below some milliseconds the scheduler is what is measured.
-        let most = 2 * before.max(Duration::from_millis(20));
-        assert!(median <= most, "{name}: the other site took {median:?}, {before:?} before");
+        // Below some milliseconds the scheduler is what is measured.
+        let usual = before.max(Duration::from_millis(20));
+        if median > 2 * usual {
+            // The host may have become slower for everybody.
+            let after = neighbour.median_of(Duration::from_secs(2));
+            assert!(
+                median <= 2 * usual.max(after),
+                "{name}: the other site took {median:?}, {before:?} before, {after:?} after"
+            );
+        }
         until(&format!("{name}: its processes"), PATIENCE, processes, |now| now.len() <= kept);
         assert_eq!(neighbour.failures(), 0, "{name}: the other site did not answer");
         assert!(world.api("/v1/status").is_some(), "{name}: the daemon does not answer");

@@ -50,13 +50,13 @@ impl Neighbour {
         *self.seen.lock().expect("no panic") = Seen::default();
     }
 
-    /// How long half of the answers took at most; that of one more if there was none yet.
+    /// How long half of the answers took at most, of ten at least.
     pub fn median(&self) -> Duration {
         loop {
             let mut took = self.seen.lock().expect("no panic").took.clone();
             took.sort_unstable();
-            if let Some(median) = took.get(took.len() / 2) {
-                return *median;
+            if took.len() >= 10 {
+                return took[took.len() / 2];
             }
             std::thread::sleep(PAUSE);
         }

@@ -73,7 +73,10 @@ fn open() -> Check {
         let mut parts = pieces(input).into_iter();
         let tape = parts.next().unwrap_or_default();
         let rest: Vec<Vec<u8>> = parts.collect();
-        let noise = rest.first().map(|noise| String::from_utf8_lossy(noise).replace(SECRET, "")).unwrap_or_default();
+        let noise = rest
+            .first()
+            .map(|noise| String::from_utf8_lossy(noise).replace(SECRET, "").replace("--b", ""))
+            .unwrap_or_default();
         let made = Maker { tape: &tape, at: 0, noise, is_broken: false }.exchange();
         let written = write(vec![made, raw(&rest)]);
         let text = written.to_string();
@@ -177,8 +180,7 @@ impl Maker<'_> {
             _ => format!("http://h/rest/{}/token?x=1", self.choose(9)),
         };
         let is_token = url.contains("/token?");
-        let mut sent =
-            self.side(&["authorization", "proxy-authorization", "cookie", "referer", "x-api-key", "x-state"]);
+        let sent = self.side(&["authorization", "proxy-authorization", "cookie", "referer", "x-api-key", "x-state"]);
         let mut received =
             self.side(&["set-cookie", "location", "content-location", "x-csrf-token", "refresh", "x-state"]);
         if is_token {
@@ -259,7 +261,7 @@ impl Maker<'_> {
             1 => (format!("name={}; filename=x", self.name()), SECRET.to_owned()),
             _ => ("name=\"state\"".to_owned(), self.object(1).to_string()),
         };
-        let noise = self.noise.replace("--b", "");
+        let noise = &self.noise;
         format!(
             "--b\r\nContent-Disposition: form-data; name=\"neighbour\"\r\n\r\n{noise}\r\n\
              --b\r\nContent-Disposition: form-data; {head}\r\n\r\n{content}\r\n--b--\r\n"
@@ -279,7 +281,7 @@ impl Maker<'_> {
             4 => json!([{ "name": "neighbour", "value": noise }, { "name": name, "value": SECRET }]),
             5 => json!([["neighbour", noise], [name, SECRET]]),
             6 => json!({ name: { "x": [SECRET, 5], "y": noise } }),
-            7 if depth < 3 => json!({ "data": self.text(depth + 1), "neighbour": noise }),
+            7 if depth < 2 => json!({ "data": self.text(depth + 1), "neighbour": noise }),
             8 => json!({ "fields": [{ "key": name, "type": noise, "val": [SECRET] }] }),
             _ => json!({ "neighbour": [noise, null, 1.5], name: [SECRET] }),
         }
@@ -299,7 +301,7 @@ impl Maker<'_> {
         form.append_pair("neighbour", &self.noise);
         match self.choose(4) {
             0 => form.append_pair(self.name(), SECRET),
-            1 if depth < 3 => form.append_pair("state", &self.text(depth + 1)),
+            1 if depth < 2 => form.append_pair("state", &self.text(depth + 1)),
             2 => form.append_pair("0[name]", self.name()).append_pair("0[value]", SECRET),
             _ => form.append_pair(self.name(), SECRET).append_pair("neighbour", "x"),
         };

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use arenad::domain::locator::Arguments;
 use arenad::locators::sql::guard::{Dialect, Piece, guard};
+use futures_util::{Stream, TryStreamExt};
 use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, raw_sql};
@@ -204,6 +205,12 @@ fn tried(runtime: &Runtime, trial: impl Future<Output = Result<Trial, sqlx::Erro
     trial.came
 }
 
+/// Reads an answer to its end: what is left of it would be taken for that of the next statement.
+async fn read<R>(mut rows: impl Stream<Item = Result<R, sqlx::Error>> + Unpin) -> Result<(), sqlx::Error> {
+    while rows.try_next().await?.is_some() {}
+    Ok(())
+}
+
 struct Trial {
     came: &'static str,
     harm: String,
@@ -260,7 +267,7 @@ impl Postgres {
 
     async fn try_on(&mut self, statement: &str) -> Result<Trial, sqlx::Error> {
         self.begin().await?;
-        let ran = raw_sql(AssertSqlSafe(statement.to_owned())).fetch_optional(&mut self.connection).await;
+        let ran = read(raw_sql(AssertSqlSafe(statement.to_owned())).fetch(&mut self.connection)).await;
         let (came, said) = match &ran {
             Ok(_) => ("runs", String::new()),
             Err(sqlx::Error::Database(error)) => {
@@ -329,7 +336,7 @@ impl MariaDb {
 
     async fn try_on(&mut self, statement: &str) -> Result<Trial, sqlx::Error> {
         raw_sql("begin").execute(&mut self.connection).await?;
-        let ran = raw_sql(AssertSqlSafe(statement.to_owned())).fetch_optional(&mut self.connection).await;
+        let ran = read(raw_sql(AssertSqlSafe(statement.to_owned())).fetch(&mut self.connection)).await;
         let came = match &ran {
             Ok(_) => "runs",
             Err(sqlx::Error::Database(error)) if error.message().contains("max_statement_time") => "takes long",
