@@ -21,8 +21,8 @@ use crate::engine::Engine;
 use crate::locators::outcome::{Outcome, no_answer};
 use crate::locators::{LocateError, Scene, file, mounted};
 
-/// The largest database that is copied, in bytes.
-const DATABASE_MAX: usize = 256 << 20;
+/// The largest database that is copied, in bytes. Two looks at it are held at once, in the daemon's memory.
+const DATABASE_MAX: usize = 96 << 20;
 
 /// How often it is looked at before it counts as restless.
 const LOOKS: usize = 6;
