@@ -138,6 +138,24 @@ fn good_definitions_resolve_as_recorded() {
     assert_same(&differences);
 }
 
+#[test]
+fn limits_of_stores_in_one_folder_add_up() {
+    use arenad_model::ids::ServiceName;
+    use arenad_model::store::StateLimit;
+
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/definitions/good/stores");
+    let loaded = load(&root).unwrap_or_else(|error| panic!("{}", words(&root, &error)));
+    let site = |name: &str| loaded.environment.sites.iter().find(|site| site.name.as_str() == name).expect("a site");
+    let limit = |name: &str, service: &str, folder: &str| {
+        site(name).state_limit(&ServiceName::parse(service).expect("valid"), folder)
+    };
+    // The shop's database has a limit, the notes and files beside it have none.
+    let declared = |bytes, has_usual| StateLimit { declared_bytes: Some(bytes), has_usual };
+    assert_eq!(limit("forge", "web", "/data"), declared(40 << 30, true));
+    assert_eq!(limit("forge", "db", "/uploads"), declared(3 << 29, false));
+    assert_eq!(limit("forge", "web", "/cache"), StateLimit { declared_bytes: None, has_usual: true });
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("make a folder");
     for entry in fs::read_dir(from).expect("read a folder") {

@@ -1,16 +1,15 @@
 //! From an input that breaks a promise to a short one that breaks the same.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::supervise::{End, look_at};
+use crate::supervise::End;
 use crate::target::Target;
 
 /// How long is spent on it.
 const LENGTH: Duration = Duration::from_secs(60);
 
 /// Leaves out what is not needed (delta debugging); returns the shortest input found, and how the process ends at it.
-pub fn shrink(target: &Target, found: Vec<u8>, how: End, folder: &Path) -> (Vec<u8>, End) {
+pub fn shrink(target: &Target, found: Vec<u8>, how: End, look_at: &dyn Fn(&[u8]) -> Option<End>) -> (Vec<u8>, End) {
     let begun = Instant::now();
     let (mut best, mut how) = (found, how);
     let mut size = best.len().div_ceil(2);
@@ -30,7 +29,7 @@ pub fn shrink(target: &Target, found: Vec<u8>, how: End, folder: &Path) -> (Vec<
             if mended != candidates[0] {
                 candidates.push(mended);
             }
-            let same = |input: &Vec<u8>| look_at(target, input, folder).filter(|end| end.kind == how.kind);
+            let same = |input: &Vec<u8>| look_at(input).filter(|end| end.kind == how.kind);
             match candidates.into_iter().find_map(|input| same(&input).map(|end| (input, end))) {
                 Some((shorter, end)) if shorter.len() < best.len() => {
                     (best, how, is_shorter) = (shorter, end, true);

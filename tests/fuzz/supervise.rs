@@ -1,10 +1,11 @@
 //! Beside the process that looks at inputs: sees how it ends, and finds the input that it was at.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -58,8 +59,11 @@ pub fn supervise(target: &'static Target, seed: u64, length: Duration) -> Result
     let current = folder.0.join("current");
     let seconds = length.as_millis().to_string();
     let variables = [(CURRENT, current.as_os_str().to_owned()), ("ARENAD_FUZZ_SECONDS", seconds.into())];
+    let around = (target.around)();
     let of_target = mix(target.name.bytes().fold(seed, |seed, byte| mix(seed ^ u64::from(byte))));
+    let shared: Vec<(&str, OsString)> = around.variables.iter().map(|(name, value)| (*name, value.into())).collect();
     let variables = variables.into_iter().chain([("ARENAD_FUZZ_SEED", of_target.to_string().into())]);
+    let variables = variables.chain(shared.clone());
     let ended = run(target, &folder.0, variables, || {
         // Between two inputs the file is written: an old file is an input that is looked at for long.
         let written = current.metadata().and_then(|data| data.modified()).ok();
@@ -70,7 +74,7 @@ pub fn supervise(target: &'static Target, seed: u64, length: Duration) -> Result
         Err(how) => {
             let found = std::fs::read(&current).unwrap_or_default();
             let found_bytes = found.len();
-            let (input, how) = shrink(target, found, how, &folder.0);
+            let (input, how) = shrink(target, found, how, &|input| look_at(target, input, &shared, &folder.0));
             let kept = keep(target.name, &input);
             Err(Box::new(Failure { target: target.name, seed, how, input, found_bytes, kept }))
         }
@@ -78,18 +82,30 @@ pub fn supervise(target: &'static Target, seed: u64, length: Duration) -> Result
 }
 
 /// Looks at one input in a process of its own; how it ended if it should have survived it.
-pub fn look_at(target: &Target, input: &[u8], folder: &Path) -> Option<End> {
+fn look_at(target: &Target, input: &[u8], shared: &[(&'static str, OsString)], folder: &Path) -> Option<End> {
     let path = folder.join("candidate");
     std::fs::write(&path, input).expect("a file");
     let begun = Instant::now();
-    run(target, folder, [(INPUT, path.into_os_string())], || begun.elapsed()).err()
+    let variables = [(INPUT, path.into_os_string())].into_iter().chain(shared.iter().cloned());
+    run(target, folder, variables, || begun.elapsed()).err()
+}
+
+/// Looks at the file that was named, in a process that says itself what comes of it.
+pub fn replayed(target: &Target) -> ExitCode {
+    let around = (target.around)();
+    let folder = Scratch::new(target.name);
+    let program = std::env::current_exe().expect("a path");
+    let mut command = Command::new(program);
+    let status =
+        command.env(FOLDER, &folder.0).envs(around.variables.iter().map(|(name, value)| (name, value))).status();
+    if status.expect("a process").success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Runs this program for one target. `stalled` says for how long it has been at the same input.
 fn run(
     target: &Target,
     folder: &Path,
-    variables: impl IntoIterator<Item = (&'static str, std::ffi::OsString)>,
+    variables: impl IntoIterator<Item = (&'static str, OsString)>,
     stalled: impl Fn() -> Duration,
 ) -> Result<String, End> {
     let program = std::env::current_exe().expect("a path");

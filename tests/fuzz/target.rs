@@ -27,6 +27,17 @@ pub struct Target {
     pub slowest: Duration,
     /// What the whole process may allocate, in bytes.
     pub memory: u64,
+    /// Starts what all processes of the target share, before the first of them.
+    pub around: fn() -> Around,
+}
+
+/// What the processes of a target share, such as servers; it goes when nobody looks at inputs any more.
+pub struct Around {
+    /// Variables that tell the processes where it is.
+    pub variables: Vec<(&'static str, String)>,
+    /// What ends it.
+    #[expect(dead_code, reason = "it ends when it is dropped")]
+    pub kept: Option<Box<dyn std::any::Any + Send>>,
 }
 
 impl Target {
@@ -40,6 +51,7 @@ impl Target {
             mend: |_| {},
             slowest: Duration::from_secs(10),
             memory: 512 << 20,
+            around: || Around { variables: Vec::new(), kept: None },
         }
     }
 
@@ -77,4 +89,17 @@ pub fn parts<const N: usize>(input: &[u8]) -> [String; N] {
     let text = String::from_utf8_lossy(input);
     let mut parts = text.splitn(N, DIVIDER).map(str::to_owned);
     std::array::from_fn(|_| parts.next().unwrap_or_default())
+}
+
+/// Divides an input into pieces of bytes, as many as there are; one at least.
+pub fn pieces(input: &[u8]) -> Vec<Vec<u8>> {
+    let divider = DIVIDER.as_bytes();
+    let mut pieces = Vec::new();
+    let mut rest = input;
+    while let Some(at) = rest.windows(divider.len()).position(|window| window == divider) {
+        pieces.push(rest[..at].to_vec());
+        rest = &rest[at + divider.len()..];
+    }
+    pieces.push(rest.to_vec());
+    pieces
 }

@@ -50,6 +50,8 @@ fn open(target: &Target) -> Check {
         told(panic);
         std::process::exit(101);
     }));
+    // What targets look at may have confined processes do it, which this program is none of.
+    arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     let check = (target.open)();
     let limit = Rlimit { current: Some(target.memory), maximum: getrlimit(Resource::Data).maximum };
     setrlimit(Resource::Data, limit).expect("a limit of memory");

@@ -1,11 +1,12 @@
 //! Hostile servers of every protocol that arenad speaks: whoever asks one is refused or told that it is unavailable, in bounded
-//! time and memory, and goes on. Databases are in `tests/digest/hostile.rs`, what clients send in `tests/gateway`.
+//! time and memory, and goes on. Databases that are digested are in `tests/digest/hostile.rs`, what clients send in `tests/gateway`.
 
 #[path = "../support/hostile/mod.rs"]
-#[allow(dead_code, reason = "databases are asked elsewhere")]
+#[allow(dead_code, reason = "it is used by other targets too")]
 mod hostile;
 
 mod browsers;
+mod databases;
 mod redis;
 mod sites;
 mod tunnels;

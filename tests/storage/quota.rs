@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
+use arenad_model::store::StateLimit;
 use arenad_storage::StateRoot;
 
 use crate::disk::{Disk, instance, snapshot};
@@ -90,6 +91,22 @@ fn files_are_counted_too() {
     let made = (0..210_000).take_while(|number| fs::File::create(folder.join(number.to_string())).is_ok()).count();
     assert!((199_000..200_000).contains(&made), "{made} files");
     fs::write(disk.path().join("root/another"), "x").unwrap();
+}
+
+#[test]
+fn a_declared_limit_is_the_limit() {
+    let Some((_disk, root)) = limited() else { return };
+    make_sample(&root);
+    let limit = StateLimit { declared_bytes: Some(64 << 20), has_usual: false };
+    root.clone_limited(&snapshot("s1"), &instance(1), limit).unwrap();
+    let written = fill(&root.folder(&instance(1)).join("full"));
+    assert!((32..64).contains(&(written >> 20)), "{} MiB", written >> 20);
+    // A rewind brings another one.
+    let fresh =
+        root.fresh_limited(&snapshot("s1"), StateLimit { declared_bytes: Some(128 << 20), has_usual: false }).unwrap();
+    root.exchange(&instance(1), fresh).unwrap();
+    let written = fill(&root.folder(&instance(1)).join("full"));
+    assert!((96..128).contains(&(written >> 20)), "{} MiB", written >> 20);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use arenad_model::login::{FormLogin, Template};
 
 /// A form as its page has it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Form {
+pub struct Form {
     /// Where it is sent to, as the page says; empty: to the page itself.
     pub action: String,
     /// Whether its fields go into the address.
@@ -61,7 +61,7 @@ pub fn serve() -> io::Result<()> {
 /// Finds the form that a recipe means and fills its fields in.
 ///
 /// `fields` are the recipe's with the account put in. Errors: what the page has instead.
-pub(super) fn fill(page: &str, recipe: &FormLogin, fields: &[(String, String)]) -> Result<Form, String> {
+pub fn fill(page: &str, recipe: &FormLogin, fields: &[(String, String)]) -> Result<Form, String> {
     let page = Html::parse_document(page);
     let form = find(&page, recipe)?;
     if form.attr("enctype").is_some_and(|kind| kind.eq_ignore_ascii_case("multipart/form-data")) {

@@ -10,7 +10,10 @@ use futures_util::{SinkExt, StreamExt};
 use rustix::process::{
     Gid, Resource, Rlimit, Signal, Uid, chroot, fchdir, geteuid, set_parent_process_death_signal, setrlimit,
 };
-use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, UnshareFlags, set_capabilities, set_no_new_privs, set_thread_groups,
+    set_thread_res_gid, set_thread_res_uid,
+};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -102,8 +105,8 @@ where
     run(0, work)
 }
 
-/// The same for a worker that was handed a folder instead of a connection. It works there; where arenad is root, that is all of
-/// the file system that it has.
+/// The same for a worker that was handed a folder instead of a connection. It works there; where arenad is root, or the kernel lets
+/// users make namespaces, that is all of the file system that it has.
 pub fn serve_within<F>(work: impl FnOnce(Inside) -> F) -> io::Result<()>
 where
     F: Future<Output = io::Result<()>>,
@@ -111,8 +114,22 @@ where
     fchdir(io::stdin())?;
     if geteuid().is_root() {
         chroot(".")?;
+    } else {
+        hide_files()?;
     }
     run(FILE_MAX, work)
+}
+
+/// Leaves all of the file system but the present folder, for which another user than root needs a namespace. Where the kernel gives
+/// none, or one without rights, everything that the user may open stays.
+fn hide_files() -> io::Result<()> {
+    #[expect(deprecated, reason = "unsafe for tables of open files alone, which a namespace of users does not touch")]
+    let entered = rustix::thread::unshare(UnshareFlags::NEWUSER);
+    if entered.is_ok() && chroot(".").is_ok() {
+        let none = CapabilitySet::empty();
+        set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    }
+    Ok(())
 }
 
 fn run<F>(file_max: u64, work: impl FnOnce(Inside) -> F) -> io::Result<()>

@@ -12,6 +12,7 @@
 
 mod child;
 mod folder;
+mod spare;
 mod worker;
 
 pub use child::{Inside, Locked, serve, serve_within};

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdStream;
-use std::process::Stdio;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,10 +10,11 @@ use futures_util::{SinkExt, StreamExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::{TcpStream, UnixStream};
-use tokio::process::{Child, Command};
+use tokio::task::AbortHandle;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
-use super::{Folder, program};
+use super::Folder;
+use super::spare::{Running, Spare};
 
 /// The longest answer, in bytes: the catalog of a database with some thousand tables, or a locator's value in its worst form.
 const ANSWER_MAX: usize = 32 << 20;
@@ -43,21 +43,45 @@ pub enum WorkerError {
 #[derive(Debug)]
 pub struct Worker {
     line: Framed<UnixStream, LengthDelimitedCodec>,
-    child: Child,
+    running: Running,
+    /// Carries what a spare and its server say to each other.
+    bridge: Option<AbortHandle>,
+    /// The kind of worker to start when this one has answered, if it was a spare.
+    next: Option<&'static str>,
     /// Whether somebody stopped waiting for an answer: the next one would be theirs.
     is_spent: bool,
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(bridge) = self.bridge.take() {
+            bridge.abort();
+        }
+    }
 }
 
 impl Worker {
     /// Starts one that serves a hidden command, and hands it a connection that there is already.
     pub fn speaking(command: &str, connection: OwnedFd) -> Result<Self, WorkerError> {
-        Self::started(command, connection).map_err(WorkerError::Start)
+        let started = Running::start(command, connection);
+        started.and_then(|(line, running)| Self::of(line, running)).map_err(WorkerError::Start)
     }
 
     /// Connects to a server, and starts one that speaks to it.
     pub async fn connected(command: &str, address: SocketAddr) -> Result<Self, WorkerError> {
         let dialed = async { TcpStream::connect(address).await?.into_std() }.await;
         Self::speaking(command, dialed.map_err(WorkerError::Unreachable)?.into())
+    }
+
+    /// Connects to a server, and has a spare speak to it, for a question or two: what they say to each other is carried from one to
+    /// the other here, unread.
+    pub async fn connected_once(command: &'static str, address: SocketAddr) -> Result<Self, WorkerError> {
+        let mut server = TcpStream::connect(address).await.map_err(WorkerError::Unreachable)?;
+        let (mut worker, connection) = Self::spare(command).map_err(WorkerError::Start)?;
+        let mut connection = UnixStream::from_std(connection).map_err(WorkerError::Start)?;
+        let bridge = tokio::spawn(async move { tokio::io::copy_bidirectional(&mut server, &mut connection).await });
+        worker.bridge = Some(bridge.abort_handle());
+        Ok(worker)
     }
 
     /// Starts one that has a folder, which is its own from now on, and nothing else of the file system.
@@ -67,12 +91,12 @@ impl Worker {
 
     /// Has one do a single thing, without any connection, within a time.
     pub async fn job<A: DeserializeOwned>(
-        command: &str,
+        command: &'static str,
         question: &impl Serialize,
         limit: Duration,
     ) -> Result<A, WorkerError> {
-        let nothing = std::fs::File::open("/dev/null").map_err(WorkerError::Start)?;
-        Self::speaking(command, nothing.into())?.once(question, limit).await
+        let (worker, _) = Self::spare(command).map_err(WorkerError::Start)?;
+        worker.once(question, limit).await
     }
 
     /// The same with a folder: see [`Worker::within`].
@@ -90,22 +114,18 @@ impl Worker {
         answer.unwrap_or(Err(WorkerError::TimedOut(limit)))
     }
 
-    fn started(command: &str, connection: OwnedFd) -> std::io::Result<Self> {
-        let (ours, theirs) = StdStream::pair()?;
-        ours.set_nonblocking(true)?;
-        theirs.set_nonblocking(true)?;
-        let child = Command::new(program())
-            .arg0("arenad")
-            .arg(command)
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::from(connection))
-            .stdout(Stdio::from(OwnedFd::from(theirs)))
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()?;
+    fn of(line: StdStream, running: Running) -> std::io::Result<Self> {
         let codec = LengthDelimitedCodec::builder().max_frame_length(ANSWER_MAX).new_codec();
-        Ok(Self { line: Framed::new(UnixStream::from_std(ours)?, codec), child, is_spent: false })
+        let line = Framed::new(UnixStream::from_std(line)?, codec);
+        Ok(Self { line, running, bridge: None, next: None, is_spent: false })
+    }
+
+    /// A spare, and the other end of its connection.
+    fn spare(command: &'static str) -> std::io::Result<(Self, StdStream)> {
+        let Spare { line, connection, running, .. } = Spare::take(command)?;
+        let mut worker = Self::of(line, running)?;
+        worker.next = Some(command);
+        Ok((worker, connection))
     }
 
     /// Asks something. Given up half way, the worker answers nobody any more.
@@ -126,12 +146,15 @@ impl Worker {
             Some(Err(_)) | None => return Err(self.ended().await),
         };
         self.is_spent = false;
+        if let Some(command) = self.next.take() {
+            Spare::prepare(command);
+        }
         serde_json::from_slice(&answer).map_err(|error| WorkerError::Answer(error.to_string()))
     }
 
     async fn ended(&mut self) -> WorkerError {
         // It has closed its end, so it ends; if it does not, it is told to.
-        let _ = self.child.start_kill();
-        WorkerError::Ended(self.child.wait().await.map_or_else(|error| error.to_string(), |status| status.to_string()))
+        let status = self.running.ended().await;
+        WorkerError::Ended(status.map_or_else(|error| error.to_string(), |status| status.to_string()))
     }
 }

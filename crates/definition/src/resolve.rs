@@ -312,6 +312,7 @@ fn store(store: &Store) -> Json {
         "socket": socket,
         "client": client,
         "timeout": (store.timeout != STORE_TIMEOUT).then(|| period_text(store.timeout)),
+        "limit": store.limit_bytes,
         "volatile": volatile.collect::<Vec<_>>(),
     }))
 }

@@ -105,18 +105,23 @@ impl Endpoint {
                 pause.map(|pause| failure.retry_after.map_or(pause, |after| after.min(PAUSE_MAX).max(pause)))
             })
             .await;
+        let asked = asked.map(|(reply, usage)| (self.without_key(reply), usage));
         asked.map_err(|failure| {
             let host = self.url.host_str().unwrap_or_default().to_owned();
-            // Some endpoints repeat the key that they do not like.
-            let detail = match &self.settings.key {
-                Some(key) if !key.expose().is_empty() => failure.what.replace(key.expose(), "…"),
-                _ => failure.what,
-            };
+            let detail = self.without_key(failure.what);
             match failure.status {
                 Some(status) if !failure.is_transient => JudgeError::Refused { host, status, detail },
                 _ => JudgeError::Unreachable { host, attempts: self.settings.attempts.max(1), last: detail },
             }
         })
+    }
+
+    /// A text of the endpoint's, which may repeat the key that it was sent: what it says is kept and shown.
+    fn without_key(&self, text: String) -> String {
+        match &self.settings.key {
+            Some(key) if !key.expose().is_empty() => text.replace(key.expose(), "…"),
+            _ => text,
+        }
     }
 
     fn find(&self, prompt: &Prompt) -> Option<String> {

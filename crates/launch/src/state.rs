@@ -12,7 +12,7 @@ use arenad_engine::EngineHandle;
 use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
 use arenad_model::site::Site;
-use arenad_model::store::is_within;
+use arenad_model::store::{StateLimit, is_within};
 use arenad_seams::fault::{self, Point};
 use arenad_storage::{Limits, Storage, StorageError, Tree};
 
@@ -34,6 +34,8 @@ pub struct StateMount {
     pub path: String,
     /// What its trees are called.
     pub name: String,
+    /// How much the site may write there, where that can be limited.
+    pub limit: StateLimit,
 }
 
 impl StateMount {
@@ -52,7 +54,8 @@ impl StateMount {
 pub fn state_mounts(site: &Site) -> Vec<StateMount> {
     let mounts = site.state_mounts().into_iter().map(|(service, path)| {
         let name = format!("{service}{}", path.replace(|c: char| !c.is_ascii_alphanumeric(), "-"));
-        StateMount { service, path, name }
+        let limit = site.state_limit(&service, &path);
+        StateMount { service, path, name, limit }
     });
     mounts.collect()
 }
@@ -73,7 +76,7 @@ pub(super) async fn clone(
     let mut folders: BTreeMap<ServiceName, BTreeMap<String, PathBuf>> = BTreeMap::new();
     for mount in state_mounts(site) {
         let tree = mount.of_instance(id, made)?;
-        source.storage.clone_tree(&mount.of_snapshot(&source.snapshot)?, &tree).await?;
+        source.storage.clone_limited(&mount.of_snapshot(&source.snapshot)?, &tree, mount.limit).await?;
         let folder = source.storage.root().folder(&tree);
         folders.entry(mount.service).or_default().insert(mount.path, folder);
     }
@@ -109,7 +112,7 @@ pub async fn exchange(
 pub async fn fresh(source: &StateSource<'_>, site: &Site) -> Result<Vec<arenad_storage::Fresh>, StorageError> {
     let mut all = Vec::new();
     for mount in state_mounts(site) {
-        all.push(source.storage.fresh(&mount.of_snapshot(&source.snapshot)?).await?);
+        all.push(source.storage.fresh_limited(&mount.of_snapshot(&source.snapshot)?, mount.limit).await?);
     }
     Ok(all)
 }

@@ -25,6 +25,17 @@ pub struct Store {
     pub volatile: Vec<Volatile>,
     /// The longest that finding out what is in it may take.
     pub timeout: Duration,
+    /// How much it may grow to, in bytes, where that can be limited; `None`: as much as a store of its size usually may.
+    pub limit_bytes: Option<u64>,
+}
+
+/// How much the stores of one folder may grow to, where that can be limited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StateLimit {
+    /// What is declared, of all stores together, in bytes; `None`: nothing is.
+    pub declared_bytes: Option<u64>,
+    /// Whether some of them have the usual limit, which is added then.
+    pub has_usual: bool,
 }
 
 /// What lies in a store.
@@ -183,6 +194,20 @@ impl Site {
     }
 }
 
+impl Site {
+    /// The limit of a folder of [`Site::state_mounts`].
+    pub fn state_limit(&self, service: &ServiceName, folder: &str) -> StateLimit {
+        let within = self.stores.iter().filter(|store| store.service == *service && is_within(store.folder(), folder));
+        within.fold(StateLimit::default(), |limit, store| match store.limit_bytes {
+            None => StateLimit { has_usual: true, ..limit },
+            Some(bytes) => {
+                let bytes = limit.declared_bytes.unwrap_or_default().saturating_add(bytes);
+                StateLimit { declared_bytes: Some(bytes), ..limit }
+            }
+        })
+    }
+}
+
 /// Whether a path is a folder or lies in it. Both absolute, without a slash at their end.
 pub fn is_within(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -210,6 +235,7 @@ mod tests {
             kind,
             volatile: vec![Volatile { part, reason: "a test".into() }],
             timeout: Duration::from_secs(1),
+            limit_bytes: None,
         };
         let file = |pattern: &str| store(StoreKind::Directory, VolatilePart::File(pattern.into()));
         assert!(["**", "*", "**/*"].iter().all(|pattern| file(pattern).left_out_whole().is_some()));
@@ -228,6 +254,7 @@ mod tests {
             kind,
             volatile: Vec::new(),
             timeout: Duration::from_secs(1),
+            limit_bytes: None,
         };
         assert_eq!(store(StoreKind::Sqlite, "/data/a.sqlite3").folder(), "/data");
         assert_eq!(store(StoreKind::Directory, "/data/media").folder(), "/data/media");

@@ -50,7 +50,7 @@ pub async fn run_statement(
     incarnation: &Incarnation,
     statement: &str,
 ) -> Result<FirstValue, SqlFailure> {
-    let mut session = Session::open(engine, database, incarnation, CLIENT_LIMIT).await?;
+    let mut session = Session::once(engine, database, incarnation).await?;
     let value = session.first_value(statement).await?;
     session.close().await;
     Ok(value)
@@ -77,8 +77,8 @@ enum Way<'a> {
 struct Link(Box<Worker>);
 
 impl Link {
-    async fn open(socket: SocketAddr, database: &Database, server: Server) -> Result<Self, SqlFailure> {
-        let mut link = Self(Box::new(Worker::connected(COMMAND, socket).await?));
+    async fn open(worker: Worker, database: &Database, server: Server) -> Result<Self, SqlFailure> {
+        let mut link = Self(Box::new(worker));
         let open = Question::Open {
             server,
             user: database.user.clone(),
@@ -128,6 +128,26 @@ impl<'a> Session<'a> {
         incarnation: &'a Incarnation,
         limit: Duration,
     ) -> Result<Self, SqlFailure> {
+        Self::by(engine, database, incarnation, limit, |address| Worker::connected(COMMAND, address)).await
+    }
+
+    /// The same for a single statement: what speaks to the server has been started before it was needed.
+    async fn once(
+        engine: &'a dyn Engine,
+        database: &'a Database,
+        incarnation: &'a Incarnation,
+    ) -> Result<Self, SqlFailure> {
+        let connect = |address| Worker::connected_once(COMMAND, address);
+        Self::by(engine, database, incarnation, CLIENT_LIMIT, connect).await
+    }
+
+    async fn by<F: Future<Output = Result<Worker, WorkerError>>>(
+        engine: &'a dyn Engine,
+        database: &'a Database,
+        incarnation: &'a Incarnation,
+        limit: Duration,
+        connect: impl FnOnce(SocketAddr) -> F,
+    ) -> Result<Self, SqlFailure> {
         let missing = || SqlFailure::NoAddress(database.service.to_string());
         if let DatabaseAccess::Client { program } = &database.access {
             let container = incarnation.containers.get(&database.service).ok_or_else(missing)?;
@@ -142,7 +162,7 @@ impl<'a> Session<'a> {
                 return Err(SqlFailure::Server("a SQLite file is asked by locators alone".to_owned()));
             }
         };
-        let link = Link::open(socket, database, server).await?;
+        let link = Link::open(connect(socket).await?, database, server).await?;
         Ok(Self { database, way: Way::Tcp(link) })
     }
 

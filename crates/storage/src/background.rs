@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use super::archive::Archive;
 use super::{Cloned, Exchanged, Fresh, Limits, Received, Removed, StateRoot, StorageError, Tree, Usage};
+use arenad_model::store::StateLimit;
 use arenad_seams::inline::Inline;
 use arenad_seams::outstanding::Outstanding;
 
@@ -74,10 +75,16 @@ impl Storage {
         self.blocking("clone", move |root| root.clone_tree(&from, &to)).await
     }
 
-    /// [`StateRoot::fresh`].
-    pub async fn fresh(&self, from: &Tree) -> Result<Fresh, StorageError> {
+    /// [`StateRoot::clone_limited`].
+    pub async fn clone_limited(&self, from: &Tree, to: &Tree, limit: StateLimit) -> Result<Cloned, StorageError> {
+        let (from, to) = (from.clone(), to.clone());
+        self.blocking("clone", move |root| root.clone_limited(&from, &to, limit)).await
+    }
+
+    /// [`StateRoot::fresh_limited`].
+    pub async fn fresh_limited(&self, from: &Tree, limit: StateLimit) -> Result<Fresh, StorageError> {
         let from = from.clone();
-        self.blocking("fresh", move |root| root.fresh(&from)).await
+        self.blocking("fresh", move |root| root.fresh_limited(&from, limit)).await
     }
 
     /// [`StateRoot::exchange`].

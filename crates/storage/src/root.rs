@@ -21,6 +21,7 @@ use super::usage::{self, Usage};
 use super::walk::Folder;
 use super::{StorageError, disk, trial};
 use arenad_folders as folders;
+use arenad_model::store::StateLimit;
 
 /// Trees that are being made, and content that is being exchanged. What is here when the root is opened is of the past.
 const PARTIAL: &str = "partial";
@@ -145,11 +146,16 @@ impl StateRoot {
 
     /// Makes a tree that is a clone of another one, at which nobody may write meanwhile.
     pub fn clone_tree(&self, from: &Tree, to: &Tree) -> Result<Cloned, StorageError> {
+        self.clone_limited(from, to, StateLimit::default())
+    }
+
+    /// The same; an instance may write to it until it has grown so much, where there are quotas.
+    pub fn clone_limited(&self, from: &Tree, to: &Tree, limit: StateLimit) -> Result<Cloned, StorageError> {
         self.check_free(to)?;
         let fresh = match to {
-            Tree::Instance { .. } => self.fresh(from)?,
+            Tree::Instance { .. } => self.fresh_limited(from, limit)?,
             // Nobody writes to it.
-            Tree::Snapshot { .. } => self.make(from, None)?,
+            Tree::Snapshot { .. } => self.make(from, None, limit)?,
         };
         self.name(fresh.partial, to)?;
         Ok(fresh.cloned)
@@ -168,17 +174,22 @@ impl StateRoot {
 
     /// Makes a clone for an instance, which is limited where there are quotas.
     pub fn fresh(&self, from: &Tree) -> Result<Fresh, StorageError> {
-        self.make(from, self.inner.quotas.as_ref())
+        self.fresh_limited(from, StateLimit::default())
     }
 
-    fn make(&self, from: &Tree, quotas: Option<&Quotas>) -> Result<Fresh, StorageError> {
+    /// The same for stores whose limit is declared.
+    pub fn fresh_limited(&self, from: &Tree, limit: StateLimit) -> Result<Fresh, StorageError> {
+        self.make(from, self.inner.quotas.as_ref(), limit)
+    }
+
+    fn make(&self, from: &Tree, quotas: Option<&Quotas>, limit: StateLimit) -> Result<Fresh, StorageError> {
         self.check(from)?;
         let partial = self.begin()?;
         let project = quotas.map(|quotas| quotas.number(&partial.path)).transpose()?;
         let cloned =
             clone::clone_into(&Folder::open(self.folder(from))?, &Folder::open(&partial.path)?, self.inner.clones)?;
         if let (Some(quotas), Some(project)) = (quotas, project) {
-            quotas.limit(project, Allowance::of(&cloned))?;
+            quotas.limit(project, Allowance::of(&cloned, limit))?;
         }
         Ok(Fresh { partial, project, cloned })
     }

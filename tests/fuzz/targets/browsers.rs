@@ -9,7 +9,7 @@ use arenad_site_client::SiteClient;
 use arenad_site_client::dial::Dialer;
 
 use crate::hostile::{Hostile, Move, Visited, http, websocket};
-use crate::target::{Check, DIVIDER, Target, scratch};
+use crate::target::{Check, DIVIDER, Target, pieces, scratch};
 
 pub const TARGET: Target = Target {
     words: &[
@@ -54,25 +54,12 @@ fn open() -> Check {
     let locators = Locators::new(engine, SiteClient::new(Dialer::tcp()), scratch()).expect("a client");
     let locator = parse("js(timeout=100ms): document.title @ live").expect("a locator");
     Box::new(move |bytes| {
-        *input.lock().expect("no panic") = parts(bytes);
+        *input.lock().expect("no panic") = pieces(bytes);
         match runtime.block_on(locators.locate(&visited.scene(), &locator)) {
             Ok(found) => found.value.type_name().to_owned(),
             Err(error) => error.to_string().chars().filter(|c| c.is_ascii_alphabetic() || *c == ' ').take(60).collect(),
         }
     })
-}
-
-fn parts(input: &[u8]) -> Vec<Vec<u8>> {
-    let divider = DIVIDER.as_bytes();
-    let mut parts = vec![Vec::new()];
-    let mut rest = input;
-    while let Some(at) = rest.windows(divider.len()).position(|window| window == divider) {
-        parts.last_mut().expect("one at least").extend_from_slice(&rest[..at]);
-        parts.push(Vec::new());
-        rest = &rest[at + divider.len()..];
-    }
-    parts.last_mut().expect("one at least").extend_from_slice(rest);
-    parts
 }
 
 fn commands(taken: Vec<u8>, answers: &[Vec<u8>]) -> Vec<Move> {

@@ -5,12 +5,18 @@ mod archives;
 mod browsers;
 mod definitions;
 mod episodes;
+mod hars;
+mod judges;
 mod locators;
+mod logins;
+mod pages;
 mod pickles;
+mod pipes;
 mod recordings;
 mod redis;
 mod requests;
 mod schedules;
+mod servers;
 mod snapshots;
 mod sql;
 mod tasks;
@@ -20,18 +26,24 @@ mod wire;
 use crate::target::Target;
 
 /// All of them.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 21] = [
     requests::TARGET,
     answers::TARGET,
     sql::TARGET,
+    servers::TARGET,
     archives::TARGET,
     snapshots::TARGET,
     trees::TARGET,
     pickles::TARGET,
     recordings::TARGET,
+    hars::TARGET,
     episodes::TARGET,
     redis::TARGET,
     browsers::TARGET,
+    pipes::TARGET,
+    pages::TARGET,
+    logins::TARGET,
+    judges::TARGET,
     definitions::TARGET,
     tasks::TARGET,
     locators::TARGET,

@@ -7,7 +7,7 @@ use arenad_digest::{self as digest, Known, Lines, Subject};
 use arenad_engine::docker::DockerEngine;
 
 use crate::hostile::{Hostile, Move, Visited};
-use crate::target::{Check, DIVIDER, Target};
+use crate::target::{Check, DIVIDER, Target, pieces};
 
 pub const TARGET: Target = Target {
     words: &[
@@ -44,7 +44,7 @@ fn open() -> Check {
     let served = Arc::clone(&input);
     let server = Hostile::answering(move |_| answers(&served.lock().expect("no panic")));
     let stores =
-        format!("stores: {{ cache: {{ kind: redis, path: /data, port: {}, timeout: 50ms }} }}", server.address.port());
+        format!("stores: {{ cache: {{ kind: redis, path: /data, port: {}, timeout: 300ms }} }}", server.address.port());
     let visited = Visited::at(server.address, &stores);
     let engine = DockerEngine::new("unix:///nowhere");
     // Kept, as the daemon keeps them: a line on which an answer was misread must not be used again.
@@ -69,13 +69,7 @@ fn open() -> Check {
 
 /// The first part has been asked for; each further one waits for its question.
 fn answers(input: &[u8]) -> Vec<Move> {
-    let mut script = Vec::new();
-    let mut rest = input;
-    let divider = DIVIDER.as_bytes();
-    while let Some(at) = rest.windows(divider.len()).position(|window| window == divider) {
-        script.extend([Move::Say(rest[..at].to_vec()), Move::Hear]);
-        rest = &rest[at + divider.len()..];
-    }
-    script.push(Move::Say(rest.to_vec()));
+    let mut script: Vec<Move> = pieces(input).into_iter().flat_map(|piece| [Move::Say(piece), Move::Hear]).collect();
+    script.pop();
     script
 }

@@ -8,10 +8,15 @@ pub mod redis;
 mod visited;
 pub mod websocket;
 
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 pub use visited::Visited;
 
@@ -61,8 +66,26 @@ impl Hostile {
         })
     }
 
+    /// A server on a port within a network namespace, which follows with each client the script that is the present one.
+    pub fn within(namespace: &Path, port: u16, script: Arc<Mutex<Script>>) -> Self {
+        let bind = || {
+            let namespace = File::open(namespace).expect("a namespace");
+            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).expect("rights of root");
+            TcpListener::bind(("0.0.0.0", port)).expect("a free port")
+        };
+        // A thread of its own: where it has gone it stays.
+        let listener = std::thread::scope(|scope| scope.spawn(bind).join()).expect("no panic");
+        Self::on(listener, move |client| {
+            let script = script.lock().expect("no panic").clone();
+            follow(client, &script)
+        })
+    }
+
     fn with(serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        Self::on(TcpListener::bind("127.0.0.1:0").expect("a free port"), serve)
+    }
+
+    fn on(listener: TcpListener, serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + Sync + 'static) -> Self {
         let address = listener.local_addr().expect("an address");
         let serve = Arc::new(serve);
         std::thread::spawn(move || {

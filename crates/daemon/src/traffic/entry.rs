@@ -144,6 +144,10 @@ fn content(exchange: &Exchange, headers: &HeaderMap, received: Body<'_>) -> Valu
         Ok(text) => json!({ "size": text.len(), "mimeType": kind, "text": secrets::out_of_body(&text, &kind) }),
         Err(error) => {
             let bytes = error.into_bytes();
+            // A text in another coding has its secrets where one in UTF-8 has them; only what has none stays as it is.
+            if let Cow::Owned(text) = secrets::out_of_body(&String::from_utf8_lossy(&bytes), &kind) {
+                return json!({ "size": bytes.len(), "mimeType": kind, "text": text });
+            }
             json!({ "size": bytes.len(), "mimeType": kind, "text": STANDARD.encode(&bytes), "encoding": "base64" })
         }
     }

@@ -68,6 +68,17 @@ impl SiteTraffic {
         }
     }
 
+    /// A recording of a site by itself, without its instance.
+    pub fn recorded(name: &str, recording: Recording) -> Self {
+        Self {
+            name: name.to_owned(),
+            variable: None,
+            instance: format!("{name}-1"),
+            records: "all",
+            recording: Some(recording),
+        }
+    }
+
     /// The generation that was recorded; `None`: nothing is.
     pub fn generation(&self) -> Option<u64> {
         self.recording.as_ref().map(|recording| recording.generation)

@@ -197,7 +197,8 @@ fn out_of_lines(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Texts and numbers that follow a secret's name in quotes and a colon, whatever stands around them; the quotes may be escaped.
+/// What follows a secret's name in quotes and a colon, whatever stands around it: a text or a number, whose quotes may be escaped,
+/// or a list or an object, as far as it goes.
 fn out_of_literals(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut done = 0;
@@ -207,7 +208,8 @@ fn out_of_literals(text: &str) -> Cow<'_, str> {
         }
         let after = &text[colon + 1..];
         let value = after.trim_start();
-        if let Some((content, quotes)) = scalar(value)
+        let found = scalar(value).or_else(|| nested(value));
+        if let Some((content, quotes)) = found
             && content != MARK
         {
             let begin = text.len() - value.len();
@@ -254,6 +256,39 @@ fn scalar(text: &str) -> Option<(&str, &str)> {
         }
         _ => None,
     }
+}
+
+/// The list or object that a text begins with, if a text or a number in it is to be taken out; all of the text where it does not
+/// end.
+fn nested(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_usize;
+    let mut open: Option<(usize, char)> = None;
+    let mut is_escaped = false;
+    let mut has_values = false;
+    for (at, c) in text.char_indices() {
+        match (open, c) {
+            _ if is_escaped => is_escaped = false,
+            (Some(_), '\\') => is_escaped = true,
+            (Some((start, quote)), c) if c == quote => {
+                let is_name = text[at + 1..].trim_start().starts_with(':');
+                has_values |= !is_name && &text[start + 1..at] != MARK;
+                open = None;
+            }
+            (Some(_), _) => {}
+            (None, '"' | '\'') => open = Some((at, c)),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return has_values.then_some((&text[..=at], "\""));
+                }
+            }
+            (None, _) if depth == 0 => return None,
+            (None, c) => has_values |= c.is_ascii_digit(),
+        }
+    }
+    // It is cut off.
+    (has_values || open.is_some()).then_some((text, "\""))
 }
 
 /// Where a text ends that is closed by that quote.
@@ -446,6 +481,8 @@ mod tests {
             (format!("event: a\ndata: {secret}\n\n"), "text/event-stream"),
             (format!("callback({secret});"), "text/javascript"),
             (format!("[{secret},"), "application/json"),
+            (r#"{"a":1,"password":["x","hunter2"#.to_owned(), "application/json"),
+            (r#"data: {"password":{"old":"hunter2","n":[5]},"#.to_owned(), "text/event-stream"),
             (r#"5" and it's {"password":"hunter2"#.to_owned(), "text/plain"),
             (r#"x = '{\"password\": \"hunter2\"}';"#.to_owned(), "text/javascript"),
             ("{'password': 'hunter2', a: \"b\"}".to_owned(), "text/javascript"),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::steps::RawExec;
-use super::values::{OneOrMany, Part, Period, Port};
+use super::values::{OneOrMany, Part, Period, Port, Size};
 
 /// One place where the site keeps state.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -30,6 +30,9 @@ pub(crate) struct RawStore {
     pub(crate) client: Option<Vec<String>>,
     /// The longest that finding out what is in the store may take. Default: `2m`.
     pub(crate) timeout: Option<Period>,
+    /// How much the store may grow to, such as `40g`, where the file system of the state root has project quotas; what a site
+    /// writes beyond it fails as on a full disk. Default: ten times what the store begins with, and 2 GiB at least.
+    pub(crate) limit: Option<Size>,
     /// What does not count when the store is compared with the baseline.
     pub(crate) volatile: Option<Vec<Part<RawVolatile>>>,
 }

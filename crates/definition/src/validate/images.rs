@@ -7,7 +7,7 @@ use http::Uri;
 
 use super::Context;
 use super::paths::{inside_by_name, normal};
-use super::support::{key_name, size};
+use super::support::{key_name, positive_size};
 use crate::problems::{did_you_mean, quoted_list};
 use crate::raw::compose::RawCompose;
 use crate::raw::images::{RawData, RawImage, RawUnpacking};
@@ -244,14 +244,6 @@ fn archive(scope: Scope<'_>, raw: &RawArchive<'_>) -> Option<Archive> {
     };
     file_name(scope.key(raw.key), file);
     Some(Archive { file: file.clone(), size_bytes, sha256: raw.sha256.cloned(), mirrors })
-}
-
-fn positive_size(scope: Scope<'_>, raw: Option<&Size>) -> Option<u64> {
-    let found = size(scope, raw);
-    if found == Some(0) {
-        scope.error("value", "nothing is 0 bytes large").expected("a size such as `72g`").report();
-    }
-    found
 }
 
 fn file_name(scope: Scope<'_>, file: &str) {

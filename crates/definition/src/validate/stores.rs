@@ -6,7 +6,7 @@ use globset::GlobBuilder;
 
 use super::site_context::SiteContext;
 use super::steps::{exactly_one, exec_list};
-use super::support::{command, filled, key_name, one_line, positive_period};
+use super::support::{command, filled, key_name, one_line, positive_period, positive_size};
 use crate::problems::{did_you_mean, quoted_list};
 use crate::raw::environment::RawSite;
 use crate::raw::stores::{RawStore, RawStoreKind, RawVolatile};
@@ -78,8 +78,9 @@ impl Reader<'_> {
             .collect();
         let kind = kind?;
         let timeout = positive_period(self.scope.key("timeout"), raw.timeout.as_ref(), STORE_TIMEOUT);
+        let limit_bytes = positive_size(self.scope.key("limit"), raw.limit.as_ref());
         let service = self.service(raw, &kind)?;
-        Some(Store { name: name.to_owned(), service, path: path?, kind, volatile, timeout })
+        Some(Store { name: name.to_owned(), service, path: path?, kind, volatile, timeout, limit_bytes })
     }
 
     fn kind(&self, raw: &RawStore) -> Option<StoreKind> {

@@ -45,6 +45,15 @@ pub fn size(scope: Scope<'_>, raw: Option<&Size>) -> Option<u64> {
     found
 }
 
+/// A size of something that is there.
+pub(super) fn positive_size(scope: Scope<'_>, raw: Option<&Size>) -> Option<u64> {
+    let found = size(scope, raw);
+    if found == Some(0) {
+        scope.error("value", "nothing is 0 bytes large").expected("a size such as `72g`").report();
+    }
+    found
+}
+
 /// A text that must say something.
 pub(super) fn filled(scope: Scope<'_>, text: &str, what: &str) {
     if text.trim().is_empty() {

@@ -90,6 +90,14 @@ pub fn serve() -> io::Result<()> {
     })
 }
 
+/// Reads a page in this process, as a worker does: the text or an attribute of the first element that a selector names, or of
+/// all of them as a JSON list.
+///
+/// Errors: [`LocateError::Unknown`] for a selector that does not parse.
+pub fn of_page(page: &str, selector: &str, attribute: Option<&str>, all: bool) -> Result<Value, LocateError> {
+    css(page, selector, attribute, all).into_value()
+}
+
 /// The text of elements, its white space as one space each, or their attribute.
 fn css(page: &str, selector: &str, attribute: Option<&str>, all: bool) -> Found {
     let parsed = match Selector::parse(selector) {

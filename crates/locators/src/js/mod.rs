@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -35,7 +36,7 @@ pub use self::launch::try_browser;
 use self::page::{Page, PageFault};
 use super::{Found, LocateError, Scene};
 use arenad_accounts::Session;
-use arenad_model::locator::{JsLocator, JsPage};
+use arenad_model::locator::{JsLocator, JsPage, Value};
 
 /// How long a browser that nobody uses stays.
 const IDLE: Duration = Duration::from_secs(300);
@@ -97,8 +98,32 @@ impl Running {
     }
 }
 
+/// Looks at a page of the site through a browser that is spoken to by two pipes, as one is that was started here. Whoever is
+/// at their other end may say anything.
+///
+/// Errors: as of a locator; a browser that goes away is unavailable.
+pub async fn look_through(
+    (from, to): (impl AsyncRead + Send + 'static, impl AsyncWrite + Send + 'static),
+    client: &reqwest::Client,
+    scene: &Scene<'_>,
+    (path, locator): (&str, &JsLocator),
+    limit: Duration,
+) -> Result<Value, LocateError> {
+    let cdp = Cdp::over(transport::pipe(from, to));
+    let deadline = Instant::now() + limit;
+    let seen = async { Page::prepare(&cdp, client, None).await?.look(scene, path, locator, None, deadline).await };
+    match tokio::time::timeout_at(deadline + STOP_PATIENCE, seen).await.unwrap_or(Err(PageFault::Stuck)) {
+        Ok(seen) => Ok(seen.value),
+        Err(PageFault::Locate(error)) => Err(error),
+        Err(PageFault::Cdp(error)) => Err(LocateError::Unavailable(format!("the browser: {error}"))),
+        Err(PageFault::Stuck) => Err(LocateError::TimedOut { limit }),
+    }
+}
+
 /// The client that carries browsers' requests to sites, bodies streamed. It dials by itself.
-pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
+///
+/// Errors: it could not be made.
+pub fn client() -> Result<reqwest::Client, reqwest::Error> {
     reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .pool_max_idle_per_host(0)

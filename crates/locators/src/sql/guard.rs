@@ -33,20 +33,26 @@ pub enum Piece<'a> {
 const BEGINNINGS: [&str; 8] = ["select", "with", "values", "table", "show", "explain", "describe", "desc"];
 
 /// Words that write, wherever they stand.
-const WRITERS: [&str; 4] = ["into", "update", "insert", "delete"];
+const WRITERS: [&str; 6] = ["into", "update", "insert", "delete", "create", "merge"];
 
 /// Those of them that are functions as well, and read where a bracket follows.
 const WRITERS_AND_FUNCTIONS: [&str; 2] = ["insert", "delete"];
 
+/// Views of PostgreSQL that read files of the server's, wherever their names stand.
+const FILES: [&str; 3] = ["pg_file_settings", "pg_hba_file_rules", "pg_ident_file_mappings"];
+
 /// Functions that do more than read.
-const FUNCTIONS: [&str; 36] = [
+const FUNCTIONS: [&str; 46] = [
     "benchmark",
     "connectby",
     "currval",
     "edit",
     "exec",
+    "flush_rewrite_rules",
     "fts3_tokenizer",
     "get_lock",
+    "gin_clean_pending_list",
+    "load_rewrite_rules",
     "lastval",
     "load_extension",
     "load_file",
@@ -57,16 +63,22 @@ const FUNCTIONS: [&str; 36] = [
     "nextval",
     "pg_cancel_backend",
     "pg_export_snapshot",
+    "pg_extension_config_dump",
+    "pg_get_process_memory_contexts",
+    "pg_nextoid",
     "pg_notify",
     "pg_promote",
     "pg_reload_conf",
+    "pg_show_all_file_settings",
     "pg_stat_file",
+    "pg_stop_making_pinned_objects",
     "pg_terminate_backend",
     "randomblob",
     "readfile",
     "release_all_locks",
     "release_lock",
     "set_config",
+    "setseed",
     "setval",
     "sleep",
     "source_pos_wait",
@@ -76,22 +88,33 @@ const FUNCTIONS: [&str; 36] = [
     "xpath_table",
     "zeroblob",
     "wait_for_executed_gtid_set",
+    "wait_until_sql_thread_after_gtids",
 ];
 
 /// How the names of whole families of such functions begin.
-const FAMILIES: [&str; 29] = [
+const FAMILIES: [&str; 44] = [
+    "asynchronous_connection_",
+    "audit_log_",
+    "binary_upgrade_",
+    "brin_desummarize_",
+    "brin_summarize_",
     "crosstab",
     "cursor_to_",
     "database_to_",
     "dblink",
+    "group_replication_",
+    "keyring_",
     "lo_",
     "pg_advisory_",
     "pg_backup_",
+    "pg_clear_",
+    "pg_copy_",
     "pg_create_",
     "pg_current_logfile",
     "pg_drop_",
     "pg_file_",
     "pg_hba_",
+    "pg_ident_",
     "pg_import_",
     "pg_log_",
     "pg_logdir_",
@@ -99,15 +122,20 @@ const FAMILIES: [&str; 29] = [
     "pg_ls_",
     "pg_read_",
     "pg_replication_",
+    "pg_restore_",
     "pg_rotate_",
     "pg_sleep",
     "pg_start_backup",
     "pg_stat_reset",
     "pg_stop_backup",
     "pg_switch_",
+    "pg_sync_",
     "pg_try_advisory_",
     "pg_wal_",
     "query_to_",
+    "service_get_",
+    "service_release_",
+    "spider_",
     "sys_",
 ];
 
@@ -233,6 +261,11 @@ impl<'a> Reader<'a, '_> {
         if self.dialect == Dialect::Postgres && word == "u" && (self.starts("&\"") || self.starts("&'")) {
             return Err("names and texts with Unicode escapes are not understood".to_owned());
         }
+        self.refuse_file(word)?;
+        // The one thing that is made and only shown.
+        if (before, word) == ("show", "create") {
+            return Ok(());
+        }
         let is_called = self.is_called();
         if WRITERS.contains(&word) && !(is_called && WRITERS_AND_FUNCTIONS.contains(&word)) {
             return Err(format!("a locator only reads: `{}` writes or locks", word.to_uppercase()));
@@ -245,6 +278,14 @@ impl<'a> Reader<'a, '_> {
             ));
         }
         if is_called { refuse_function(word) } else { Ok(()) }
+    }
+
+    /// Refuses views by which PostgreSQL reads its own files.
+    fn refuse_file(&self, name: &str) -> Result<(), String> {
+        if self.dialect == Dialect::Postgres && FILES.contains(&name) {
+            return Err(format!("a locator only reads tables: `{name}` reads a file of the server's"));
+        }
+        Ok(())
     }
 
     /// Whether a bracket follows, so that the name before it is a function's.
@@ -316,14 +357,15 @@ impl<'a> Reader<'a, '_> {
         self.at += 1;
         let is_text = close == '\'' || (close == '"' && self.dialect == Dialect::Mysql);
         let inner = self.skip_text(close, is_text && self.dialect == Dialect::Mysql)?;
-        if self.is_called() {
-            let refused = refuse_function(&inner.to_ascii_lowercase());
-            if refused.is_err() {
-                self.at = start;
-            }
-            refused?;
+        let name = inner.to_ascii_lowercase();
+        let mut read = if is_text { Ok(()) } else { self.refuse_file(&name) };
+        if read.is_ok() && self.is_called() {
+            read = refuse_function(&name);
         }
-        Ok(())
+        if read.is_err() {
+            self.at = start;
+        }
+        read
     }
 
     /// Skips to the end of a text whose opening quote has been read, and returns what is inside. A doubled quote is one.
@@ -516,6 +558,8 @@ mod tests {
         passes(Postgres, "select a::text, b ->> 'x', c ? 'k', $q$ it's ; $q$, E'\\'; x' from t /* a /* b */ ; */");
         passes(Mysql, "select `a`, \"it\\\"s; x\", @x := 1, 2 - -1 from t # into");
         passes(Sqlite, "select [a;b], `c` from t");
+        passes(Mysql, "show create table t");
+        passes(Postgres, "select 'pg_file_settings', created, merged from t");
     }
 
     #[test]
@@ -588,6 +632,13 @@ mod tests {
         refused(Mysql, "select `sleep`(5)");
         refused(Mysql, "select 'a\\' into outfile ' from t into outfile 'x'");
         refused(Postgres, "select \"pg_sleep\" (5)");
+        refused(Postgres, "explain analyze create table u as select 1");
+        refused(Postgres, "explain (analyze) create materialized view v as select 1");
+        refused(Postgres, "select * from pg_file_settings");
+        refused(Postgres, "select * from pg_catalog.\"pg_hba_file_rules\"");
+        refused(Postgres, "table pg_ident_file_mappings");
+        refused(Postgres, "select brin_summarize_new_values('t')");
+        refused(Postgres, "select gin_clean_pending_list('t')");
         refused(Postgres, "select u&\"pg\\005fsleep\"(5)");
         refused(Postgres, "select E'\\'' ; drop table t --'");
         refused(Sqlite, "select 'a\\'; attach 'x' as y --'");

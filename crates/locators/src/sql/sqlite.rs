@@ -21,8 +21,8 @@ use arenad_engine::Engine;
 use arenad_model::locator::{Rows, Value};
 use arenad_model::site::Database;
 
-/// The largest database that is copied, in bytes.
-const DATABASE_MAX: usize = 256 << 20;
+/// The largest database that is copied, in bytes. Two looks at it are held at once, in the daemon's memory.
+const DATABASE_MAX: usize = 96 << 20;
 
 /// How often it is looked at before it counts as restless.
 const LOOKS: usize = 6;

@@ -56,7 +56,7 @@ pub(super) async fn ask(
         bound: query.bound().map(str::to_owned).collect(),
         limit: query.limit,
     };
-    let mut worker = Worker::connected(COMMAND, socket).await.map_err(confined)?;
+    let mut worker = Worker::connected_once(COMMAND, socket).await.map_err(confined)?;
     let outcome: Outcome = worker.ask(&question).await.map_err(confined)?;
     match outcome.into_value(query.limit)? {
         Value::Rows(rows) => Ok(rows),

@@ -15,12 +15,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{DiskError, mount};
 use crate::Cloned;
+use arenad_model::store::StateLimit;
 
 /// The least that a tree may take, in bytes.
 const LEAST_BYTES: u64 = 2 << 30;
 
 /// The least number of files and folders that a tree may have.
 const LEAST_FILES: u64 = 200_000;
+
+/// A tree that may grow further may have so many more files: one for so many bytes.
+const LEAST_FILE_BYTES: u64 = 16 << 10;
 
 /// How much more a tree may hold than what it was made from.
 const GROWTH: u64 = 10;
@@ -39,13 +43,17 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// That of a tree that begins as this clone.
-    pub fn of(cloned: &Cloned) -> Self {
+    /// That of a tree that begins as this clone, and may grow as its stores are declared to.
+    pub fn of(cloned: &Cloned, limit: StateLimit) -> Self {
         let files = cloned.files + cloned.folders + cloned.others;
-        Self {
-            bytes: cloned.bytes.saturating_mul(GROWTH).max(LEAST_BYTES),
-            files: files.saturating_mul(GROWTH).max(LEAST_FILES),
-        }
+        let usual = cloned.bytes.saturating_mul(GROWTH).max(LEAST_BYTES);
+        let bytes = match limit {
+            StateLimit { declared_bytes: None, .. } => usual,
+            StateLimit { declared_bytes: Some(bytes), has_usual: true } => bytes.saturating_add(usual),
+            StateLimit { declared_bytes: Some(bytes), has_usual: false } => bytes,
+        };
+        let files = files.saturating_mul(GROWTH).max(LEAST_FILES).max(bytes / LEAST_FILE_BYTES);
+        Self { bytes, files }
     }
 }
 
@@ -93,7 +101,14 @@ mod tests {
     #[test]
     fn a_tree_may_grow_tenfold_and_small_ones_further() {
         let cloned = |bytes, files| Cloned { bytes, files, folders: 1, ..Cloned::default() };
-        assert_eq!(Allowance::of(&cloned(1 << 20, 9)), Allowance { bytes: LEAST_BYTES, files: LEAST_FILES });
-        assert_eq!(Allowance::of(&cloned(1 << 30, 99_999)), Allowance { bytes: 10 << 30, files: 1_000_000 });
+        let usual = StateLimit::default();
+        assert_eq!(Allowance::of(&cloned(1 << 20, 9), usual), Allowance { bytes: LEAST_BYTES, files: LEAST_FILES });
+        assert_eq!(Allowance::of(&cloned(1 << 30, 99_999), usual), Allowance { bytes: 10 << 30, files: 1_000_000 });
+        let declared = |bytes, has_usual| StateLimit { declared_bytes: Some(bytes), has_usual };
+        let small = cloned(1 << 20, 9);
+        assert_eq!(Allowance::of(&small, declared(64 << 20, false)), Allowance { bytes: 64 << 20, files: LEAST_FILES });
+        assert_eq!(Allowance::of(&small, declared(64 << 30, false)), Allowance { bytes: 64 << 30, files: 4 << 20 });
+        let both = Allowance::of(&small, declared(1 << 30, true));
+        assert_eq!(both, Allowance { bytes: (1 << 30) + LEAST_BYTES, files: LEAST_FILES });
     }
 }

@@ -1,0 +1,123 @@
+//! Workers that are started before somebody needs them: to start a program takes longer than most of what one is asked.
+//!
+//! A spare is used once, like any other worker: nothing that one site says to it is there when another is looked at. There is one
+//! for each kind of worker that was needed lately, made anew when the last one has answered.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::program;
+
+/// How long a spare waits for somebody who needs it.
+const IDLE: Duration = Duration::from_secs(60);
+
+static SPARES: Mutex<BTreeMap<&'static str, Spare>> = Mutex::new(BTreeMap::new());
+
+fn spares() -> MutexGuard<'static, BTreeMap<&'static str, Spare>> {
+    SPARES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The process of a worker; killed when it goes.
+#[derive(Debug)]
+pub(super) struct Running(Option<Child>);
+
+impl Running {
+    /// Starts one with its connection, and returns the line to it.
+    pub(super) fn start(command: &str, connection: OwnedFd) -> io::Result<(UnixStream, Self)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        theirs.set_nonblocking(true)?;
+        let child = Command::new(program())
+            .arg0("arenad")
+            .arg(command)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::from(connection))
+            .stdout(Stdio::from(OwnedFd::from(theirs)))
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok((ours, Self(Some(child))))
+    }
+
+    fn is_alive(&mut self) -> bool {
+        self.0.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// How it has ended; it is told to, if it has not.
+    pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
+        let mut child = self.0.take().ok_or(io::ErrorKind::NotFound)?;
+        // One that has ended by itself cannot be killed.
+        let _ = child.kill();
+        tokio::task::spawn_blocking(move || child.wait()).await.map_err(io::Error::other)?
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some(mut child) = self.0.take() else { return };
+        let _ = child.kill();
+        if !matches!(child.try_wait(), Ok(Some(_))) {
+            // The kernel takes a moment to take its memory away, which nobody here waits for.
+            std::thread::spawn(move || child.wait());
+        }
+    }
+}
+
+/// A worker that nobody has asked anything.
+#[derive(Debug)]
+pub(super) struct Spare {
+    pub(super) line: UnixStream,
+    /// The other end of what it takes for its connection.
+    pub(super) connection: UnixStream,
+    pub(super) running: Running,
+    number: u64,
+}
+
+impl Spare {
+    fn start(command: &str) -> io::Result<Self> {
+        static STARTED: AtomicU64 = AtomicU64::new(0);
+        let (connection, theirs) = UnixStream::pair()?;
+        connection.set_nonblocking(true)?;
+        theirs.set_nonblocking(true)?;
+        let (line, running) = Running::start(command, theirs.into())?;
+        Ok(Self { line, connection, running, number: STARTED.fetch_add(1, Ordering::Relaxed) })
+    }
+
+    /// The one that is there, else a new one.
+    pub(super) fn take(command: &str) -> io::Result<Self> {
+        let kept = spares().remove(command);
+        if let Some(mut kept) = kept
+            && kept.running.is_alive()
+        {
+            return Ok(kept);
+        }
+        Self::start(command)
+    }
+
+    /// Starts one for whoever comes next. On a thread of the runtime: a process ends with the thread that has started it.
+    pub(super) fn prepare(command: &'static str) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            if spares().contains_key(command) {
+                return;
+            }
+            // Whoever comes next starts one for themselves.
+            let Ok(spare) = Self::start(command) else { return };
+            let number = spare.number;
+            spares().entry(command).or_insert(spare);
+            tokio::time::sleep(IDLE).await;
+            let is_idle = spares().get(command).is_some_and(|spare| spare.number == number);
+            if is_idle {
+                let idle = spares().remove(command);
+                drop(idle);
+            }
+        });
+    }
+}

@@ -1,0 +1,83 @@
+//! Somebody who visits another site all the time, and how long its answers take.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::support::http;
+
+/// The pause between two visits.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A visitor; leaves when it is dropped.
+pub struct Neighbour {
+    seen: Arc<Mutex<Seen>>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    took: Vec<Duration>,
+    failures: usize,
+}
+
+impl Neighbour {
+    /// Visits a site on this host's port from now on.
+    pub fn visited(port: u16) -> Self {
+        let (seen, is_over) = (Arc::<Mutex<Seen>>::default(), Arc::<AtomicBool>::default());
+        let (noted, ends) = (Arc::clone(&seen), Arc::clone(&is_over));
+        let thread = std::thread::spawn(move || {
+            while !ends.load(Ordering::Relaxed) {
+                let begun = Instant::now();
+                let answer = http::get(port, "/page.html");
+                let took = begun.elapsed();
+                let mut noted = noted.lock().expect("no panic");
+                match answer {
+                    Some(answer) if answer.status == 200 => noted.took.push(took),
+                    _ => noted.failures += 1,
+                }
+                drop(noted);
+                std::thread::sleep(PAUSE);
+            }
+        });
+        Self { seen, is_over, thread: Some(thread) }
+    }
+
+    /// Begins to measure anew.
+    pub fn forget(&self) {
+        *self.seen.lock().expect("no panic") = Seen::default();
+    }
+
+    /// How long half of the answers took at most, of ten at least.
+    pub fn median(&self) -> Duration {
+        loop {
+            let mut took = self.seen.lock().expect("no panic").took.clone();
+            took.sort_unstable();
+            if took.len() >= 10 {
+                return took[took.len() / 2];
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// The same of some time.
+    pub fn median_of(&self, length: Duration) -> Duration {
+        self.forget();
+        std::thread::sleep(length);
+        self.median()
+    }
+
+    /// How many visits have come to nothing.
+    pub fn failures(&self) -> usize {
+        self.seen.lock().expect("no panic").failures
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}

@@ -1,0 +1,1 @@
+select relname from pg_class where oid = 't'::regclass

@@ -1,0 +1,3 @@
+select /* a */ 1 -- b
+, 2 # c
+ from t

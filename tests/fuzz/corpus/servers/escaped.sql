@@ -1,0 +1,1 @@
+select E'a\'b', $q$ it's $q$, 'it''s' from t

@@ -1,0 +1,1 @@
+explain analyze create table u as select 1 as a

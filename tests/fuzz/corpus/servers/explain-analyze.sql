@@ -1,0 +1,1 @@
+explain analyze select * from t where a = 1

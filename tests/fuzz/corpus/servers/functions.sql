@@ -1,0 +1,1 @@
+select lower(b), coalesce(a, 0), now(), concat(b, 'x') from t group by a, b having count(*) > 0

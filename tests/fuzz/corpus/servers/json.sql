@@ -1,0 +1,1 @@
+select j.a from json_table('[{"a": 1}]', '$[*]' columns (a int path '$.a')) j

@@ -1,0 +1,1 @@
+select a, b from t where a = {sku} order by b limit 1;

@@ -1,0 +1,1 @@
+select a, row_number() over (partition by b order by a) from t

@@ -1,0 +1,1 @@
+with x as (select a from t) select count(*) from x, t union select 1
