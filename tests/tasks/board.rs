@@ -36,8 +36,6 @@ pub struct Post {
     pub poster: String,
     /// How many members like it.
     pub likes: u64,
-    /// Its markup.
-    pub html: String,
 }
 
 /// The number at the end of where a link leads after redirects: that of a forum or of a member.
@@ -109,7 +107,6 @@ fn shown(post: &Value) -> Post {
         id: post["id"].as_u64().expect("a number"),
         poster: post["poster_name"].as_str().expect("a name").to_owned(),
         likes: post["likes"].as_u64().unwrap_or_default(),
-        html: post["content"].as_str().unwrap_or_default().to_owned(),
     }
 }
 

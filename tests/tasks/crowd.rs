@@ -56,7 +56,7 @@ pub async fn submit(visitor: &Visitor, form: Form) {
 /// Changes a thing of the administration, found by its name in the list of `kind` (such as `turkle/batch`), as `change` fills its form.
 pub async fn edit(visitor: &Visitor, kind: &str, name: &str, change: impl FnOnce(Form) -> Form) {
     let list = visitor.open(&format!("/admin/{kind}/")).await;
-    let page = visitor.open(&list.url.join(&list.link_with(name)).expect("an address").to_string()).await;
+    let page = visitor.open(list.url.join(&list.link_with(name)).expect("an address").as_ref()).await;
     let form = change(page.form("#content-main form[method=post]")).set("_save", "Save");
     let end = visitor.send(form).await;
     assert_ne!(end.url.path(), page.url.path(), "{name} is saved: {:?}", end.texts(".errorlist, .errornote"));

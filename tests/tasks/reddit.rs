@@ -128,8 +128,8 @@ fn home(task: &'static Task) -> Vec<Attempt> {
         let number = board::member(&visitor, member).await;
         let details = visitor.json(&format!("/api/users/{number}/details/")).await;
         let groups = details["groups"].as_array().expect("groups").iter();
-        let fields = groups.flat_map(|group| group["fields"].as_array().expect("fields"));
-        let location = fields.filter(|field| field["name"] == "Location").next().expect("the location is told");
+        let mut fields = groups.flat_map(|group| group["fields"].as_array().expect("fields"));
+        let location = fields.find(|field| field["name"] == "Location").expect("the location is told");
         location["text"].as_str().expect("a place").split(',').next().unwrap_or_default().to_owned()
     };
     vec![
@@ -334,11 +334,11 @@ fn rename(task: &'static Task) -> Vec<Attempt> {
     let (forum, title) = (task.text("forum"), task.text("new_title"));
     let rename = move |stage: Stage, place: usize, title: &'static str| async move {
         let visitor = stage.member();
-        let threads = board::threads(&visitor, forum).await.into_iter();
+        let mut threads = board::threads(&visitor, forum).await.into_iter();
         let is_mine = |thread: &Thread| thread.starter == ME && thread.title != task.text("title") && !thread.is_closed;
         let thread = match place {
             0 => named(&visitor, task).await,
-            _ => threads.filter(is_mine).next().expect("another thread of one's own"),
+            _ => threads.find(is_mine).expect("another thread of one's own"),
         };
         board::change(&visitor, thread.id, "title", json!(title)).await;
     };

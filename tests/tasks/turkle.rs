@@ -74,11 +74,11 @@ fn username(task: &'static Task) -> Vec<Attempt> {
         if name == "Maud Brandt" { ("worker2", "worker, worker2") } else { ("worker", "worker or worker2") };
     vec![
         Attempt::oracle(async move |stage: Stage| {
-            let rows = stage.requester().open("/admin/auth/user/").await.rows("#result_list tbody tr").into_iter();
+            let mut rows = stage.requester().open("/admin/auth/user/").await.rows("#result_list tbody tr").into_iter();
             let (first, last) = name.split_once(' ').expect("two names");
             let is_meant =
                 |row: &Vec<String>| row.iter().any(|cell| cell == first) && row.iter().any(|cell| cell == last);
-            let row = rows.filter(is_meant).next().expect("the account is listed");
+            let row = rows.find(is_meant).expect("the account is listed");
             row.into_iter().find(|cell| !cell.is_empty()).expect("a username")
         }),
         Attempt::answers("somebody else's", other),
