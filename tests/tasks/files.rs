@@ -13,8 +13,8 @@ pub struct Task {
     pub template: String,
     /// `information`, `navigation`, `content`, `unachievable`.
     pub kind: String,
-    /// The site that it begins on, the only one that it may change.
-    pub site: String,
+    /// The sites that its episode needs: those that it may change, and those whose rest it relies on.
+    pub sites: Vec<String>,
     /// Its place among the template's tasks, and how many these are.
     pub place: (usize, usize),
     variables: Value,
@@ -24,6 +24,12 @@ impl Task {
     /// A variable's text; numbers as YAML has them.
     pub fn text(&self, name: &str) -> &str {
         self.variables[name].as_str().unwrap_or_else(|| panic!("{} has no text {name}", self.name))
+    }
+
+    /// What belongs to this task, of values for each task of its template: what a near miss needs and the task does not tell.
+    pub fn own<const N: usize, T: Copy>(&self, each: [T; N]) -> T {
+        assert_eq!(N, self.place.1, "{}: a value for each task", self.template);
+        each[self.place.0]
     }
 
     /// A variable's number.
@@ -53,13 +59,14 @@ pub fn read(folder: &Path) -> &'static [Task] {
 
 fn instances(template: &Value) -> Vec<Task> {
     let text = |key: &str| template[key].as_str().expect("a text").to_owned();
-    let site = template["start"]["site"].as_str().expect("a name").to_owned();
+    let sites = template["sites"].as_array().expect("sites").iter();
+    let sites: Vec<String> = sites.map(|site| site.as_str().expect("a name").to_owned()).collect();
     let each = template["each"].as_array().cloned().unwrap_or_default();
     let task = |name: String, place, variables| Task {
         name,
         template: text("name"),
         kind: text("kind"),
-        site: site.clone(),
+        sites: sites.clone(),
         place,
         variables,
     };

@@ -1,31 +1,47 @@
 //! The tasks of the mini environment, each with an oracle that solves it and near misses that almost do: scripted agents, who work by
 //! pages and forms as people do. Every oracle has to pass its task's check, and every near miss has to fail it.
 //!
-//! What changes a site begins on a fresh baseline. A template's near misses are dealt out among its tasks: each is tried with one.
+//! What changes a site begins on a fresh baseline. A template's near misses are dealt out among its tasks: each is tried with one. Several agents
+//! work at the same time, none of them on a site that another has.
 
+mod across;
 #[path = "../mini/arena.rs"]
 mod arena;
 mod attempt;
+mod board;
+mod crowd;
 mod files;
+mod forge;
+mod gitlab;
+mod homepage;
+mod map;
 mod office;
+mod queue;
+mod reddit;
 mod shop;
 mod shopping;
 mod shopping_admin;
 mod stage;
+mod turkle;
 mod visitor;
 mod wikipedia;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use arena::Arena;
 use attempt::{Attempt, Done};
 use files::Task;
+use queue::Queue;
 use stage::Stage;
 
 /// The sites that the tasks are about.
-const SITES: [&str; 3] = ["shopping", "shopping_admin", "wikipedia"];
+const SITES: [&str; 8] = ["shopping", "shopping_admin", "wikipedia", "reddit", "gitlab", "map", "turkle", "homepage"];
+
+/// How many agents work at the same time.
+const LANES: usize = 3;
 
 /// The variable that, while one works on a task, says how the names begin of those that are tried.
 const ONLY: &str = "ARENAD_TASKS";
@@ -35,13 +51,21 @@ fn tasks() -> &'static [Task] {
 }
 
 fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
-    shopping::attempts(task).or_else(|| shopping_admin::attempts(task)).or_else(|| wikipedia::attempts(task))
+    shopping::attempts(task)
+        .or_else(|| shopping_admin::attempts(task))
+        .or_else(|| wikipedia::attempts(task))
+        .or_else(|| reddit::attempts(task))
+        .or_else(|| gitlab::attempts(task))
+        .or_else(|| map::attempts(task))
+        .or_else(|| turkle::attempts(task))
+        .or_else(|| homepage::attempts(task))
+        .or_else(|| across::attempts(task))
 }
 
 #[test]
 fn every_task_has_an_oracle_and_three_near_misses() {
     let tasks = tasks();
-    assert!(tasks.len() >= 60, "a set of {} tasks", tasks.len());
+    assert!(tasks.len() >= 150, "a set of {} tasks", tasks.len());
     for task in tasks {
         let attempts = attempts(task).unwrap_or_else(|| panic!("{} has no oracle", task.name));
         assert!(attempts[0].is_oracle, "{}: the oracle comes first", task.name);
@@ -62,13 +86,14 @@ async fn every_oracle_passes_and_every_near_miss_fails() {
     let linted = arena.arenad(&["tasks", "lint", "mini", "--live"]);
     assert!(linted.status.success(), "{}", String::from_utf8_lossy(&linted.stderr));
 
-    let stage = Stage::new(&arena).await;
+    let stage = Stage::new(&arena, &SITES).await;
     let only = std::env::var(ONLY).unwrap_or_default();
-    let chosen = tasks().iter().filter(|task| task.name.starts_with(&only));
-    let (office, others): (Vec<_>, Vec<_>) = chosen.partition(|task| task.site == "shopping_admin");
-    // No task changes two sites, so those of different sites do not meet.
-    let (first, second) = tokio::join!(tokio::spawn(lane(stage.clone(), office)), tokio::spawn(lane(stage, others)));
-    let tally = first.expect("the lane ends").and(second.expect("the lane ends"));
+    let queue = Arc::new(Queue::new(tasks().iter().filter(|task| task.name.starts_with(&only)).collect()));
+    let lanes = [(); LANES].map(|()| tokio::spawn(lane(stage.clone(), queue.clone())));
+    let mut tally = Tally::default();
+    for lane in lanes {
+        tally = tally.and(lane.await.expect("the lane ends"));
+    }
     eprintln!("{} oracles, {} near misses", tally.oracles, tally.misses);
     assert_eq!(tally.wrong, 0, "so many came out otherwise than they should");
 }
@@ -107,29 +132,41 @@ impl Tally {
     }
 }
 
-/// Tries tasks one after the other.
-async fn lane(stage: Stage, tasks: Vec<&'static Task>) -> Tally {
+/// Tries tasks one after the other, as long as there are any.
+async fn lane(stage: Stage, queue: Arc<Queue>) -> Tally {
     let mut tally = Tally::default();
-    for task in tasks {
-        let mut begun = Value::Null;
-        for (index, attempt) in attempts(task).expect("a test says so").into_iter().enumerate() {
-            let is_dealt = index == 0 || (index - 1) % task.place.1 == task.place.0;
-            if !is_dealt {
-                continue;
-            }
-            if task.may_write() || index == 0 {
-                begun = stage.begin(task, task.may_write()).await;
-            }
-            if index == 0 {
-                let nothing = Done::default();
-                tally.note(task, "nothing done", false, &nothing, &stage.check(task, &begun, &nothing).await);
-            }
-            let (name, is_oracle) = (attempt.name, attempt.is_oracle);
-            // A task of its own, so that a script that finds no way leaves the others theirs.
-            match tokio::spawn(attempt.run(stage.clone())).await {
-                Ok(done) => tally.note(task, name, is_oracle, &done, &stage.check(task, &begun, &done).await),
-                Err(error) => tally.wrong(&format!("{}, {name}: the script breaks: {error}", task.name)),
-            }
+    while let Some(task) = queue.next().await {
+        // A task of its own, so that the sites are given back however it ends.
+        match tokio::spawn(tried(stage.clone(), task)).await {
+            Ok(tried) => tally = tally.and(tried),
+            Err(error) => tally.wrong(&format!("{} cannot be tried: {error}", task.name)),
+        }
+        queue.done(task);
+    }
+    tally
+}
+
+/// Tries a task: by its oracle, and by the near misses that fall to it.
+async fn tried(stage: Stage, task: &'static Task) -> Tally {
+    let mut tally = Tally::default();
+    let mut begun = Value::Null;
+    for (index, attempt) in attempts(task).expect("a test says so").into_iter().enumerate() {
+        let is_dealt = index == 0 || (index - 1) % task.place.1 == task.place.0;
+        if !is_dealt {
+            continue;
+        }
+        if task.may_write() || index == 0 {
+            begun = stage.begin(task, task.may_write()).await;
+        }
+        if index == 0 {
+            let nothing = Done::default();
+            tally.note(task, "nothing done", false, &nothing, &stage.check(task, &begun, &nothing).await);
+        }
+        let (name, is_oracle) = (attempt.name, attempt.is_oracle);
+        // A task of its own, so that a script that finds no way leaves the others theirs.
+        match tokio::spawn(attempt.run(stage.clone())).await {
+            Ok(done) => tally.note(task, name, is_oracle, &done, &stage.check(task, &begun, &done).await),
+            Err(error) => tally.wrong(&format!("{}, {name}: the script breaks: {error}", task.name)),
         }
     }
     tally

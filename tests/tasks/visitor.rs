@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use reqwest::cookie::Jar;
-use reqwest::{Client, Url};
+use reqwest::cookie::{CookieStore, Jar};
+use reqwest::{Client, Method, Url};
 use scraper::{ElementRef, Html, Selector};
+use serde_json::Value;
 
 /// A browser's worth of cookies for one site.
 #[derive(Clone)]
 pub struct Visitor {
     client: Client,
+    jar: Arc<Jar>,
     origin: &'static str,
 }
 
@@ -31,12 +33,12 @@ pub struct Form {
 impl Visitor {
     /// Somebody who is at `origin` for the first time, or has the cookies of an earlier visit: `name=value`.
     pub fn new(origin: &'static str, cookies: &[String]) -> Self {
-        let (jar, url) = (Jar::default(), Url::parse(origin).expect("an origin"));
+        let (jar, url) = (Arc::new(Jar::default()), Url::parse(origin).expect("an origin"));
         for cookie in cookies {
             jar.add_cookie_str(cookie, &url);
         }
-        let client = Client::builder().cookie_provider(Arc::new(jar)).no_proxy().build().expect("a client");
-        Self { client, origin }
+        let client = Client::builder().cookie_provider(jar.clone()).no_proxy().build().expect("a client");
+        Self { client, jar, origin }
     }
 
     /// Opens a page by its path, or by a link as it is on a page.
@@ -47,6 +49,29 @@ impl Visitor {
 
     async fn open_url(&self, url: Url) -> Page {
         Page::read(self.client.get(url.clone()), &url).await
+    }
+
+    /// Asks the site's API for something.
+    pub async fn json(&self, path: &str) -> Value {
+        let page = self.open(path).await;
+        serde_json::from_str(&page.html).unwrap_or_else(|error| panic!("{}: {error}", page.url))
+    }
+
+    /// Sends JSON as a page's script does, which takes the token against forged requests from the named cookie.
+    pub async fn call(&self, method: Method, path: &str, token: &str, body: &Value) -> Value {
+        let url = Url::parse(self.origin).and_then(|origin| origin.join(path)).expect("an address");
+        let prefix = format!("{token}=");
+        let cookies = self.jar.cookies(&url).unwrap_or_else(|| panic!("{url}: no cookies"));
+        let mut cookies = cookies.to_str().expect("cookies are text").split("; ");
+        let value =
+            cookies.find_map(|cookie| cookie.strip_prefix(&prefix)).unwrap_or_else(|| panic!("no cookie {token}"));
+        let request =
+            self.client.request(method, url.clone()).header("X-CSRFToken", value).header("Referer", url.as_str());
+        let answer = request.json(body).send().await.unwrap_or_else(|error| panic!("{url}: {error}"));
+        let status = answer.status();
+        let text = answer.text().await.expect("an answer");
+        assert!(status.is_success(), "{url}: {status} {text}");
+        serde_json::from_str(&text).unwrap_or(Value::Null)
     }
 
     /// Sends a form, as it is or as it has been filled.
@@ -67,6 +92,11 @@ impl Page {
         assert!(answer.status().is_success(), "{asked}: {}", answer.status());
         let url = answer.url().clone();
         Self { url, html: answer.text().await.expect("a page") }
+    }
+
+    /// The page as it was sent.
+    pub fn html(&self) -> &str {
+        &self.html
     }
 
     /// The texts of all elements that a selector finds, white space put in order.

@@ -27,8 +27,7 @@ pub struct Finding {
 pub async fn findings(client: &Client, chosen: &Chosen, loaded: &Loaded) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
     for task in &loaded.tasks {
-        let template = task.name.rsplit_once('.').map_or(task.name.as_str(), |(template, _)| template);
-        let file = chosen.files.iter().find(|file| file.text.contains(template));
+        let file = chosen.files.iter().find(|file| file.text.contains(template(&task.name)));
         let file = file.map(|file| SourceText { path: file.path.display().to_string(), text: file.text.clone() });
         let problems = match look(client, chosen.environment.name.as_str(), task, file).await {
             Ok(checked) => problems(task, &checked),
@@ -37,6 +36,14 @@ pub async fn findings(client: &Client, chosen: &Chosen, loaded: &Loaded) -> Resu
         findings.extend(problems.into_iter().map(|problem| Finding { task: task.name.clone(), problem }));
     }
     Ok(findings)
+}
+
+/// The name of a task as its file has it: without the number that tasks of a template with variables have.
+fn template(name: &str) -> &str {
+    match name.rsplit_once('.') {
+        Some((template, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => template,
+        _ => name,
+    }
 }
 
 async fn look(client: &Client, environment: &str, task: &Task, file: Option<SourceText>) -> Result<Checked, Failure> {

@@ -1,0 +1,262 @@
+//! Oracles and near misses of `map.yaml`, a function for each template, and what travellers find on the map.
+
+use reqwest::Url;
+use serde_json::Value;
+
+use crate::attempt::Attempt;
+use crate::files::Task;
+use crate::shopping::unachievable;
+use crate::stage::Stage;
+use crate::visitor::{Page, Visitor};
+
+/// The attempts at a task of the map; `None`: its template is unknown here.
+pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
+    Some(match task.template.as_str() {
+        "map.phone" => phone(task),
+        "map.address" => address(task),
+        "map.coordinates" => coordinates(task),
+        "map.distance" => distance(task),
+        "map.duration" => duration(task),
+        "map.nearest" => nearest(task),
+        "map.sooner" => sooner(task),
+        "map.search" => search(task),
+        "map.open-place" => open_place(task),
+        "map.directions" => directions(task),
+        "map.unachievable" => unachievable(),
+        _ => return None,
+    })
+}
+
+/// A way of travelling, as the page names its engine and its server.
+#[derive(Clone, Copy)]
+pub struct Means(&'static str, &'static str);
+
+/// By car.
+pub const CAR: Means = Means("fossgis_osrm_car", "routed-car");
+/// By bicycle.
+pub const BICYCLE: Means = Means("fossgis_osrm_bicycle", "routed-bike");
+/// On foot.
+pub const FOOT: Means = Means("fossgis_osrm_foot", "routed-foot");
+
+fn means(name: &str) -> Means {
+    match name {
+        "by car" => CAR,
+        "by bicycle" => BICYCLE,
+        "on foot" => FOOT,
+        _ => panic!("no means {name:?}"),
+    }
+}
+
+/// What the map finds first.
+pub async fn find(visitor: &Visitor, query: &str) -> Value {
+    let fields = [("q", query), ("format", "jsonv2"), ("limit", "1"), ("addressdetails", "1"), ("extratags", "1")];
+    let url = Url::parse_with_params("http://map/nominatim/search", fields).expect("a URL");
+    let mut found = visitor.json(&format!("{}?{}", url.path(), url.query().expect("a query"))).await;
+    assert!(found[0].is_object(), "{query} is found");
+    found[0].take()
+}
+
+fn position(place: &Value) -> (f64, f64) {
+    let number = |key: &str| place[key].as_str().expect("a coordinate").parse().expect("a number");
+    (number("lat"), number("lon"))
+}
+
+/// Metres and seconds of the way from one place to another, both found by their names.
+pub async fn route(visitor: &Visitor, means: Means, from: &str, to: &str) -> (f64, f64) {
+    let (from, to) = (position(&find(visitor, from).await), position(&find(visitor, to).await));
+    let points = format!("{},{};{},{}", from.1, from.0, to.1, to.0);
+    let answer = visitor.json(&format!("/osrm/{}/route/v1/driving/{points}?overview=false", means.1)).await;
+    let number = |key: &str| answer["routes"][0][key].as_f64().expect("a number");
+    (number("distance"), number("duration"))
+}
+
+/// Kilometres as the page shows them.
+pub fn kilometres(metres: f64) -> String {
+    if metres < 10_000.0 { format!("{:.1}", metres / 1000.0) } else { format!("{:.0}", metres / 1000.0) }
+}
+
+async fn detail(stage: Stage, place: &'static str, key: &'static str) -> String {
+    let found = find(&stage.traveller(), place).await;
+    found["extratags"][key].as_str().unwrap_or_else(|| panic!("{place} has no {key}")).to_owned()
+}
+
+fn phone(task: &'static Task) -> Vec<Attempt> {
+    let place = String::leak(format!("{}, {}", task.text("name"), task.text("town")));
+    let other = task.own(["Coach House, Ashby Cross", "Window Seat, Saltmarsh"]);
+    let place: &'static str = place;
+    vec![
+        Attempt::oracle(move |stage| detail(stage, place, "phone")),
+        Attempt::miss("of its namesake elsewhere", move |stage| detail(stage, other, "phone")),
+        Attempt::miss("when it is open", move |stage| detail(stage, place, "opening_hours")),
+        Attempt::answers("a digit short", &task.text("phone")[..task.text("phone").len() - 1]),
+        Attempt::answers("two numbers to choose from", format!("{} or 555-1000", task.text("phone"))),
+    ]
+}
+
+fn address(task: &'static Task) -> Vec<Attempt> {
+    let (place, other) = task.own([
+        ("White Hart, Kestrel Bay", "White Hart, Saltmarsh"),
+        ("Ashby Cross Museum of Farming", "Lowmere Museum of Fishing"),
+    ]);
+    let line = |stage: Stage, place: &'static str| async move {
+        let found = find(&stage.traveller(), place).await;
+        let part = |key: &str| found["address"][key].as_str().expect("a part of an address").to_owned();
+        format!("{} {}", part("house_number"), part("road"))
+    };
+    let right = task.text("line");
+    vec![
+        Attempt::oracle(move |stage| line(stage, place)),
+        Attempt::miss("another place's", move |stage| line(stage, other)),
+        Attempt::answers("the street alone", right.split_once(' ').expect("number and street").1),
+        Attempt::answers("the house beside it", format!("1{right}")),
+    ]
+}
+
+fn coordinates(task: &'static Task) -> Vec<Attempt> {
+    let (place, other) = (task.text("place"), "Saltmarsh Museum of Salt");
+    let at = |stage: Stage, place: &'static str, turn: bool| async move {
+        let (lat, lon) = position(&find(&stage.traveller(), place).await);
+        if turn { format!("{lon:.5}, {lat:.5}") } else { format!("{lat:.5}, {lon:.5}") }
+    };
+    vec![
+        Attempt::oracle(move |stage| at(stage, place, false)),
+        Attempt::miss("another place's", move |stage| at(stage, other, false)),
+        Attempt::miss("the other way round", move |stage| at(stage, place, true)),
+        Attempt::miss("the latitude alone", async move |stage| {
+            at(stage, place, false).await.split(',').next().unwrap_or_default().to_owned()
+        }),
+        Attempt::miss("of the wrong side of the meridian", async move |stage| {
+            at(stage, place, false).await.replace('-', "")
+        }),
+    ]
+}
+
+fn distance(task: &'static Task) -> Vec<Attempt> {
+    let (from, to) = (task.text("from"), task.text("to"));
+    let far = move |stage: Stage, means: Means, to: &'static str| async move {
+        kilometres(route(&stage.traveller(), means, from, to).await.0)
+    };
+    let right = task.number("kilometres");
+    vec![
+        Attempt::oracle(move |stage| far(stage, means(task.text("means")), to)),
+        Attempt::miss("to another place", move |stage| {
+            far(stage, means(task.text("means")), "Saltmarsh Museum of Salt")
+        }),
+        Attempt::answers("in metres", format!("{}", right * 1000.0)),
+        Attempt::answers("a tenth more", format!("{:.1}", right * 1.1)),
+        Attempt::answers("two distances to choose from", format!("{right} or {}", right + 2.0)),
+    ]
+}
+
+fn duration(task: &'static Task) -> Vec<Attempt> {
+    let (from, to) = (task.text("from"), task.text("to"));
+    let long = move |stage: Stage, means: Means| async move {
+        format!("{:.0}", route(&stage.traveller(), means, from, to).await.1 / 60.0)
+    };
+    let (by, right) = (task.text("means"), task.number("minutes"));
+    let mut attempts = vec![
+        Attempt::oracle(move |stage| long(stage, means(by))),
+        Attempt::miss("by other means", move |stage| long(stage, if by == "by car" { FOOT } else { CAR })),
+        Attempt::answers("in hours", format!("{:.2}", right / 60.0)),
+        Attempt::answers("two minutes more", (right + 2.0).to_string()),
+    ];
+    attempts.push(Attempt::answers("two times to choose from", format!("{right} or {}", right + 10.0)));
+    attempts
+}
+
+fn nearest(task: &'static Task) -> Vec<Attempt> {
+    let from = task.text("from");
+    let places: Vec<&str> = task.text("listed").split(", ").collect();
+    let places: &'static [&'static str] = Vec::leak(places);
+    let ranked = move |stage: Stage, place: usize| async move {
+        let visitor = stage.traveller();
+        let mut ranked = Vec::new();
+        for name in places {
+            let (metres, _) = route(&visitor, FOOT, from, &format!("{name}, {}", task.text("town"))).await;
+            ranked.push((metres, (*name).to_owned()));
+        }
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        ranked.remove(place).1
+    };
+    vec![
+        Attempt::oracle(move |stage| ranked(stage, 0)),
+        Attempt::miss("the second", move |stage| ranked(stage, 1)),
+        Attempt::miss("the farthest", move |stage| ranked(stage, places.len() - 1)),
+        Attempt::answers("all of them", task.text("listed")),
+    ]
+}
+
+fn sooner(task: &'static Task) -> Vec<Attempt> {
+    let (from, by) = (task.text("from"), task.text("means"));
+    let (first, second) = (task.text("first"), task.text("second"));
+    let compared = move |stage: Stage, later: bool| async move {
+        let visitor = stage.traveller();
+        let (_, one) = route(&visitor, means(by), from, first).await;
+        let (_, two) = route(&visitor, means(by), from, second).await;
+        if (one < two) ^ later { first.to_owned() } else { second.to_owned() }
+    };
+    vec![
+        Attempt::oracle(move |stage| compared(stage, false)),
+        Attempt::miss("the later one", move |stage| compared(stage, true)),
+        Attempt::answers("both", format!("{first} or {second}")),
+        Attempt::answers("where one starts", from),
+    ]
+}
+
+/// The page with the results of a search.
+async fn search_for(visitor: &Visitor, words: &str) -> Page {
+    let url = Url::parse_with_params("http://map/search", [("query", words)]).expect("a URL");
+    visitor.open(&format!("/search?{}", url.query().expect("a query"))).await
+}
+
+fn search(task: &'static Task) -> Vec<Attempt> {
+    let words = task.text("words");
+    let look = |stage: Stage, words: String| async move { search_for(&stage.traveller(), &words).await };
+    vec![
+        Attempt::oracle(move |stage| look(stage, words.to_owned())),
+        Attempt::miss("not all words", move |stage| {
+            look(stage, words.split(' ').next().unwrap_or_default().to_owned())
+        }),
+        Attempt::miss("in another town", move |stage| {
+            look(stage, words.replace(task.own(["Stonebridge", "Brambleford"]), "Lowmere"))
+        }),
+        Attempt::miss("the map alone", async |stage: Stage| stage.traveller().open("/").await),
+    ]
+}
+
+fn open_place(task: &'static Task) -> Vec<Attempt> {
+    let (place, other) = (task.text("place"), "Saltmarsh Museum of Salt");
+    let open = |stage: Stage, place: &'static str| async move {
+        let found = find(&stage.traveller(), place).await;
+        let kind = found["osm_type"].as_str().expect("a kind").to_owned();
+        stage.traveller().open(&format!("/{kind}/{}", found["osm_id"])).await
+    };
+    vec![
+        Attempt::oracle(move |stage| open(stage, place)),
+        Attempt::miss("another place", move |stage| open(stage, other)),
+        Attempt::miss("a search for it", async move |stage: Stage| search_for(&stage.traveller(), place).await),
+        Attempt::miss("the map alone", async |stage: Stage| stage.traveller().open("/").await),
+    ]
+}
+
+fn directions(task: &'static Task) -> Vec<Attempt> {
+    let (from, to) = (task.text("from"), task.text("to"));
+    // The page replaces the words in its address by the coordinates that it has found.
+    let show = |stage: Stage, means: Means, from: &'static str, to: &'static str| async move {
+        let visitor = stage.traveller();
+        let (a, b) = (position(&find(&visitor, from).await), position(&find(&visitor, to).await));
+        let route = format!("{:.5},{:.5};{:.5},{:.5}", a.0, a.1, b.0, b.1);
+        let url =
+            Url::parse_with_params("http://map/directions", [("engine", means.0), ("route", &route)]).expect("a URL");
+        visitor.open(&format!("/directions?{}", url.query().expect("a query"))).await
+    };
+    let by = means(task.text("means"));
+    let other = if task.text("means") == "by car" { FOOT } else { CAR };
+    vec![
+        Attempt::oracle(move |stage| show(stage, by, from, to)),
+        Attempt::miss("by other means", move |stage| show(stage, other, from, to)),
+        Attempt::miss("the way back", move |stage| show(stage, by, to, from)),
+        Attempt::miss("to another place", move |stage| show(stage, by, from, "Saltmarsh Museum of Salt")),
+        Attempt::miss("a search for the end", async move |stage: Stage| search_for(&stage.traveller(), to).await),
+    ]
+}

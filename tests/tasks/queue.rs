@@ -1,0 +1,55 @@
+//! The tasks that wait for an agent. No two that need the same site are tried at the same time.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use tokio::sync::Notify;
+
+use crate::files::Task;
+
+/// Tasks that wait, and the sites that are taken.
+pub struct Queue {
+    state: Mutex<(Vec<&'static Task>, BTreeSet<&'static str>)>,
+    released: Notify,
+}
+
+impl Queue {
+    /// A queue of these tasks.
+    pub fn new(tasks: Vec<&'static Task>) -> Self {
+        Self { state: Mutex::new((tasks, BTreeSet::new())), released: Notify::new() }
+    }
+
+    /// The first task whose sites are all free, which are taken from then on; `None` when no task is left.
+    pub async fn next(&self) -> Option<&'static Task> {
+        loop {
+            let released = self.released.notified();
+            tokio::pin!(released);
+            // From here on a release wakes this waiter, even one between the look and the wait.
+            released.as_mut().enable();
+            {
+                let mut state = self.state.lock().expect("no lane panics here");
+                let (tasks, taken) = &mut *state;
+                if tasks.is_empty() {
+                    return None;
+                }
+                let free = |task: &&'static Task| !task.sites.iter().any(|site| taken.contains(site.as_str()));
+                if let Some(place) = tasks.iter().position(free) {
+                    let task = tasks.remove(place);
+                    taken.extend(task.sites.iter().map(String::as_str));
+                    return Some(task);
+                }
+            }
+            released.await;
+        }
+    }
+
+    /// Gives the sites of a task back.
+    pub fn done(&self, task: &'static Task) {
+        let mut state = self.state.lock().expect("no lane panics here");
+        for site in &task.sites {
+            state.1.remove(site.as_str());
+        }
+        drop(state);
+        self.released.notify_waiters();
+    }
+}
