@@ -5,7 +5,7 @@ CARGO ?= cargo
 PROFILE ?= quick
 ARENAD = target/$(PROFILE)/arenad
 
-.PHONY: simulation fuzz up down test test-differential check bench build release wheel deb schemas docs browser prepare help
+.PHONY: simulation soak fuzz up down test test-differential check bench build release wheel deb schemas docs browser prepare help
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -44,6 +44,7 @@ check: ## Formatting, lints, schemas, documents: all that needs no Docker
 	scripts/check-schemas.sh
 	scripts/check-docs.sh
 	scripts/check-english.sh
+	scripts/simulation-mutants.sh --check
 
 docs: ## Write the generated pages of the documents anew
 	scripts/check-docs.sh --write
@@ -61,6 +62,11 @@ test-differential: ## Compare the evaluators with the benchmarks' own code, from
 
 simulation: ## Look for schedules that break a promise: SCHEDULES=1000 of them, new ones each time
 	ARENAD_SIM_BASE=random ARENAD_SIM_SCHEDULES=$${SCHEDULES:-1000} scripts/simulation.sh
+
+soak: prepare ## Reset real sites RESETS=2000 times under load, with kills and pauses, and compare each time
+	@scripts/test-tools.sh
+	seed=$${SEED:-$$(date +%s)} && echo "soak: SEED=$$seed" && \
+	ARENAD_RESETS=$${RESETS:-2000} ARENAD_RESETS_SEED=$$seed $(CARGO) test --locked --test resets -- --nocapture
 
 fuzz: prepare ## Look for inputs that break a promise, EACH=300 seconds for each parser, new ones each time
 	ARENAD_FUZZ_SECONDS=$${EACH:-300} scripts/fuzz.sh

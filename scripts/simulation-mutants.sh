@@ -2,6 +2,7 @@
 # Puts each old mistake back, one at a time, and runs the simulation until it finds it.
 #
 #   scripts/simulation-mutants.sh [NAME...]      NAME: of tests/simulation/mutants/NAME.patch; all if none is given
+#   scripts/simulation-mutants.sh --check        says only whether all patches still apply: builds nothing, takes a second
 #
 # The patches are applied to a copy of the tree, all at once: each mistake is behind a switch (`crate::mutant::is`, which
 # switch.patch brings), so that one build serves for all. ARENAD_SIM_SCHEDULES bounds the search (default 10000),
@@ -13,14 +14,26 @@ copy=${ARENAD_MUTANTS_FOLDER:-target/mutants}
 : "${ARENAD_SIM_SCHEDULES:=10000}"
 : "${ARENAD_SIM_BASE:=1}"
 export ARENAD_SIM_SCHEDULES ARENAD_SIM_BASE ARENAD_SIM_TWICE=0
+check=
+if [ "${1:-}" = --check ]; then
+    check=yes
+    copy=$(mktemp --directory)
+    trap 'rm -rf "$copy"' EXIT
+    shift
+fi
 [ $# -gt 0 ] || set -- $(ls $patches | sed -n '/^switch\.patch$/d; s/\.patch$//p')
 
 rm -rf "$copy/tree"
 mkdir -p "$copy/tree"
 git ls-files -z --cached --others --exclude-standard | tar --create --null --files-from=- | tar --extract --directory="$copy/tree"
 for patch in switch "$@"; do
-    patch --directory="$copy/tree" --strip=1 --quiet <"$patches/$patch.patch"
+    # By its ceiling git takes the copy for no part of the repository, of which it would leave everything alone.
+    if ! (cd "$copy/tree" && GIT_CEILING_DIRECTORIES=$(dirname "$PWD") git apply -) <"$patches/$patch.patch"; then
+        echo "$patches/$patch.patch does not apply to the tree any more: bring it up to date" >&2
+        exit 1
+    fi
 done
+[ -z "$check" ] || exit 0
 # The dependencies are those of the tree itself, so only arenad is built again: without line numbers, or cargo would take what comes
 # of it for the tree's own.
 CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}

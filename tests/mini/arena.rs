@@ -24,6 +24,8 @@ pub struct Arena {
     root: TempDir,
     state: TempDir,
     status: Value,
+    /// The sites that were asked for; all, if none is named.
+    sites: Vec<String>,
     /// What the daemon is told by its environment besides.
     variables: Vec<(String, String)>,
 }
@@ -63,19 +65,30 @@ impl Arena {
     }
 
     fn down() -> Self {
-        Self { root: copy_definition(), state: folder(), status: Value::Null, variables: Vec::new() }
+        Self { root: copy_definition(), state: folder(), status: Value::Null, sites: Vec::new(), variables: Vec::new() }
     }
 
     fn bring_up(mut self, sites: &[&str]) -> Self {
-        let mut args = vec!["up", "mini"];
-        args.extend(sites);
+        self.sites = sites.iter().map(ToString::to_string).collect();
         // The first builds the images; the others find them.
         let turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let output = self.arenad(&args);
+        self.up_again();
         drop(turn);
-        assert!(output.status.success(), "arenad up: {}", String::from_utf8_lossy(&output.stderr));
         self.status = self.status();
         self
+    }
+
+    /// Brings up what was brought up before, by another daemon if the last one is gone.
+    pub fn up_again(&self) {
+        let mut args = vec!["up", "mini"];
+        args.extend(self.sites.iter().map(String::as_str));
+        let output = self.arenad(&args);
+        assert!(output.status.success(), "arenad up: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// The installation's id, which everything bears that arenad makes.
+    pub fn installation(&self) -> String {
+        self.status["daemon"]["installation"].as_str().unwrap_or("none").to_owned()
     }
 
     /// Runs arenad.
@@ -105,6 +118,17 @@ impl Arena {
         let operation = &answer["operations"][0];
         assert_eq!(operation["state"], "done", "{operation:#}");
         operation["reset"]["strategy"].as_str().expect("a way").to_owned()
+    }
+
+    /// Resets a site and returns the way that was taken; if it fails, what was said.
+    pub fn try_reset(&self, site: &str) -> Result<String, String> {
+        let output = self.arenad(&["reset", site, "--json"]);
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let operation = &answer["operations"][0];
+        if output.status.success() && operation["state"] == "done" {
+            return Ok(operation["reset"]["strategy"].as_str().expect("a way").to_owned());
+        }
+        Err(format!("{} {}", operation["reason"], String::from_utf8_lossy(&output.stderr)))
     }
 
     /// Waits for a standby of a site.
@@ -227,7 +251,7 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        let installation = self.status["daemon"]["installation"].as_str().unwrap_or("none").to_owned();
+        let installation = self.installation();
         let output = self.arenad(&["down"]);
         if !output.status.success() && !std::thread::panicking() {
             panic!("arenad down: {}", String::from_utf8_lossy(&output.stderr));

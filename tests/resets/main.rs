@@ -1,11 +1,15 @@
-//! Resets of real sites, one after the other, by every tier, while clients write: after each, tools that know nothing of
-//! arenad find the databases and files as they were at the beginning.
+//! Resets of real sites, one after the other, by every tier, while clients write and containers and the daemon are killed and
+//! paused: after each, tools that know nothing of arenad find databases, files and pages as they were at the beginning. See
+//! README.md.
 //!
-//! `ARENAD_RESETS` says how many; a number that fits between other tests otherwise.
+//! `ARENAD_RESETS` says how many; a number that fits between other tests otherwise. `ARENAD_RESETS_SEED` gives other delays,
+//! `ARENAD_RESETS_SITES` other sites.
 
 #[path = "../mini/arena.rs"]
 mod arena;
 mod clients;
+mod harm;
+mod pages;
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -16,7 +20,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use arena::Arena;
-use clients::{Clients, Written, half_sent};
+use clients::{Clients, Load, Written, half_sent};
+use pages::Pages;
 
 /// The sites, and what prints the state of each: a program of its image that uses the database's own tools.
 const SITES: [(&str, &[&str]); 5] = [
@@ -27,11 +32,26 @@ const SITES: [(&str, &[&str]); 5] = [
     ("homepage", &["/srv/homepage/dump"]),
 ];
 
-/// Each site meets them in turn.
-const WAYS: [Before; 4] = [Before::AwaitStandby, Before::TakeStandby, Before::AwaitStandby, Before::Kill];
+/// Each site meets them in turn; a test of 20 resets comes to each of them once.
+const WAYS: [Before; 11] = [
+    Before::AwaitStandby,
+    Before::TakeStandby,
+    Before::Kill,
+    Before::Pause,
+    Before::KillDaemon,
+    Before::KillStandby,
+    Before::KillWhileReset,
+    Before::PauseStandby,
+    Before::KillDaemonWhileReset,
+    Before::PauseWhileReset,
+    Before::PauseDaemon,
+];
 
-/// What is done before a reset, so that each tier has its turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How often a reset is asked for again whose container or daemon was taken away under it.
+const ATTEMPTS: usize = 5;
+
+/// What is done before a reset or during it, so that each tier has its turn and nothing is spared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Before {
     /// There is a standby.
     AwaitStandby,
@@ -39,50 +59,111 @@ enum Before {
     TakeStandby,
     /// The same, and what serves has crashed.
     Kill,
+    /// What serves is paused by somebody else, and stays so.
+    Pause,
+    /// `kill -9` of the daemon, and another is started.
+    KillDaemon,
+    /// The standby has crashed.
+    KillStandby,
+    /// What serves crashes while it is reset.
+    KillWhileReset,
+    /// The standby is paused by somebody else, and stays so.
+    PauseStandby,
+    /// `kill -9` of the daemon while it resets, and another is started.
+    KillDaemonWhileReset,
+    /// What serves is paused while it is reset, for half a second.
+    PauseWhileReset,
+    /// The daemon is stopped for a second by a signal, as by a machine that swaps.
+    PauseDaemon,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_every_reset_of_every_tier_the_baseline_is_back() {
-    let resets = std::env::var("ARENAD_RESETS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
-    let names = SITES.map(|(name, _)| name);
+    let number_of = |variable: &str| std::env::var(variable).ok().and_then(|text| text.parse::<u64>().ok());
+    let resets = number_of("ARENAD_RESETS").map_or(20, |resets| usize::try_from(resets).unwrap_or(usize::MAX));
+    let names = sites();
     let arena = Arena::up(&names);
-    let baselines: BTreeMap<&str, String> = SITES.iter().map(|(name, dump)| (*name, arena.exec(name, dump))).collect();
-    for (site, dump) in &baselines {
+    let clients = Clients::of(&arena, &names);
+    let pages = Pages::of(&arena, &clients);
+    let mut baselines = BTreeMap::new();
+    for &site in &names {
+        let dump = arena.exec(site, dump_of(site));
         assert!(dump.lines().count() > 10, "a real dump of {site}: {dump}");
+        baselines.insert(site, State { dump, pages: pages.read(site).await });
+    }
+    for &site in &names {
+        let token = clients.write_once(site).await;
+        let is_there = |text: &String| text.contains(&token);
+        assert!(is_there(&arena.exec(site, dump_of(site))), "the dump of {site} shows what is written");
+        assert!(pages.read(site).await.iter().any(is_there), "a page of {site} shows what is written");
     }
     // Fixed, so that a failure can be had again.
-    let mut random = StdRng::seed_from_u64(20_261_121);
-    let clients = Clients::of(&arena, &names);
-    let mut world = World { arena: &arena, baselines: &baselines, tiers: BTreeMap::new() };
+    let mut random = StdRng::seed_from_u64(number_of("ARENAD_RESETS_SEED").unwrap_or(20_261_121));
+    let mut world = World { arena: &arena, pages: &pages, baselines: &baselines, tiers: BTreeMap::new(), refused: 0 };
     let mut written = 0;
+    let mut ways: BTreeMap<Before, usize> = BTreeMap::new();
+    let begun = Instant::now();
     for round in 0.. {
-        if world.resets() >= resets {
+        if world.resets() >= resets && round >= WAYS.len() {
             break;
         }
-        let (site, _) = SITES[round % SITES.len()];
-        let before = WAYS[(round + round / SITES.len()) % WAYS.len()];
+        let site = names[round % names.len()];
+        // The number of ways is a prime: all of them come to each site.
+        let before = WAYS[round % WAYS.len()];
         let what = format!("round {round}, {site}, {before:?}");
         match before {
             // The first reset is what makes arenad want one.
-            Before::AwaitStandby if round < SITES.len() => {}
-            Before::AwaitStandby => arena.await_standby(site),
-            Before::TakeStandby | Before::Kill => world.reset_to_baseline(site, &what),
+            Before::AwaitStandby if round < names.len() => {}
+            Before::AwaitStandby | Before::KillStandby | Before::PauseStandby => world.have_standby(site, &what).await,
+            Before::TakeStandby | Before::Kill => world.reset_to_baseline(site, &what).await,
+            _ => {}
         }
         written += world.reset_under_load(site, &clients, before, &mut random, &what).await;
+        eprintln!("{what}: {:?}", world.tiers);
+        *ways.entry(before).or_default() += 1;
+        if round % 50 == 49 {
+            eprintln!("{} resets in {:.0?}, {written} writes: {:?}", world.resets(), begun.elapsed(), world.tiers);
+        }
     }
-    let World { tiers, .. } = world;
-    eprintln!("{written} writes acknowledged, resets by tier: {tiers:?}");
+    let World { tiers, refused, .. } = world;
+    eprintln!("{written} writes acknowledged, resets by tier: {tiers:?}, {refused} failed under what was done to them");
+    eprintln!("what was done: {ways:?}");
     assert!(written > resets, "the load was real: {written} writes");
     for tier in ["swap", "rewind", "recreate"] {
         assert!(tiers.contains_key(tier), "every tier had its turn: {tiers:?}");
     }
+    harm::assert_nothing_is_left(&arena);
+}
+
+/// The sites that are reset; `ARENAD_RESETS_SITES` names fewer of them.
+fn sites() -> Vec<&'static str> {
+    let named = std::env::var("ARENAD_RESETS_SITES").ok();
+    let is_meant = |site: &&str| named.as_ref().is_none_or(|named| named.split(',').any(|name| name == *site));
+    let meant: Vec<&str> = SITES.iter().map(|(site, _)| *site).filter(is_meant).collect();
+    assert!(!meant.is_empty(), "ARENAD_RESETS_SITES names sites: {}", SITES.map(|(site, _)| site).join(","));
+    meant
+}
+
+/// The program that prints the state of a site.
+fn dump_of(site: &str) -> &'static [&'static str] {
+    SITES.iter().find(|(name, _)| *name == site).expect("a known site").1
+}
+
+/// What is compared of a site.
+#[derive(Debug)]
+struct State {
+    dump: String,
+    pages: Vec<String>,
 }
 
 struct World<'a> {
     arena: &'a Arena,
-    baselines: &'a BTreeMap<&'static str, String>,
+    pages: &'a Pages,
+    baselines: &'a BTreeMap<&'static str, State>,
     /// How many resets each tier did.
     tiers: BTreeMap<String, usize>,
+    /// How many resets said that they failed, because of what was done meanwhile.
+    refused: usize,
 }
 
 impl World<'_> {
@@ -90,25 +171,35 @@ impl World<'_> {
         self.tiers.values().sum()
     }
 
+    fn is_done(&mut self, tier: &str) {
+        *self.tiers.entry(tier.to_owned()).or_default() += 1;
+    }
+
     /// Resets, and says by which tier.
     #[track_caller]
     fn reset(&mut self, site: &str) -> String {
         let tier = self.arena.reset(site);
-        *self.tiers.entry(tier.clone()).or_default() += 1;
+        self.is_done(&tier);
         tier
     }
 
-    fn dump(&self, site: &str) -> String {
-        let (_, dump) = SITES.iter().find(|(name, _)| *name == site).expect("a known site");
-        self.arena.exec(site, dump)
+    async fn state(&self, site: &str) -> State {
+        State { dump: self.arena.exec(site, dump_of(site)), pages: self.pages.read(site).await }
+    }
+
+    /// Waits for a standby; the first reset of a site is what makes arenad want one.
+    async fn have_standby(&mut self, site: &str, what: &str) {
+        if !harm::has_standby(self.arena, site) {
+            self.reset_to_baseline(site, what).await;
+        }
+        self.arena.await_standby(site);
     }
 
     /// Resets while nobody writes, after a visit: what nobody has reached would stand by again at once.
-    #[track_caller]
-    fn reset_to_baseline(&mut self, site: &str, what: &str) {
+    async fn reset_to_baseline(&mut self, site: &str, what: &str) {
         visit(&self.arena.url(site));
         let tier = self.reset(site);
-        assert_same(&self.baselines[site], &self.dump(site), &format!("{what}, quiet {tier}"));
+        assert_same(&self.baselines[site], &self.state(site).await, &format!("{what}, quiet {tier}"));
     }
 
     /// Resets while clients write; returns how often they were told that it was done.
@@ -124,31 +215,95 @@ impl World<'_> {
         // Others answer before they have read the whole of a request.
         let past = if site == "homepage" { Some(half_sent(&self.arena.url(site)).await) } else { None };
         tokio::time::sleep(Duration::from_millis(random.random_range(20..300))).await;
-        if before == Before::Kill {
-            self.arena.kill(site);
+        let delay = Duration::from_millis(random.random_range(0..400));
+        match before {
+            Before::Kill => harm::kill_serving(self.arena, site),
+            Before::Pause => harm::pause_serving(self.arena, site),
+            Before::KillStandby => harm::each_standby(self.arena, site, "kill"),
+            Before::PauseStandby => harm::each_standby(self.arena, site, "pause"),
+            Before::KillDaemon => harm::kill_daemon(self.arena),
+            _ => {}
         }
-        // From here on nobody begins to write; what is on its way goes on.
-        load.begin_no_more();
-        let asked = Instant::now();
-        let tier = self.reset(site);
+        let (asked, tier) = self.reset_meanwhile(site, before, delay, &mut load, what);
         let what = format!("{what}, {tier}");
         if let Some(past) = past {
             past.assert_ended(&what).await;
         }
         let all = load.end().await;
-        let after = self.dump(site);
+        let after = self.state(site).await;
         let is_old = |write: &&Written| write.acknowledged.is_some_and(|at| at <= asked);
         for write in all.iter().filter(is_old) {
-            assert!(!after.contains(&write.token), "{what}: {} was acknowledged before the reset", write.token);
+            let is_there = |text: &String| text.contains(&write.token);
+            assert!(!is_there(&after.dump), "{what}: {} was acknowledged before the reset", write.token);
+            assert!(!after.pages.iter().any(is_there), "{what}: {} is on a page after the reset", write.token);
         }
         let acknowledged = all.iter().filter(|write| write.acknowledged.is_some()).count();
         if all.iter().filter(is_old).count() == acknowledged {
             assert_same(&self.baselines[site], &after, &what);
         } else {
             // What was held went to the new instance, as it should; without it there is nothing but the baseline.
-            self.reset_to_baseline(site, &what);
+            self.reset_to_baseline(site, &what).await;
         }
         acknowledged
+    }
+
+    /// Asks for a reset, and again if what is done meanwhile is the end of it; returns when the one was asked for that was done,
+    /// and its tier.
+    fn reset_meanwhile(
+        &mut self,
+        site: &str,
+        before: Before,
+        delay: Duration,
+        load: &mut Load,
+        what: &str,
+    ) -> (Instant, String) {
+        if before == Before::KillDaemonWhileReset {
+            load.begin_no_more();
+            let asked = Instant::now();
+            let told = harm::reset_while(self.arena, site, || {
+                std::thread::sleep(delay);
+                harm::kill_daemon(self.arena);
+            });
+            if let Ok(tier) = told {
+                self.is_done(&tier);
+                return (asked, tier);
+            }
+            // What was cut off is not said to be done. Nor does anything of it stay: it is asked for once more, below.
+            self.refused += 1;
+        }
+        // From here on nobody begins to write; what is on its way goes on.
+        load.begin_no_more();
+        for _ in 0..ATTEMPTS {
+            let asked = Instant::now();
+            let meant = harm::serving(self.arena, site);
+            let told = harm::reset_while(self.arena, site, || match before {
+                Before::KillWhileReset => harm::to_each(&meant, "kill", delay, None),
+                Before::PauseWhileReset => {
+                    harm::to_each(&meant, "pause", delay, Some((Duration::from_millis(500), "unpause")));
+                }
+                Before::PauseDaemon => harm::stop_daemon_for(self.arena, delay, Duration::from_secs(1)),
+                _ => {}
+            });
+            match told {
+                // Where the reset was quicker, it is the site as it is now that was killed.
+                Ok(tier) if before == Before::KillWhileReset && harm::serving(self.arena, site) == meant => {
+                    self.is_done(&tier);
+                    let asked = Instant::now();
+                    return (asked, self.reset(site));
+                }
+                Ok(tier) => {
+                    self.is_done(&tier);
+                    return (asked, tier);
+                }
+                Err(said) => {
+                    let may_fail = matches!(before, Before::KillWhileReset | Before::PauseWhileReset);
+                    assert!(may_fail, "{what}: nothing was in the way of the reset, and it failed: {said}");
+                    eprintln!("{what}: {said}");
+                    self.refused += 1;
+                }
+            }
+        }
+        panic!("{what}: {ATTEMPTS} resets have failed");
     }
 }
 
@@ -160,11 +315,16 @@ fn visit(url: &str) {
 }
 
 #[track_caller]
-fn assert_same(baseline: &str, found: &str, what: &str) {
-    if baseline == found {
-        return;
+fn assert_same(baseline: &State, found: &State, what: &str) {
+    let pairs = baseline.pages.iter().zip(&found.pages).map(|(before, after)| ("a page", before, after));
+    for (of_what, before, after) in pairs.chain([("the dump", &baseline.dump, &found.dump)]) {
+        if before == after {
+            continue;
+        }
+        let differing = before.lines().zip(after.lines()).find(|(before, after)| before != after);
+        let (before, after) = (before.lines().count(), after.lines().count());
+        panic!(
+            "{what}: {of_what} is not the baseline's: {before} lines, now {after}; the first that differ: {differing:#?}"
+        );
     }
-    let differing = baseline.lines().zip(found.lines()).find(|(before, after)| before != after);
-    let (before, after) = (baseline.lines().count(), found.lines().count());
-    panic!("{what}: not the baseline: {before} lines, now {after}; the first that differ: {differing:#?}");
 }

@@ -19,7 +19,12 @@ use crate::world::{ENVIRONMENT, FIRST_PORT, Life, NAMES};
 impl Life {
     /// The handle of a site that is up.
     pub fn handle(&self, site: usize) -> Option<InstanceHandle> {
-        self.environments.choose(ENVIRONMENT, &[NAMES[site].to_owned()]).ok()?.into_iter().next()
+        self.environments.handle(ENVIRONMENT, NAMES[site])
+    }
+
+    /// The name of a site's state and its generation, if it is up.
+    pub fn state(&self, site: usize) -> Option<(&'static str, u64)> {
+        self.handle(site).map(|handle| handle.with_report(|report| (report.state.name(), report.generation)))
     }
 
     /// What a site says of itself.
@@ -182,7 +187,7 @@ impl Run {
     pub fn ask(&self, life: &Life, asked: Asked, site: Option<usize>) -> u64 {
         let mut served = [false; SITES];
         for (site, served) in served.iter_mut().enumerate() {
-            let is_ready = life.report(site).is_some_and(|report| report.state.name() == "ready");
+            let is_ready = life.state(site).is_some_and(|(state, _)| state == "ready");
             *served = is_ready && life.route(site).is_some_and(|route| self.answers(&route));
         }
         let is_take = matches!(asked, Asked::Take(_));
@@ -326,7 +331,7 @@ impl Run {
     async fn take(self: Rc<Self>, life: Rc<Life>, site: usize, asked: u64) {
         let Some(pending) = self.model.borrow().pending.get(&asked).cloned() else { return };
         let Asked::Take(name) = &pending.asked else { return };
-        let generation = life.report(site).map(|report| report.generation);
+        let generation = life.state(site).map(|(_, generation)| generation);
         let is_alone = self.model.borrow().pending.len() == 1;
         let path = format!("/v1/environments/sim/sites/{}/snapshots", NAMES[site]);
         let (status, answer) = call(&life.router, Method::POST, &path, &json!({ "name": name })).await;
@@ -337,7 +342,7 @@ impl Run {
             let (shown, _) = ended(&life.router, operation["id"].as_str().unwrap_or_default()).await;
             self.tell(|| format!("{asked} take: {} {}", shown["state"], shown["reason"]));
             if let Some(id) = shown["snapshot"]["id"].as_str() {
-                let is_same = life.report(site).map(|report| report.generation) == generation;
+                let is_same = life.state(site).map(|(_, generation)| generation) == generation;
                 self.model.borrow_mut().is_taken(name, id, asked, generation, is_alone && is_same);
                 self.clone().read(life.clone(), site).await;
             }

@@ -61,7 +61,7 @@ impl Run {
 
     /// The names of everything that the engine has of sites that a driver looks after.
     pub async fn looked_after(&self, life: &Life) -> BTreeSet<String> {
-        let sites = NAMES.iter().enumerate().filter(|(site, _)| life.report(*site).is_some());
+        let sites = NAMES.iter().enumerate().filter(|(site, _)| life.handle(*site).is_some());
         let names: Vec<String> = sites.map(|(_, name)| format!("-{name}-1-")).collect();
         let things = self.things(life).await.unwrap_or_default().into_iter().map(|(_, name, _)| name);
         things.filter(|thing| names.iter().any(|name| thing.contains(name))).collect()
@@ -187,13 +187,13 @@ impl Run {
     /// What says that it is ready serves, and answers, apart from the time that it takes to notice what died.
     pub fn look_for_lies(&self, life: &Life) {
         for (site, name) in NAMES.iter().enumerate() {
-            let report = life.report(site);
-            let is_ready = report.as_ref().is_some_and(|report| report.state.name() == "ready");
+            let state = life.state(site);
+            let is_ready = state.is_some_and(|(state, _)| state == "ready");
             let is_true = !is_ready
                 || life.route(site).is_some_and(|route| {
                     let serves = match route.state() {
                         RouteState::Serving { target } => {
-                            report.as_ref().is_some_and(|report| report.generation == target.generation)
+                            state.is_some_and(|(_, generation)| generation == target.generation)
                         }
                         _ => false,
                     };
@@ -233,7 +233,7 @@ impl Run {
         let late = self.world.chaos.late_until().saturating_sub(self.now());
         self.advance(life, late).await;
         // Before anything else repairs it: whatever a site is, a reset of it succeeds.
-        let there: Vec<usize> = (0..SITES).filter(|site| life.report(*site).is_some()).collect();
+        let there: Vec<usize> = (0..SITES).filter(|site| life.handle(*site).is_some()).collect();
         if !self.is_violated() && !self.model.borrow().is_down {
             for site in &there {
                 self.succeed_in_resetting(life, *site).await;
@@ -280,7 +280,7 @@ impl Run {
 
     /// Nothing is in the way, so what was brought up serves.
     fn look_for_service(&self, life: &Life, site: usize, after: &str) {
-        let (state, name) = (life.report(site).map(|report| report.state.name()), NAMES[site]);
+        let (state, name) = (life.state(site).map(|(state, _)| state), NAMES[site]);
         let answers = life.route(site).is_some_and(|route| self.answers(&route));
         if state != Some("ready") || !answers {
             self.violate(format!(

@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 use arenad_seams::wall_clock::WallClock;
 use arenad_store::Store;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection};
 
 use self::random::mix;
 use self::run::run;
@@ -73,14 +75,20 @@ impl Drop for Place {
     }
 }
 
+/// The installation's id, the same in every run: names of containers end in it, and traces tell them.
+const INSTALLATION: &str = "51a000000000";
+
 /// A database with the current schema, to be copied.
 fn template(folder: &Path) -> PathBuf {
     let path = folder.join("template.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let store = Store::open(&path, WallClock::system()).await.expect("a database");
-        store.installation().await.expect("an installation");
         store.close().await;
+        let mut connection = SqliteConnectOptions::new().filename(&path).connect().await.expect("the database");
+        let statement = "INSERT INTO installation (id, created_at) VALUES (?, '2033-05-18T03:33:20.000000000Z')";
+        sqlx::query(statement).bind(INSTALLATION).execute(&mut connection).await.expect("an installation");
+        connection.close().await.expect("the database closes");
     });
     path
 }
@@ -116,12 +124,13 @@ fn main() -> ExitCode {
     let threads = number_of("ARENAD_SIM_THREADS").map_or(processors, |threads| usize::try_from(threads).unwrap_or(1));
     println!("simulation: {schedules} schedules of {steps} steps, base seed {base:#x}, {threads} threads");
     let (next, is_over, found) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(None));
+    let traces = AtomicU64::new(0);
     let goes_on = std::env::var_os("ARENAD_SIM_GO_ON").is_some();
     let begun = Instant::now();
     std::thread::scope(|scope| {
         for thread in 0..threads {
             let (folder, template) = (place.0.join(format!("t{thread}")), &template);
-            let (next, is_over, found) = (&next, &is_over, &found);
+            let (next, is_over, found, traces) = (&next, &is_over, &found, &traces);
             scope.spawn(move || {
                 stay_on(thread);
                 while !is_over.load(Ordering::Relaxed) && begun.elapsed() < longest {
@@ -130,7 +139,9 @@ fn main() -> ExitCode {
                         return;
                     }
                     let seed = mix(mix(base).wrapping_add(number));
-                    if let Some(sentence) = checked(seed, number, steps, &folder, template) {
+                    let (violation, trace) = checked(seed, number, steps, &folder, template);
+                    traces.fetch_add(trace, Ordering::Relaxed);
+                    if let Some(sentence) = violation {
                         if goes_on {
                             println!("simulation: seed {seed:#x} (number {number}): {sentence}");
                         } else {
@@ -145,7 +156,11 @@ fn main() -> ExitCode {
     let took = begun.elapsed();
     let count = next.load(Ordering::Relaxed).min(schedules);
     let rate = (count * steps as u64) as f64 / took.as_secs_f64();
-    println!("simulation: {count} schedules in {took:.1?}, {rate:.0} steps/s");
+    let traces = traces.into_inner();
+    println!("simulation: {count} schedules in {took:.1?}, {rate:.0} steps/s, traces {traces:#018x}");
+    if !is_over.load(Ordering::Relaxed) && count < schedules {
+        println!("simulation: {} schedules were left out, for the {longest:?} were over", schedules - count);
+    }
     match found.into_inner().expect("no panic") {
         None => ExitCode::SUCCESS,
         Some(_) if goes_on => ExitCode::FAILURE,
@@ -153,18 +168,20 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a schedule, every now and then twice; returns what it breaks.
-fn checked(seed: u64, number: u64, steps: usize, folder: &Path, template: &Path) -> Option<String> {
+/// Runs a schedule, every now and then twice; returns what it breaks, and a number that is the same for every run that goes the
+/// same way.
+fn checked(seed: u64, number: u64, steps: usize, folder: &Path, template: &Path) -> (Option<String>, u64) {
     let schedule = schedule::generate(seed, steps);
     let ended = run(seed, &schedule, folder, template, false);
     let every = number_of("ARENAD_SIM_TWICE").unwrap_or_default();
     if every > 0 && number.is_multiple_of(every) {
         let again = run(seed, &schedule, folder, template, false);
         if again.trace != ended.trace {
-            return Some(format!("{DIFFER}: {:x?} and {:x?}", ended.trace, again.trace));
+            return (Some(format!("{DIFFER}: {:x?} and {:x?}", ended.trace, again.trace)), 0);
         }
     }
-    ended.violation.map(|(_, sentence)| sentence)
+    let (told, points) = ended.trace;
+    (ended.violation.map(|(_, sentence)| sentence), mix(told ^ mix(points)))
 }
 
 fn report(found: &Found, steps: usize, folder: &Path, template: &Path) -> ExitCode {

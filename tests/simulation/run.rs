@@ -54,6 +54,8 @@ pub struct Run {
     /// Since when each site has said that it is ready without serving.
     pub lying_since: RefCell<[Option<Duration>; SITES]>,
     pub verbose: bool,
+    /// The folder of the run, as messages have it.
+    pub shown_folder: String,
     /// The trace in words, where it is wanted.
     pub dump: RefCell<Option<String>>,
     pub step: Cell<usize>,
@@ -80,7 +82,8 @@ impl Run {
 
     /// Notes something that happened, for the trace and for whoever watches.
     pub fn tell(&self, what: impl FnOnce() -> String) {
-        let text = what();
+        // The folder is another in each run, and stands in some messages.
+        let text = what().replace(&self.shown_folder, "~");
         if let Some(trace) = &mut *self.dump.borrow_mut() {
             trace.push_str(&format!("{:.6} {text}\n", self.now().as_secs_f64()));
         }
@@ -193,6 +196,7 @@ pub fn run(seed: u64, steps: &[Step], folder: &Path, template: &Path, verbose: b
         last_refusal: RefCell::default(),
         lying_since: RefCell::default(),
         verbose,
+        shown_folder: folder.display().to_string(),
         dump: RefCell::new(std::env::var_os("ARENAD_SIM_DUMP").map(|_| String::new())),
         step: Cell::new(0),
     });

@@ -1,10 +1,11 @@
 //! What outlives daemons: the engine, the state directory, the project, the time of day.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arenad_api::{Condition, SourceText, UpRequest};
@@ -58,7 +59,7 @@ pub struct World {
     /// The rows; opened once, for that takes as long as a dozen steps.
     database: InlineDatabase,
     /// The engine that another has taken the place of.
-    pub shelved: std::cell::RefCell<Option<ShelvedEngine>>,
+    pub shelved: RefCell<Option<ShelvedEngine>>,
     read_definition: ReadDefinition,
 }
 
@@ -71,17 +72,21 @@ pub struct Life {
     _host: watch::Sender<HostReport>,
 }
 
-/// Reads a definition that is the same as the last one only once: a fifth of the time of a schedule otherwise.
+/// Reads a definition that is the same as the last one only once, whichever schedule had it: a fifth of the time of a schedule
+/// otherwise.
 fn read_once() -> ReadDefinition {
-    let last: Mutex<Option<(StoredEnvironment, Environment)>> = Mutex::default();
-    Arc::new(move |stored| {
-        let mut last = last.lock().expect("no panic");
-        if let Some((_, definition)) = last.as_ref().filter(|(known, _)| known == stored) {
-            return Ok(definition.clone());
-        }
-        let definition = environments::read_definition(stored)?;
-        *last = Some((stored.clone(), definition.clone()));
-        Ok(definition)
+    thread_local! {
+        static LAST: RefCell<Option<(StoredEnvironment, Environment)>> = const { RefCell::new(None) };
+    }
+    Arc::new(|stored| {
+        LAST.with_borrow_mut(|last| {
+            if let Some((_, definition)) = last.as_ref().filter(|(known, _)| known == stored) {
+                return Ok(definition.clone());
+            }
+            let definition = environments::read_definition(stored)?;
+            *last = Some((stored.clone(), definition.clone()));
+            Ok(definition)
+        })
     })
 }
 

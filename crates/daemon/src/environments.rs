@@ -205,6 +205,14 @@ impl Environments {
         self.stranded.list()
     }
 
+    /// The handle of one site of an environment that is up.
+    pub fn handle(&self, environment: &str, site: &str) -> Option<InstanceHandle> {
+        self.read(|running| {
+            let mut instances = running.get(environment)?.instances.iter();
+            instances.find(|(name, _)| name.as_str() == site).map(|(_, handle)| handle.clone())
+        })
+    }
+
     /// The handles of the named sites of an environment; all if none is named.
     pub fn choose(&self, name: &str, sites: &[String]) -> Result<Vec<InstanceHandle>, EnvironmentError> {
         let found = self.read(|running| running.get(name).map(Running::handles));
@@ -243,15 +251,17 @@ impl Environments {
     fn hands(&self) -> Hands {
         let mut hands = Hands::default();
         for handle in self.read(|running| running.values().flat_map(Running::handles).collect::<Vec<_>>()) {
-            let (id, report) = (handle.id.to_string(), handle.report());
-            let works = matches!(report.state.name(), "preparing" | "starting" | "resetting" | "stopping");
-            hands.standbys.insert(id.clone(), report.standbys.members.iter().map(|(made, _)| *made).collect());
-            if let Some(incarnation) = &report.incarnation {
-                hands.serving.insert(id.clone(), incarnation.made);
-            }
-            if works || report.stage.is_some() {
-                hands.busy.insert(id);
-            }
+            let id = handle.id.to_string();
+            handle.with_report(|report| {
+                let works = matches!(report.state.name(), "preparing" | "starting" | "resetting" | "stopping");
+                hands.standbys.insert(id.clone(), report.standbys.members.iter().map(|(made, _)| *made).collect());
+                if let Some(incarnation) = &report.incarnation {
+                    hands.serving.insert(id.clone(), incarnation.made);
+                }
+                if works || report.stage.is_some() {
+                    hands.busy.insert(id);
+                }
+            });
         }
         hands
     }
@@ -328,7 +338,7 @@ impl Environments {
             self.read(|running| {
                 let handle = running.get(definition.name.as_str()).and_then(|found| found.instances.get(&site.name));
                 handle.is_some_and(|handle| {
-                    !matches!(handle.report().state, InstanceState::Down | InstanceState::Failed(_))
+                    !handle.with_report(|report| matches!(report.state, InstanceState::Down | InstanceState::Failed(_)))
                 })
             })
         };

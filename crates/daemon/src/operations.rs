@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use arenad_instance::Outcome;
     use arenad_model::ids::{EnvironmentName, SiteName};
-    use tokio::sync::watch;
+    use arenad_seams::ordered_watch as watch;
 
     #[tokio::test]
     async fn the_oldest_that_have_ended_make_room() {

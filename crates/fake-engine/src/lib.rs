@@ -42,7 +42,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use arenad_seams::ordered_watch as watch;
 
 pub use clock::FakeClock;
 pub use faults::ShelvedEngine;

@@ -24,14 +24,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
-
 use super::link::{ClientLink, Epoch};
 use super::phase::{Command, HoldLimits, RouteState};
 use super::recorder::Recorder;
 use super::recording::Record;
 use super::wire::Wire;
 use super::writes::WriteRules;
+use arenad_seams::ordered_watch as watch;
 
 /// What a route has done so far, and what it is doing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

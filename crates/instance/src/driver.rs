@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch as channel};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::context::{Context, Progress};
@@ -19,6 +19,7 @@ use arenad_gateway::Route;
 use arenad_model::instance::{InstanceId, Trouble};
 use arenad_model::request_queue::{Purpose, Refusal, Request, RequestQueue};
 use arenad_model::site::Site;
+use arenad_seams::ordered_watch as channel;
 use arenad_store::StoredInstance;
 use arenad_telemetry::supervised::{Panicked, supervised};
 

@@ -3,8 +3,7 @@
 //! Listeners read the events from the store, whatever they have missed meanwhile, so none is lost or told twice, however slow
 //! they are, and nothing is kept for them.
 
-use tokio::sync::watch;
-
+use arenad_seams::ordered_watch as watch;
 use arenad_store::{Store, StoredEvent};
 
 /// How long a message may be, in bytes: some quote what a site has logged.

@@ -46,7 +46,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::{mpsc, oneshot, watch as channel};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use arenad_engine::EngineEvent;
@@ -55,6 +55,7 @@ use arenad_launch::Incarnation;
 use arenad_model::instance::{InstanceId, InstanceState, Trouble};
 use arenad_model::request_queue::{Request, Want};
 use arenad_model::site::Site;
+use arenad_seams::ordered_watch as channel;
 use arenad_store::{StoredInstance, StoredSnapshot, StoredWrites};
 
 pub use driver::spawn;
@@ -267,6 +268,11 @@ impl InstanceHandle {
     /// What the instance says of itself now.
     pub fn report(&self) -> Report {
         self.report.borrow().clone()
+    }
+
+    /// Looks at what the instance says of itself now, where a copy would be too much; it must not be kept across an `await`.
+    pub fn with_report<T>(&self, look: impl FnOnce(&Report) -> T) -> T {
+        look(&self.report.borrow())
     }
 
     /// Takes note that a generation is about to be visited past the gateway, by a locator or a log-in of ours: it is not as untouched as one that nobody asked.

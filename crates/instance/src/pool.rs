@@ -220,8 +220,18 @@ impl Pool {
 
     /// A container of a standby has ended: it is none any more.
     pub(super) fn miss(&mut self, handle: &EngineHandle) {
+        self.miss_where(|standby| standby.has(handle));
+    }
+
+    /// A container was paused. A standby that is to be running was paused by somebody else: its kernel goes on accepting
+    /// connections, so it would be taken for one that answers. While arenad freezes one, it does not count as running.
+    pub(super) fn miss_paused(&mut self, handle: &EngineHandle) {
+        self.miss_where(|standby| standby.standing == Standing::Running && standby.has(handle));
+    }
+
+    fn miss_where(&mut self, is_meant: impl Fn(&Standby) -> bool) {
         let mut is_missed = false;
-        for standby in self.members.values_mut().filter(|standby| standby.has(handle)) {
+        for standby in self.members.values_mut().filter(|standby| is_meant(standby)) {
             standby.standing = Standing::Used { renewals: WORN };
             is_missed = true;
         }

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::watch as channel;
 use tokio_util::sync::CancellationToken;
 
 use super::context::{Context, Progress};
@@ -21,6 +20,7 @@ use arenad_gateway::{Route, RouteStats, Target};
 use arenad_launch::Incarnation;
 use arenad_model::error::describe;
 use arenad_model::instance::{InstanceEvent, InstanceState, Trouble};
+use arenad_seams::ordered_watch as channel;
 use arenad_store::{StoredInstance, StoredSnapshot};
 
 /// How long clients of a site that does not serve are told to wait before they try again.

@@ -195,6 +195,9 @@ impl Instance {
         if ["die", "oom", "destroy"].contains(&event.action.as_str()) {
             self.pool.miss(&event.handle);
         }
+        if event.action == "pause" {
+            self.pool.miss_paused(&event.handle);
+        }
         let matters = ["die", "oom", "pause", "unpause", "destroy", "kill", "stop", "start"];
         if self.watch.vigils.is_some() && is_ours && matters.contains(&event.action.as_str()) {
             self.start_round(Depth::Shallow);

@@ -5,5 +5,6 @@
 
 pub mod fault;
 pub mod inline;
+pub mod ordered_watch;
 pub mod outstanding;
 pub mod wall_clock;

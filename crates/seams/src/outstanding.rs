@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use crate::ordered_watch as watch;
 
 /// The work that has begun and not ended, by numbers that only grow.
 #[derive(Debug, Clone)]

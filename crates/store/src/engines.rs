@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
 
 use super::{Doing, Store, StoreError, timestamp};
 
@@ -33,17 +34,24 @@ impl Store {
     /// What was made on the engine before stays that engine's.
     pub async fn meet_engine(&self, id: &str, endpoint: &str) -> Result<Option<StoredEngine>, StoreError> {
         const DOING: &str = "note which engine is in use";
+        const IN_USE: &str = "SELECT installation.engine, coalesce(engines.endpoint, '') AS endpoint FROM installation \
+             LEFT JOIN engines ON engines.id = installation.engine";
+        let engine_of = |row: &SqliteRow| {
+            let id: Option<String> = row.get("engine");
+            id.map(|id| StoredEngine { id, endpoint: row.get("endpoint") })
+        };
+        let is_known = |known: &Option<StoredEngine>| {
+            known.as_ref().is_some_and(|known| known.id == id && known.endpoint == endpoint)
+        };
+        // Nearly always it is the same, and nothing is written.
+        let row = sqlx::query(IN_USE).fetch_one(&self.quick).await.doing(DOING)?;
+        if is_known(&engine_of(&row)) {
+            return Ok(None);
+        }
         let mut transaction = self.durable.begin().await.doing(DOING)?;
-        let row = sqlx::query(
-            "SELECT installation.engine, coalesce(engines.endpoint, '') AS endpoint FROM installation \
-             LEFT JOIN engines ON engines.id = installation.engine",
-        )
-        .fetch_one(&mut transaction)
-        .await
-        .doing(DOING)?;
-        let before =
-            row.get::<Option<String>, _>("engine").map(|id| StoredEngine { id, endpoint: row.get("endpoint") });
-        if before.as_ref().is_some_and(|before| before.id == id && before.endpoint == endpoint) {
+        let row = sqlx::query(IN_USE).fetch_one(&mut transaction).await.doing(DOING)?;
+        let before = engine_of(&row);
+        if is_known(&before) {
             return Ok(None);
         }
         let others = before.filter(|before| before.id != id);
@@ -123,6 +131,19 @@ impl Store {
             .await
             .doing("note which engine has an instance")?;
         Ok(placed.rows_affected() > 0)
+    }
+
+    /// The generations that [`Store::place_instance`] has something to note of, should the engine in use have their containers:
+    /// instance and number.
+    pub async fn misplaced(&self) -> Result<BTreeSet<(String, u64)>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT id AS instance, made FROM instances WHERE made IS NOT NULL \
+             AND engine IS NOT (SELECT engine FROM installation) UNION SELECT instance, made FROM elsewhere",
+        )
+        .fetch_all(&self.quick)
+        .await
+        .doing("read which engine has what")?;
+        Ok(rows.iter().map(|row| (row.get("instance"), row.get::<i64, _>("made").unsigned_abs())).collect())
     }
 
     /// The generations whose containers are on engines that are not in use, by instance.

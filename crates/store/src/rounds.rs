@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::Row;
-use sqlx::sqlite::SqliteRow;
+use sqlx::query::Query;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{Row, Sqlite};
 
 use super::{Doing, Retention, Store, StoreError, time_text, timestamp};
 use arenad_model::health::Depth;
@@ -48,26 +49,31 @@ fn from_row(row: &SqliteRow) -> Result<StoredRound, StoreError> {
     })
 }
 
+/// The statement that appends a round.
+fn insert(round: &NewRound) -> Query<'_, Sqlite, SqliteArguments> {
+    sqlx::query(
+        "INSERT INTO health_rounds (instance, generation, kind, at, duration_ms, ok, reason) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(&round.instance)
+    .bind(i64::try_from(round.generation).unwrap_or(i64::MAX))
+    .bind(round.depth.name())
+    .bind(time_text(round.at))
+    .bind(round.took.as_secs_f64() * 1e3)
+    .bind(round.reason.is_none())
+    .bind(&round.reason)
+}
+
 impl Store {
     /// Appends rounds, all or none.
     pub async fn append_rounds(&self, rounds: &[NewRound]) -> Result<(), StoreError> {
         const DOING: &str = "note health rounds";
+        // Mostly there is one, and a statement alone is a transaction.
+        if let [round] = rounds {
+            return insert(round).execute(&self.quick).await.map(drop).doing(DOING);
+        }
         let mut transaction = self.quick.begin().await.doing(DOING)?;
         for round in rounds {
-            sqlx::query(
-                "INSERT INTO health_rounds (instance, generation, kind, at, duration_ms, ok, reason) \
-                 VALUES (?, ?, ?, ?, ?, ?, ?)",
-            )
-            .bind(&round.instance)
-            .bind(i64::try_from(round.generation).unwrap_or(i64::MAX))
-            .bind(round.depth.name())
-            .bind(time_text(round.at))
-            .bind(round.took.as_secs_f64() * 1e3)
-            .bind(round.reason.is_none())
-            .bind(&round.reason)
-            .execute(&mut transaction)
-            .await
-            .doing(DOING)?;
+            insert(round).execute(&mut transaction).await.doing(DOING)?;
         }
         transaction.commit().await.doing(DOING)
     }

@@ -175,12 +175,14 @@ async fn what_was_made_on_one_engine_stays_its_own_while_another_is_in_use() {
     let made = begin(&store).await;
     assert_eq!(store.meet_engine("A", "unix:///a").await.expect("met"), None, "no news");
     assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row"), None);
+    assert!(store.misplaced().await.expect("rows").is_empty());
 
     let before = store.meet_engine("B", "unix:///b").await.expect("met").expect("another one");
     assert_eq!((before.id.as_str(), before.endpoint.as_str()), ("A", "unix:///a"));
     let other = store.other_engine_of("mini/shop/1").await.expect("a row").expect("it is A's");
     assert_eq!(other.endpoint, "unix:///a");
     assert_eq!(store.generations_elsewhere().await.expect("rows")["mini/shop/1"], [made].into());
+    assert_eq!(store.misplaced().await.expect("rows"), [("mini/shop/1".to_owned(), made)].into());
     let place = |engine: &str| SnapshotPlace { engine: Some(engine.to_owned()), missing_since: None };
     assert_eq!(store.snapshot_places().await.expect("rows")["keep"], place("A"));
 
@@ -200,6 +202,7 @@ async fn what_was_made_on_one_engine_stays_its_own_while_another_is_in_use() {
     assert!(store.place_instance("mini/shop/1", made + 1).await.expect("a row"));
     assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row"), None);
     assert!(store.generations_elsewhere().await.expect("rows").is_empty());
+    assert!(store.misplaced().await.expect("rows").is_empty());
     store.miss_snapshot("keep").await.expect("a row");
     let first = store.snapshot_places().await.expect("rows")["keep"].missing_since.expect("a time");
     store.miss_snapshot("keep").await.expect("a row");

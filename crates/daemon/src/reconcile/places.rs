@@ -21,8 +21,12 @@ pub(super) async fn note(shared: &Shared, found: &Found, findings: &mut Findings
 
 /// An upgrade may give an engine a new id: what is found in it is its own.
 async fn place_instances(shared: &Shared, found: &Found) -> Result<(), ReconcileError> {
+    // Mostly there is none, and a pass writes nothing.
+    let misplaced = shared.store.misplaced().await?;
     for thing in &found.things {
-        if let (Kind::Container, Owner::Generation { instance, made }) = (thing.kind, &thing.owner) {
+        if let (Kind::Container, Owner::Generation { instance, made }) = (thing.kind, &thing.owner)
+            && misplaced.contains(&(instance.clone(), *made))
+        {
             shared.store.place_instance(instance, *made).await?;
         }
     }

@@ -6,6 +6,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statfs, statx};
+
 use super::DiskError;
 
 /// Access times are not kept, for each would be a write; thousands of small files at once go through the log in few large
@@ -19,6 +21,9 @@ const RESTRICTIONS: [&str; 2] = ["nosuid", "nodev"];
 
 /// The option that lets trees have limits ([`super::quota`]). It cannot be given to what is mounted already.
 const PROJECT_QUOTAS: &str = "prjquota";
+
+/// The magic number of an XFS (`statfs(2)`).
+const XFS: u32 = 0x5846_5342;
 
 const XFSPROGS: &str = "install it: `apt install xfsprogs`";
 const UTIL_LINUX: &str = "install it: `apt install mount`";
@@ -86,13 +91,33 @@ pub(super) fn source(at: &Path) -> Result<Option<String>, DiskError> {
 fn last_mount(at: &Path) -> procfs::ProcResult<Option<procfs::process::MountInfo>> {
     // Mounts are listed by their real paths. What is not there is not mounted.
     let Ok(at) = at.canonicalize() else { return Ok(None) };
+    if is_mount_point(&at) == Some(false) {
+        return Ok(None);
+    }
     let mounts = procfs::process::Process::myself()?.mountinfo()?;
     Ok(mounts.into_iter().rfind(|mount| mount.mount_point == at))
+}
+
+/// Whether a file system is mounted at a folder; `None` where the kernel does not say (before Linux 5.8). A host with many
+/// containers has a list of hundreds of mounts, and the kernel writes it anew for every reader.
+fn is_mount_point(folder: &Path) -> Option<bool> {
+    let found = statx(CWD, folder, AtFlags::empty(), StatxFlags::empty()).ok()?;
+    let told = found.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT);
+    told.then(|| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+/// Whether a folder lies on an XFS.
+fn is_on_xfs(folder: &Path) -> bool {
+    // The number is 32 bits wide; some architectures show it signed.
+    statfs(folder).is_ok_and(|found| found.f_type as u32 == XFS)
 }
 
 /// Where the file system of a folder is mounted, if that is an XFS with project quotas, and the programs for them are there.
 pub(super) fn with_project_quotas(folder: &Path) -> Option<PathBuf> {
     let folder = folder.canonicalize().ok()?;
+    if !is_on_xfs(&folder) {
+        return None;
+    }
     let mounts = procfs::process::Process::myself().and_then(|this| this.mountinfo()).ok()?;
     let above = mounts.into_iter().filter(|mount| folder.starts_with(&mount.mount_point));
     // The deepest, and of those at one place the one that covers the others.
@@ -184,4 +209,23 @@ fn run<'a>(
         });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_told_from_folders_without_the_list_of_all_mounts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        // Where the kernel says nothing, the list is read as ever.
+        if let Some(is_one) = is_mount_point(Path::new("/proc")) {
+            assert!(is_one, "/proc is a mount");
+            assert_eq!(is_mount_point(folder.path()), Some(false));
+        }
+        assert!(last_mount(Path::new("/proc")).expect("a list").is_some());
+        assert!(last_mount(folder.path()).expect("a list").is_none());
+        assert!(!is_on_xfs(Path::new("/proc")));
+        assert_eq!(with_project_quotas(Path::new("/proc")), None);
+    }
 }
