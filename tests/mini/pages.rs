@@ -77,7 +77,7 @@ async fn pages_of_the_shop_are_whole() {
     visit.page.fill("#add_to_basket_form input[name=quantity]", "2").await;
     visit.note("a product").await;
     visit.page.click("#add_to_basket_form button[type=submit]").await;
-    visit.page.wait_for_text("has been added to your basket").await;
+    visit.page.wait_for_text("2 copies of ").await;
     visit.note("a product that was put into the basket").await;
     visit.see(&["/basket/"]).await;
     let quantity: String = visit.page.eval("document.querySelector('input[name=form-0-quantity]').value").await;
