@@ -25,6 +25,7 @@ pub mod instance;
 pub mod locate;
 pub mod machine;
 pub mod operations;
+mod pristine;
 pub mod proof;
 pub mod reconcile;
 pub mod server;

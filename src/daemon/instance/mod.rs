@@ -40,6 +40,7 @@ use tokio::sync::{mpsc, oneshot, watch as channel};
 use tokio_util::sync::CancellationToken;
 
 use super::gateway::{Recorder, Recording};
+use super::pristine::Pristine;
 use super::store::{StoredInstance, StoredSnapshot, StoredWrites};
 use crate::domain::instance::{InstanceId, InstanceState, Trouble};
 use crate::domain::request_queue::{Request, Want};
@@ -201,6 +202,7 @@ pub struct InstanceHandle {
     report: channel::Receiver<Report>,
     recorder: Option<Arc<Recorder>>,
     looked_at: Arc<AtomicU64>,
+    pristine: Arc<Pristine>,
 }
 
 impl InstanceHandle {
@@ -234,6 +236,7 @@ impl InstanceHandle {
     pub fn note_look(&self, generation: u64) {
         // One that comes late does not hide a later one.
         self.looked_at.fetch_max(generation, Ordering::SeqCst);
+        self.pristine.spoil(generation);
     }
 
     /// What passed through its public port since its generation began; `None` where nothing is recorded, or nothing serves yet.

@@ -28,7 +28,7 @@ use crate::digest::Lines;
 use crate::domain::instance::InstanceState;
 use crate::domain::request_queue::{Purpose, Request, Want};
 use crate::domain::verify::Extent;
-use crate::engine::labels;
+use crate::engine::{CpuWeight, labels};
 use crate::fault::{self, Point};
 use crate::launch::{self, Remains, RemoveError, Which};
 use crate::probes::describe;
@@ -464,6 +464,12 @@ impl Instance {
             let log = shared.prober.log_tail(&serving.incarnation, 15).await;
             return Err(ResetError::NotReady { cause, log }.into());
         }
+        // They were given what they had when they were made, which may have been a standby's share.
+        for handle in serving.incarnation.containers.values() {
+            if let Err(error) = engine.weigh(handle, CpuWeight::Serving).await {
+                tracing::warn!(error = describe(&error), "a container keeps a standby's share of the processors");
+            }
+        }
         Ok(())
     }
 
@@ -471,7 +477,8 @@ impl Instance {
     pub(super) fn prepare_spare(&mut self) {
         let Some(serving) = self.service.serving() else { return };
         if self.spare.as_ref().is_none_or(|spare| !spare.is_of(&serving.snapshot.id)) {
-            self.spare = Spare::begin(&self.context.shared, &self.context.site, &serving.snapshot);
+            let Context { shared, site, id, .. } = self.context.as_ref();
+            self.spare = Spare::begin(shared, site, id, &serving.incarnation, &serving.snapshot);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Rewind: the serving containers are brought back in place.
 
+use std::sync::OnceLock;
+
 use tokio::sync::SetOnce;
 
 use super::{Plan, Proven, Way};
@@ -8,7 +10,7 @@ use crate::daemon::instance::failure::Failure;
 use crate::daemon::instance::operations::Instance;
 use crate::daemon::instance::pool::MOST_RENEWALS;
 use crate::daemon::instance::service::{Serving, tell};
-use crate::daemon::proof::Candidate;
+use crate::daemon::proof::{Candidate, Rewound};
 use crate::daemon::store::StoredSnapshot;
 use crate::digest::{Lines, Taken};
 use crate::domain::store::Writers;
@@ -17,6 +19,17 @@ use crate::fault::{self, Point};
 use crate::launch::{Incarnation, StateSource};
 use crate::probes::describe;
 use crate::reset::{self, Rewind};
+
+/// How the serving containers are brought back.
+struct How<'a> {
+    target: &'a StoredSnapshot,
+    /// How much is compared then.
+    extent: Extent,
+    writers: &'a Writers,
+    source: StateSource<'a>,
+    /// What was proven of them before they served; none where every file is to be read again.
+    before: Option<&'a Taken>,
+}
 
 impl Instance {
     /// Rewinds the serving containers. `Err(None)`: that is out of the question, and nothing was done; `Err(Some(..))`: it
@@ -37,9 +50,11 @@ impl Instance {
         let Some(source) = snapshot::state(&context.shared, target) else { return Ok(Err(None)) };
         let (generation, used) = self.begin_generation(Some(plan), target, Way::Rewind).await?;
         fault::reach(Point::RewindRecorded).await;
-        let Some(Serving { incarnation, renewals, .. }) = used else { return Ok(Err(None)) };
+        let Some(Serving { incarnation, renewals, proven, .. }) = used else { return Ok(Err(None)) };
         let incarnation = Incarnation { generation, ..incarnation };
-        let rewound = self.put_back(plan, target, extent, writers, source, &incarnation).await;
+        let before = proven.as_ref().filter(|_| !context.site.reset.verify.is_full);
+        let how = How { target, extent, writers, source, before };
+        let rewound = self.put_back(plan, how, &incarnation).await;
         Ok(rewound.map_err(Some).map(|proof| {
             let (snapshot, renewals) = (target.clone(), renewals + 1);
             let extent = if proof.is_some() { extent } else { Extent::Nothing };
@@ -71,17 +86,17 @@ impl Instance {
     async fn put_back(
         &mut self,
         plan: &Plan<'_>,
-        target: &StoredSnapshot,
-        extent: Extent,
-        writers: &Writers,
-        source: StateSource<'_>,
+        how: How<'_>,
         incarnation: &Incarnation,
     ) -> Result<Option<Taken>, Failure> {
+        let How { target, extent, writers, source, before } = how;
         let context = self.context.clone();
         let spare = self.spare.take();
         let spare = async { spare?.take(&target.id).await };
         let (report, stages) = (self.service.report(), &plan.stages);
+        let rested = OnceLock::new();
         let rewind = Rewind {
+            rested: (extent != Extent::Nothing).then_some(&rested),
             engine: context.shared.engine.as_ref(),
             prober: &context.shared.prober,
             id: &context.id,
@@ -99,8 +114,9 @@ impl Instance {
             Extent::Nothing => rewind.run(incarnation, spare, std::future::ready(None), &started).await?,
             Extent::Everything | Extent::Moved => {
                 let lines = Lines::kept();
+                let rewound = before.map(|before| Rewound { before, rested: &rested });
                 let early = {
-                    let proof = candidate.prove_rising(&lines, Some(&started));
+                    let proof = candidate.prove_rising(&lines, rewound, Some(&started));
                     rewind.run(incarnation, spare, proof, &started).await?
                 };
                 let proven = stages.time("verify", candidate.prove_since(early, &lines)).await;
