@@ -147,7 +147,10 @@ impl Stamps {
                 continue;
             }
             match now {
-                Ok(now) if now.inode == stamp.inode && now.is_folder => _ = touched.folders.insert(path.clone()),
+                // A number of a file that is gone may be a folder's by now.
+                Ok(now) if now.inode == stamp.inode && now.is_folder && stamp.is_folder => {
+                    touched.folders.insert(path.clone());
+                }
                 _ => {
                     touched.folders.extend(path.parent().map(Path::to_owned));
                     touched.gone.insert(path.clone());
