@@ -179,8 +179,8 @@ fn shares_blocks(one: &File, other: &File) -> Result<bool, Errno> {
     Ok(one.is_some() && one == other)
 }
 
-/// A run of blocks: where it is in the file, where on the disk, and how long, in bytes; and whether it reads as zeros.
-type Run = (u64, u64, u64, bool);
+/// A run of blocks: where it is in the file, where on the disk, and how long, in bytes.
+type Run = (u64, u64, u64);
 
 /// Where a file's content lies, once it has been written there. None: the file system does not say it exactly.
 fn blocks(file: &File) -> Result<Option<Vec<Run>>, Errno> {
@@ -197,17 +197,18 @@ fn blocks(file: &File) -> Result<Option<Vec<Run>>, Errno> {
         if extent.fe_flags.intersects(inexact) {
             return Ok(None);
         }
-        let is_zero = extent.fe_flags.contains(FiemapExtentFlags::UNWRITTEN);
+        // It reads as zeros, as the hole does that a clone has in its place.
+        if extent.fe_flags.contains(FiemapExtentFlags::UNWRITTEN) {
+            continue;
+        }
         // Blocks of which more files have a part are told apart from their neighbours.
         match runs.last_mut() {
-            Some((logical, physical, length, was_zero))
-                if *logical + *length == extent.fe_logical
-                    && *physical + *length == extent.fe_physical
-                    && *was_zero == is_zero =>
+            Some((logical, physical, length))
+                if *logical + *length == extent.fe_logical && *physical + *length == extent.fe_physical =>
             {
                 *length += extent.fe_length;
             }
-            _ => runs.push((extent.fe_logical, extent.fe_physical, extent.fe_length, is_zero)),
+            _ => runs.push((extent.fe_logical, extent.fe_physical, extent.fe_length)),
         }
     }
     Ok(Some(runs))
