@@ -150,9 +150,23 @@ impl Candidate<'_> {
         &self,
         early: Result<Option<Taken>, ProofError>,
         lines: &Lines,
+        rewound: Option<Rewound<'_>>,
     ) -> Result<Option<Taken>, ProofError> {
         match early {
-            Ok(Some(taken)) => Ok(Some(self.prove_again(&taken, lines).await?.unwrap_or(taken))),
+            Ok(Some(taken)) => {
+                let folders = self.shared.state_folders(self.id, self.site, self.incarnation);
+                if digest::moved(&self.subject(&folders, lines), &taken).await?.is_empty() {
+                    return Ok(Some(taken));
+                }
+                // Probes move marks without writing a row.
+                let known = Known {
+                    last: Some(&taken),
+                    rewound: rewound.map(|rewound| rewound.before),
+                    rested: rewound.map(|rewound| rewound.rested),
+                    ..Known::default()
+                };
+                self.compare(known, lines, None).await.map(Some)
+            }
             Ok(None) => Ok(None),
             Err(_) => self.prove(lines).await,
         }

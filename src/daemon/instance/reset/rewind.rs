@@ -119,7 +119,7 @@ impl Instance {
                     let proof = candidate.prove_rising(&lines, rewound, Some(&started));
                     rewind.run(incarnation, spare, proof, &started).await?
                 };
-                let proven = stages.time("verify", candidate.prove_since(early, &lines)).await;
+                let proven = stages.time("verify", candidate.prove_since(early, &lines, rewound)).await;
                 lines.close().await;
                 proven?
             }
