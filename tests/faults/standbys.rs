@@ -233,6 +233,10 @@ fn nothing_is_served_from_a_snapshot_that_was_damaged() {
     let snapshot = world.site().expect("the site")["snapshot"].as_str().expect("an id").to_owned();
     let notes = world.state_dir().join("stores/snapshots").join(&snapshot).join("toy-srv-state/notes");
     std::fs::write(&notes, "configured, forged\n").expect("write into the snapshot");
+    // What nobody has touched stays as it is, and is none of the snapshot's.
+    assert_eq!(world.reset(), "rewind");
+    assert_eq!(world.page(), BASELINE);
+    world.write("scribble");
     let refused = world.run(&["reset", "toy"]).code(1).says("not as its snapshot").says("notes");
     refused.says("hint: ");
     assert_eq!(world.state(), "failed");

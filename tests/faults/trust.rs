@@ -98,6 +98,35 @@ fn a_new_baseline_takes_over() {
 }
 
 #[test]
+fn a_new_daemon_knows_whether_a_client_has_been_there() {
+    let world = rewindable("unreached", 0, "true");
+    let crash = || {
+        world.signal_daemon(Signal::KILL);
+        let daemon = world.start(&["serve"]);
+        within("the site", PATIENCE, || (world.state() == "ready").then_some(()));
+        daemon
+    };
+    let reset_if_dirty = || {
+        let answer = world.run(&["reset", "toy", "--if-dirty", "--json"]).code(0).json();
+        answer["operations"][0]["reset"]["strategy"].as_str().expect("a way").to_owned()
+    };
+    world.reset();
+    let _daemon = crash();
+    assert_eq!(reset_if_dirty(), "untouched", "no client has been there");
+    // Nor is anything unknown that a rewind must know.
+    world.write("scribble");
+    assert_eq!(world.reset(), "rewind");
+    // A client that reads may have written: nobody knows, once the daemon that counted is gone.
+    assert_eq!(world.page(), BASELINE);
+    let _daemon = crash();
+    assert_ne!(reset_if_dirty(), "untouched");
+    assert_eq!(world.page(), BASELINE);
+    world.run(&["down"]).code(0);
+    let marks = std::fs::read_dir(world.state_dir().join("pristine")).expect("a folder").count();
+    assert_eq!(marks, 0, "nothing serves");
+}
+
+#[test]
 fn a_port_that_is_taken_does_not_take_a_running_site_down() {
     let world = World::single("moved");
     world.up();

@@ -239,7 +239,7 @@ impl World {
         let chaos: Arc<Chaos> = Arc::new(self.chaos.clone());
         let how = Inline::new(Part::Store, chaos.clone());
         let store = Store::inline(&self.database, self.wall_clock(), how);
-        let root = StateRoot::open(state_dir.stores()).expect("a state root");
+        let root = StateRoot::open_unstamped(state_dir.stores()).expect("a state root");
         let parts = Parts {
             engine: Arc::new(self.engine.clone()),
             dialer: Dialer::new(SimulatedDial { engine: self.engine.clone(), chaos: self.chaos.clone() }),

@@ -15,6 +15,8 @@ mod hostile;
 mod look;
 mod own_disk;
 mod quota;
+mod rested;
 mod sample;
 mod space;
+mod touched;
 mod trees;

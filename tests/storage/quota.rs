@@ -83,6 +83,28 @@ fn a_site_fills_its_own_store_and_no_other() {
 }
 
 #[test]
+fn a_store_that_is_full_is_brought_back_by_what_was_touched() {
+    let Some((_disk, root)) = limited() else { return };
+    let folder = root.folder(&snapshot("s1"));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("kept"), "x").unwrap();
+    fs::write(folder.join("touched"), vec![7; 1 << 20]).unwrap();
+    root.clone_tree(&snapshot("s1"), &instance(1)).unwrap();
+    let live = root.folder(&instance(1));
+    for _ in 0..3 {
+        fs::write(live.join("touched"), "x").unwrap();
+        // What is in the trash counts until it is gone, so there may be no room for what is to come back.
+        fill(&live.join("full"));
+        assert!(root.knows_touched(&instance(1), &snapshot("s1")));
+        root.restore(&instance(1), &snapshot("s1")).unwrap();
+        assert!(root.is_whole(&instance(1)) && !live.join("full").exists());
+        assert_eq!(fs::read(live.join("touched")).unwrap(), vec![7; 1 << 20]);
+        root.empty_trash().unwrap();
+        fs::write(live.join("new"), vec![7; 1 << 20]).unwrap();
+    }
+}
+
+#[test]
 fn files_are_counted_too() {
     let Some((disk, root)) = limited() else { return };
     fs::create_dir_all(disk.path().join("root/snapshots/s1/data")).unwrap();

@@ -22,7 +22,7 @@ use arenad_model::site::{
     Environment, ExecStep, HttpStep, MountSpec, PublicAddress, Readiness, ResetStrategyName, ServiceSpec, Site,
 };
 use arenad_model::standby_schedule::StandbyTime;
-use arenad_model::store::{RedisAccess, STORE_TIMEOUT, Store, StoreKind, VolatilePart};
+use arenad_model::store::{Control, RedisAccess, STORE_TIMEOUT, Store, StoreKind, VolatilePart};
 use arenad_model::verify::VerifyPolicy;
 
 /// SHA-256 (hex) over everything that the content of a site's baseline depends on.
@@ -239,6 +239,9 @@ fn site(site: &Site) -> Json {
     if let Some(writers) = &site.writers {
         let steps = |steps: &[ExecStep]| steps.iter().map(exec_step).collect::<Vec<_>>();
         found["writers"] = json!({ "stop": steps(&writers.stop), "start": steps(&writers.start) });
+        if let Some(Control { service, socket }) = &writers.control {
+            found["writers"]["control"] = json!({ "service": service.as_str(), "socket": socket });
+        }
     }
     if !site.scratch.is_empty() {
         found["scratch"] = site.scratch.iter().map(scratch).collect();

@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 /// Connects to a socket by its path in the container whose first process this is.
 ///
 /// Errors: `NotFound` if there is no such path, `PermissionDenied` without the right to look into other processes.
-pub(super) async fn connect(pid: u32, path: &str) -> io::Result<UnixStream> {
+pub async fn connect(pid: u32, path: &str) -> io::Result<UnixStream> {
     let found = find(pid, path)?;
     // The name of an open file leads to that very file, whatever the path says by now.
     UnixStream::connect(format!("/proc/self/fd/{}", found.as_raw_fd())).await

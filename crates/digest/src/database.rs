@@ -24,11 +24,33 @@ pub(super) async fn mark(
     Ok(joined(marks))
 }
 
-/// What is in the databases of a store.
-pub(super) async fn look(subject: &Subject<'_>, store: &Store, databases: &[String]) -> Result<Look, DigestError> {
+/// What is known of databases before they are read.
+#[derive(Clone, Copy)]
+pub(super) struct Rest<'a> {
+    /// Where their server's log ended when it was started on the snapshot's files.
+    pub(super) position: u64,
+    /// What the snapshot holds.
+    pub(super) content: &'a Content,
+}
+
+/// What is in the databases of a store; if nothing was written since they were at rest, that is known.
+pub(super) async fn look(
+    subject: &Subject<'_>,
+    store: &Store,
+    databases: &[String],
+    rest: Option<Rest<'_>>,
+) -> Result<Look, DigestError> {
     let mut readers = Vec::new();
     for key in databases {
         readers.push(Reader::open(*subject, store, key).await?);
+    }
+    if let Some(rest) = rest
+        && let Some(mark) = unwritten(&mut readers, rest).await?
+    {
+        for reader in readers {
+            reader.end().await;
+        }
+        return Ok(Look { content: rest.content.clone(), mark: Some(mark), paths: None });
     }
     let mut attempt = 1;
     let look = loop {
@@ -42,6 +64,18 @@ pub(super) async fn look(subject: &Subject<'_>, store: &Store, databases: &[Stri
         reader.end().await;
     }
     Ok(look)
+}
+
+/// The mark, if nothing was written to any of the databases since they were at rest.
+async fn unwritten(readers: &mut [Reader<'_>], rest: Rest<'_>) -> Result<Option<String>, DigestError> {
+    let several = readers.len() > 1;
+    let mut marks = Vec::new();
+    for reader in readers.iter_mut() {
+        let prefix = if several { format!("{}:", reader.key) } else { String::new() };
+        marks.push(reader.unwritten(rest.position, rest.content, &prefix).await?);
+    }
+    // The log is the server's, so what one of them says of it later holds for all.
+    Ok(joined(marks))
 }
 
 /// Reads all databases once, and says whether nothing was written to any of them meanwhile. The log that marks tell of is the

@@ -15,7 +15,7 @@
 
 mod archived;
 mod catalog;
-mod container_socket;
+pub mod container_socket;
 mod content;
 mod database;
 mod difference;
@@ -26,6 +26,7 @@ mod postgres;
 mod reader;
 mod redis;
 pub mod redis_worker;
+mod rested;
 mod rules;
 mod sqlite;
 pub mod sqlite_worker;
@@ -34,8 +35,8 @@ mod tree;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -52,7 +53,9 @@ use arenad_probes::SqlFailure;
 pub use content::{Content, Digest, FileEntry, FileKind, Rows};
 pub use difference::{Comparison, DIFFERENCES_MAX, Difference, ItemKind, compare};
 pub use lines::Lines;
+pub use rested::{Folders, Rested};
 
+use database::Rest;
 use tree::Place;
 
 /// Why a digest could not be computed.
@@ -198,6 +201,11 @@ pub struct Known<'a> {
     /// What was last taken of the same instance since its servers were started: stores whose marks have not moved are not
     /// looked at any closer.
     pub last: Option<&'a Taken>,
+    /// What was last taken of the same folders before a rewind that left in place what was not touched: stores of files whose
+    /// marks have not moved are not looked at any closer. Of servers it says nothing.
+    pub rewound: Option<&'a Taken>,
+    /// Which stores were the snapshot's when their servers were started; goes with `rewound`, and is set by then.
+    pub rested: Option<&'a OnceLock<Rested>>,
 }
 
 /// A digest with what tells later whether it still holds.
@@ -273,8 +281,9 @@ async fn take_store(subject: &Subject<'_>, store: &Store, known: Known<'_>) -> R
         subject.servers().await;
     }
     let begun = Instant::now();
-    let last =
-        known.last.and_then(|last| Some((last, last.digest.stores.get(&store.name)?, last.marks.get(&store.name)?)));
+    let is_files = matches!(store.kind, StoreKind::Sqlite | StoreKind::Directory);
+    let last = known.last.or(known.rewound.filter(|_| is_files));
+    let last = last.and_then(|last| Some((last, last.digest.stores.get(&store.name)?, last.marks.get(&store.name)?)));
     let mut found = None;
     if let Some((last, content, last_mark)) = last
         && in_time(store, mark(subject, store, last)).await?.as_ref() == Some(last_mark)
@@ -287,7 +296,10 @@ async fn take_store(subject: &Subject<'_>, store: &Store, known: Known<'_>) -> R
         Some(look) => look,
         None => {
             let baseline = known.baseline.and_then(|digest| digest.stores.get(&store.name));
-            in_time(store, content(subject, store, baseline)).await?
+            let position = known.rested.and_then(OnceLock::get).and_then(|rested| rested.position(store));
+            let before = known.rewound.and_then(|before| before.digest.stores.get(&store.name));
+            let rest = position.zip(before).map(|(position, content)| Rest { position, content });
+            in_time(store, content(subject, store, baseline, rest)).await?
         }
     };
     Ok((look, Cost { store: store.name.clone(), took: begun.elapsed(), is_hashed }))
@@ -314,10 +326,15 @@ async fn mark(subject: &Subject<'_>, store: &Store, last: &Taken) -> Result<Opti
     }
 }
 
-async fn content(subject: &Subject<'_>, store: &Store, baseline: Option<&Content>) -> Result<Look, DigestError> {
+async fn content(
+    subject: &Subject<'_>,
+    store: &Store,
+    baseline: Option<&Content>,
+    rest: Option<Rest<'_>>,
+) -> Result<Look, DigestError> {
     match &store.kind {
         StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => {
-            database::look(subject, store, databases).await
+            database::look(subject, store, databases, rest).await
         }
         StoreKind::Redis { access } => redis::look(subject, store, access).await,
         StoreKind::Sqlite if subject.folders.is_empty() => archived::look_sqlite(subject, store).await,

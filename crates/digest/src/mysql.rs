@@ -16,6 +16,9 @@ pub(super) const CATALOG: &str = include_str!("sql/mysql_catalog.sql");
 /// Yields how it is defined. Apart from what there is, since the server reads every table's definition anew for each of these.
 pub(super) const OBJECTS: &str = include_str!("sql/mysql_objects.sql");
 
+/// Yields of that what is not kept in files of its own.
+pub(super) const OWN_OBJECTS: &str = include_str!("sql/mysql_own_objects.sql");
+
 /// Takes note of a row of the catalog. `false`: it is none.
 pub(super) fn add(catalog: &mut Catalog, cells: &[Json]) -> bool {
     match cells {

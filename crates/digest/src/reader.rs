@@ -13,7 +13,7 @@ use super::content::{Content, Rows};
 use super::database::ATTEMPTS;
 use super::lines::Line;
 use super::rules::Rules;
-use super::{DigestError, Subject, mysql, postgres};
+use super::{DigestError, Subject, mysql, postgres, rested};
 use arenad_model::site::{Database, DatabaseAccess};
 use arenad_model::store::{Store, StoreKind};
 use arenad_probes::{Session, SqlFailure};
@@ -126,6 +126,29 @@ impl<'a> Reader<'a> {
     pub(super) async fn mark(&mut self) -> Result<Option<String>, DigestError> {
         let rows = self.run(&[self.server.mark().to_owned()]).await?;
         Ok(rows.last().and_then(mark_of))
+    }
+
+    /// The mark, if nothing was written since the server was started on a data folder whose log ended at `position`, and what it
+    /// has in tables of its own is what `content` says.
+    pub(super) async fn unwritten(
+        &mut self,
+        position: u64,
+        content: &Content,
+        prefix: &str,
+    ) -> Result<Option<String>, DigestError> {
+        let statements = [self.server.mark(), mysql::OWN_OBJECTS, self.server.mark()].map(str::to_owned);
+        let (mut catalog, mut none) = (Catalog::default(), Content::default());
+        for row in self.run(&statements).await? {
+            match row.as_array().map(Vec::as_slice) {
+                Some([Json::String(tag), Json::String(_)]) if tag == "mark" => catalog.marks.push(mark_of(&row)),
+                _ => self.add(&mut catalog, &mut none, &row)?,
+            }
+        }
+        let [Some(before), Some(after)] = catalog.marks.as_slice() else { return Ok(None) };
+        let (before, after) = (before.clone(), after.clone());
+        let own = catalog.content(&Rules::of(self.store)).objects;
+        let is_same = rested::of_own_tables(&own, "") == rested::of_own_tables(&content.objects, prefix);
+        Ok((before == after && is_same && rested::is_unwritten(&after, position)).then_some(after))
     }
 
     /// Reads everything that counts.

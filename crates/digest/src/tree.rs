@@ -208,7 +208,7 @@ impl Walk {
 }
 
 /// The names in a folder, sorted. No more than one too many for a store: then there is no telling their order, nor any need to.
-fn names(folder: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
+pub(super) fn names(folder: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
     let mut found = Vec::new();
     for entry in Dir::read_from(folder)? {
         let name = entry?.file_name().to_bytes().to_vec();

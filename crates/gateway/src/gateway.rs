@@ -264,6 +264,13 @@ impl Route {
         self.shared.stats()
     }
 
+    /// Has `told` told of each generation's first connection, before anything is sent on that. The first caller is heard.
+    ///
+    /// Called under the route's mutex, so it must be quick and not come back to the route.
+    pub fn on_first(&self, told: impl Fn(u64) + Send + Sync + 'static) {
+        self.shared.on_first(told);
+    }
+
     /// Returns what keeps the route's traffic; `None` where nothing is recorded.
     pub fn recorder(&self) -> Option<Arc<Recorder>> {
         self.shared.recorder.clone()

@@ -19,9 +19,10 @@
 //! outside the register has carried no byte.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use super::link::{ClientLink, Epoch};
@@ -127,6 +128,17 @@ pub(super) struct SharedRoute {
     is_draining: AtomicBool,
     register: Mutex<Register>,
     changed: watch::Sender<Epoch>,
+    /// Is told of each generation's first connection before that is used.
+    first: OnceLock<OnFirst>,
+}
+
+/// Is told of a generation.
+struct OnFirst(Box<dyn Fn(u64) + Send + Sync>);
+
+impl fmt::Debug for OnFirst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnFirst")
+    }
 }
 
 impl SharedRoute {
@@ -160,6 +172,7 @@ impl SharedRoute {
                 next_key: 0,
             }),
             changed: watch::Sender::new(1),
+            first: OnceLock::new(),
         })
     }
 
@@ -231,8 +244,17 @@ impl SharedRoute {
         }
         let key = register.key();
         register.targets.insert(key, wire);
-        register.is_reached = true;
+        let is_first = !std::mem::replace(&mut register.is_reached, true);
+        // Under the mutex: nobody else has a connection before this returns.
+        if let (true, Some(first), Some(generation)) = (is_first, self.first.get(), register.generation) {
+            (first.0)(generation);
+        }
         Some(TargetEntry { route: Arc::clone(self), key, epoch })
+    }
+
+    /// Has `told` told of each generation's first connection, before anything is sent on that; once per route.
+    pub(super) fn on_first(&self, told: impl Fn(u64) + Send + Sync + 'static) {
+        let _ = self.first.set(OnFirst(Box::new(told)));
     }
 
     /// Takes a place among the held requests, unless all are taken.

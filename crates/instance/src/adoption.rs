@@ -1,8 +1,10 @@
 //! What an earlier daemon left: the serving generation and the standbys, taken up by this one.
 //!
 //! The serving generation goes on serving if its row and its containers agree and its probes pass. The gateway's counts of its
-//! requests ended with the earlier daemon, so any client may have written to it: nothing short of a reset or a full comparison
-//! trusts it. Standbys are proven again from beginning to end before they count, one at a time; until then they are being made.
+//! requests ended with the earlier daemon, so where a client had reached it, it may have been written to: nothing short of a
+//! reset or a full comparison trusts it. Where none had (`daemon/pristine.rs`), it is what it was before its first client, and
+//! only the earlier daemon's comparison is missing. Standbys are proven again from beginning to end before they count, one at a
+//! time; until then they are being made.
 
 use std::sync::Arc;
 
@@ -23,7 +25,7 @@ use arenad_model::error::describe;
 use arenad_model::instance::{InstanceId, InstanceState};
 use arenad_model::pool::Standing;
 use arenad_model::site::Site;
-use arenad_reset::ResetError;
+use arenad_reset::{self as reset, ResetError};
 use arenad_store::{StoredSnapshot, StoredStandby};
 
 /// How long a found generation gets to pass its probes before it is made anew.
@@ -57,9 +59,14 @@ impl Instance {
         self.service.start().await?;
         self.take_up_standbys().await?;
         self.recall_writes(incarnation.generation).await;
+        let was_reached = !self.service.pristine().has(incarnation.generation);
+        if !was_reached {
+            // No client has been there yet.
+            reset::note_pristine(engine, &context.site, &mut incarnation).await;
+        }
         let since = context.shared.clock.now();
         context.shared.store.save_state(&context.id, &InstanceState::Ready, since).await?;
-        self.switch(Recorded::adopted(incarnation, snapshot, since))?;
+        self.switch(Recorded::adopted(incarnation, snapshot, since, was_reached))?;
         self.found = None;
         Ok(true)
     }
@@ -152,9 +159,11 @@ async fn take_up(
             }
             tokio::time::sleep(site.readiness.interval).await;
         }
-        let (id, site, snapshot) = (&id, &site, &snapshot);
-        let candidate = Candidate { shared: &shared, id, site, snapshot, incarnation: &incarnation };
+        let candidate =
+            Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
         let proof = Proof::begin(&candidate).await.map_err(|error| describe(&error))?;
+        // No client has reached a standby.
+        reset::note_pristine(engine, &site, &mut incarnation).await;
         Ok((incarnation, proof))
     };
     match taken_up.await {

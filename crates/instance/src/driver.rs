@@ -63,10 +63,11 @@ pub fn spawn(
     let instance = Instance::new(context.clone(), route, progress.clone(), stored);
     let (report, looked_at, entered) =
         (instance.service.subscribe(), instance.service.looked_at(), instance.service.entered());
+    let pristine = instance.service.pristine();
     let desk = Desk { context, queue: RequestQueue::default(), progress, messages };
     let driver = Driver { shutdown: shared.shutdown.child_token(), instance, desk, events: happened };
     shared.tasks.spawn(driver.run());
-    InstanceHandle { id, site, inbox, events, report, recorder, looked_at, entered }
+    InstanceHandle { id, site, inbox, events, report, recorder, looked_at, entered, pristine }
 }
 
 struct Driver {

@@ -26,6 +26,7 @@ pub mod machine;
 mod making;
 mod operations;
 mod pool;
+pub mod pristine;
 pub mod proof;
 mod reset;
 mod round;
@@ -49,6 +50,7 @@ use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::pristine::Pristine;
 use arenad_engine::EngineEvent;
 use arenad_gateway::{Recorder, Recording};
 use arenad_launch::Incarnation;
@@ -219,6 +221,7 @@ pub struct InstanceHandle {
     recorder: Option<Arc<Recorder>>,
     looked_at: Arc<AtomicU64>,
     entered: Entered,
+    pristine: Arc<Pristine>,
 }
 
 /// The containers that somebody has run commands in by hand, by the generation that they were made for. They are never brought
@@ -279,6 +282,7 @@ impl InstanceHandle {
     pub fn note_look(&self, generation: u64) {
         // One that comes late does not hide a later one.
         self.looked_at.fetch_max(generation, Ordering::SeqCst);
+        self.pristine.spoil(generation);
     }
 
     /// Takes note that somebody is about to run commands in the containers that were made for this generation.

@@ -1,6 +1,6 @@
 //! What goes on with a standby in the background: made, brought back, removed. Tasks, none of which touches the pool.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use tokio::sync::SetOnce;
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::pool::{Ended, GIVEN_UP};
 use crate::baseline::{snapshot, steps};
-use crate::proof::{Candidate, Proof};
+use crate::proof::{Candidate, Proof, Rewound};
 use crate::shared::Shared;
 use arenad_digest::Taken;
 use arenad_engine::CpuWeight;
@@ -17,7 +17,8 @@ use arenad_launch::{Blueprint, Incarnation, Remains, RemoveError, Which};
 use arenad_model::coverage;
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceId;
-use arenad_model::site::Site;
+use arenad_model::probe::ProbeKind;
+use arenad_model::site::{HttpStep, Site};
 use arenad_reset::{self as reset, ResetContext, ResetError, Rewind, Stages};
 use arenad_seams::fault::{self, Point};
 use arenad_store::StoredSnapshot;
@@ -49,7 +50,7 @@ pub(super) async fn make(
             Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
         // Before its caches are filled: what that writes is no part of the snapshot.
         let mut proof = Proof::begin_or_learn(&candidate).await.map_err(|error| describe(&error))?;
-        warm(&shared, &site, &incarnation).await?;
+        warm(&shared, &site, &incarnation, |_, _| false).await?;
         if let Some(proof) = &mut proof {
             proof.renew(&candidate).await.map_err(|error| describe(&error))?;
         }
@@ -74,6 +75,15 @@ enum Renewed {
     Uncovered(String),
 }
 
+/// Containers that have served.
+pub(super) struct Used {
+    pub(super) incarnation: Incarnation,
+    /// What was proven of them before they served.
+    pub(super) before: Option<Taken>,
+    /// Whether no client can have reached them since.
+    pub(super) is_untouched: bool,
+}
+
 /// Brings containers that have served back to the snapshot in place, unless nothing has reached them and they are proven to be
 /// as it still; removes them if that fails.
 pub(super) async fn renew(
@@ -81,10 +91,10 @@ pub(super) async fn renew(
     id: InstanceId,
     site: Arc<Site>,
     snapshot: StoredSnapshot,
-    incarnation: Incarnation,
-    untouched: Option<Taken>,
+    used: Used,
     stop: CancellationToken,
 ) -> Result<Ended, String> {
+    let Used { incarnation, before, is_untouched } = used;
     let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
     let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
     let made = incarnation.made;
@@ -100,13 +110,18 @@ pub(super) async fn renew(
         if let Some(reason) = reset::hindrance(&site, &snapshot.volumes, Some(&incarnation)) {
             return Ok(Renewed::Uncovered(reason));
         }
-        if let Some(taken) = untouched
-            && reset::check_covered(shared.engine.as_ref(), &site, &incarnation).await.is_ok()
-            && let Ok(proof) = Proof::resume(&candidate, taken).await
-        {
-            return Ok(Renewed::Proven { proof: Some(proof), rewinds: 0 });
+        if is_untouched && reset::check_covered(shared.engine.as_ref(), &site, &incarnation).await.is_ok() {
+            let proven = match before.clone() {
+                Some(taken) => Proof::resume(&candidate, taken).await.map(Some),
+                None => Proof::begin(&candidate).await,
+            };
+            if let Ok(Some(proof)) = proven {
+                return Ok(Renewed::Proven { proof: Some(proof), rewinds: 0 });
+            }
         }
+        let rested = OnceLock::new();
         let rewind = Rewind {
+            rested: Some(&rested),
             engine: shared.engine.as_ref(),
             prober: &shared.prober,
             id: &id,
@@ -122,8 +137,11 @@ pub(super) async fn renew(
             Err(ResetError::Uncovered(gaps)) => return Ok(Renewed::Uncovered(coverage::told(&gaps))),
             Err(error) => return Err(describe(&error)),
         }
-        warm(&shared, &site, &incarnation).await?;
-        let proof = Proof::begin(&candidate).await.map_err(|error| describe(&error))?;
+        // What the probes have just asked for, they have warmed.
+        warm(&shared, &site, &incarnation, is_probed).await?;
+        let before = before.as_ref().filter(|_| !site.reset.verify.is_full);
+        let rewound = before.map(|before| Rewound { before, rested: &rested });
+        let proof = Proof::begin_rewound(&candidate, rewound).await.map_err(|error| describe(&error))?;
         Ok(Renewed::Proven { proof, rewinds: 1 })
     };
     match renewed.await {
@@ -142,12 +160,33 @@ pub(super) async fn renew(
     }
 }
 
-/// Fills the caches of a standby as those of the baseline were filled.
-async fn warm(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result<(), String> {
+/// Fills the caches of a standby as those of the baseline were filled, except by requests of which `is_warm` says that they
+/// have been made.
+async fn warm(
+    shared: &Shared,
+    site: &Site,
+    incarnation: &Incarnation,
+    is_warm: fn(&Site, &HttpStep) -> bool,
+) -> Result<(), String> {
     for step in &site.baseline.warm {
+        if is_warm(site, step) {
+            continue;
+        }
         steps::http(&shared.prober, incarnation, step).await?;
     }
     Ok(())
+}
+
+/// Whether a probe that says that the site is ready asks for the same page in the same way.
+fn is_probed(site: &Site, step: &HttpStep) -> bool {
+    site.readiness.probes.iter().any(|probe| match &probe.kind {
+        ProbeKind::Http(probe) => {
+            (&probe.service, probe.port, &probe.method, &probe.path, &probe.headers)
+                == (&step.service, step.port, &step.method, &step.path, &step.headers)
+                && step.body.is_none()
+        }
+        _ => false,
+    })
 }
 
 /// Removes what a failed attempt has left.

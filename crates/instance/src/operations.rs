@@ -23,7 +23,7 @@ use crate::baseline::{self, BaselineError, snapshot};
 use crate::engine_in_use;
 use crate::proof::Candidate;
 use arenad_digest::Lines;
-use arenad_engine::labels;
+use arenad_engine::{CpuWeight, labels};
 use arenad_gateway::Route;
 use arenad_launch::{self as launch, Remains, RemoveError, Which};
 use arenad_model::error::describe;
@@ -469,6 +469,12 @@ impl Instance {
             let log = shared.prober.log_tail(&serving.incarnation, 15).await;
             return Err(ResetError::NotReady { cause, log }.into());
         }
+        // They were given what they had when they were made, which may have been a standby's share.
+        for handle in serving.incarnation.containers.values() {
+            if let Err(error) = engine.weigh(handle, CpuWeight::Serving).await {
+                tracing::warn!(error = describe(&error), "a container keeps a standby's share of the processors");
+            }
+        }
         Ok(())
     }
 
@@ -476,7 +482,8 @@ impl Instance {
     pub(super) fn prepare_spare(&mut self) {
         let Some(serving) = self.service.serving() else { return };
         if self.spare.as_ref().is_none_or(|spare| !spare.is_of(&serving.snapshot.id)) {
-            self.spare = Spare::begin(&self.context.shared, &self.context.site, &serving.snapshot);
+            let Context { shared, site, id, .. } = self.context.as_ref();
+            self.spare = Spare::begin(shared, site, id, &serving.incarnation, &serving.snapshot);
         }
     }
 

@@ -26,6 +26,8 @@ use arenad_model::site::ResetSpec;
 /// How often containers are brought back in place before they are made anew: whatever a rewind does not reach, such as memory
 /// that a process loses, ends with them.
 pub(super) const MOST_RENEWALS: u32 = 100;
+/// How long a reset waits for a standby that is about to be ready.
+pub(super) const RESUMES_WITHIN: Duration = Duration::from_millis(200);
 /// More renewals than any pool allows: a standby that has this many is removed.
 pub(super) const WORN: u32 = u32::MAX;
 /// The reason of a task that ended because the pool was given up.
@@ -42,6 +44,8 @@ pub(super) struct Pool {
     /// Failures to make a standby in a row, and when the last was.
     failures: Option<(u32, Instant)>,
     reset_at: Option<Instant>,
+    /// How long it took last to bring one back to the snapshot.
+    renewal_took: Option<Duration>,
     /// Whether this instance has been written to or reset at all: one that is only looked at needs no standby.
     pub(super) is_wanted: bool,
     lack: Option<Lack>,
@@ -68,10 +72,14 @@ pub(super) struct Standby {
     /// That it is as the snapshot; none where there is nothing to compare.
     pub(super) proof: Option<KeptProof>,
     pub(super) renewals: u32,
-    /// What was proven of it before it served, where no client can have reached it since.
-    pub(super) untouched: Option<Taken>,
-    /// Whether it is about to be ready, which takes next to no time: it is being proven by `untouched`, or let go on.
+    /// What was proven of it before it served.
+    pub(super) before: Option<Taken>,
+    /// Whether no client can have reached it since.
+    pub(super) is_untouched: bool,
+    /// Whether it is about to be ready, which takes next to no time: it is being proven by what was proven before, or let go on.
     pub(super) is_resuming: bool,
+    /// Since when it has been brought back to the snapshot, while it is.
+    pub(super) renewing_since: Option<Instant>,
     /// How it is looked at in between.
     pub(super) looks: Looks,
 }
@@ -121,8 +129,10 @@ impl Standby {
             standing,
             proof: None,
             renewals: 0,
-            untouched: None,
+            before: None,
+            is_untouched: false,
             is_resuming: false,
+            renewing_since: None,
             looks: Looks::default(),
         }
     }
@@ -176,9 +186,19 @@ impl Pool {
         fits(Standing::Running).or_else(|| fits(Standing::Frozen))
     }
 
-    /// Whether there is one that is about to be ready.
-    pub(super) fn is_resuming(&self) -> bool {
-        self.members.values().any(|standby| standby.is_resuming)
+    /// How long to wait for a standby of a snapshot that is about to be ready; none, if there is no such one.
+    pub(super) fn ready_by(&self, snapshot: &str, now: Instant) -> Option<Instant> {
+        let mut coming = self.members.values().filter(|standby| standby.snapshot == snapshot);
+        if coming.clone().any(|standby| standby.is_resuming) {
+            return Some(now + RESUMES_WITHIN);
+        }
+        let took = self.renewal_took?;
+        coming.find_map(|standby| worth_waiting(standby.renewing_since?, took, now))
+    }
+
+    /// Takes note of how long it took to bring a standby back.
+    pub(super) fn note_renewal(&mut self, since: Instant) {
+        self.renewal_took = Some(since.elapsed());
     }
 
     /// Whether there is one of this snapshot that can serve.
@@ -204,18 +224,30 @@ impl Pool {
         })
     }
 
-    /// Takes in what has left service; `untouched`: what was proven of it, if no client can have reached it since.
-    pub(super) fn retire(&mut self, incarnation: Incarnation, snapshot: &str, renewals: u32, untouched: Option<Taken>) {
+    /// Takes in what has left service, `before` which that was proven of it. `is_untouched`: no client can have reached it since.
+    pub(super) fn retire(
+        &mut self,
+        incarnation: Incarnation,
+        snapshot: &str,
+        renewals: u32,
+        before: Option<Taken>,
+        is_untouched: bool,
+    ) {
         let made = incarnation.made;
         let standing = Standing::Used { renewals };
-        let standby =
-            Standby { incarnation: Some(incarnation), renewals, untouched, ..Standby::new(snapshot, standing) };
+        let standby = Standby {
+            incarnation: Some(incarnation),
+            renewals,
+            before,
+            is_untouched,
+            ..Standby::new(snapshot, standing)
+        };
         self.add(made, standby);
     }
 
     /// The same for what must not serve again, whatever happens to it.
     pub(super) fn reject(&mut self, incarnation: Incarnation, snapshot: &str) {
-        self.retire(incarnation, snapshot, WORN, None);
+        self.retire(incarnation, snapshot, WORN, None, false);
     }
 
     /// A container of a standby has ended: it is none any more.
@@ -380,6 +412,14 @@ impl Pool {
     }
 }
 
+/// Until when to wait for a standby that has been brought back `since` then, which took so long the last time: if half of it is
+/// done, for to bring back what serves would take all of it, and keep the other from its end.
+fn worth_waiting(since: Instant, took: Duration, now: Instant) -> Option<Instant> {
+    let passed = now.saturating_duration_since(since);
+    // One that takes twice as long may never come.
+    (passed * 2 >= took && passed < took * 2).then(|| (since + took).max(now) + took / 2)
+}
+
 /// What stands in the way of another standby, in words.
 pub(super) fn told(lack: Lack) -> String {
     match lack {
@@ -393,6 +433,26 @@ pub(super) fn told(lack: Lack) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_standby_that_is_half_way_back_is_waited_for() {
+        let mut pool = Pool::default();
+        let now = Instant::now();
+        let ms = Duration::from_millis;
+        pool.add(7, Standby { renewing_since: Some(now), ..Standby::new("s", Standing::Making) });
+        assert_eq!(pool.ready_by("s", now + ms(300)), None, "nobody knows how long it takes");
+        pool.renewal_took = Some(ms(400));
+        assert_eq!(pool.ready_by("s", now + ms(100)), None, "it has only begun");
+        assert_eq!(pool.ready_by("s", now + ms(200)), Some(now + ms(600)));
+        assert_eq!(pool.ready_by("s", now + ms(700)), Some(now + ms(900)), "it is late");
+        assert_eq!(pool.ready_by("s", now + ms(800)), None, "it may never come");
+        assert_eq!(pool.ready_by("t", now + ms(200)), None, "it is of another snapshot");
+        tokio::time::advance(ms(250)).await;
+        pool.note_renewal(now);
+        assert_eq!(pool.renewal_took, Some(ms(250)));
+        pool.add(8, Standby { is_resuming: true, ..Standby::new("s", Standing::Making) });
+        assert_eq!(pool.ready_by("s", now), Some(now + RESUMES_WITHIN));
+    }
 
     #[tokio::test]
     async fn a_task_that_panics_fails_its_member() {

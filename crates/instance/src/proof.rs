@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::SetOnce;
 
 use super::baseline::snapshot;
 use super::shared::Shared;
-use arenad_digest::{self as digest, Comparison, Digest, DigestError, Known, Lines, Subject, Taken};
+use arenad_digest::{self as digest, Comparison, Digest, DigestError, Known, Lines, Rested, Subject, Taken};
 use arenad_launch::Incarnation;
 use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
@@ -61,6 +61,15 @@ impl References {
     }
 }
 
+/// What is known of an instance that is being rewound.
+#[derive(Clone, Copy)]
+pub struct Rewound<'a> {
+    /// What was proven of it before it served.
+    pub before: &'a Taken,
+    /// Which of its stores were the snapshot's when their servers were started; set before they are.
+    pub rested: &'a OnceLock<Rested>,
+}
+
 /// An instance that is to be proven, or looked at.
 #[derive(Clone, Copy)]
 pub struct Candidate<'a> {
@@ -86,20 +95,29 @@ impl Candidate<'_> {
 
     /// Compares everything with the snapshot. `None`: there is nothing to compare.
     pub async fn prove(&self, lines: &Lines) -> Result<Option<Taken>, ProofError> {
-        self.prove_rising(lines, None).await
+        self.prove_rising(lines, None, None).await
     }
 
-    /// The same for one whose servers are yet to be started: what lies in files is compared before. What that has shown is to be
-    /// taken up by [`Self::prove_since`].
+    /// The same for one that is being rewound and whose servers are yet to be started: what lies in files is compared before.
+    /// Files that are as they were before it served were not touched; a server that was started on the snapshot's files and has
+    /// written nothing has the snapshot's rows. Everything else is compared. What that has shown is to be taken up by
+    /// [`Self::prove_since`].
     pub async fn prove_rising(
         &self,
         lines: &Lines,
+        rewound: Option<Rewound<'_>>,
         started: Option<&SetOnce<()>>,
     ) -> Result<Option<Taken>, ProofError> {
         if !self.can_be_proven() {
             return Ok(None);
         }
-        self.compare(Known::default(), lines, started).await.map(Some)
+        let known = match rewound {
+            Some(Rewound { before, rested }) => {
+                Known { rewound: Some(before), rested: Some(rested), ..Known::default() }
+            }
+            None => Known::default(),
+        };
+        self.compare(known, lines, started).await.map(Some)
     }
 
     /// The same for one that no client has reached and that was made from the snapshot anew: if the snapshot's digest has
@@ -123,7 +141,7 @@ impl Candidate<'_> {
         if digest::moved(&self.subject(&folders, lines), last).await?.is_empty() {
             return Ok(None);
         }
-        self.compare(Known { baseline: None, last: Some(last) }, lines, None).await.map(Some)
+        self.compare(Known { last: Some(last), ..Known::default() }, lines, None).await.map(Some)
     }
 
     /// Takes up what was proven while the site was still becoming ready: what has moved since is compared again, and everything
@@ -132,9 +150,23 @@ impl Candidate<'_> {
         &self,
         early: Result<Option<Taken>, ProofError>,
         lines: &Lines,
+        rewound: Option<Rewound<'_>>,
     ) -> Result<Option<Taken>, ProofError> {
         match early {
-            Ok(Some(taken)) => Ok(Some(self.prove_again(&taken, lines).await?.unwrap_or(taken))),
+            Ok(Some(taken)) => {
+                let folders = self.shared.state_folders(self.id, self.site, self.incarnation);
+                if digest::moved(&self.subject(&folders, lines), &taken).await?.is_empty() {
+                    return Ok(Some(taken));
+                }
+                // Probes move marks without writing a row.
+                let known = Known {
+                    last: Some(&taken),
+                    rewound: rewound.map(|rewound| rewound.before),
+                    rested: rewound.map(|rewound| rewound.rested),
+                    ..Known::default()
+                };
+                self.compare(known, lines, None).await.map(Some)
+            }
             Ok(None) => Ok(None),
             Err(_) => self.prove(lines).await,
         }
@@ -203,8 +235,16 @@ pub struct Proof {
 impl Proof {
     /// Compares everything, and keeps the lines on which that was done. `None`: there is nothing to compare.
     pub async fn begin(candidate: &Candidate<'_>) -> Result<Option<Self>, ProofError> {
+        Self::begin_rewound(candidate, None).await
+    }
+
+    /// The same for one that was rewound.
+    pub async fn begin_rewound(
+        candidate: &Candidate<'_>,
+        rewound: Option<Rewound<'_>>,
+    ) -> Result<Option<Self>, ProofError> {
         let lines = Lines::kept();
-        Ok(candidate.prove(&lines).await?.map(|taken| Self { taken, lines }))
+        Ok(candidate.prove_rising(&lines, rewound, None).await?.map(|taken| Self { taken, lines }))
     }
 
     /// The same for one that was made from the snapshot anew.

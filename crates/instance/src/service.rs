@@ -15,6 +15,7 @@ use super::context::{Context, Progress};
 use super::failure::Failure;
 use super::reset::Recorded;
 use super::{Entered, Report};
+use crate::pristine::Pristine;
 use arenad_digest::Taken;
 use arenad_gateway::{Route, RouteStats, Target};
 use arenad_launch::Incarnation;
@@ -35,7 +36,7 @@ pub(super) struct Serving {
     pub(super) proven: Option<Taken>,
     /// How often its containers have been brought back since they were made.
     pub(super) renewals: u32,
-    /// Whether it served under an earlier daemon, whose count of requests is gone: any of them may have written.
+    /// Whether it served clients under an earlier daemon, whose count of requests is gone: any of them may have written.
     pub(super) is_adopted: bool,
     /// Ends the daemon's own visits to it: locators and log-ins.
     pub(super) visits: CancellationToken,
@@ -61,6 +62,8 @@ pub(super) struct Service {
     looked_at: Arc<AtomicU64>,
     /// The containers that somebody has run commands in.
     entered: Entered,
+    /// Tells the next daemon whether anything has reached the serving generation.
+    pristine: Arc<Pristine>,
     /// Why the route is closed although the state says that the instance serves: a container does not run.
     cut: Option<String>,
     /// Whether the row says something else than the report, because the store refused a change that was a fact already.
@@ -77,8 +80,27 @@ impl Service {
         route.refuse(format!("{} is not up", context.site.name), RETRY_AFTER);
         let report = Report::of_nothing(stored);
         let report = channel::channel(report).0;
+        let pristine = Arc::new(Pristine::of(&context.shared.state_dir.pristine(), &context.id));
+        let spoilt = pristine.clone();
+        route.on_first(move |generation| spoilt.spoil(generation));
         let (looked_at, entered) = (Arc::default(), Entered::default());
-        Self { context, route, report, serving: None, progress, looked_at, entered, cut: None, is_late: false }
+        Self {
+            context,
+            route,
+            report,
+            serving: None,
+            progress,
+            looked_at,
+            entered,
+            pristine,
+            cut: None,
+            is_late: false,
+        }
+    }
+
+    /// The mark of what nothing has reached.
+    pub(super) fn pristine(&self) -> Arc<Pristine> {
+        self.pristine.clone()
     }
 
     pub(super) fn subscribe(&self) -> channel::Receiver<Report> {
@@ -272,8 +294,11 @@ impl Service {
             used.visits.cancel();
         }
         self.cut = None;
-        if let Some(serving) = self.serving.as_ref().filter(|serving| serving.is_adopted) {
-            self.route.take_up(serving.incarnation.generation);
+        if let Some(Serving { incarnation, is_adopted, .. }) = &self.serving {
+            match is_adopted {
+                true => self.route.take_up(incarnation.generation),
+                false => self.pristine.mark(incarnation.generation),
+            }
         }
         // One step: the route cuts every exchange with what served before, and lets nothing of it through afterwards.
         self.open_route();
@@ -346,6 +371,7 @@ impl Service {
         if let Some(serving) = self.serving.take() {
             serving.visits.cancel();
         }
+        self.pristine.clear();
         self.cut = None;
         self.show(None);
     }

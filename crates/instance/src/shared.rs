@@ -75,6 +75,11 @@ impl StateDir {
         self.0.join("copies")
     }
 
+    /// Which serving generations no client has reached.
+    pub fn pristine(&self) -> PathBuf {
+        self.0.join("pristine")
+    }
+
     /// What locators keep while they run.
     pub fn locators(&self) -> PathBuf {
         self.0.join("locators")

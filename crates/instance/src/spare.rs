@@ -1,7 +1,7 @@
 //! Clones of a snapshot's trees that are made before they are needed, so that a rewind need not wait for them.
 //!
-//! They are begun after a reset that no standby was ready for: where one was, the next will find one too. Only where clones
-//! share their blocks; elsewhere they would double what the site takes.
+//! They are begun after a reset that no standby was ready for, where what a site touches in its trees cannot be told. Only
+//! where clones share their blocks; elsewhere they would double what the site takes.
 
 use std::sync::Arc;
 
@@ -9,8 +9,9 @@ use tokio::task::JoinHandle;
 
 use crate::baseline::snapshot;
 use crate::shared::Shared;
-use arenad_launch as launch;
+use arenad_launch::{self as launch, Incarnation};
 use arenad_model::error::describe;
+use arenad_model::instance::InstanceId;
 use arenad_model::site::Site;
 use arenad_storage::Fresh;
 use arenad_store::StoredSnapshot;
@@ -23,9 +24,19 @@ pub(super) struct Spare {
 
 impl Spare {
     /// Begins to make them, beside everything else; `None` where they would be of no use, or cost too much.
-    pub(super) fn begin(shared: &Arc<Shared>, site: &Arc<Site>, of: &StoredSnapshot) -> Option<Self> {
+    pub(super) fn begin(
+        shared: &Arc<Shared>,
+        site: &Arc<Site>,
+        id: &InstanceId,
+        incarnation: &Incarnation,
+        of: &StoredSnapshot,
+    ) -> Option<Self> {
         let shares_blocks = shared.storage.as_ref().is_some_and(|storage| storage.root().clones());
-        if !shares_blocks || site.rewinds().is_none() || snapshot::state(shared, of).is_none() {
+        if !shares_blocks || site.rewinds().is_none() {
+            return None;
+        }
+        let source = snapshot::state(shared, of)?;
+        if launch::knows_touched(&source, site, id, incarnation.made).unwrap_or(false) {
             return None;
         }
         let (common, site, snapshot) = (shared.clone(), site.clone(), of.clone());

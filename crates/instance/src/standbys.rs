@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::looks::Looks;
-use super::making;
+use super::making::{self, Used};
 use super::operations::Instance;
 use super::pool::{Ended, Finished, MOST_RENEWALS, Standby, WORN, told};
 use crate::baseline::snapshot;
@@ -27,8 +27,6 @@ use arenad_store::{StoredSnapshot, StoredStandby};
 const TEND_EVERY: Duration = Duration::from_secs(2);
 /// After a reset the next one is expected for so long, even if nobody has written to the site.
 const RESETS_COME_IN_ROWS: Duration = Duration::from_secs(60);
-/// How long a reset waits for a standby that is about to be ready.
-const RESUMES_WITHIN: Duration = Duration::from_millis(200);
 /// What a service is expected to take where its definition does not say, in bytes.
 const USUAL_MEMORY: u64 = 256 << 20;
 
@@ -119,11 +117,14 @@ impl Instance {
         let Some(incarnation) = standby.incarnation.take() else { return };
         standby.standing = Standing::Making;
         standby.proof = None;
-        let untouched = standby.untouched.take();
-        standby.is_resuming = untouched.is_some();
+        let before = standby.before.take();
+        let is_untouched = standby.is_untouched;
+        standby.is_resuming = is_untouched && before.is_some();
+        standby.renewing_since = Some(Instant::now());
         let context = &self.context;
         let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
-        let work = making::renew(shared, id, site, snapshot.clone(), incarnation, untouched, self.pool.token());
+        let used = Used { incarnation, before, is_untouched };
+        let work = making::renew(shared, id, site, snapshot.clone(), used, self.pool.token());
         self.pool.spawn(&context.shared.tasks, made, work);
     }
 
@@ -172,18 +173,18 @@ impl Instance {
         });
     }
 
-    /// Waits for standbys that are about to be ready: to rewind what serves would take longer.
-    pub(super) async fn await_resumed(&mut self, stages: &Stages) {
+    /// Waits for a standby of a snapshot that is about to be ready: to rewind what serves would take longer.
+    pub(super) async fn await_resumed(&mut self, snapshot: &str, stages: &Stages) {
         self.tend_standbys().await;
-        if self.pool.is_resuming() {
-            let deadline = Instant::now() + RESUMES_WITHIN;
-            stages.time("resume", self.await_news(deadline)).await;
+        if let Some(deadline) = self.pool.ready_by(snapshot, Instant::now()) {
+            stages.time("resume", self.await_news(snapshot, deadline)).await;
         }
     }
 
-    /// Takes in what tasks have done until no standby is about to be ready, or time is up.
-    async fn await_news(&mut self, deadline: Instant) {
-        while self.pool.is_resuming()
+    /// Takes in what tasks have done until a standby is ready, none is about to be, or time is up.
+    async fn await_news(&mut self, snapshot: &str, deadline: Instant) {
+        while !self.pool.has_ready(snapshot)
+            && self.pool.ready_by(snapshot, Instant::now()).is_some()
             && let Ok(finished) = tokio::time::timeout_at(deadline, self.pool.news()).await
         {
             self.note_standby(finished).await;
@@ -213,8 +214,10 @@ impl Instance {
                     standby.looks = Looks::default();
                     standby.standing = Standing::Running;
                     standby.is_resuming = false;
+                    let since = standby.renewing_since.take().filter(|_| rewinds > 0);
                     standby.renewals += rewinds;
                     let (snapshot, renewals) = (standby.snapshot.clone(), standby.renewals);
+                    since.into_iter().for_each(|since| self.pool.note_renewal(since));
                     self.remember_standby(StoredStandby { made, snapshot, renewals }).await;
                     fault::reach(Point::StandbyKept).await;
                 }

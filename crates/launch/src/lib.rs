@@ -34,7 +34,9 @@ pub use clock::check_clock;
 pub use command::{CommandError, run};
 pub use frozen::{FreezeError, freeze, thaw};
 pub use inside::{Inside, InsideError};
-pub use state::{StateMount, StateSource, exchange, fingerprint, fingerprint_of, fresh, save_state, state_mounts};
+pub use state::{
+    StateMount, StateSource, exchange, fingerprint, fingerprint_of, fresh, knows_touched, save_state, state_mounts,
+};
 pub use volumes::{SavedVolumes, save_volumes};
 
 /// How often a container is looked at while something is awaited of it.

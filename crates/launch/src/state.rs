@@ -93,19 +93,39 @@ pub(super) async fn discard(storage: &Storage, id: &InstanceId, which: Which<'_>
     Ok(())
 }
 
-/// Brings fresh clones of the snapshot's trees under the mounts of running containers. Their writers are at rest.
+/// Brings the snapshot's trees back under the mounts of running containers, whose writers are at rest: by fresh clones where
+/// there are any, and by what was touched where not.
 pub async fn exchange(
     source: &StateSource<'_>,
     site: &Site,
     id: &InstanceId,
     made: u64,
-    fresh: Vec<arenad_storage::Fresh>,
+    fresh: Option<Vec<arenad_storage::Fresh>>,
 ) -> Result<(), StorageError> {
-    for (mount, fresh) in state_mounts(site).into_iter().zip(fresh) {
-        source.storage.exchange(&mount.of_instance(id, made)?, fresh).await?;
+    let mut fresh = fresh.map(Vec::into_iter);
+    for mount in state_mounts(site) {
+        let live = mount.of_instance(id, made)?;
+        match fresh.as_mut().and_then(Iterator::next) {
+            Some(fresh) => drop(source.storage.exchange(&live, fresh).await?),
+            None => {
+                let restored = source.storage.restore(&live, &mount.of_snapshot(&source.snapshot)?).await?;
+                tracing::debug!(?restored, "brought {live} back");
+            }
+        }
         fault::reach(Point::RewindExchanged).await;
     }
     Ok(())
+}
+
+/// Whether all that was touched of the containers' trees is known, so that no whole clones are needed.
+pub fn knows_touched(source: &StateSource<'_>, site: &Site, id: &InstanceId, made: u64) -> Result<bool, StorageError> {
+    for mount in state_mounts(site) {
+        let (live, from) = (mount.of_instance(id, made)?, mount.of_snapshot(&source.snapshot)?);
+        if !source.storage.root().knows_touched(&live, &from) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Clones the snapshot's trees for an exchange to come, in the order of [`state_mounts`].

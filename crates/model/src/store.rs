@@ -133,6 +133,20 @@ pub struct Writers {
     pub stop: Vec<ExecStep>,
     /// When these have succeeded, in order, the site works again, on what then lies in the stores.
     pub start: Vec<ExecStep>,
+    /// What does the same without a command, where it can be reached.
+    pub control: Option<Control>,
+}
+
+/// A stream socket in a container whose server brings the writers to rest and back to work.
+///
+/// It reads one line, `stop` or `start`, does what the commands of that name do, answers with one line, `0` or why not, and
+/// closes the connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Control {
+    /// The service in whose container it lies.
+    pub service: ServiceName,
+    /// Its path there, absolute.
+    pub socket: String,
 }
 
 impl Store {

@@ -4,6 +4,7 @@
 //! is the instance driver's business. Called by the driver alone, one at a time per instance. *Recreate* is always
 //! correct and the reference that any faster way is checked against.
 
+mod control;
 mod covered;
 mod recreate;
 mod rewind;

@@ -7,7 +7,7 @@ use futures_util::{Stream, StreamExt};
 use tokio::sync::mpsc;
 
 use super::archive::Archive;
-use super::{Cloned, Exchanged, Fresh, Limits, Received, Removed, StateRoot, StorageError, Tree, Usage};
+use super::{Cloned, Exchanged, Fresh, Limits, Received, Removed, Restored, StateRoot, StorageError, Tree, Usage};
 use arenad_model::store::StateLimit;
 use arenad_seams::inline::Inline;
 use arenad_seams::outstanding::Outstanding;
@@ -91,6 +91,12 @@ impl Storage {
     pub async fn exchange(&self, live: &Tree, fresh: Fresh) -> Result<Exchanged, StorageError> {
         let live = live.clone();
         self.blocking("exchange", move |root| root.exchange(&live, fresh)).await
+    }
+
+    /// [`StateRoot::restore`].
+    pub async fn restore(&self, live: &Tree, from: &Tree) -> Result<Restored, StorageError> {
+        let (live, from) = (live.clone(), from.clone());
+        self.blocking("restore", move |root| root.restore(&live, &from)).await
     }
 
     /// [`StateRoot::discard`].

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use super::StorageError;
 use super::attributes::{self, Attributes};
 use super::content::{Copier, Made};
-use super::walk::{Folder, as_path, file_flags};
+use super::walk::{Child, Folder, as_path, file_flags};
 
 /// What cloning a tree did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,6 +42,34 @@ pub(super) fn clone_into(from: &Folder, to: &Folder, clones: bool) -> Result<Clo
     }
     cloning.link()?;
     Ok(cloning.cloned)
+}
+
+/// Clones single entries of folders, of trees in which no file has several names.
+pub(super) struct Cloner {
+    copier: Copier,
+}
+
+impl Cloner {
+    pub(super) fn new(clones: bool) -> Self {
+        Self { copier: Copier::new(clones) }
+    }
+
+    /// Clones an entry with all that is below it into a folder that has none of that name.
+    pub(super) fn entry(&mut self, from: &Folder, to: &Folder, child: &Child) -> Result<(), StorageError> {
+        let path = as_path(&child.name);
+        if child.is_folder {
+            let made = rustix::fs::mkdirat(to, &child.name, Mode::RWXU);
+            made.map_err(StorageError::at("make the folder", to.path_of(&child.name)))?;
+            return clone_into(&from.below(path)?, &to.below(path)?, self.copier.clones()).map(drop);
+        }
+        let here = |folder: &Folder| folder.below(Path::new(""));
+        let pair = Pair { from: here(from)?, to: here(to)? };
+        let copier = Copier::new(self.copier.clones());
+        let mut cloning = Cloning { from, to, copier, names: Names::default(), cloned: Cloned::default() };
+        cloning.entry(&pair, Path::new(""), &child.name)?;
+        self.copier = cloning.copier;
+        Ok(())
+    }
 }
 
 /// Files with several names.

@@ -34,6 +34,11 @@ impl Copier {
         Self { clones }
     }
 
+    /// Whether cloning has worked so far, or has not been tried.
+    pub fn clones(&self) -> bool {
+        self.clones
+    }
+
     /// Gives `target`, which is empty, the content of `source`.
     pub fn copy(&mut self, source: BorrowedFd<'_>, target: BorrowedFd<'_>, size: u64) -> Result<Made, Errno> {
         if size == 0 {

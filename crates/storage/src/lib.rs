@@ -7,7 +7,8 @@
 //! ```
 //! A *tree* is the folder of one store. What has a tree's name is whole: it is made under another name, brought to disk if it
 //! is to outlive the host's next start (snapshots are; instances begin anew then), and renamed. The one thing that
-//! changes a tree in its place is an exchange, and a mark beside the tree says so until it is done.
+//! changes a tree in its place is an exchange, of all of it or of what was touched (`touched.rs`), and a mark beside the tree
+//! says so until it is done.
 //!
 //! Trees hold what sites wrote, so nothing in them is trusted: folders are opened without following links, below their
 //! tree and on its file system only, and links are never read through.
@@ -27,6 +28,7 @@ mod receive;
 mod remove;
 mod root;
 mod send;
+mod touched;
 mod tree;
 pub mod trial;
 mod usage;
@@ -40,5 +42,6 @@ pub use self::exchange::{Exchanged, Step};
 pub use self::receive::{Limits, Received};
 pub use self::remove::Removed;
 pub use self::root::{Fresh, StateRoot};
+pub use self::touched::Restored;
 pub use self::tree::Tree;
 pub use self::usage::Usage;

@@ -1,5 +1,6 @@
 //! The state root: its folders, and making, exchanging and discarding trees.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -16,6 +17,7 @@ use super::exchange::{self, Before, Exchanged, Step};
 use super::receive::{self, Limits, Received};
 use super::remove::{self, Removed};
 use super::send;
+use super::touched::{Restored, Restoring, Stamps};
 use super::tree::{INSTANCES, MARK, SNAPSHOTS, Tree, parse_instance};
 use super::usage::{self, Usage};
 use super::walk::Folder;
@@ -43,12 +45,18 @@ struct Inner {
     /// Held while a tree is given its name, and while folders without trees are removed: the one makes what the other
     /// would take away.
     layout: Mutex<()>,
+    /// What tells of instances' trees whether they are still the clones that they were.
+    stamps: Mutex<HashMap<Tree, Stamps>>,
+    /// Whether that is kept.
+    is_stamping: bool,
 }
 
 /// A whole clone that has no name yet, for [`StateRoot::exchange`]. Goes to the trash when dropped.
 #[derive(Debug)]
 pub struct Fresh {
     partial: Partial,
+    /// What it is a clone of.
+    of: Tree,
     /// Its number, where there are quotas.
     project: Option<Project>,
     /// What making it did.
@@ -84,8 +92,19 @@ impl StateRoot {
         }
         let clones = trial::reflinks(&path).unwrap_or(false);
         let quotas = Quotas::of(&path);
-        let root = Self { inner: Arc::new(Inner { path, clones, quotas, layout: Mutex::new(()) }) };
+        let (layout, stamps) = (Mutex::default(), Mutex::default());
+        let inner = Inner { path, clones, quotas, layout, stamps, is_stamping: true };
+        let root = Self { inner: Arc::new(inner) };
         root.sweep()?;
+        Ok(root)
+    }
+
+    /// The same, but every tree is exchanged as a whole: nobody waits for the clock by which changes are stamped.
+    pub fn open_unstamped(path: impl Into<PathBuf>) -> Result<Self, StorageError> {
+        let mut root = Self::open(path)?;
+        if let Some(inner) = Arc::get_mut(&mut root.inner) {
+            inner.is_stamping = false;
+        }
         Ok(root)
     }
 
@@ -158,6 +177,7 @@ impl StateRoot {
             Tree::Snapshot { .. } => self.make(from, None, limit)?,
         };
         self.name(fresh.partial, to)?;
+        self.stamp(to, from.clone());
         Ok(fresh.cloned)
     }
 
@@ -191,7 +211,72 @@ impl StateRoot {
         if let (Some(quotas), Some(project)) = (quotas, project) {
             quotas.limit(project, Allowance::of(&cloned, limit))?;
         }
-        Ok(Fresh { partial, project, cloned })
+        Ok(Fresh { partial, of: from.clone(), project, cloned })
+    }
+
+    /// Whether a tree can be brought back to another one by what was touched in it.
+    pub fn knows_touched(&self, live: &Tree, from: &Tree) -> bool {
+        self.inner.hold_stamps().get(live).is_some_and(|stamps| stamps.of == *from)
+    }
+
+    /// Gives a tree, which may be mounted, the content and attributes of another one: by what was touched in it, where that
+    /// is known, and as a whole where not. Nobody may write to it meanwhile. After an error the tree is not whole.
+    pub fn restore(&self, live: &Tree, from: &Tree) -> Result<Restored, StorageError> {
+        self.restore_stepwise(live, from, &mut |_| Ok(()))
+    }
+
+    /// The same, asking before each step. What goes wrong with what was touched is made up for by an exchange.
+    pub fn restore_stepwise(&self, live: &Tree, from: &Tree, before: Before<'_>) -> Result<Restored, StorageError> {
+        self.check(from)?;
+        let known = self.inner.hold_stamps().remove(live).filter(|stamps| stamps.of == *from && self.is_whole(live));
+        if let Some(stamps) = known {
+            match self.restore_touched(live, from, stamps, before) {
+                Ok(restored) => return Ok(restored),
+                Err(error) => tracing::debug!(%error, "the tree {live} is exchanged as a whole"),
+            }
+        }
+        let fresh = self.fresh(from)?;
+        let Cloned { files, folders, others, .. } = fresh.cloned;
+        let exchanged = self.exchange_stepwise(live, fresh, before)?;
+        Ok(Restored { kept: 0, moved_out: exchanged.moved_out, cloned: files + folders + others })
+    }
+
+    fn restore_touched(
+        &self,
+        live: &Tree,
+        from: &Tree,
+        stamps: Stamps,
+        before: Before<'_>,
+    ) -> Result<Restored, StorageError> {
+        let (folder, snapshot) = (Folder::open(self.folder(live))?, Folder::open(self.folder(from))?);
+        let old = self.begin()?;
+        let trash = Folder::open(&old.path)?;
+        let mark = self.inner.path.join(live.mark());
+        before(Step::Mark)?;
+        File::create(&mark).map_err(StorageError::at("make the mark", &mark))?;
+        let restoring = Restoring { live: &folder, snapshot: &snapshot, trash: &trash, clones: self.inner.clones };
+        let (restored, stamps) = restoring.run(stamps, before)?;
+        before(Step::Unmark)?;
+        fs::remove_file(&mark).map_err(StorageError::at("remove the mark", &mark))?;
+        if let Some(stamps) = stamps {
+            self.inner.hold_stamps().insert(live.clone(), stamps);
+        }
+        Ok(restored)
+    }
+
+    /// Takes note of a tree that is a clone of another one.
+    fn stamp(&self, tree: &Tree, of: Tree) {
+        if !self.inner.is_stamping || !matches!((tree, &of), (Tree::Instance { .. }, Tree::Snapshot { .. })) {
+            return;
+        }
+        let beside = self.inner.path.join(PARTIAL);
+        let stamped =
+            Folder::open(self.folder(tree)).and_then(|folder| Stamps::take(&folder, of, &Folder::open(beside)?));
+        match stamped {
+            Ok(Some(stamps)) => drop(self.inner.hold_stamps().insert(tree.clone(), stamps)),
+            Ok(None) => {}
+            Err(error) => tracing::debug!(%error, "the tree {tree} has no stamps"),
+        }
     }
 
     /// Gives a tree, which may be mounted, the content and attributes of a fresh clone; its own goes to the trash.
@@ -208,6 +293,7 @@ impl StateRoot {
             }
             other => other?,
         };
+        self.inner.hold_stamps().remove(live);
         let old = self.begin()?;
         let mark = self.inner.path.join(live.mark());
         before(Step::Mark)?;
@@ -219,12 +305,14 @@ impl StateRoot {
             exchange::exchange(&folder, &Folder::open(&fresh.partial.path)?, &Folder::open(&old.path)?, before)?;
         before(Step::Unmark)?;
         fs::remove_file(&mark).map_err(StorageError::at("remove the mark", &mark))?;
+        self.stamp(live, fresh.of);
         Ok(exchanged)
     }
 
     /// Puts a tree into the trash; says whether it was there. Costs a rename.
     pub fn discard(&self, tree: &Tree) -> Result<bool, StorageError> {
         let folder = self.folder(tree);
+        self.inner.hold_stamps().remove(tree);
         let was_there = match self.inner.discard(&folder) {
             Ok(()) => true,
             Err(Errno::NOENT) => false,
@@ -356,6 +444,10 @@ impl StateRoot {
 impl Inner {
     fn hold_layout(&self) -> MutexGuard<'_, ()> {
         self.layout.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hold_stamps(&self) -> MutexGuard<'_, HashMap<Tree, Stamps>> {
+        self.stamps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn discard(&self, path: &Path) -> Result<(), Errno> {

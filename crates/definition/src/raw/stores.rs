@@ -89,6 +89,20 @@ pub(crate) struct RawWriters {
     /// Commands that bring them back to work, in order; they return when the site works again.
     #[schemars(required, length(min = 1))]
     pub(crate) start: Option<Vec<Part<RawExec>>>,
+    /// A socket in a container that does the same for the words `stop` and `start`, in less time than commands need. Where it
+    /// cannot be reached, the commands are run.
+    pub(crate) control: Option<RawControl>,
+}
+
+/// A stream socket in a container whose server brings the writers to rest and back to work. It reads one line, `stop` or
+/// `start`, and answers with one when that is done: `0`, or why not.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawControl {
+    /// The service in whose container it lies. Default: the entry's.
+    pub(crate) service: Option<String>,
+    /// Its path there, absolute.
+    pub(crate) socket: String,
 }
 
 /// Something outside of the stores that may differ after a rewind: a log, a cache, a supervisor's notes.

@@ -9,14 +9,15 @@ use super::steps::{exactly_one, exec_list};
 use super::support::{command, filled, key_name, one_line, positive_period, positive_size};
 use crate::problems::{did_you_mean, quoted_list};
 use crate::raw::environment::RawSite;
-use crate::raw::stores::{RawStore, RawStoreKind, RawVolatile};
+use crate::raw::stores::{RawControl, RawStore, RawStoreKind, RawVolatile};
 use crate::raw::values::{OneOrMany, Port};
 use crate::scope::Scope;
 use crate::tree::excerpt;
 use arenad_model::ids::ServiceName;
 use arenad_model::site::{Database, DatabaseEngine, MountSpec};
 use arenad_model::store::{
-    RedisAccess, SQLITE_COMPANIONS, STORE_TIMEOUT, Store, StoreKind, Volatile, VolatilePart, Writers, is_within,
+    Control, RedisAccess, SQLITE_COMPANIONS, STORE_TIMEOUT, Store, StoreKind, Volatile, VolatilePart, Writers,
+    is_within,
 };
 
 /// The port on which Redis and Valkey listen unless they are told otherwise.
@@ -57,7 +58,24 @@ pub(super) fn writers(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -
     Some(Writers {
         stop: exec_list(site, section.key("stop"), raw_writers.stop.as_deref()),
         start: exec_list(site, section.key("start"), raw_writers.start.as_deref()),
+        control: raw_writers.control.as_ref().and_then(|raw| control(site, section.key("control"), raw)),
     })
+}
+
+fn control(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawControl) -> Option<Control> {
+    socket_path(scope.key("socket"), &raw.socket, "/run/writers.sock");
+    let service = site.service(scope.key("service"), raw.service.as_deref())?;
+    Some(Control { service, socket: raw.socket.clone() })
+}
+
+/// Refuses what cannot be the path of a socket in a container.
+fn socket_path(scope: Scope<'_>, path: &str, example: &str) {
+    if !path.starts_with('/') {
+        scope
+            .error("value", format!("`{}` is no place in a container", excerpt(path)))
+            .expected(format!("an absolute path, such as `{example}`"))
+            .report();
+    }
 }
 
 struct Reader<'a> {
@@ -113,12 +131,7 @@ impl Reader<'_> {
         let (socket, client) = (self.scope.key("socket"), self.scope.key("client"));
         let (access, way) = match (&raw.socket, &raw.client) {
             (Some(path), None) => {
-                if !path.starts_with('/') {
-                    socket
-                        .error("value", format!("`{}` is no place in a container", excerpt(path)))
-                        .expected("an absolute path, such as `/run/valkey.sock`")
-                        .report();
-                }
+                socket_path(socket, path, "/run/valkey.sock");
                 (RedisAccess::Socket { path: path.clone() }, ("over its socket", "socket"))
             }
             (None, Some(words)) => {

@@ -21,7 +21,6 @@ impl Instance {
             return true;
         }
         let Some(serving) = self.service.serving() else { return true };
-        let Some(last) = &serving.proven else { return true };
         if self.baseline.as_ref().is_none_or(|baseline| baseline.id != serving.snapshot.id) {
             return true;
         }
@@ -33,7 +32,16 @@ impl Instance {
             snapshot: &serving.snapshot,
             incarnation: &serving.incarnation,
         };
-        match candidate.prove_again(last, &Lines::passing()).await {
+        let lines = Lines::passing();
+        let compared = match &serving.proven {
+            Some(last) => candidate.prove_again(last, &lines).await,
+            // Taken up from an earlier daemon, and never reached.
+            None => match candidate.prove(&lines).await {
+                Ok(None) => return true,
+                compared => compared,
+            },
+        };
+        match compared {
             Ok(None) => false,
             Ok(moved) => {
                 self.service.prove(moved);

@@ -1,5 +1,7 @@
 //! Rewind: the serving containers are brought back in place.
 
+use std::sync::OnceLock;
+
 use tokio::sync::SetOnce;
 
 use super::{Plan, Proven, Way};
@@ -7,7 +9,7 @@ use crate::baseline::snapshot;
 use crate::failure::Failure;
 use crate::operations::Instance;
 use crate::pool::MOST_RENEWALS;
-use crate::proof::Candidate;
+use crate::proof::{Candidate, Rewound};
 use crate::service::{Serving, tell};
 use arenad_digest::{Lines, Taken};
 use arenad_launch::{Incarnation, StateSource};
@@ -17,6 +19,17 @@ use arenad_model::verify::Extent;
 use arenad_reset::{self as reset, Rewind};
 use arenad_seams::fault::{self, Point};
 use arenad_store::StoredSnapshot;
+
+/// How the serving containers are brought back.
+struct How<'a> {
+    target: &'a StoredSnapshot,
+    /// How much is compared then.
+    extent: Extent,
+    writers: &'a Writers,
+    source: StateSource<'a>,
+    /// What was proven of them before they served; none where every file is to be read again.
+    before: Option<&'a Taken>,
+}
 
 impl Instance {
     /// Rewinds the serving containers. `Err(None)`: that is out of the question, and nothing was done; `Err(Some(..))`: it
@@ -37,9 +50,11 @@ impl Instance {
         let Some(source) = snapshot::state(&context.shared, target) else { return Ok(Err(None)) };
         let (generation, used) = self.begin_generation(Some(plan), target, Way::Rewind).await?;
         fault::reach(Point::RewindRecorded).await;
-        let Some(Serving { incarnation, renewals, .. }) = used else { return Ok(Err(None)) };
+        let Some(Serving { incarnation, renewals, proven, .. }) = used else { return Ok(Err(None)) };
         let incarnation = Incarnation { generation, ..incarnation };
-        let rewound = self.put_back(plan, target, extent, writers, source, &incarnation).await;
+        let before = proven.as_ref().filter(|_| !context.site.reset.verify.is_full);
+        let how = How { target, extent, writers, source, before };
+        let rewound = self.put_back(plan, how, &incarnation).await;
         Ok(rewound.map_err(Some).map(|proof| {
             let (snapshot, renewals) = (target.clone(), renewals + 1);
             let extent = if proof.is_some() { extent } else { Extent::Nothing };
@@ -74,17 +89,17 @@ impl Instance {
     async fn put_back(
         &mut self,
         plan: &Plan<'_>,
-        target: &StoredSnapshot,
-        extent: Extent,
-        writers: &Writers,
-        source: StateSource<'_>,
+        how: How<'_>,
         incarnation: &Incarnation,
     ) -> Result<Option<Taken>, Failure> {
+        let How { target, extent, writers, source, before } = how;
         let context = self.context.clone();
         let spare = self.spare.take();
         let spare = async { spare?.take(&target.id).await };
         let (report, stages) = (self.service.report(), &plan.stages);
+        let rested = OnceLock::new();
         let rewind = Rewind {
+            rested: (extent != Extent::Nothing).then_some(&rested),
             engine: context.shared.engine.as_ref(),
             prober: &context.shared.prober,
             id: &context.id,
@@ -102,11 +117,12 @@ impl Instance {
             Extent::Nothing => rewind.run(incarnation, spare, std::future::ready(None), &started).await?,
             Extent::Everything | Extent::Moved => {
                 let lines = Lines::kept();
+                let rewound = before.map(|before| Rewound { before, rested: &rested });
                 let early = {
-                    let proof = candidate.prove_rising(&lines, Some(&started));
+                    let proof = candidate.prove_rising(&lines, rewound, Some(&started));
                     rewind.run(incarnation, spare, proof, &started).await?
                 };
-                let proven = stages.time("verify", candidate.prove_since(early, &lines)).await;
+                let proven = stages.time("verify", candidate.prove_since(early, &lines, rewound)).await;
                 lines.close().await;
                 proven?
             }

@@ -86,10 +86,16 @@ impl Proven {
 }
 
 impl Recorded {
-    /// A generation that served under an earlier daemon and passes its probes: its row says so already.
-    pub(crate) fn adopted(incarnation: Incarnation, snapshot: StoredSnapshot, since: Timestamp) -> Self {
+    /// A generation that served under an earlier daemon and passes its probes: its row says so already. `was_reached`: by
+    /// anyone, as far as is known.
+    pub(crate) fn adopted(
+        incarnation: Incarnation,
+        snapshot: StoredSnapshot,
+        since: Timestamp,
+        was_reached: bool,
+    ) -> Self {
         let visits = CancellationToken::new();
-        let serving = Serving { incarnation, snapshot, proven: None, renewals: 0, is_adopted: true, visits };
+        let serving = Serving { incarnation, snapshot, proven: None, renewals: 0, is_adopted: was_reached, visits };
         Self { serving, since }
     }
 }

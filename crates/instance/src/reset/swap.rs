@@ -24,7 +24,7 @@ impl Instance {
     pub(super) async fn swap(&mut self, plan: &mut Plan<'_>, target: &StoredSnapshot) -> Result<bool, Failure> {
         let asked = self.context.site.reset.verify.extent(plan.number, true);
         if !self.pool.has_ready(&target.id) {
-            self.await_resumed(&plan.stages).await;
+            self.await_resumed(&target.id, &plan.stages).await;
         }
         while let Some((made, chosen)) = self.pool.choose(&target.id) {
             if let Err(reason) = self.wake(&chosen, target, asked, plan).await {
@@ -122,8 +122,8 @@ impl Instance {
         match was_well && snapshot == wanted {
             true => {
                 let is_answering = self.watch.take_cut_off();
-                let untouched = serving.proven.filter(|_| !was_reached && !is_answering);
-                self.pool.retire(serving.incarnation, &snapshot, serving.renewals, untouched);
+                let is_untouched = !was_reached && !is_answering;
+                self.pool.retire(serving.incarnation, &snapshot, serving.renewals, serving.proven, is_untouched);
             }
             false => self.pool.reject(serving.incarnation, &snapshot),
         }

@@ -126,6 +126,11 @@ impl Inside {
         Ok(Self { containers })
     }
 
+    /// The first process of a service's container, as this host counts; none where it is no process of this host.
+    pub fn pid(&self, service: &ServiceName) -> Option<u32> {
+        self.on_this_host().find(|container| container.service == *service).map(|container| container.pid)
+    }
+
     /// What the containers hold outside of their stores. What is scratch is not looked at.
     ///
     /// Cancellation: safe at any point; nothing is changed.

@@ -1,0 +1,277 @@
+//! Bringing a tree back to its snapshot by what was touched: what is still the clone that it was stays where it is, and only
+//! the rest is exchanged. What that takes depends on how much a site has written, and not on how much it holds.
+//!
+//! An entry is *untouched* if its inode and its time of change (ctime) are those that it had when the tree was last equal to
+//! the snapshot and nobody was writing to it. The kernel alone sets that time, whenever content, attributes, names or places
+//! change; and a tree whose writers are at rest has no file mapped into memory that could be written without it. Changes that
+//! follow each other within one tick of the kernel's clock bear the same time, so the tick of the last change is waited out
+//! before anybody may write.
+//!
+//! Stamps are kept in memory only: after a restart of the daemon, or after an error, a tree is exchanged as a whole once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{CStr, CString};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{AtFlags, FileType, RenameFlags, Stat, Timespec, Timestamps, UTIME_NOW};
+use rustix::io::Errno;
+
+use super::attributes::Attributes;
+use super::clone::Cloner;
+use super::exchange::{Before, Step};
+use super::remove::unique_name;
+use super::walk::{Folder, as_path};
+use super::{StorageError, Tree};
+
+/// The most entries of a tree whose stamps are kept: some twenty megabytes of memory.
+const ENTRIES_MAX: usize = 200_000;
+
+/// The longest path that a stamp is kept for, in bytes; the kernel takes 4095.
+const PATH_MAX: usize = 2_000;
+
+/// The pause between two looks at the kernel's clock, whose tick takes 1 to 10 ms.
+const TICK_LOOK: Duration = Duration::from_millis(1);
+
+/// Both times of a file that can be set.
+const NOW: Timestamps = Timestamps {
+    last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
+    last_modification: Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
+};
+
+/// How often it is looked at. A clock that was set back may not get there for hours.
+const TICK_LOOKS: usize = 50;
+
+/// What bringing a tree back by what was touched did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Restored {
+    /// Entries that stayed.
+    pub kept: u64,
+    /// Entries that went to the trash, each with all that was below it.
+    pub moved_out: u64,
+    /// Entries that were cloned anew, each with all that is below it.
+    pub cloned: u64,
+}
+
+/// What tells whether an entry is what it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    /// Seconds and nanoseconds.
+    changed: (i64, i64),
+    is_folder: bool,
+}
+
+impl Stamp {
+    fn of(found: &Stat) -> Self {
+        Self {
+            inode: found.st_ino,
+            changed: (found.st_ctime, i64::try_from(found.st_ctime_nsec).unwrap_or(i64::MAX)),
+            is_folder: FileType::from_raw_mode(found.st_mode) == FileType::Directory,
+        }
+    }
+}
+
+/// The stamps of a tree that was equal to a snapshot's.
+#[derive(Debug)]
+pub(super) struct Stamps {
+    /// The snapshot's tree.
+    pub(super) of: Tree,
+    /// By path relative to the tree, whose own is empty: a folder comes before what is in it.
+    entries: BTreeMap<PathBuf, Stamp>,
+}
+
+impl Stamps {
+    /// Those of a tree that is a clone of `of`, to which nobody writes yet. Returns once no change can bear the time of an
+    /// earlier one. None: the tree has files of several names, which share their times; it is too large; or the clock was set
+    /// back.
+    /// `beside` is a folder of ours on the same file system.
+    pub(super) fn take(tree: &Folder, of: Tree, beside: &Folder) -> Result<Option<Self>, StorageError> {
+        let mut stamps = Self { of, entries: BTreeMap::new() };
+        let is_past = stamps.add(tree, Path::new(""))? && stamps.is_past(beside)?;
+        Ok(is_past.then_some(stamps))
+    }
+
+    /// Whether the clock by which the file system stamps changes has gone past all of these.
+    fn is_past(&self, beside: &Folder) -> Result<bool, StorageError> {
+        let newest = self.entries.values().map(|stamp| stamp.changed).max().unwrap_or_default();
+        for _ in 0..TICK_LOOKS {
+            // What a change would be stamped with now, the file system says best.
+            let stamped = rustix::fs::futimens(beside, &NOW).and_then(|()| rustix::fs::fstat(beside));
+            let stamped = stamped.map_err(StorageError::at("look at the time of", &beside.path))?;
+            if Stamp::of(&stamped).changed > newest {
+                return Ok(true);
+            }
+            std::thread::sleep(TICK_LOOK);
+        }
+        Ok(false)
+    }
+
+    /// Stamps an entry and all below it. `false`: something in there cannot be told by its stamp.
+    fn add(&mut self, tree: &Folder, path: &Path) -> Result<bool, StorageError> {
+        let mut waiting = vec![path.to_owned()];
+        while let Some(path) = waiting.pop() {
+            let found = look(tree, &path).map_err(StorageError::at("look at", tree.path.join(&path)))?;
+            let stamp = Stamp::of(&found);
+            let is_telling = stamp.is_folder || found.st_nlink == 1;
+            if !is_telling || self.entries.len() >= ENTRIES_MAX || path.as_os_str().len() > PATH_MAX {
+                return Ok(false);
+            }
+            if stamp.is_folder {
+                let children = tree.below(&path)?.children()?;
+                waiting.extend(children.iter().map(|child| path.join(as_path(&child.name))));
+            }
+            self.entries.insert(path, stamp);
+        }
+        Ok(true)
+    }
+
+    /// Forgets an entry and all below it; says how many that were.
+    fn forget(&mut self, path: &Path) -> u64 {
+        // In the order of paths, what is below a folder follows it.
+        let below = self.entries.range(path.to_owned()..).map(|(known, _)| known);
+        let below: Vec<PathBuf> = below.take_while(|known| known.starts_with(path)).cloned().collect();
+        below.iter().for_each(|known| _ = self.entries.remove(known));
+        below.len() as u64
+    }
+
+    /// What is not as it was.
+    fn touched(&self, tree: &Folder) -> Touched {
+        let mut touched = Touched::default();
+        for (path, stamp) in &self.entries {
+            // A link in the place of a folder is looked through here. Then that folder is gone itself, and comes before.
+            let now = look(tree, path).map(|found| Stamp::of(&found));
+            if now.as_ref() == Ok(stamp) || touched.is_gone(path) {
+                continue;
+            }
+            match now {
+                // A number of a file that is gone may be a folder's by now.
+                Ok(now) if now.inode == stamp.inode && now.is_folder && stamp.is_folder => {
+                    touched.folders.insert(path.clone());
+                }
+                _ => {
+                    touched.folders.extend(path.parent().map(Path::to_owned));
+                    touched.gone.insert(path.clone());
+                }
+            }
+        }
+        touched
+    }
+}
+
+/// What of a tree is not as it was.
+#[derive(Debug, Default)]
+struct Touched {
+    /// Folders in which something has come or gone, or whose attributes are others.
+    folders: BTreeSet<PathBuf>,
+    /// Entries that are others than they were, or not there any more.
+    gone: BTreeSet<PathBuf>,
+}
+
+impl Touched {
+    /// Whether it lies below something that is gone.
+    fn is_gone(&self, path: &Path) -> bool {
+        !self.gone.is_empty() && path.ancestors().any(|above| self.gone.contains(above))
+    }
+}
+
+/// What is brought back, and by what.
+pub(super) struct Restoring<'a> {
+    /// The tree.
+    pub(super) live: &'a Folder,
+    /// The snapshot's.
+    pub(super) snapshot: &'a Folder,
+    /// Where what was touched goes.
+    pub(super) trash: &'a Folder,
+    /// Whether files can share their blocks.
+    pub(super) clones: bool,
+}
+
+impl Restoring<'_> {
+    /// Brings back what was touched. The tree's writers are at rest, and stay so until this returns.
+    ///
+    /// After an error the tree is not whole. Without new stamps it is, but the next time it must be exchanged as a whole.
+    pub(super) fn run(
+        &self,
+        mut stamps: Stamps,
+        before: Before<'_>,
+    ) -> Result<(Restored, Option<Stamps>), StorageError> {
+        let touched = stamps.touched(self.live);
+        let mut restored = Restored::default();
+        if touched.gone.contains(Path::new("")) {
+            // The tree's own folder is another one: nothing that is known holds.
+            return Err(StorageError::StillWritten { path: self.live.path.clone() });
+        }
+        let mut is_whole = true;
+        restored.kept = stamps.entries.len() as u64;
+        for gone in &touched.gone {
+            restored.kept -= stamps.forget(gone);
+        }
+        for path in &touched.folders {
+            if touched.is_gone(path) {
+                continue;
+            }
+            let renewed = self.folder(path, &stamps, &mut restored, before)?;
+            for name in renewed {
+                let entry = path.join(as_path(&name));
+                is_whole = is_whole && stamps.add(self.live, &entry)?;
+            }
+            let found = look(self.live, path).map_err(StorageError::at("look at", self.live.path.join(path)))?;
+            stamps.entries.insert(path.clone(), Stamp::of(&found));
+        }
+        let is_past = is_whole && stamps.is_past(self.trash)?;
+        Ok((restored, is_past.then_some(stamps)))
+    }
+
+    /// Makes the entries and attributes of a folder those of the snapshot's; returns the names of those that were cloned.
+    fn folder(
+        &self,
+        path: &Path,
+        stamps: &Stamps,
+        restored: &mut Restored,
+        before: Before<'_>,
+    ) -> Result<Vec<CString>, StorageError> {
+        let (live, snapshot) = (self.live.below(path)?, self.snapshot.below(path)?);
+        let mut present = BTreeSet::new();
+        for child in live.children()? {
+            let entry = path.join(as_path(&child.name));
+            if stamps.entries.contains_key(&entry) {
+                present.insert(child.name);
+                continue;
+            }
+            before(Step::MoveOut(restored.moved_out))?;
+            self.discard(&live, &child.name)?;
+            restored.moved_out += 1;
+        }
+        let mut cloner = Cloner::new(self.clones);
+        let mut renewed = Vec::new();
+        for child in snapshot.children()?.into_iter().filter(|child| !present.contains(&child.name)) {
+            before(Step::MoveIn(restored.cloned))?;
+            cloner.entry(&snapshot, &live, &child)?;
+            restored.cloned += 1;
+            renewed.push(child.name);
+        }
+        before(Step::Attributes)?;
+        let found = rustix::fs::fstat(&snapshot);
+        let attributes = found.and_then(|found| Attributes::of_open(snapshot.as_fd(), &found));
+        let attributes = attributes.map_err(StorageError::at("read the attributes of", &snapshot.path))?;
+        attributes.replace_on_open(&live).map_err(StorageError::at("give its attributes to", &live.path))?;
+        Ok(renewed)
+    }
+
+    fn discard(&self, folder: &Folder, name: &CStr) -> Result<(), StorageError> {
+        match rustix::fs::renameat_with(folder, name, self.trash, unique_name(), RenameFlags::NOREPLACE) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(StorageError::at("move to the trash", folder.path_of(name))(error)),
+        }
+    }
+}
+
+fn look(tree: &Folder, path: &Path) -> Result<Stat, Errno> {
+    if path.as_os_str().as_bytes().is_empty() {
+        return rustix::fs::fstat(tree);
+    }
+    rustix::fs::statat(tree, path, AtFlags::SYMLINK_NOFOLLOW)
+}
