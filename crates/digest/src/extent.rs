@@ -6,7 +6,7 @@ use super::DigestError;
 pub(super) const ENTRIES_MAX: usize = 2_000_000;
 
 /// What their paths, and what links say, may have together, in bytes.
-const TEXT_MAX: usize = 256 << 20;
+const TEXT_MAX: usize = 64 << 20;
 
 /// What has been read of a store's folder.
 pub(super) struct Extent {
