@@ -36,7 +36,8 @@ fn remove_old_bridges() {
     }
 }
 
-/// Makes the mounts, says so, and stays until its input ends. $1 is the root, $2 a folder for the engine's data.
+/// Makes the mounts, says so, and stays until its input ends. $1 is the root, $2 a folder for the engine's data. The root
+/// becomes that of the mount namespace: below a mere chroot, `docker exec` would enter the host's files.
 const KEEPER: &str = r#"
 set -eu
 mount --bind "$1" "$1"
@@ -45,8 +46,10 @@ mount --rbind /sys "$1/sys"
 mount --rbind /dev "$1/dev"
 mount --bind -o ro /etc/apt "$1/etc/apt"
 mount --bind "$2" "$1/var/lib/docker"
-echo ready
-exec cat >/dev/null
+mkdir "$1/.host"
+cd "$1"
+pivot_root . .host
+exec chroot . sh -c 'umount -l /.host && echo ready && exec cat >/dev/null'
 "#;
 
 /// How long one command may take; installing packages on a busy machine is slow.
@@ -163,7 +166,7 @@ impl Bare {
         let out = self.folder.path().join("said");
         let file = std::fs::File::create(&out).expect("a file");
         let mut command = Command::new("nsenter");
-        command.args(["--target", &self.first.to_string(), "--mount", "--pid", "--", "chroot"]).arg(self.root());
+        command.args(["--target", &self.first.to_string(), "--mount", "--pid", "--"]);
         command.args(["env", "-i", "HOME=/root", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]);
         for (name, value) in std::env::vars().filter(|(name, _)| name.to_lowercase().ends_with("_proxy")) {
             command.arg(format!("{name}={value}"));
@@ -197,13 +200,14 @@ impl Bare {
 
     /// Ends it, and insists that nothing of it is left on the host.
     pub fn end(mut self) {
+        let namespace = std::fs::read_link(format!("/proc/{}/ns/mnt", self.first)).expect("its mount namespace");
         self.close();
         let path = self.folder.path().display().to_string();
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("the mounts");
         assert!(!mounts.contains(&path), "a mount is left:\n{mounts}");
         for entry in std::fs::read_dir("/proc").expect("the processes").flatten() {
-            let root = std::fs::read_link(entry.path().join("root")).unwrap_or_default();
-            assert!(!root.starts_with(&path), "process {:?} still runs in it", entry.file_name());
+            let its = std::fs::read_link(entry.path().join("ns/mnt")).unwrap_or_default();
+            assert!(its != namespace, "process {:?} still runs in it", entry.file_name());
         }
         let loops = Command::new("losetup")
             .args(["--list", "--noheadings", "--output", "BACK-FILE"])
