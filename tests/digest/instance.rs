@@ -107,7 +107,8 @@ impl Instance {
             let fresh = docker(&["create", &image]);
             docker(&["exec", id, "find", &folder, "-mindepth", "1", "-delete"]);
             let parent = Path::new(&folder).parent().and_then(Path::to_str).expect("a folder has a parent");
-            let copy = format!("docker cp {fresh}:{folder} - | docker cp - {id}:{parent}");
+            // `docker cp` into a container is refused where its root is read-only. The container's own user owns the stores.
+            let copy = format!("docker cp {fresh}:{folder} - | docker exec -i {id} tar -x -C {parent}");
             let copied = Command::new("sh").args(["-c", &copy]).output().expect("docker runs");
             docker(&["rm", "--force", &fresh]);
             assert!(copied.status.success(), "{copy}: {}", String::from_utf8_lossy(&copied.stderr));
