@@ -42,7 +42,7 @@ impl Operations {
     pub fn remember(&self, kind: &'static str, instance: InstanceId, ticket: Ticket) -> Entry {
         let entry = Entry { kind, instance, ticket, begun: Instant::now() };
         self.with(|entries| {
-            entries.retain(|_, entry| entry.begun.elapsed() < REMEMBERED);
+            entries.retain(|_, entry| !entry.ticket.has_ended() || entry.begun.elapsed() < REMEMBERED);
             if entries.len() >= MOST {
                 let ended = entries.iter().filter(|(_, entry)| entry.ticket.has_ended());
                 let oldest = ended.min_by_key(|(_, entry)| entry.begun).map(|(id, _)| id.clone());
