@@ -208,7 +208,7 @@ fn remove_files(client: &Client) -> Result<(), Failure> {
             _ => {}
         }
     }
-    for name in ["volumes", "locators"] {
+    for name in ["volumes", "locators", "copies", "pristine"] {
         match std::fs::remove_dir_all(folder.join(name)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
