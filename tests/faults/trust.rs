@@ -4,7 +4,7 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process};
 
 use super::standbys::rewindable;
 use crate::support::wait::PATIENCE;
@@ -100,8 +100,7 @@ fn a_new_baseline_takes_over() {
 #[test]
 fn a_new_daemon_knows_whether_a_client_has_been_there() {
     let world = rewindable("unreached", 0, "true");
-    let crash = || {
-        world.signal_daemon(Signal::KILL);
+    let start = || {
         let daemon = world.start(&["serve"]);
         within("the site", PATIENCE, || (world.state() == "ready").then_some(()));
         daemon
@@ -111,14 +110,17 @@ fn a_new_daemon_knows_whether_a_client_has_been_there() {
         answer["operations"][0]["reset"]["strategy"].as_str().expect("a way").to_owned()
     };
     world.reset();
-    let _daemon = crash();
+    world.signal_daemon(Signal::KILL);
+    let daemon = start();
     assert_eq!(reset_if_dirty(), "untouched", "no client has been there");
     // Nor is anything unknown that a rewind must know.
     world.write("scribble");
     assert_eq!(world.reset(), "rewind");
     // A client that reads may have written: nobody knows, once the daemon that counted is gone.
     assert_eq!(world.page(), BASELINE);
-    let _daemon = crash();
+    kill_process(daemon.pid(), Signal::KILL).expect("the daemon runs");
+    daemon.ended();
+    let _daemon = start();
     assert_ne!(reset_if_dirty(), "untouched");
     assert_eq!(world.page(), BASELINE);
     world.run(&["down"]).code(0);

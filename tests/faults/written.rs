@@ -52,6 +52,10 @@ fn what_another_daemon_left_is_not_trusted_without_stores() {
     assert_eq!(world.reset(), "keep");
     world.signal_daemon(rustix::process::Signal::KILL);
     world.up();
+    assert_eq!(world.reset(), "keep", "no client had reached it when the daemon was killed");
+    world.page();
+    world.signal_daemon(rustix::process::Signal::KILL);
+    world.up();
     let containers = list(&world.site().expect("the site")["containers"], "id");
     assert_eq!(world.reset(), "recreate", "a request may have written before the daemon was killed");
     assert_ne!(list(&world.site().expect("the site")["containers"], "id"), containers);

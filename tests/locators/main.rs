@@ -51,19 +51,24 @@ fn with_administrators(definition: String) -> String {
     );
     let forum = "      forum: { engine: postgres,";
     let superuser = format!(
-        "      inside: {{ engine: postgres, user: postgres, database: forum, through: container, client: /srv/forum/psql }}\n{forum}"
+        "      inside: {{ engine: postgres, user: postgres, database: forum, through: container, client: psql }}\n{forum}"
     );
     let edited = definition.replacen(shop, &inside, 1).replacen(forum, &superuser, 1);
     assert!(edited.len() > definition.len() + 150, "the databases are added");
     edited
 }
 
+/// Tells the forum's PostgreSQL client where the server's socket is.
+fn with_socket(compose: String) -> String {
+    let (image, environment) = ("    image: arenad-mini/forum:1\n", "    environment:\n");
+    let at = compose.find(image).expect("the forum");
+    let at = at + compose[at..].find(environment).expect("its variables") + environment.len();
+    format!("{}      PGHOST: /run/forum\n{}", &compose[..at], &compose[at..])
+}
+
 #[test]
 fn statements_read_typed_values_and_do_no_harm() {
-    let arena = Arena::up_edited(&["shopping", "reddit", "turkle"], with_administrators);
-    // The client wants to be told where the server's socket is.
-    let script = "mkdir -p /srv/forum && printf '#!/bin/sh\\nPGHOST=/run/forum exec psql \"$@\"\\n' > /srv/forum/psql && chmod +x /srv/forum/psql";
-    arena.exec_as_root("reddit", script);
+    let arena = Arena::up_edited_with_compose(&["shopping", "reddit", "turkle"], with_administrators, with_socket);
     statements::values_are_typed(&arena);
     statements::arguments_are_bound(&arena);
     statements::clients_in_containers_are_asked_too(&arena);

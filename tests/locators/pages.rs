@@ -245,7 +245,7 @@ pub async fn the_agents_page_is_looked_at_and_left_alone(arena: &Arena) {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     assert!(said.contains("reach the site"), "{said}");
-    assert!(refused(arena, "shopping", "js: 1 @ live").contains("give its CDP address"));
+    assert!(refused(arena, "shopping", "js: 1 @ live").contains("CDP address"));
 }
 
 pub fn sixty_looks_leave_no_more_than_ten(arena: &Arena) {

@@ -43,6 +43,20 @@ impl Arena {
         arena.bring_up(sites)
     }
 
+    /// The same, by a Compose file that the test has changed as well.
+    pub fn up_edited_with_compose(
+        sites: &[&str],
+        edit: impl FnOnce(String) -> String,
+        edit_compose: impl FnOnce(String) -> String,
+    ) -> Self {
+        let arena = Self::down();
+        arena.edit(edit);
+        let file = arena.root.path().join("compose/mini.yaml");
+        let compose = std::fs::read_to_string(&file).expect("the Compose file");
+        std::fs::write(&file, edit_compose(compose)).expect("the Compose file");
+        arena.bring_up(sites)
+    }
+
     /// All sites by an environment file that was changed, after something has been done with what is not up yet.
     pub fn prepared(prepare: impl FnOnce(&Self), edit: impl FnOnce(String) -> String) -> Self {
         let arena = Self::down();
