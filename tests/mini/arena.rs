@@ -219,14 +219,6 @@ impl Arena {
         self.state.path().join("state")
     }
 
-    /// Runs a shell script in the site's only container as its administrator.
-    pub fn exec_as_root(&self, site: &str, script: &str) {
-        let output =
-            Command::new("docker").args(["exec", "-u", "0", &self.container(site), "sh", "-c", script]).output();
-        let output = output.expect("docker runs");
-        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
-    }
-
     /// Kills the site's only container, as a crash would.
     pub fn kill(&self, site: &str) {
         let output = Command::new("docker").args(["kill", &self.container(site)]).output().expect("docker runs");
