@@ -19,20 +19,25 @@ use arenad_model::instance::InstanceId;
 pub struct Pristine {
     folder: PathBuf,
     file: PathBuf,
-    /// Held while the mark is changed: the removal of one generation's must not take the next one's away.
-    changing: Mutex<()>,
+    /// The newest generation that is known to have been reached, 0 for none. Held while the mark is changed: the removal of one
+    /// generation's must not take the next one's away.
+    reached: Mutex<u64>,
 }
 
 impl Pristine {
     /// That of an instance, among those of a folder that is made when it is needed.
     pub fn of(folder: &Path, id: &InstanceId) -> Self {
         let file = folder.join(format!("{}.{}.{}", id.environment, id.site, id.number));
-        Self { folder: folder.to_owned(), file, changing: Mutex::default() }
+        Self { folder: folder.to_owned(), file, reached: Mutex::default() }
     }
 
-    /// Marks a generation that is about to serve. Where that fails, it counts as reached.
+    /// Marks a generation that is about to serve, unless it has served before and was reached then, as after a snapshot that
+    /// was taken of it. Where the mark cannot be made, the generation counts as reached.
     pub fn mark(&self, generation: u64) {
-        let _held = self.hold();
+        let reached = self.hold();
+        if generation <= *reached {
+            return;
+        }
         let beside = self.beside();
         let marked = folders::make_private(&self.folder)
             .and_then(|()| fs::write(&beside, generation.to_string()))
@@ -45,7 +50,8 @@ impl Pristine {
 
     /// Takes the mark of a generation away: something is about to reach it.
     pub fn spoil(&self, generation: u64) {
-        let _held = self.hold();
+        let mut reached = self.hold();
+        *reached = generation.max(*reached);
         if self.read() != Some(generation) {
             return;
         }
@@ -80,8 +86,8 @@ impl Pristine {
         fs::read_to_string(&self.file).ok()?.parse().ok()
     }
 
-    fn hold(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn hold(&self) -> MutexGuard<'_, u64> {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -113,6 +119,20 @@ mod tests {
         mark("shop").clear();
         assert!(!mark("shop").has(9));
         assert_eq!(fs::read_dir(&marks).expect("a folder").count(), 0);
+    }
+
+    #[test]
+    fn a_generation_that_was_reached_is_not_marked_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mark = Pristine::of(&folder.path().join("pristine"), &id("shop"));
+        mark.mark(4);
+        mark.spoil(4);
+        // It leaves service for a snapshot, and serves again.
+        mark.clear();
+        mark.mark(4);
+        assert!(!mark.has(4), "what its clients wrote is still there");
+        mark.mark(5);
+        assert!(mark.has(5));
     }
 
     #[test]

@@ -296,7 +296,10 @@ impl Service {
         self.cut = None;
         if let Some(Serving { incarnation, is_adopted, .. }) = &self.serving {
             match is_adopted {
-                true => self.route.take_up(incarnation.generation),
+                true => {
+                    self.pristine.spoil(incarnation.generation);
+                    self.route.take_up(incarnation.generation);
+                }
                 false => self.pristine.mark(incarnation.generation),
             }
         }
