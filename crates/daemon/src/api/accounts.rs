@@ -1,4 +1,4 @@
-//! The accounts of a site, and signing in with them.
+//! Endpoints that list a site's accounts and sign in with them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -66,7 +66,7 @@ pub(super) async fn log_in(
         };
         Ok::<_, ApiError>((session, is_kept))
     };
-    // A visit that goes on after the switch could reach the next generation through the same containers.
+    // A visit that continued after the switch could reach the next generation through the same containers.
     let visited = report.visits.run_until_cancelled(visit).await;
     let took = begun.elapsed();
     let was_reset = || {
@@ -81,7 +81,7 @@ pub(super) async fn log_in(
     Ok(Json(wire::Session { is_kept, ..shown(&handle, &name, &place.host, took.as_secs_f64() * 1e3, session) }))
 }
 
-/// The session that is part of the snapshot, if it is still good.
+/// Returns the session that is part of the snapshot, if the site still accepts it.
 async fn kept(
     api: &Api,
     handle: &InstanceHandle,

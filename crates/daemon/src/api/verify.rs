@@ -1,4 +1,4 @@
-//! Comparing what serves with its snapshot.
+//! The endpoint that compares the serving generation with its snapshot.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub(super) async fn verify(
     }))
 }
 
-/// A difference as clients see it.
+/// Converts a difference to its form in the API.
 pub(super) fn difference(found: &digest::Difference) -> wire::Difference {
     wire::Difference {
         store: found.store.clone(),
