@@ -245,7 +245,7 @@ impl<'a> Witness<'a> {
     }
 }
 
-/// Converts a result to the answer for the evaluator. A failure that the environment caused is no failure of the agent.
+/// Converts a result to the answer for the evaluator. A failure caused by the environment is not the agent's.
 fn answer_of(seen: Result<Answer, Doubt>) -> Answer {
     match seen {
         Ok(answer) => answer,

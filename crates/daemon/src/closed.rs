@@ -30,7 +30,7 @@ pub(super) fn claim(state_dir: &StateDir, group: Option<u32>) -> io::Result<()> 
             "other users may enter the folder, and what is in it is not arenad's; name an empty folder or a new one",
         ));
     }
-    // The mode is restricted before the group changes: for a moment nobody can pass, which is better than letting
+    // The mode is restricted before the group changes: for a moment no group can pass, which is better than letting
     // members of another group pass.
     fs::set_permissions(path, Permissions::from_mode(0o700))?;
     if group.is_some() {
@@ -51,7 +51,7 @@ pub(super) fn close_content(state_dir: &StateDir) {
             let path = entry.path();
             folders::close(path).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
         });
-        // Not an error: the folder above is closed, so the file is unreachable for other users even with an open mode.
+        // Only a warning, because the folder above is closed: other users cannot reach the file even with an open mode.
         if let Err(error) = closed
             && error.kind() != io::ErrorKind::NotFound
         {

@@ -212,7 +212,8 @@ impl Store {
         row.as_ref().map(from_row).transpose()
     }
 
-    /// Deletes old resets that have ended and returns their number. Their order is that of insertion, not of the clock.
+    /// Deletes old resets that have ended and returns their number. Insertion order, not the clock, determines which
+    /// resets are the newest.
     pub async fn prune_resets(&self, keep: Retention) -> Result<u64, StoreError> {
         let done = sqlx::query(
             "DELETE FROM resets WHERE outcome IS NOT NULL AND (seq <= (SELECT max(seq) FROM resets) - ?1 \

@@ -15,7 +15,7 @@ use arenad_instance::baseline::sessions;
 use arenad_instance::{AskError, InstanceHandle, Report};
 use arenad_model::login::Login;
 
-/// `GET /v1/environments/{environment}/sites/{site}/accounts`
+/// `GET /v1/environments/{environment}/sites/{site}/accounts`: returns the accounts of a site and how each signs in.
 pub(super) async fn list(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
@@ -29,7 +29,8 @@ pub(super) async fn list(
     Ok(Json(wire::Accounts { accounts: accounts.collect() }))
 }
 
-/// `POST /v1/environments/{environment}/sites/{site}/accounts/{account}/login`
+/// `POST /v1/environments/{environment}/sites/{site}/accounts/{account}/login`: returns a valid session of an account,
+/// from the snapshot or by signing in.
 pub(super) async fn log_in(
     State(api): State<Arc<Api>>,
     Path((environment, site, name)): Path<(String, String, String)>,

@@ -32,7 +32,7 @@ use arenad_model::task::{Reading, Task};
 use arenad_seams::inline::blocking;
 use arenad_store::StoredSnapshot;
 
-/// `POST /v1/environments/{environment}/checks/begin`
+/// `POST /v1/environments/{environment}/checks/begin`: begins an episode and returns the captured values.
 pub(super) async fn begin(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
@@ -66,7 +66,7 @@ async fn begun(api: &Api, environment: &str, request: BeginRequest) -> Result<Js
     Ok(Json(shown(&task, &definition, beginning)))
 }
 
-/// `POST /v1/environments/{environment}/checks`
+/// `POST /v1/environments/{environment}/checks`: judges an episode.
 pub(super) async fn check(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,

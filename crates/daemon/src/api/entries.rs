@@ -1,7 +1,7 @@
 //! The endpoint for entering a container of a site by hand: `arenad exec` and `arenad shell`.
 //!
-//! The client runs the command through the engine, so the terminal does not pass through the daemon. It notifies the
-//! daemon first; from then on, the daemon no longer assumes that these containers are unchanged.
+//! The client runs the command through the engine, so the terminal does not pass through the daemon. The client
+//! notifies the daemon first; from then on, the daemon no longer assumes that these containers are unchanged.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use arenad_api::{Entry, EntryRequest};
 use arenad_engine::{ContainerState, EngineHandle, labels};
 use arenad_instance::{AskError, InstanceHandle};
 
-/// `POST /v1/environments/{environment}/sites/{site}/entries`
+/// `POST /v1/environments/{environment}/sites/{site}/entries`: returns the container to enter, and notes the entry.
 pub(super) async fn enter(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,

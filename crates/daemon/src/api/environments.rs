@@ -23,7 +23,7 @@ pub(super) fn body<T>(body: Body<T>) -> Result<T, ApiError> {
         .map_err(|rejection| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", rejection.body_text()))
 }
 
-/// `PUT /v1/environments/{environment}`
+/// `PUT /v1/environments/{environment}`: brings sites up, and returns the operations that have begun.
 pub(super) async fn up(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
@@ -54,7 +54,7 @@ pub(super) async fn up(
     Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings })))
 }
 
-/// `POST /v1/environments/{environment}/resets`
+/// `POST /v1/environments/{environment}/resets`: resets sites, and returns the operations that have begun.
 pub(super) async fn reset(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,

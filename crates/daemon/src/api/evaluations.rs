@@ -27,7 +27,7 @@ use arenad_verdict::{Benchmark, Evidence, Traffic};
 /// The largest request, in bytes: it can hold recorded traffic with bodies, and pictures of earlier readings.
 pub(super) const SIZE_MAX: usize = 256 << 20;
 
-/// `POST /v1/environments/{environment}/evaluations`
+/// `POST /v1/environments/{environment}/evaluations`: judges an episode of a benchmark's task.
 pub(super) async fn evaluate(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,

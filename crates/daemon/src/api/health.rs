@@ -29,7 +29,8 @@ pub(super) struct Choice {
     limit: Option<u32>,
 }
 
-/// `GET /v1/health?environment=NAME&site=NAME&limit=N`
+/// `GET /v1/health?environment=NAME&site=NAME&limit=N`: returns the newest rounds of the selected sites, with their
+/// statistics.
 pub(super) async fn health(
     State(api): State<Arc<Api>>,
     Query(choice): Query<Choice>,

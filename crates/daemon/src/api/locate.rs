@@ -21,7 +21,8 @@ use arenad_model::locator::{self, Arguments, JsPage, Locator, LocatorKind, Synta
 /// The prefix of a text that calls a helper.
 const HELPER: &str = "helper:";
 
-/// `POST /v1/environments/{environment}/sites/{site}/locate`
+/// `POST /v1/environments/{environment}/sites/{site}/locate`: runs a locator or a helper, and returns its value with
+/// the evidence.
 pub(super) async fn locate(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,

@@ -24,7 +24,7 @@ pub(super) struct Wait {
     wait: Option<f64>,
 }
 
-/// `GET /v1/operations/{id}?wait=SECONDS`
+/// `GET /v1/operations/{id}?wait=SECONDS`: returns an operation, after waiting for its end for at most `wait`.
 pub(super) async fn operation(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,
@@ -36,7 +36,7 @@ pub(super) async fn operation(
     Ok(Json(shown(&api, &entry, ended).await?))
 }
 
-/// `GET /v1/resets/{id}`
+/// `GET /v1/resets/{id}`: returns the record of a reset that has ended.
 pub(super) async fn reset(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<wire::Reset>, ApiError> {
     let found = api.shared.store.reset(&id).await?.ok_or_else(|| ApiError::not_found(&format!("reset {id}")))?;
     Ok(Json(shown_reset(found)))

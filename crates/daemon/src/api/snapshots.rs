@@ -52,13 +52,13 @@ async fn placed(api: &Api, stored: Vec<StoredSnapshot>) -> Result<Vec<Snapshot>,
     Ok(snapshots)
 }
 
-/// `GET /v1/snapshots`
+/// `GET /v1/snapshots`: returns all snapshots, newest first.
 pub(super) async fn list(State(api): State<Arc<Api>>) -> Result<Json<Snapshots>, ApiError> {
     let snapshots = placed(&api, api.shared.store.snapshots().await?).await?;
     Ok(Json(Snapshots { snapshots }))
 }
 
-/// `GET /v1/snapshots/{id}`
+/// `GET /v1/snapshots/{id}`: returns one snapshot.
 pub(super) async fn one(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<Snapshot>, ApiError> {
     let known = api.shared.store.snapshots().await?;
     let stored = find(&known, &id)?.clone();
@@ -81,7 +81,7 @@ pub(super) fn check_name(name: &str) -> Result<(), ApiError> {
     Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_name", detail))
 }
 
-/// `POST /v1/environments/{environment}/sites/{site}/snapshots`
+/// `POST /v1/environments/{environment}/sites/{site}/snapshots`: begins to take a named snapshot.
 pub(super) async fn take(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
@@ -123,7 +123,8 @@ pub(super) async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) 
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Returns the snapshot with the given id or name, or the only one whose id begins with the text.
+/// Returns the snapshot with the given id or name, or the only one whose id begins with the text (at least four
+/// characters).
 pub(super) fn find<'a>(known: &'a [StoredSnapshot], id: &str) -> Result<&'a StoredSnapshot, ApiError> {
     let exact: Vec<&StoredSnapshot> =
         known.iter().filter(|stored| stored.id == id || stored.name.as_deref() == Some(id)).collect();
@@ -149,7 +150,7 @@ pub(super) struct From {
     from: String,
 }
 
-/// `GET /v1/snapshots/{id}/differences?from={id}`
+/// `GET /v1/snapshots/{id}/differences?from={id}`: compares the digests of two snapshots of one site.
 pub(super) async fn differences(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,

@@ -13,7 +13,7 @@ use crate::space;
 use arenad_api::{Df, PruneRequest, Pruned};
 use arenad_model::prune::Budget;
 
-/// `GET /v1/df`
+/// `GET /v1/df`: returns the disk usage of all objects.
 pub(super) async fn df(State(api): State<Arc<Api>>) -> Result<Json<Df>, ApiError> {
     Ok(Json(space::df(&api.shared).await?))
 }

@@ -16,7 +16,7 @@ use arenad_instance::InstanceHandle;
 use arenad_model::instance::InstanceState;
 use arenad_model::standby_schedule::count_at;
 
-/// `GET /v1/version`
+/// `GET /v1/version`: returns the version of the daemon and of the API.
 pub(super) async fn version() -> Json<wire::Version> {
     Json(wire::Version { version: env!("CARGO_PKG_VERSION").to_owned(), api: "v1".to_owned() })
 }
@@ -27,7 +27,7 @@ pub(super) async fn shutdown(State(api): State<Arc<Api>>) -> StatusCode {
     StatusCode::ACCEPTED
 }
 
-/// `GET /v1/status`
+/// `GET /v1/status`: returns the state of the daemon, the host and every site.
 pub(super) async fn status(State(api): State<Arc<Api>>) -> Result<Json<wire::Status>, ApiError> {
     let host = api.host.borrow().clone();
     let mut environments = Vec::new();

@@ -14,7 +14,8 @@ use arenad_instance::AskError;
 use arenad_instance::proof::{Candidate, ProofError};
 use arenad_model::error::describe;
 
-/// `POST /v1/environments/{environment}/sites/{site}/verify`
+/// `POST /v1/environments/{environment}/sites/{site}/verify`: returns the differences between the serving generation
+/// and its snapshot.
 pub(super) async fn verify(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
