@@ -97,7 +97,7 @@ pub(super) enum Transaction {
     },
     /// A transaction whose statements run in place.
     Inline {
-        /// The connection's settings, which also run the commit.
+        /// The connection through which statements and the commit are run.
         how: InlineConnection,
         /// The locked connection, held until the transaction ends.
         connection: OwnedMutexGuard<SqliteConnection>,

@@ -13,7 +13,7 @@ use arenad_export::{Manifest, RawJson};
 /// An import that has begun but is not complete.
 #[derive(Debug, Clone)]
 pub struct StoredImport {
-    /// The name that the snapshot will get, which overrides the manifest's name.
+    /// The name that the snapshot will get, which overrides the manifest's name; `None` keeps the manifest's name.
     pub name: Option<String>,
     /// The manifest of the snapshot that is to arrive.
     pub manifest: Manifest,

@@ -191,8 +191,8 @@ impl Store {
     /// the generation and the reset in progress are written in one change.
     ///
     /// The row is on disk before any object of that generation exists in the engine. The engine can therefore hold no
-    /// generation that the row does not know, and a generation that neither serves nor is a standby of this daemon is a
-    /// leftover.
+    /// generation that the row does not know, and a generation that neither serves nor is a standby of this daemon is
+    /// an orphan.
     pub async fn begin_generation(&self, id: &InstanceId, begun: &NewGeneration<'_>) -> Result<u64, StoreError> {
         let generation: i64 = sqlx::query_scalar(
             "UPDATE instances SET generation = generation + 1, serving = generation + 1, \

@@ -61,7 +61,7 @@ pub enum StoreError {
         #[source]
         cause: sqlx::Error,
     },
-    /// A migration failed; the file is unchanged by it.
+    /// A migration failed; the file is left as it was before that migration.
     #[error("bring the store {path} to the current schema")]
     Migrate {
         /// The path of the database file.
