@@ -1,4 +1,5 @@
-//! Bodies in transit: never stored, forwarded one chunk at a time, at the pace of the slower side.
+//! Bodies in transit: forwarded one chunk at a time, at the pace of the slower side, and kept only as copies for the
+//! recorder.
 
 use std::cell::Cell;
 use std::fmt;

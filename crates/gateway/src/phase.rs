@@ -36,7 +36,7 @@ pub enum RouteState {
     },
     /// Requests wait, up to a limit in number and in time ([`HoldLimits`]).
     Holding {
-        /// Reason for the hold, shown to clients whose request waits too long.
+        /// Reason for the hold, shown to clients whose request waits too long or exceeds the limit.
         reason: String,
     },
     /// Requests are answered 503.

@@ -90,7 +90,7 @@ impl Cage {
     fn lay_out(folder: &Path, filter: &[u8]) -> io::Result<(PathBuf, PathBuf)> {
         let folder = std::path::absolute(folder)?;
         end_remains(&folder);
-        // The folder holds the files of the previous browser.
+        // Files of the previous browser may remain.
         if folder.exists() {
             std::fs::remove_dir_all(&folder)?;
         }

@@ -1,5 +1,5 @@
-//! The agent's own page, read through its browser's address: one expression is evaluated, and reading changes nothing
-//! on the page.
+//! The agent's own page, read through its browser's address. Apart from the effects of the locator's expressions, reading
+//! changes nothing on the page.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::{Found, LocateError};
 use arenad_model::locator::{JsLocator, Value};
 use arenad_probes::innermost;
 
-/// Maximum size of the list of pages, in bytes: each page takes some hundred bytes, and addresses may be long.
+/// Maximum size of the list of pages, in bytes: each page takes a few hundred bytes, and addresses may be long.
 const LIST_MAX: usize = 4 << 20;
 
 /// A page of a browser, as `/json/list` describes it.

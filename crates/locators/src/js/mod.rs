@@ -84,7 +84,7 @@ impl Running {
         self.process.as_ref().as_ref().map(Process::user)
     }
 
-    /// Prepares the missing pages in the background.
+    /// Prepares the missing pages in the background, after a caller has used its page.
     fn prepare_spares(&self, client: reqwest::Client) {
         let missing = self.spares.iter().filter_map(|spare| spare.clone().try_lock_owned().ok());
         let missing: Vec<_> = missing.filter(|spare| spare.is_none()).collect();

@@ -140,7 +140,7 @@ impl Page {
             let _ = self.during(evaluate(&cdp, Some(&id), expression, left()), false).await??;
         }
         let found = self.during(evaluate(&cdp, Some(&id), &locator.expression, left()), false).await?;
-        // Checked whatever the expression returned: it did not read the site, but an error page.
+        // Checked even if the expression has a value, because it read the proxy's error instead of the site.
         if let Some(fault) = self.gate.fault() {
             return Err(unreachable(url, &fault));
         }

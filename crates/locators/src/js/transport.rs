@@ -1,5 +1,5 @@
 //! Transports for the messages of the Chrome DevTools Protocol: the pipe of a browser that was started here, or the
-//! WebSocket of a browser that was started elsewhere. Neither side may send more than [`MESSAGE_MAX`] at once.
+//! WebSocket of a browser that was started elsewhere. A browser's message may have at most [`MESSAGE_MAX`] bytes.
 
 use std::io;
 use std::pin::Pin;

@@ -264,7 +264,7 @@ impl<'a> Reader<'a, '_> {
             return Err("names and texts with Unicode escapes are not understood".to_owned());
         }
         self.refuse_file(word)?;
-        // `SHOW CREATE` is the one use of the word that only reads.
+        // `SHOW CREATE` is the only use of `create` that reads.
         if (before, word) == ("show", "create") {
             return Ok(());
         }

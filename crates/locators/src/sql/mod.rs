@@ -157,7 +157,7 @@ fn refused(error: &sqlx::Error, limit: Duration) -> LocateError {
         ("42501" | "25006", _) | (_, Some(1044 | 1142 | 1143 | 1227 | 1290 | 1370 | 1792)) => {
             LocateError::Refused(format!("the server says: {message}"))
         }
-        // The server is starting or shutting down, or the account differs from the definition.
+        // The server is starting, shutting down or at its connection limit, or lacks the defined account or database.
         ("57P01" | "57P02" | "57P03" | "53300" | "28P01" | "28000" | "3D000", _)
         | (_, Some(1040 | 1045 | 1049 | 1053)) => LocateError::Unavailable(format!("the server says: {message}")),
         _ => LocateError::Failed(format!("the server says: {message}")),

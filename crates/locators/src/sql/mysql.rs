@@ -42,7 +42,7 @@ pub(super) async fn query(folder: &Path, question: &Question) -> Result<Rows, Lo
 }
 
 /// Returns the statements that set up the session. The SQL mode is the one whose rules the guard follows. MariaDB
-/// executes comments that begin with `M!`, MySQL those with a version of its own; each has its own name for the time
+/// executes comments that begin with `M!`, MySQL those with one of its own versions; each has its own name for the time
 /// limit.
 pub(super) fn prepare(query: &Query<'_>) -> String {
     let (ms, seconds) = (query.limit_ms(), query.limit.as_secs_f64());
