@@ -14,10 +14,10 @@ use arenad_verdict::{Evaluated, Evidence};
 /// The reason why an episode cannot be judged, which is always a fault of its task.
 #[derive(Debug, thiserror::Error)]
 pub enum CaseError {
-    /// The task lacks the form of its benchmark, or mentions a site without an address.
+    /// The task does not have the format of its benchmark, or mentions a site without an address.
     #[error(transparent)]
     WebArena(#[from] webarena::TaskFileError),
-    /// The task lacks the form of WebArena-Verified.
+    /// The task does not have the format of WebArena-Verified.
     #[error(transparent)]
     Verified(#[from] verified::TaskFileError),
     /// The benchmark's own code would fail on the task.
@@ -48,7 +48,7 @@ impl Case {
     ///
     /// # Errors
     ///
-    /// If the task lacks the form of its benchmark.
+    /// If the task does not have the format of its benchmark.
     pub fn of(evidence: &Evidence) -> Result<Self, CaseError> {
         let kind = match evidence.benchmark {
             Benchmark::WebArenaVerified => {

@@ -51,7 +51,7 @@ pub enum TaskFilesError {
     Form {
         /// Path of the invalid file.
         path: PathBuf,
-        /// Position and reason of the syntax error.
+        /// Error of the JSON parser, with its position.
         #[source]
         cause: serde_json::Error,
     },

@@ -127,8 +127,8 @@ impl Locators {
 
     /// Reads a value from the instance of `scene`.
     ///
-    /// Errors: see [`LocateError`]; `TimedOut` at the latest `SLACK` after the locator's limit. Cancellation: safe; work
-    /// on the site's servers ends by their own time limits.
+    /// Errors: see [`LocateError`]; `TimedOut` at the latest `SLACK` after the locator's limit. Cancellation: safe;
+    /// work on the site's servers ends by their own time limits.
     pub async fn locate(&self, scene: &Scene<'_>, locator: &Locator) -> Result<Located, LocateError> {
         let begun = Instant::now();
         let usual = if matches!(locator.kind, LocatorKind::Js(_)) { JS_TIMEOUT } else { TIMEOUT };

@@ -1,5 +1,5 @@
-//! The agent's own page, read through its browser's address. Apart from the effects of the locator's expressions, reading
-//! changes nothing on the page.
+//! The agent's own page, read through its browser's address. Apart from the effects of the locator's expressions,
+//! reading changes nothing on the page.
 
 use std::net::IpAddr;
 use std::time::Duration;
