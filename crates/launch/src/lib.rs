@@ -326,8 +326,8 @@ impl Which<'_> {
         }
     }
 
-    /// Returns whether a generation label is selected. A missing or unreadable label belongs to no generation that could be
-    /// kept, so only [`Self::Only`] leaves it out.
+    /// Returns whether a generation label is selected. A missing or unreadable label belongs to no generation that
+    /// could be kept, so only [`Self::Only`] leaves it out.
     fn covers(self, label: Option<&String>) -> bool {
         match label.and_then(|label| label.parse().ok()) {
             Some(generation) => self.means(generation),
