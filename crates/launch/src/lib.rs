@@ -359,7 +359,7 @@ pub enum RemoveError {
 
 /// Removes containers, then networks, volumes and state.
 ///
-/// Errors: objects that are already gone are no error; the first other failure is returned after all removals were
+/// Errors: objects that are already gone are ignored; the first other failure is returned after all removals were
 /// tried.
 pub async fn remove(engine: &dyn Engine, storage: Option<&Storage>, remains: Remains<'_>) -> Result<(), RemoveError> {
     let instance = remains.instance.to_string();
