@@ -1,4 +1,4 @@
-//! arenad's program: arguments in, exit code out.
+//! The program arenad: parses the arguments and returns the exit code.
 
 mod cli;
 
@@ -13,11 +13,12 @@ use arenad_locators::json_query;
 use arenad_locators::sql::{sqlite, worker};
 use arenad_probes::sql_worker;
 
-/// How long blocking work may go on after everything else has ended.
+/// The time limit for blocking work after everything else has ended.
 const LAST_WORK: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    // Before anything else: a confined process has one thread, and gives up its rights first.
+    // This comes first, because a confined process must have a single thread and drops its rights before any other
+    // work.
     let work = match std::env::args_os().nth(1).as_deref().and_then(OsStr::to_str) {
         Some(sql_worker::COMMAND) => Some(sql_worker::serve as fn() -> std::io::Result<()>),
         Some(sqlite_worker::COMMAND) => Some(sqlite_worker::serve as _),
@@ -32,12 +33,12 @@ fn main() -> ExitCode {
     if let Some(work) = work {
         return work().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
-    // Two threads carry the API and the drivers with ease; the gateway has threads of its own.
+    // Two threads suffice for the API and the drivers; the gateway has threads of its own.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     match runtime {
         Ok(runtime) => {
             let code = runtime.block_on(cli::run());
-            // Blocking work that nobody waits for any more ends with the process.
+            // Blocking work whose result is no longer needed ends with the process.
             runtime.shutdown_timeout(LAST_WORK);
             ExitCode::from(code)
         }

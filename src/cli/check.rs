@@ -1,4 +1,4 @@
-//! `arenad check`, `arenad check begin`
+//! `arenad check` and `arenad check begin`: judge an episode of a native task, or begin one.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -52,7 +52,7 @@ async fn check(global: &Global, args: &CheckArgs) -> Result<u8, Failure> {
     print(global, &checked)
 }
 
-/// Judges an episode by what was seen of it before, and by the task as it is now.
+/// Judges an episode again by stored evidence and by the task as it is now.
 fn again(global: &Global, args: &CheckArgs, file: &Path) -> Result<u8, Failure> {
     let begun = Instant::now();
     let wrong = |error: anyhow::Error| {
@@ -73,7 +73,7 @@ fn again(global: &Global, args: &CheckArgs, file: &Path) -> Result<u8, Failure> 
         Ok((name.clone(), read.map_err(wrong)?))
     });
     let captured = captured.collect::<Result<BTreeMap<_, _>, Failure>>()?;
-    // What nobody looked at then is inconclusive now.
+    // A reading that the evidence does not contain is inconclusive.
     let readings = native::readings(&task).into_iter();
     let sights: Vec<Sight> =
         readings.filter_map(|reading| kept.seen.iter().find_map(|seen| sight(seen, reading))).collect();
@@ -123,7 +123,7 @@ fn read_begun(path: &Path) -> Result<Begun, Failure> {
     serde_json::from_str(&text).map_err(|error| wrong(error.into()))
 }
 
-/// The task that is meant, and the file that was named for it.
+/// The task that the arguments select, and the file that was named for it.
 struct Meant {
     task: String,
     file: Option<SourceText>,
@@ -132,7 +132,7 @@ struct Meant {
 }
 
 impl Meant {
-    /// A task by its name, possibly in a file; or the only task of a file.
+    /// Selects a task by its name, optionally in a file, or the only task of a file.
     fn of(task: &str, choice: &TaskChoice) -> Result<Self, Failure> {
         let is_file = choice.file.is_none() && task.contains(['/', '.']) && Path::new(task).is_file();
         let path = if is_file { Some(Path::new(task)) } else { choice.file.as_deref() };
@@ -163,8 +163,8 @@ impl Meant {
         }
     }
 
-    /// The address below which the daemon has its checks: those of the environment that is named, or those of the one that
-    /// the daemon finds by the task, or by what has begun.
+    /// Returns the base path of the daemon's checks: those of the named environment, or else those of the environment
+    /// that the daemon finds by the task or by the record of how the episode began.
     fn address(&self) -> String {
         match &self.environment {
             Some(named) => format!("/v1/environments/{named}/checks"),
@@ -173,7 +173,7 @@ impl Meant {
     }
 }
 
-/// The look, if it was at this; `None` for any other, and for a value that is none.
+/// Returns the kept observation if it belongs to this reading; `None` for any other, and for an invalid value.
 fn sight(kept: &SeenReading, reading: &Reading) -> Option<Sight> {
     let arguments: BTreeMap<String, String> = reading.arguments.0.iter().cloned().collect();
     let is_it = (kept.site.as_str(), &kept.locate) == (reading.site.as_str(), &reading.text)

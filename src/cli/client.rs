@@ -1,4 +1,4 @@
-//! The API's client: over the socket or TCP, starting a daemon where one is wanted and none answers.
+//! The client of the API, over the socket or TCP. It starts a daemon if a command needs one and none answers.
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,21 +18,21 @@ use super::reach::{self, Place, Silence};
 use super::{engine, exit_code};
 use arenad_api::{self as wire, Problem};
 
-/// How long a daemon that comes up, or ends, may leave it open which of both.
+/// The time limit within which it must become clear whether a silent daemon is starting up or shutting down.
 const SETTLES_WITHIN: Duration = Duration::from_secs(10);
-/// How long a daemon may take to come up: it reconciles before it answers.
+/// The time limit for a daemon's start-up: it reconciles before it answers.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long a daemon may take to say that it is there.
+/// The time limit for a daemon to answer that it is present.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);
 
-/// How much of an answer that is no arenad's is shown.
+/// The number of characters that are shown of an answer that does not come from arenad.
 const FOREIGN_MAX: usize = 200;
 
-/// The pause between two looks for a daemon that is coming up or going away.
+/// The pause between two attempts to reach a daemon that is starting up or shutting down.
 const LOOK_PAUSE: Duration = Duration::from_millis(25);
 
-/// Where the daemon keeps its files.
+/// Returns the directory that holds the daemon's files.
 pub fn state_dir(global: &Global) -> anyhow::Result<PathBuf> {
     if let Some(given) = &global.state_dir {
         return std::path::absolute(given).with_context(|| format!("use the state directory {}", given.display()));
@@ -46,7 +46,7 @@ pub fn state_dir(global: &Global) -> anyhow::Result<PathBuf> {
     Ok(base.join("arenad"))
 }
 
-/// A client of one daemon.
+/// An API client of one daemon.
 pub struct Client {
     http: reqwest::Client,
     base: String,
@@ -56,7 +56,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client for the daemon that the options name; nothing is sent yet.
+    /// Returns a client for the daemon that the options name, without sending a request.
     pub fn new(global: &Global) -> Result<Self, Failure> {
         let state_dir = state_dir(global)?;
         let builder = reqwest::Client::builder().no_proxy();
@@ -79,17 +79,18 @@ impl Client {
         Ok(Self { http, base, token: global.token.clone(), state_dir, place })
     }
 
-    /// Where this client's daemon keeps its files, if it is on this machine.
+    /// Returns the directory of the daemon's files, provided that the daemon runs on this machine.
     pub fn state_dir(&self) -> &PathBuf {
         &self.state_dir
     }
 
-    /// Whether the daemon is this machine's, found by its state directory. Only such a one is started and stopped.
+    /// Returns whether the daemon is this machine's, found by its state directory. Only such a daemon is started and
+    /// stopped.
     pub fn is_local(&self) -> bool {
         matches!(self.place, Place::Local { .. })
     }
 
-    /// Whether the daemon may be on another machine.
+    /// Returns whether the daemon may be on another machine.
     pub fn is_remote(&self) -> bool {
         matches!(self.place, Place::Http(_))
     }
@@ -102,28 +103,28 @@ impl Client {
         }
     }
 
-    /// Whether a daemon answers; `false` where it is certain that none runs. Anything else, such as a socket that this user
-    /// may not open or an address at which something else answers, is a failure.
+    /// Returns whether a daemon answers; `false` if it is certain that none runs. Any other state, such as a socket
+    /// that this user may not open or an address at which another program answers, is a failure.
     pub async fn is_running(&self) -> Result<bool, Failure> {
         let deadline = Instant::now() + SETTLES_WITHIN;
         loop {
             match self.look().await {
                 Ok(()) => return Ok(true),
                 Err(Silence::NobodyListens { .. }) if self.is_local() => return Ok(false),
-                // One that comes up or is on its way out: which of both is soon decided.
+                // The daemon is starting up or shutting down, which is decided within moments.
                 Err(Silence::NotListening { .. }) if Instant::now() < deadline => tokio::time::sleep(LOOK_PAUSE).await,
                 Err(silence) => return Err(self.place.failure(&silence)),
             }
         }
     }
 
-    /// Asks for the version, which every arenad tells without effect.
+    /// Requests the version, which has no side effects and which every arenad answers.
     async fn look(&self) -> Result<(), Silence> {
         let asked = self.request(Method::GET, "/v1/version").timeout(LOOK_LIMIT).send().await;
         let answer = asked.map_err(|error| self.place.silence(&error, LOOK_LIMIT))?;
         let status = answer.status();
         let text = answer.text().await.map_err(|error| self.place.silence(&error, LOOK_LIMIT))?;
-        // One that wants a token is an arenad too; the command's own request gets to hear that.
+        // A daemon that requires a token is also an arenad; the command's own request reports the missing token.
         let is_arenad = match status.is_success() {
             true => serde_json::from_str::<wire::Version>(&text).is_ok(),
             false => serde_json::from_str::<Problem>(&text).is_ok(),
@@ -131,12 +132,12 @@ impl Client {
         if is_arenad { Ok(()) } else { Err(foreign(status, &text)) }
     }
 
-    /// Sends a request and reads the answer as JSON.
+    /// Sends a request and parses the answer as JSON.
     pub async fn json<T: DeserializeOwned>(&self, method: Method, path: &str) -> Result<T, Failure> {
         self.read(self.answer(self.request(method, path)).await?).await
     }
 
-    /// Sends a request with a JSON body and reads the answer as JSON.
+    /// Sends a request with a JSON body and parses the answer as JSON.
     pub async fn send<B: Serialize, T: DeserializeOwned>(
         &self,
         method: Method,
@@ -146,17 +147,17 @@ impl Client {
         self.read(self.answer(self.request(method, path).json(body)).await?).await
     }
 
-    /// Sends a request whose answer has no body that matters.
+    /// Sends a request and discards the body of the answer.
     pub async fn run<B: Serialize>(&self, method: Method, path: &str, body: &B) -> Result<(), Failure> {
         self.answer(self.request(method, path).json(body)).await.map(drop)
     }
 
-    /// Sends a request and hands out the answer, whose body may be a stream.
+    /// Sends a request and returns the answer, whose body may be a stream.
     pub async fn stream(&self, path: &str) -> Result<Response, Failure> {
         self.answer(self.request(Method::GET, path)).await
     }
 
-    /// Sends a body that may be a stream.
+    /// Sends a body, which may be a stream, with a PUT request.
     pub async fn put(&self, path: &str, content: reqwest::Body) -> Result<(), Failure> {
         self.answer(self.request(Method::PUT, path).body(content)).await.map(drop)
     }
@@ -186,19 +187,20 @@ impl Client {
         }
     }
 
-    /// Only a look has a limit of its own; the operating system's ends the wait for a connection.
+    /// Converts a transport error into a failure. Only [`Self::look`] has a time limit of its own; the operating system
+    /// limits the wait for a connection.
     fn unanswered(&self, error: &reqwest::Error) -> Failure {
         self.place.failure(&self.place.silence(error, START_PATIENCE))
     }
 
-    /// The status, as `GET /v1/status` has it.
+    /// Returns the status from `GET /v1/status`.
     pub async fn status(&self) -> Result<wire::Status, Failure> {
         self.json(Method::GET, "/v1/status").await
     }
 
-    /// Makes sure that a daemon answers: starts one in the background if none runs. An engine that cannot be used is found
-    /// out before, so that no daemon is left behind that can do nothing. Without `daemon`, the variables of this process say how it
-    /// is started. Says whether this call started the daemon.
+    /// Ensures that a daemon answers, and starts one in the background if none runs. It checks beforehand that the
+    /// engine can be used, so that no useless daemon is left behind. Without `daemon`, the variables of this process
+    /// determine how the daemon is started. Returns whether this call started the daemon.
     pub async fn ensure_daemon(&self, engine: &EngineArgs, daemon: Option<&DaemonArgs>) -> Result<bool, Failure> {
         if !self.is_local() {
             return self.is_running().await.map(|_| false);
@@ -218,7 +220,8 @@ impl Client {
                     child = Some(self.spawn_daemon(engine, daemon, &log_path)?);
                     None
                 }
-                // One that another `arenad up` started at this moment will answer; one on its way out will let go.
+                // A daemon that another `arenad up` has just started will answer; one that is shutting down will
+                // release the lock.
                 (None, Silence::NotListening { .. } | Silence::TimedOut(_) | Silence::BrokeOff(_)) => None,
                 (None, silence) => return Err(self.place.failure(silence)),
             };
@@ -242,7 +245,7 @@ impl Client {
         }
     }
 
-    /// Starts a daemon in the background. It ends with [`exit_code::BUSY`] where another holds the lock.
+    /// Starts a daemon in the background. It exits with [`exit_code::BUSY`] if another one holds the lock.
     fn spawn_daemon(&self, engine: &EngineArgs, daemon: Option<&DaemonArgs>, log_path: &Path) -> anyhow::Result<Child> {
         arenad_folders::make_private(&self.state_dir)
             .with_context(|| format!("make the state directory {}", self.state_dir.display()))?;
@@ -268,7 +271,7 @@ impl Client {
             .context("start the daemon")
     }
 
-    /// Stops a daemon that was started for one question, unless it has something to look after.
+    /// Stops a daemon that was started for a single request, unless it has environments that are up.
     pub async fn leave(&self, was_running: bool) -> Result<(), Failure> {
         if was_running || !self.is_local() {
             return Ok(());
@@ -277,11 +280,11 @@ impl Client {
         if status.environments.is_empty() && status.daemon.background { self.stop_daemon().await } else { Ok(()) }
     }
 
-    /// Asks the daemon to stop and waits until it has.
+    /// Requests the daemon to stop, and waits until it has.
     pub async fn stop_daemon(&self) -> Result<(), Failure> {
         self.run(Method::POST, "/v1/shutdown", &serde_json::json!({})).await?;
         let deadline = Instant::now() + START_PATIENCE;
-        // The lock is the last thing that it lets go of.
+        // The daemon releases the lock last.
         while self.is_locked() {
             if Instant::now() >= deadline {
                 let failure = Failure::new(exit_code::FAILED, anyhow::anyhow!("the daemon does not stop"));
@@ -292,13 +295,13 @@ impl Client {
         Ok(())
     }
 
-    /// Whether a daemon holds the state directory, answering or not.
+    /// Returns whether a daemon holds the state directory, whether it answers or not.
     pub fn is_locked(&self) -> bool {
         reach::holder(&self.state_dir).is_some()
     }
 }
 
-/// An answer that no arenad gives.
+/// Describes an answer that no arenad gives.
 fn foreign(status: reqwest::StatusCode, text: &str) -> Silence {
     let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(FOREIGN_MAX).collect();
     let text = if text.is_empty() { String::new() } else { format!(": {text}") };

@@ -1,7 +1,7 @@
-//! Completion: what could stand where the cursor is. The scripts that shells load ask for it with each word.
+//! Completion: suggests the words that can stand at the cursor. The shells' scripts call it for each word.
 //!
-//! Names come from the definitions at hand and from the daemon, which is given little time. Whatever fails here yields no words:
-//! an error below a half-typed command line helps nobody.
+//! Names come from the definitions at hand and from the daemon, which has a short time limit. A failure yields no
+//! words, because an error message below a half-typed command line would not help.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::{definition, exit_code};
 use arenad_api::{Snapshots, Status};
 
-/// How long the daemon may take: people wait for each word.
+/// The daemon's time limit, short because the user waits at every word.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 const BASH: &str = r#"_arenad() {
@@ -52,7 +52,7 @@ end
 complete -c arenad -a '(__arenad_complete)'
 "#;
 
-/// Prints a shell's script.
+/// Prints the completion script of a shell.
 pub fn script(args: &CompletionsArgs) -> u8 {
     match args.shell {
         clap_complete::Shell::Bash => out!("{BASH}"),
@@ -67,7 +67,7 @@ pub fn script(args: &CompletionsArgs) -> u8 {
     exit_code::OK
 }
 
-/// Prints the words that could stand in the place of the last one, a line for each.
+/// Prints the words that can replace the last one, one per line.
 pub async fn run(global: &Global, args: &CompleteArgs) -> Result<u8, Failure> {
     let mut command = command();
     command.build();
@@ -89,30 +89,30 @@ pub async fn run(global: &Global, args: &CompleteArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-/// Where the cursor is.
+/// The position of the cursor in the command line.
 struct Place<'a> {
     command: &'a Command,
     /// The option whose value is being typed.
     option: Option<&'a Arg>,
     positionals: Vec<&'a str>,
-    /// Whether `--` has ended the options.
+    /// Whether `--` precedes the cursor and ends the options.
     has_ended_options: bool,
 }
 
-/// Kinds of names.
+/// The kinds of names that arguments take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Names {
-    /// Sites that are up, as `SITE` where that is enough, else `ENVIRONMENT/SITE`.
+    /// Sites that are up, as `SITE` if that is unambiguous, else as `ENVIRONMENT/SITE`.
     Sites,
     /// Environments that are up.
     Up,
     /// Environments that are defined.
     Defined,
-    /// Environments that are defined, then the sites of the first name.
+    /// Environments that are defined; after the first name, the sites of that environment.
     ToBringUp,
     /// Snapshots, by name and id.
     Snapshots,
-    /// Services of what is up.
+    /// Services of the sites that are up.
     Services,
     /// Tasks of the default environment.
     Tasks,
@@ -154,14 +154,14 @@ impl<'a> Place<'a> {
         command.get_arguments().filter(|arg| !arg.is_positional())
     }
 
-    /// The positional argument that is being typed.
+    /// Returns the positional argument that is being typed.
     fn positional(&self) -> Option<&'a Arg> {
         let all: Vec<&Arg> = self.command.get_positionals().filter(|arg| !arg.is_last_set()).collect();
         let many = |arg: &&Arg| arg.get_num_args().is_some_and(|range| range.max_values() > 1);
         all.get(self.positionals.len()).copied().or_else(|| all.last().copied().filter(many))
     }
 
-    /// The words that the command line itself knows.
+    /// Returns the words that the command line itself defines.
     fn words(&self, typed: &str) -> Vec<String> {
         if let Some(option) = self.option {
             return possible(option);
@@ -181,7 +181,7 @@ impl<'a> Place<'a> {
         words
     }
 
-    /// The kinds of names that could be meant.
+    /// Returns the kinds of names that are possible here.
     fn names(&self, typed: &str) -> Vec<Names> {
         if self.has_ended_options || (self.option.is_none() && typed.starts_with('-')) {
             return Vec::new();
@@ -245,7 +245,7 @@ async fn names(global: &Global, names: Names, positionals: &[&str]) -> Vec<Strin
     }
 }
 
-/// The names of sites: short where one environment alone has it.
+/// Returns the names of sites, in the short form if only one environment has the name.
 fn sites(status: &Status) -> Vec<String> {
     let all: Vec<_> = status.environments.iter().flat_map(|known| &known.sites).collect();
     let is_unique = |name: &str| all.iter().filter(|site| site.name == name).count() == 1;

@@ -1,4 +1,4 @@
-//! `arenad config`, `arenad validate`, `arenad schema`
+//! `arenad config`, `arenad validate` and `arenad schema`: print, check and describe definitions.
 
 use super::args::{ConfigArgs, DefinitionArgs, Global, SchemaArgs, SchemaFile};
 use super::failure::Failure;
@@ -28,7 +28,7 @@ pub fn config(global: &Global, args: &ConfigArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-/// Checks a definition.
+/// Validates a definition and prints its problems.
 pub fn validate(global: &Global, args: &DefinitionArgs) -> Result<u8, Failure> {
     let located = definition::locate(args.name(), args.file.as_deref(), args.root.as_deref())?;
     let found = match definition::read(&located)? {
@@ -56,7 +56,7 @@ fn load(args: &DefinitionArgs) -> Result<definition::Found, Failure> {
     definition::load(&located)
 }
 
-/// Prints a schema.
+/// Prints the JSON schema of a file format.
 pub fn schema(args: &SchemaArgs) -> Result<u8, Failure> {
     output::print_json(&match args.file {
         SchemaFile::Environment => arenad_definition::environment_schema(),

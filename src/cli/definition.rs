@@ -1,4 +1,4 @@
-//! Finding and reading the definition that a command is about.
+//! Finds and reads the definition that a command refers to.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,25 +12,25 @@ use arenad_api::{SourceText, UpRequest};
 use arenad_definition::{self as definition, Diagnostics, Loaded, Located, Sources, Style, VariableOrigin};
 use arenad_model::ids::EnvironmentName;
 
-/// The environment that is meant where none is named.
+/// The default environment, for commands that name none.
 pub const DEFAULT: &str = "mini";
 
-/// Where a package puts definitions, below the prefix whose `bin/` has the program.
+/// The directory of packaged definitions, below the prefix whose `bin/` holds the program.
 const INSTALLED: &str = "share/arenad";
 
-/// A definition that holds, with the texts it was made from.
+/// A valid definition, with the texts that it was parsed from.
 pub struct Found {
-    /// What was read.
+    /// The texts of the definition's files.
     pub sources: Sources,
-    /// What it means.
+    /// The parsed and validated definition.
     pub loaded: Loaded,
 }
 
-/// Where definitions are looked for, in this order: the given folder alone; else the nearest one from here upwards, the
-/// folders of `ARENAD_PATH`, the nearest one from the program upwards (a checkout), and what was installed with the program
-/// (`share/arenad` beside its `bin/`).
+/// Returns the folders to search for definitions, in this order: the given folder alone; else the nearest one from the
+/// working directory upwards, the folders of `ARENAD_PATH`, the nearest one from the program upwards (a checkout), and
+/// the one that was installed with the program (`share/arenad` next to its `bin/`).
 ///
-/// Errors: a usage error when the given folder has no definitions, or when there are none anywhere.
+/// Errors: a usage error if the given folder has no definitions, or if no folder has any.
 fn roots(given: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
     if let Some(given) = given {
         let root = definition::find_root(given)
@@ -57,12 +57,12 @@ fn roots(given: Option<&Path>) -> Result<Vec<PathBuf>, Failure> {
     Ok(roots)
 }
 
-/// The folder that holds `environments/` and `compose/`: the first of those where definitions are looked for.
+/// Returns the folder that holds `environments/` and `compose/`: the first of the folders to search.
 pub fn root(given: Option<&Path>) -> Result<PathBuf, Failure> {
     Ok(roots(given)?.remove(0))
 }
 
-/// Locates the definition by file or name; a name means the first folder that has an environment of that name.
+/// Locates the definition by file or name; a name selects the first folder that has an environment of that name.
 pub fn locate(name: Option<&str>, file: Option<&Path>, root_given: Option<&Path>) -> Result<Located, Failure> {
     if let Some(file) = file {
         return definition::locate_file(file).map_err(from_definition);
@@ -74,19 +74,19 @@ pub fn locate(name: Option<&str>, file: Option<&Path>, root_given: Option<&Path>
     for root in &roots {
         match definition::locate(root, &parsed) {
             Ok(located) => return Ok(located),
-            // The first folder is the one that the user is in: its names make the best suggestion.
+            // The first folder is the nearest to the user, so its names make the best suggestion.
             Err(cause) => error = error.or(Some(cause)),
         }
     }
     Err(from_definition(error.expect("there is one folder at least")))
 }
 
-/// Reads and checks a definition with the variables of this process.
+/// Reads and validates a definition with the variables of this process.
 pub fn load(located: &Located) -> Result<Found, Failure> {
     read(located)?.map_err(|problems| invalid(&problems))
 }
 
-/// The same, with the problems of a definition as they were found.
+/// Does the same as [`load`], but returns the problems of an invalid definition unrendered.
 pub fn read(located: &Located) -> Result<Result<Found, Diagnostics>, Failure> {
     let sources = match definition::read(located) {
         Ok(sources) => sources,
@@ -99,7 +99,7 @@ pub fn read(located: &Located) -> Result<Result<Found, Diagnostics>, Failure> {
     Ok(definition::load(&sources, &variables).map(|loaded| Found { sources, loaded }))
 }
 
-/// The failure of a command whose definition has problems.
+/// Returns the failure of a command whose definition is invalid.
 pub fn invalid(problems: &Diagnostics) -> Failure {
     let text = problems.render(Style { color: super::output::is_colored(), prefix: "" });
     let count = problems.count();
@@ -107,7 +107,7 @@ pub fn invalid(problems: &Diagnostics) -> Failure {
     Failure::new(exit_code::USAGE, anyhow::anyhow!("the definition has {count} {plural}\n\n{}", text.trim_end()))
 }
 
-/// What the daemon is sent: the texts, and of this shell's variables those that the files mention.
+/// Builds the request to the daemon: the texts, and those variables of this shell that the files refer to.
 pub fn up_request(found: &Found, sites: Vec<String>, args: &UpArgs) -> UpRequest {
     let text =
         |file: &definition::SourceFile| SourceText { path: file.path.display().to_string(), text: file.text.clone() };

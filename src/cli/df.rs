@@ -1,4 +1,4 @@
-//! `arenad df`
+//! `arenad df`: shows disk usage.
 
 use comfy_table::Table;
 use reqwest::Method;
@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::{exit_code, output};
 use arenad_api::{Df, DfFile};
 
-/// Shows what takes room on disk.
+/// Prints the disk usage of snapshots, instances, images and archives.
 pub async fn run(global: &Global, args: &DfArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let was_running = client.is_running().await?;
@@ -72,7 +72,7 @@ fn print(df: &Df) {
     outln!("ALONE is what removing it gives back; layers of images are counted with each image that has them");
 }
 
-/// Prints a table and an empty line after it, or nothing where it has no rows.
+/// Prints a table and an empty line after it; prints nothing if the table has no rows.
 fn print_rows(table: &mut Table, flexible: usize) {
     if !table.is_empty() {
         output::print_fitted(table, flexible, output::width());

@@ -1,4 +1,4 @@
-//! `arenad doctor`
+//! `arenad doctor`: examines this host and the environment's requirements.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use arenad_doctor::facts::Daemon;
 use arenad_doctor::{Finding, Level, gather, judge};
 use arenad_engine::docker::DockerEngine;
 
-/// Says what is in the way. Exits with 1 if anything is.
+/// Prints the findings about this host. Exits with 1 if one of them is a problem.
 pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, Failure> {
     let found = match (args.definition.name(), &args.definition.file) {
         (None, None) => None,
@@ -45,7 +45,7 @@ pub async fn run(global: &Global, args: &DoctorArgs) -> Result<u8, Failure> {
     Ok(if worst == Level::Problem { exit_code::FAILED } else { exit_code::OK })
 }
 
-/// The daemon, and which sites of the environment it has up.
+/// Returns the state of the daemon, and the sites of the environment that are up in it.
 async fn daemon(global: &Global, environment: Option<&str>) -> Result<(Daemon, BTreeSet<String>), Failure> {
     let client = Client::new(global)?;
     match client.is_running().await {
@@ -66,7 +66,7 @@ async fn daemon(global: &Global, environment: Option<&str>) -> Result<(Daemon, B
     Ok((Daemon::Answers { pid: status.daemon.pid, engine: status.daemon.engine }, running))
 }
 
-/// By area: the level, what was seen, and below it what follows and what to do.
+/// Prints the findings by area: the level and the observation, and below them the consequence and the cure.
 fn print(findings: &[Finding], environment: Option<&str>) {
     let mut area = None;
     for finding in findings {
@@ -102,7 +102,7 @@ fn print(findings: &[Finding], environment: Option<&str>) {
     }
 }
 
-/// The level in a column of its own, in the colour of its gravity.
+/// Returns the level, padded to a column and in its colour.
 fn label(level: Level) -> String {
     let name = format!("{:7}", level.name());
     let color = match level {

@@ -1,4 +1,4 @@
-//! `arenad down`
+//! `arenad down`: takes sites down, and stops the daemon with the last one.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -12,8 +12,8 @@ use super::{engine, exit_code, find, output, say};
 use arenad_api::{DownRequest, Site, Snapshots, Status};
 use arenad_storage::disk;
 
-/// Takes sites down. A daemon that `arenad up` started ends with its last environment, and also where its engine cannot be
-/// reached: what the engine still holds is removed later.
+/// Takes sites down. A daemon that `arenad up` started stops with its last environment, and also if its engine cannot
+/// be reached: the objects that remain in the engine are removed later.
 pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let was_running = client.is_running().await?;
@@ -24,7 +24,7 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
     if args.purge && !args.yes && !confirmed(&client)? {
         return Err(Failure::usage("not confirmed").hint("--yes confirms"));
     }
-    // Containers may be there although no daemon runs: one is started to remove them.
+    // Containers may exist although no daemon runs: a daemon is started to remove them.
     client.ensure_daemon(&args.engine, None).await?;
     let status = client.status().await?;
     let chosen = match choose(&status, args) {
@@ -49,7 +49,7 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
                 return Err(Failure::interrupted().hint("the work goes on in the background: `arenad status` shows it"));
             }
         };
-        // The others go down all the same; the first failure is the one that is told.
+        // The other environments go down in spite of a failure; the first failure is reported.
         failed = failed.or(done.err());
     }
     let after = client.status().await?;
@@ -67,7 +67,7 @@ pub async fn run(global: &Global, args: &DownArgs) -> Result<u8, Failure> {
     if after.environments.is_empty() {
         if after.daemon.background {
             client.stop_daemon().await?;
-            // The files of a daemon that was named by its address are not in this process's state directory.
+            // If the daemon was named by its address, its files are not in this process's state directory.
             if args.purge && client.is_local() {
                 remove_files(&client)?;
             }
@@ -85,10 +85,10 @@ fn done(global: &Global, chosen: &[Chosen], purged: bool) -> Result<u8, Failure>
     Ok(exit_code::OK)
 }
 
-/// An environment that goes down, or some of its sites.
+/// An environment to take down, entirely or in part.
 struct Chosen {
     environment: String,
-    /// All, if none is named.
+    /// The sites to take down; empty means all.
     sites: Vec<String>,
 }
 
@@ -106,7 +106,7 @@ fn is_meant(chosen: &[Chosen], site: &Site) -> bool {
     of_it.into_iter().any(|chosen| chosen.sites.is_empty() || chosen.sites.contains(&site.name))
 }
 
-/// The sites to take down, and the sites of the environment that stay up. Without a name, all of them go down.
+/// Describes the sites to take down, and the sites of the environment that stay up. Without names, all of them go down.
 fn announced(environment: &str, all: &[&str], named: &[String]) -> String {
     let rest: Vec<&str> = all.iter().copied().filter(|site| !named.iter().any(|name| name == site)).collect();
     match (named, rest.as_slice()) {
@@ -119,8 +119,8 @@ fn announced(environment: &str, all: &[&str], named: &[String]) -> String {
     }
 }
 
-/// Why the engine cannot be reached, and what to do about it, if that is why sites could not be taken down. The daemon looks
-/// every few seconds, so that this process may know more, or less: the daemon may have other rights.
+/// Returns the reason why the engine cannot be reached, and a hint, if that is why sites could not be taken down. The
+/// daemon checks every few seconds and may have other rights, so this process may know more or less.
 async fn engine_trouble(client: &Client, status: &Status) -> Option<String> {
     if !client.is_local() {
         return None;
@@ -133,8 +133,8 @@ async fn engine_trouble(client: &Client, status: &Status) -> Option<String> {
     }
 }
 
-/// Ends a daemon whose engine cannot be reached, and says what is left for later. The files stay: without them nobody would
-/// know whose the containers are.
+/// Stops a daemon whose engine cannot be reached, and reports the objects that remain for later. The state directory is
+/// kept: it holds the installation's id, without which the containers could not be attributed.
 async fn give_up(
     global: &Global,
     args: &DownArgs,
@@ -178,7 +178,7 @@ async fn give_up(
     Err(failure.hint(format!("{trouble}; then `{again}` removes them. Their records are kept in {kept}")))
 }
 
-/// Whether the engine has not answered since the daemon was started.
+/// Returns whether the engine has not answered since the daemon was started.
 fn was_never_reached(status: &Status) -> bool {
     let time = |text: &str| text.parse::<Timestamp>().ok();
     let since = engine::lost(status).and_then(|lost| time(&lost.last_transition_time));
@@ -199,7 +199,7 @@ fn confirmed(client: &Client) -> Result<bool, Failure> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Only what arenad made: a state directory that someone put other things into is kept.
+/// Removes only files that arenad created: a state directory with foreign files is kept.
 fn remove_files(client: &Client) -> Result<(), Failure> {
     let folder = client.state_dir();
     for name in ["arenad.db", "arenad.db-wal", "arenad.db-shm", "arenad.log", "arenad.sock", "lock"] {
@@ -223,7 +223,7 @@ fn remove_files(client: &Client) -> Result<(), Failure> {
     if archives.exists() {
         errln!("what `arenad images` has fetched stays in {}", archives.display());
     }
-    // Not empty means that something of someone else's is in there.
+    // The folder is not empty if it contains foreign files.
     let _ = std::fs::remove_dir(folder);
     Ok(())
 }

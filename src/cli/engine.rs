@@ -1,5 +1,5 @@
-//! The engine, as far as a command must know of it before it asks a daemon: whether this user can reach it, and whether
-//! the daemon that runs can.
+//! The checks of the engine that precede a request to the daemon: whether this user can reach it, and whether the
+//! running daemon can.
 
 use super::client::Client;
 use super::failure::Failure;
@@ -9,8 +9,8 @@ use arenad_doctor as doctor;
 use arenad_engine::docker::DockerEngine;
 use arenad_engine::{Engine, EngineError};
 
-/// Insists that this process reaches the engine; the failure is what `arenad doctor` would say. One that is slow to answer
-/// is there.
+/// Checks that this process reaches the engine; the failure has the words of `arenad doctor`. An engine that is slow to
+/// answer counts as reachable.
 pub async fn insist(endpoint: &str) -> Result<(), Failure> {
     match DockerEngine::new(endpoint).ping().await {
         Err(error @ EngineError::Unreachable { .. }) => Err(away(endpoint, error)),
@@ -18,7 +18,7 @@ pub async fn insist(endpoint: &str) -> Result<(), Failure> {
     }
 }
 
-/// An error of the engine's, in the doctor's words where those say more.
+/// Converts an error of the engine, with the doctor's words if they are more specific.
 pub fn away(endpoint: &str, error: EngineError) -> Failure {
     match doctor::away(endpoint, &error) {
         Some(finding) => {
@@ -29,14 +29,14 @@ pub fn away(endpoint: &str, error: EngineError) -> Failure {
     }
 }
 
-/// What the daemon says of an engine that it cannot reach.
+/// Returns the daemon's condition for an engine that it cannot reach.
 pub fn lost(status: &Status) -> Option<&Condition> {
     status.conditions.iter().find(|condition| condition.kind == "EngineReachable" && condition.status == "False")
 }
 
-/// Before something is brought up by a daemon that runs: one that cannot reach its engine, such as one that was started
-/// before its user joined the engine's group, makes room for another, if nothing is up in it and this process can reach the
-/// engine. Says whether it did.
+/// Stops a running daemon that cannot reach its engine, for example because it was started before its user joined the
+/// engine's group, so that a new one can be started. It does so only if no environment is up and this process can reach
+/// the engine. Returns whether it stopped the daemon.
 pub async fn renew_daemon(client: &Client, is_silent: bool) -> Result<bool, Failure> {
     let status = client.status().await?;
     if lost(&status).is_none() || !client.is_local() {

@@ -1,9 +1,10 @@
-//! `arenad env`: the variables that the benchmarks' own code, BrowserGym and AgentLab read, in their exact names and forms.
+//! `arenad env`: the variables that the benchmarks' own code, BrowserGym and AgentLab read, in their exact names and
+//! forms.
 //!
 //! Source: `browser_env/env_config.py` of WebArena and VisualWebArena; `browsergym/webarena/instance.py` and
-//! `browsergym/visualwebarena/instance.py` of BrowserGym; `WebArenaInstanceVars` of AgentLab. URLs have no trailing slash
-//! and always a port. All names must exist even for sites that are not there: `todo` is the word by which BrowserGym
-//! skips one. No other `WA_` variable may exist, because AgentLab takes every one for an argument, and it insists on
+//! `browsergym/visualwebarena/instance.py` of BrowserGym; `WebArenaInstanceVars` of AgentLab. URLs have no trailing
+//! slash and always have a port. All names must exist even for absent sites: BrowserGym skips a site whose value is
+//! `todo`. No other `WA_` variable may exist, because AgentLab passes each of them as an argument, and it requires
 //! `WA_FULL_RESET`.
 
 use super::args::{EnvArgs, EnvFormat, EnvReader, Global};
@@ -11,14 +12,14 @@ use super::failure::Failure;
 use super::{definition, exit_code, output};
 use arenad_model::site::{Benchmark, Environment};
 
-/// What stands for a site that is not there.
+/// The value for a site that the environment does not have.
 const ABSENT: &str = "todo";
 
-/// How a benchmark names its sites.
+/// The variable names that a benchmark uses for its sites.
 struct Names {
-    /// Sites and other variables that both readers know, in the order in which the benchmark's documents list them.
+    /// Sites and other variables that both readers use, in the order of the benchmark's documentation.
     common: &'static [&'static str],
-    /// What BrowserGym puts before each.
+    /// The prefix that BrowserGym adds to each name.
     prefix: &'static str,
 }
 
@@ -39,7 +40,8 @@ pub async fn run(global: &Global, args: &EnvArgs) -> Result<u8, Failure> {
     let found = definition::load(&located)?;
     let variables = variables(&found.loaded.environment, args.reader);
     let format = if global.json { EnvFormat::Json } else { args.format };
-    // On standard error: a comment would take what follows it along where `eval` is given no quotes.
+    // The note goes to standard error: on standard output, `eval` without quotes would join the lines, and a comment
+    // would swallow the rest.
     if let Some((name, value)) = variables.iter().find(|(name, _)| name.ends_with("_FULL_RESET")) {
         errln!("note: no reset server listens at {value} yet; BrowserGym goes on without resets if {name} is unset");
     }
@@ -95,11 +97,11 @@ fn of_benchmark(environment: &Environment) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> =
         names.common.iter().map(|name| ((*name).to_owned(), value(environment, name))).collect();
     if environment.benchmark == Benchmark::VisualWebArena {
-        // Its code reads the first before anything else, and the second without ever using it.
+        // VisualWebArena's code reads the first before any other variable, and requires the second without using it.
         found.insert(0, ("DATASET".to_owned(), "visualwebarena".to_owned()));
         found.push(("REDDIT_RESET_URL".to_owned(), format!("{}/reset", reset_server(environment))));
     }
-    // Sites that the benchmark does not know have their own names.
+    // Sites that the benchmark does not know keep their own names.
     let is_other = |name: &&String| !names.common.contains(&name.as_str());
     let own = environment.sites.iter().filter_map(|site| Some((site, site.public.variable.as_ref()?)));
     let own = own.filter(|(_, name)| is_other(name)).map(|(site, name)| (name.clone(), site.url(&environment.host)));
@@ -122,7 +124,7 @@ fn names(benchmark: Benchmark) -> Names {
     }
 }
 
-/// The address of the site of that name, or what a site exports under it.
+/// Returns the URL of the site of that name, or the value that a site exports under it.
 fn value(environment: &Environment, name: &str) -> String {
     let site = environment.sites.iter().find(|site| site.public.variable.as_deref() == Some(name));
     let exports = environment.sites.iter().flat_map(|site| &site.exports);
@@ -130,7 +132,7 @@ fn value(environment: &Environment, name: &str) -> String {
     site.map(|site| site.url(&environment.host)).or_else(exported).unwrap_or_else(|| ABSENT.to_owned())
 }
 
-/// The base that `/reset` and `/status` are asked of.
+/// Returns the base URL of `/reset` and `/status`.
 fn reset_server(environment: &Environment) -> String {
     format!("http://{}:{}", environment.host, environment.reset_port)
 }

@@ -1,7 +1,7 @@
-//! `arenad exec` and `arenad shell`: a command in a site's container, with this terminal.
+//! `arenad exec` and `arenad shell`: run a command in a site's container, with this terminal.
 //!
-//! The daemon is told first, because what a person changes is nothing that a reset may take for granted; then the command runs
-//! through the engine, straight from here.
+//! The daemon is notified first, because a reset must not rely on a state that a person may have changed. Then the
+//! command runs through the engine, directly from this process.
 
 use std::io::{IsTerminal, Read, Write};
 use std::time::Duration;
@@ -24,24 +24,24 @@ use arenad_engine::EngineHandle;
 use arenad_engine::docker::DockerEngine;
 use arenad_engine::docker::attach::{Attached, Attachment};
 
-/// The shell of a container: bash where there is one.
+/// The command that starts a shell in a container: bash if it is installed, else sh.
 const SHELL: [&str; 3] = ["/bin/sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash; else exec sh; fi"];
 
-/// How much of standard input is passed on at a time, in bytes.
+/// The maximum size of one piece of standard input, in bytes.
 const PIECE: usize = 16 << 10;
 
-/// How many pieces of standard input wait to be passed on.
+/// The number of pieces of standard input that may be queued.
 const PIECES_AHEAD: usize = 8;
 
-/// How long the command's last words may take after its end.
+/// The time limit for the remaining output after the command has ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Runs a command; exits with its code.
+/// Runs a command, and exits with its exit code.
 pub async fn exec(global: &Global, args: &ExecArgs) -> Result<u8, Failure> {
     run(global, &args.container, &args.command).await
 }
 
-/// Opens a shell; exits with its code.
+/// Opens a shell, and exits with its exit code.
 pub async fn shell(global: &Global, args: &ShellArgs) -> Result<u8, Failure> {
     run(global, &args.container, &SHELL.map(str::to_owned)).await
 }
@@ -69,7 +69,7 @@ async fn run(global: &Global, args: &ContainerArgs, command: &[String]) -> Resul
     Ok(u8::try_from(ended?).unwrap_or(exit_code::FAILED))
 }
 
-/// What is said before the command runs.
+/// Returns the notice that is printed before the command runs.
 fn notice(entry: &Entry) -> String {
     let Entry { environment, site, service, .. } = entry;
     match entry.generation {
@@ -82,15 +82,16 @@ fn notice(entry: &Entry) -> String {
     }
 }
 
-/// Carries the streams until the command ends; returns its exit code.
+/// Transfers the streams until the command ends; returns its exit code.
 async fn exchange(engine: &DockerEngine, attached: Attached, is_terminal: bool) -> Result<i64, Failure> {
     let id = attached.id().to_owned();
     let Attached { mut output, mut input, .. } = attached;
     let mut typed = read_input();
-    // Beside the reading: a command that is not read from does not read either.
+    // Input is written concurrently with reading the output: a command whose output is not read stops reading its
+    // input.
     let feed = async move {
         while let Some(piece) = typed.recv().await {
-            // A command that reads no more has ended, or is about to.
+            // A command that no longer reads its input has ended, or is about to.
             if input.write_all(&piece).await.is_err() || input.flush().await.is_err() {
                 return;
             }
@@ -121,7 +122,7 @@ async fn exchange(engine: &DockerEngine, attached: Attached, is_terminal: bool) 
             _ = resized.recv(), if is_terminal => fit(engine, &id).await,
         }
     }
-    // The streams end an instant before the engine knows the code.
+    // The streams end shortly before the engine knows the exit code.
     let code = async {
         loop {
             match engine.exit_code(&id).await {
@@ -133,7 +134,8 @@ async fn exchange(engine: &DockerEngine, attached: Attached, is_terminal: bool) 
     Ok(tokio::time::timeout(LAST_WORDS, code).await.context("wait for the command's exit code")??)
 }
 
-/// Standard input, piece by piece. The thread is left to the end of the process: nothing can wake it.
+/// Reads standard input piece by piece. The thread lives until the process ends, because a blocked read cannot be
+/// interrupted.
 fn read_input() -> mpsc::Receiver<Bytes> {
     let (sender, receiver) = mpsc::channel(PIECES_AHEAD);
     std::thread::spawn(move || {
@@ -152,15 +154,16 @@ fn read_input() -> mpsc::Receiver<Bytes> {
     receiver
 }
 
-/// Gives the command's terminal the size of this one.
+/// Gives the command's terminal the size of this terminal.
 async fn fit(engine: &DockerEngine, id: &str) {
     if let Ok(size) = tcgetwinsize(std::io::stdout()) {
-        // A command that has just ended has no terminal any more.
+        // The terminal no longer exists if the command has just ended.
         let _ = engine.resize(id, size.ws_row, size.ws_col).await;
     }
 }
 
-/// This terminal without line editing and signals, which the command's terminal has; as before when this goes.
+/// Switches off this terminal's line editing and signals, which the command's terminal provides; dropping it restores
+/// the settings.
 struct Raw(Termios);
 
 impl Raw {

@@ -1,42 +1,42 @@
-//! How a command fails: message, causes, hint, exit code.
+//! The failure of a command: message, causes, hint and exit code.
 
 use super::exit_code;
 use arenad_api::Problem;
 
-/// A failed command.
+/// The failure of a command, as it is printed.
 #[derive(Debug)]
 pub struct Failure {
-    /// What went wrong, with its causes.
+    /// The error, with its causes.
     pub error: anyhow::Error,
-    /// What to do next.
+    /// The action that may fix the failure.
     pub hint: Option<String>,
-    /// What the process exits with.
+    /// The exit code of the process.
     pub code: u8,
 }
 
 impl Failure {
-    /// A failure with that exit code.
+    /// Creates a failure with this exit code.
     pub fn new(code: u8, error: impl Into<anyhow::Error>) -> Self {
         Self { error: error.into(), hint: None, code }
     }
 
-    /// A wrong command line.
+    /// Creates the failure of an invalid command line.
     pub fn usage(message: impl std::fmt::Display) -> Self {
         Self::new(exit_code::USAGE, anyhow::anyhow!("{message}"))
     }
 
-    /// Ctrl-C ended the waiting.
+    /// Creates the failure of a wait that Ctrl-C ended.
     pub fn interrupted() -> Self {
         Self::new(exit_code::INTERRUPTED, anyhow::anyhow!("interrupted"))
     }
 
-    /// The same with a hint.
+    /// Adds a hint to the failure.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Prints it on standard error as one JSON object, for programs that asked for JSON.
+    /// Prints the failure on standard error as one JSON object, for commands with `--json`.
     ///
     /// Shape: `{"error", "causes": […], "hint", "exit_code"}`.
     pub fn print_json(&self) {
@@ -48,7 +48,7 @@ impl Failure {
         );
     }
 
-    /// Prints it on standard error. A message that already shows its cause does not show it twice.
+    /// Prints the failure on standard error. A cause that the message already contains is not repeated.
     pub fn print(&self) {
         errln!("error: {}", self.error);
         let mut said = self.error.to_string();
@@ -71,7 +71,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// The API's errors as failures.
+/// Converts an error of the API.
 pub fn from_problem(problem: Problem) -> Failure {
     let code = match problem.code.as_str() {
         "definition"

@@ -1,15 +1,15 @@
-//! Which site or environment a name means, among those that are up. Every command that takes such a name asks here: one
-//! that several environments have is refused, and the error says how to name each.
+//! Resolves names to the sites and environments that are up. Every command that takes such a name resolves it here: a
+//! name that several environments have is rejected, and the error states how to qualify it.
 
 use super::failure::Failure;
 use arenad_api::{Environment, Site, Status};
 
-/// How alike two words must be for one to be suggested for the other (Jaro-Winkler, from 0 to 1).
+/// The minimum similarity of two words for a suggestion (Jaro-Winkler, from 0 to 1).
 const ALIKE: f64 = 0.8;
 
-/// The named sites by environment; without names, all of the environments. A site is named `SITE` or `ENVIRONMENT/SITE`. A first
-/// name that is an environment and no site says whose sites the others are, as in `arenad up mini shopping`; alone it means all
-/// of them, and then no site is listed.
+/// Returns the named sites by environment; without names, all environments. A site is named `SITE` or
+/// `ENVIRONMENT/SITE`. A first name that is an environment and not a site determines the environment of the other
+/// names, as in `arenad up mini shopping`; alone it means all of its sites, and no site is listed.
 pub fn sites(
     status: &Status,
     environment: Option<&str>,
@@ -35,7 +35,8 @@ pub fn sites(
     Ok(chosen)
 }
 
-/// Takes the environments and sites out of a status that are not meant; without names and environment, none.
+/// Removes from a status all environments and sites that are not selected; without names and environment, it removes
+/// none.
 pub fn restrict(status: &mut Status, environment: Option<&str>, names: &[String]) -> Result<(), Failure> {
     if environment.is_none() && names.is_empty() {
         return Ok(());
@@ -50,7 +51,7 @@ pub fn restrict(status: &mut Status, environment: Option<&str>, names: &[String]
     Ok(())
 }
 
-/// Whether a site is among those that are named, whether or not anything of it is up.
+/// Returns whether the names include a site, regardless of whether it is up.
 pub fn is_named(site: (&str, &str), environment: Option<&str>, names: &[String]) -> bool {
     let is_of = |known: &str| known == site.0;
     let is_it = |name: &String| match name.split_once('/') {
@@ -70,7 +71,7 @@ fn scoped<'a>(status: &Status, environment: Option<&'a str>, names: &'a [String]
     }
 }
 
-/// The parts of a name: an environment, if one is given in either way, and a site.
+/// Splits a name into an environment, if either form gives one, and a site.
 pub fn split<'a>(environment: Option<&'a str>, name: &'a str) -> Result<(Option<&'a str>, &'a str), Failure> {
     match (name.split_once('/'), environment) {
         (None, environment) => Ok((environment, name)),
@@ -84,7 +85,7 @@ pub fn split<'a>(environment: Option<&'a str>, name: &'a str) -> Result<(Option<
     }
 }
 
-/// The site of that name that is up: `SITE` or `ENVIRONMENT/SITE`.
+/// Returns the site of that name that is up: `SITE` or `ENVIRONMENT/SITE`.
 pub fn site<'a>(status: &'a Status, environment: Option<&str>, name: &str) -> Result<&'a Site, Failure> {
     let (environment, name) = split(environment, name)?;
     let all = || status.environments.iter().flat_map(|known| &known.sites);
@@ -102,7 +103,7 @@ pub fn site<'a>(status: &'a Status, environment: Option<&str>, name: &str) -> Re
     }
 }
 
-/// The environment of that name, or the only one that is up.
+/// Returns the environment of that name, or the only one that is up.
 pub fn environment<'a>(status: &'a Status, name: Option<&str>) -> Result<&'a Environment, Failure> {
     match (name, status.environments.as_slice()) {
         (Some(name), _) => named(status, name),
@@ -115,7 +116,7 @@ pub fn environment<'a>(status: &'a Status, name: Option<&str>) -> Result<&'a Env
     }
 }
 
-/// Several environments have what is meant.
+/// Returns the failure for a name that several environments have.
 pub fn ambiguous(message: &str, candidates: &[&str]) -> Failure {
     let options: Vec<String> = candidates.iter().map(|name| format!("--environment {name}")).collect();
     Failure::usage(message).hint(format!("name one with {}", options.join(" or ")))
@@ -157,7 +158,7 @@ fn unknown_site(status: &Status, environment: Option<&str>, name: &str) -> Failu
     }
 }
 
-/// A site of an environment, for an example.
+/// Returns a site of an environment, for use in an example.
 fn first<'a>(status: &'a Status, environment: &str) -> &'a str {
     let known = status.environments.iter().find(|known| known.name == environment);
     known.and_then(|known| known.sites.first()).map_or("SITE", |site| site.name.as_str())

@@ -1,4 +1,4 @@
-//! `arenad har`
+//! `arenad har`: exports the traffic that the gateway has recorded.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find};
 
-/// Prints what the gateway has recorded, or writes it to a file.
+/// Prints the recorded traffic, or writes it to a file.
 pub async fn run(global: &Global, args: &HarArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let status = client.status().await?;
@@ -55,7 +55,7 @@ fn text(site: &Value) -> &str {
     site["site"].as_str().unwrap_or_default()
 }
 
-/// The HAR of an environment's sites; all, if none is named.
+/// Returns the HAR of an environment's sites, or of all its sites if none is named.
 pub async fn fetch(client: &Client, environment: &str, sites: &[String]) -> Result<Value, Failure> {
     client.json(Method::GET, &format!("/v1/environments/{environment}/har?sites={}", sites.join(","))).await
 }

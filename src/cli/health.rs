@@ -1,4 +1,4 @@
-//! `arenad health`
+//! `arenad health`: shows the health-check history.
 
 use comfy_table::Cell;
 use jiff::Timestamp;
@@ -11,15 +11,15 @@ use super::output::{self, age, first_line, milliseconds};
 use super::{exit_code, find};
 use arenad_api::{Health, HealthProbes, SiteHealth};
 
-/// How many rounds are listed of a site that is asked for by name.
+/// The number of rounds that are listed for a site that is named.
 const LISTED: usize = 10;
 
-/// Shows what the health probes have seen. Exits with 3 unless everything is ready.
+/// Prints the results of the health probes. Exits with 3 unless every site is ready.
 pub async fn run(global: &Global, args: &HealthArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let status = client.status().await?;
     let chosen = find::sites(&status, args.environment.as_deref(), &args.names);
-    // Without names, a daemon with nothing up has nothing to show, which is no mistake.
+    // Without names, a daemon with no site up has nothing to show, which is not an error.
     let chosen = if args.names.is_empty() && args.environment.is_none() { chosen.unwrap_or_default() } else { chosen? };
     let mut query = format!("/v1/health?limit={}", args.rounds);
     if let [(environment, sites)] = chosen.as_slice() {
@@ -92,7 +92,7 @@ fn row(site: &str, probes: &HealthProbes) -> Vec<Cell> {
     ]
 }
 
-/// A time without its fractions of a second.
+/// Returns a time without its fractions of a second.
 fn seconds(at: &str) -> String {
     at.parse::<Timestamp>().map_or_else(|_| at.to_owned(), |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }

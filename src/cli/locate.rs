@@ -1,4 +1,4 @@
-//! `arenad locate`
+//! `arenad locate`: reads one value from a site.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::output::{self, milliseconds};
 use super::{exit_code, find};
 use arenad_api::{LocateRequest, Located};
 
-/// Reads a value and prints it: a table as one, everything else as its text.
+/// Reads a value and prints it: rows as a table, every other value as text.
 pub async fn run(global: &Global, args: &LocateArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let status = client.status().await?;
@@ -63,7 +63,7 @@ fn print_rows(value: &Value) {
     output::print_table(&table);
 }
 
-/// Texts bare, everything else as JSON.
+/// Returns a text without quotes, and every other value as JSON.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

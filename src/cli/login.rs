@@ -1,4 +1,4 @@
-//! `arenad login`
+//! `arenad login`: opens a session of a site's account.
 
 use std::fs::File;
 use std::io::Write;
@@ -16,7 +16,7 @@ use super::output::{self, milliseconds};
 use super::{exit_code, find, session};
 use arenad_api::{Account, Accounts, Session, Site, Status};
 
-/// Signs in and prints the session, or says of every account whether it can.
+/// Signs in and prints the session, or reports for every account whether it can sign in.
 pub async fn run(global: &Global, args: &LoginArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let status = client.status().await?;
@@ -74,7 +74,7 @@ async fn the_only_one(client: &Client, site: &Site) -> Result<String, Failure> {
     }
 }
 
-/// Who has the session is the account: nobody else may read the file.
+/// Writes a session to a file that only this user may read, because a session grants the account's rights.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let doing = || format!("write the session to {}", path.display());
     let mut file =
@@ -82,7 +82,7 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     file.write_all(text.as_bytes()).with_context(doing)
 }
 
-/// Signs in with every account that can. Exits with 1 if one of them cannot.
+/// Signs in with every account that declares how. Exits with 1 if one of them fails.
 async fn check(client: &Client, global: &Global, args: &LoginArgs, status: &Status) -> Result<u8, Failure> {
     let sites: Vec<&Site> = match &args.site {
         Some(name) => vec![find::site(status, args.environment.as_deref(), name)?],

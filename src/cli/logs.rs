@@ -1,4 +1,4 @@
-//! `arenad logs` and `arenad events`
+//! `arenad logs` and `arenad events`: print container logs and the daemon's events.
 
 use std::io::Write;
 
@@ -14,17 +14,17 @@ use super::{exit_code, find, output};
 use arenad_api::{Event, Events, EventsGone, GONE, Site};
 use arenad_model::lines::Lines;
 
-/// How many events are asked for where only some of them are meant.
+/// The number of events that are requested if only some of them will be shown.
 const EVENTS_MAX: u32 = 1000;
 
-/// How much of a line is shown with `--json`, in bytes: more than the daemon sends of one.
+/// The maximum length of a line with `--json`, in bytes; larger than the lines that the daemon sends.
 const LINE_MAX: usize = 1 << 20;
 
-/// How long one event of a stream may be, in bytes: more than the daemon keeps of one.
+/// The maximum length of one event of a stream, in bytes; larger than the events that the daemon keeps.
 const EVENT_MAX: usize = 4 << 20;
 
-/// Shows the logs of sites' containers; where several sites are named, each line begins with its site. `--json` prints one
-/// object per line.
+/// Prints the logs of sites' containers; if several sites are named, each line begins with its site. `--json` prints
+/// one object per line.
 pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let status = client.status().await?;
@@ -52,7 +52,7 @@ pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
         let path = format!("/v1/environments/{}/sites/{}/logs?{query}", site.environment, site.name);
         let index = sources.len();
         let chunks = client.stream(&path).await?.bytes_stream();
-        // The end of each log is told too: its last line may lack its end.
+        // The end of each log is signalled as well, because the last line may lack a line break.
         let ended = stream::iter([None]);
         merged.push(Box::pin(chunks.map(Some).chain(ended).map(move |chunk| (index, chunk))));
         let name = output::site_name(&site.environment, &site.name, is_alone);
@@ -76,14 +76,14 @@ pub async fn logs(global: &Global, args: &LogsArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-/// How lines are printed.
+/// The format of printed lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// As they come.
+    /// Lines without any addition.
     Plain,
-    /// After the site's name.
+    /// Lines with the site's name in front.
     Named,
-    /// As objects.
+    /// Lines as JSON objects.
     Json,
 }
 
@@ -130,7 +130,7 @@ fn print_line(line: &[u8], (site, name): (&str, &str), form: Form, out: &mut imp
     writeln!(out)
 }
 
-/// `None` when Ctrl-C came first: that is how following ends.
+/// Returns `None` if Ctrl-C came first, which is the regular end of following.
 async fn until_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         value = work => Some(value),
@@ -138,14 +138,14 @@ async fn until_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-/// Shows what happened. `--json` prints one object per line, so that following can be piped.
+/// Prints events. `--json` prints one object per line, so that followed output can be piped.
 pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let is_restricted = args.environment.is_some() || !args.sites.is_empty();
     if is_restricted {
         insist_known(&client, args).await?;
     }
-    // What is left out is counted as well, so more are asked for than are shown.
+    // The limit also counts events that the filter drops, so more are requested than are shown.
     let limit = if is_restricted && !args.follow { args.limit.max(EVENTS_MAX) } else { args.limit };
     let mut query = format!("limit={limit}");
     if let Some(after) = args.after {
@@ -159,7 +159,7 @@ pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
         let found: Events = client.json(Method::GET, &format!("/v1/events?{query}")).await?;
         let meant: Vec<&Event> = found.events.iter().filter(|event| is_meant(event, args)).collect();
         let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
-        // After a number, the first ones that follow it; otherwise the newest.
+        // After a given number the first events that follow it are shown; otherwise the newest.
         let first = if args.after.is_some() { 0 } else { meant.len().saturating_sub(most) };
         for event in meant[first..].iter().take(most) {
             print_event(global, event)?;
@@ -170,7 +170,7 @@ pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
     let mut text = Vec::new();
     while let Some(chunk) = until_interrupted(chunks.next()).await.flatten() {
         text.extend_from_slice(&chunk?);
-        // Server-sent events end with an empty line; comments that keep the connection alive have no data.
+        // A server-sent event ends with an empty line; the comments that keep the connection alive have no data.
         while let Some(end) = text.windows(2).position(|two| two == b"\n\n") {
             let message: Vec<u8> = text.drain(..end + 2).collect();
             let message = String::from_utf8_lossy(&message);
@@ -193,18 +193,18 @@ pub async fn events(global: &Global, args: &EventsArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-/// Whether an event is of the sites that are named; without names, every event is.
+/// Returns whether an event concerns one of the named sites; without names, every event does.
 fn is_meant(event: &Event, args: &EventsArgs) -> bool {
     if args.environment.is_none() && args.sites.is_empty() {
         return true;
     }
-    // ENVIRONMENT/SITE/NUMBER
+    // The format is ENVIRONMENT/SITE/NUMBER.
     let mut parts = event.instance.as_deref().unwrap_or_default().split('/');
     let (Some(environment), Some(site)) = (parts.next(), parts.next()) else { return false };
     find::is_named((environment, site), args.environment.as_deref(), &args.sites)
 }
 
-/// Refuses names that are neither up nor in the events: nothing would ever be shown.
+/// Rejects names that are neither up nor in any event, because nothing would ever be shown for them.
 async fn insist_known(client: &Client, args: &EventsArgs) -> Result<(), Failure> {
     let Err(unknown) = find::sites(&client.status().await?, args.environment.as_deref(), &args.sites) else {
         return Ok(());
@@ -213,7 +213,7 @@ async fn insist_known(client: &Client, args: &EventsArgs) -> Result<(), Failure>
     if found.events.iter().any(|event| is_meant(event, args)) { Ok(()) } else { Err(unknown) }
 }
 
-/// How far the further lines of a message are indented: visibly less than where the first one begins, since most are lines of
+/// The indentation of a message's continuation lines: visibly less than that of the first line, since most are lines of
 /// logs, which are long.
 const INDENT: &str = "    ";
 
@@ -227,7 +227,8 @@ fn print_event(global: &Global, event: &Event) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An event as people read it. What controls a terminal is not passed on: a message may quote what a site has logged.
+/// Returns an event in the form for people. Terminal control characters are removed, because a message may quote the
+/// log of a site.
 fn described(event: &Event) -> String {
     let visible = |c: char| if c.is_control() { ' ' } else { c };
     let at = event.at.get(..19).unwrap_or(&event.at).replace('T', " ");

@@ -1,4 +1,4 @@
-//! The command line: one file per command. Results go to standard output, everything else to standard error.
+//! The command line, with one file per command. Results go to standard output, everything else to standard error.
 
 #[macro_use]
 mod streams;
@@ -50,10 +50,10 @@ use clap::FromArgMatches;
 use self::args::{Cli, Command};
 use self::failure::Failure;
 
-/// Runs the command that the process was started with and returns its exit code.
+/// Runs the command of the process's arguments, and returns its exit code.
 pub async fn run() -> u8 {
     let matches = args::command().get_matches();
-    // The derived reader reads what the derived command line has let through.
+    // The arguments have passed the command line from which this parser is derived.
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     match dispatch(&cli).await {
         Ok(code) => code,
@@ -117,14 +117,15 @@ fn version(json: bool) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-/// Says something that is no result, unless a program listens.
+/// Prints a message that is not a result, unless the command's output is for programs.
 fn say(is_silent: bool, text: &str) {
     if !is_silent {
         errln!("{text}");
     }
 }
 
-/// `arenad logs | head` ends when head has seen enough; that is no failure.
+/// Returns whether standard output was closed: `arenad logs | head` ends when head has read enough, which is not a
+/// failure.
 fn is_closed_pipe(failure: &Failure) -> bool {
     let kind = |cause: &(dyn std::error::Error + 'static)| {
         let of_json = cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind);

@@ -1,4 +1,4 @@
-//! `arenad open`
+//! `arenad open`: opens a site in the user's browser.
 
 use std::process::Stdio;
 
@@ -10,7 +10,7 @@ use super::{exit_code, find, output};
 /// The programs that open a URL in the user's browser, in the order in which they are tried.
 const OPENERS: [&str; 4] = ["xdg-open", "open", "sensible-browser", "x-www-browser"];
 
-/// Opens a site in the browser; prints its URL where there is none.
+/// Opens a site in the browser; prints its URL if there is no browser.
 pub async fn run(global: &Global, args: &OpenArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let status = client.status().await?;

@@ -1,4 +1,4 @@
-//! What people read: tables, times, sizes. Colour only on a terminal, and never with `NO_COLOR`.
+//! Output for people: tables, times, sizes. Colour is used only on a terminal, and never with `NO_COLOR`.
 
 use std::io::IsTerminal;
 
@@ -6,7 +6,7 @@ use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, 
 use jiff::{Timestamp, Unit};
 use serde::Serialize;
 
-/// Whether standard output may be coloured.
+/// Returns whether standard output may be coloured.
 pub fn is_colored() -> bool {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     wanted && std::io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
@@ -21,7 +21,7 @@ pub fn print_json<T: Serialize>(value: &T) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An empty table in the manner of `docker ps`: no lines, headings in capitals.
+/// Returns an empty table in the style of `docker ps`: no lines, headings in capitals.
 pub fn table(headings: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -33,24 +33,25 @@ pub fn table(headings: &[&str]) -> Table {
     table
 }
 
-/// Prints a table without the spaces that it puts before each line and after its last column.
+/// Prints a table without the padding before each line and after its last column.
 pub fn print_table(table: &Table) {
     for line in table.lines() {
         outln!("{}", line.strip_prefix(' ').unwrap_or(&line).trim_end());
     }
 }
 
-/// How wide lines may be: what COLUMNS says, else the terminal's width; `None` where lines go into a file or a pipe.
+/// Returns the maximum width of lines: COLUMNS if it is set, else the terminal's width; `None` if the output is a file
+/// or a pipe.
 pub fn width() -> Option<u16> {
     let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
     given.or_else(|| Table::new().width())
 }
 
-/// Prints a table whose column `flexible` is cut, with `…`, where its lines would be wider than `width`.
+/// Prints a table, truncating the column `flexible` with `…` if its lines would be wider than `width`.
 pub fn print_fitted(table: &mut Table, flexible: usize, width: Option<u16>) {
     if let Some(width) = width {
         table.set_content_arrangement(ContentArrangement::Dynamic);
-        // The space before each line is not printed.
+        // The padding before each line is not printed, so the table may be one column wider.
         table.set_width(width.saturating_add(1)).set_truncation_indicator("…");
         for (index, column) in table.column_iter_mut().enumerate() {
             if index != flexible {
@@ -64,7 +65,7 @@ pub fn print_fitted(table: &mut Table, flexible: usize, width: Option<u16>) {
     print_table(table);
 }
 
-/// Words in lines of at most this width, each indented.
+/// Wraps words into lines of at most this width, each indented.
 pub fn wrapped(text: &str, indent: &str, width: Option<u16>) -> String {
     let width = usize::from(width.unwrap_or(u16::MAX)).saturating_sub(indent.len()).max(20);
     let mut lines: Vec<String> = Vec::new();
@@ -77,19 +78,19 @@ pub fn wrapped(text: &str, indent: &str, width: Option<u16>) -> String {
     lines.iter().map(|line| format!("{indent}{line}\n")).collect()
 }
 
-/// The name of a site in a table: with its environment where several are shown.
+/// Returns the name of a site in a table, with its environment if several environments are shown.
 pub fn site_name(environment: &str, site: &str, is_alone: bool) -> String {
     if is_alone { site.to_owned() } else { format!("{environment}/{site}") }
 }
 
-/// Whether all of these are of one environment.
+/// Returns whether all of these names are of one environment.
 pub fn is_alone<'a>(environments: impl IntoIterator<Item = &'a str>) -> bool {
     let mut environments = environments.into_iter();
     let first = environments.next();
     environments.all(|name| Some(name) == first)
 }
 
-/// A state as a cell, in the colour of its gravity.
+/// Returns a state as a cell, coloured by its severity.
 pub fn state_cell(state: &str) -> Cell {
     let cell = Cell::new(state);
     match state {
@@ -100,12 +101,12 @@ pub fn state_cell(state: &str) -> Cell {
     }
 }
 
-/// Whether something passed, as a cell, in the colour of its gravity.
+/// Returns passed or failed as a cell, coloured by its severity.
 pub fn outcome_cell(ok: bool) -> Cell {
     if ok { Cell::new("passed").fg(Color::Green) } else { Cell::new("failed").fg(Color::Red) }
 }
 
-/// How long ago a time was, in one unit: `12s`, `5m`, `3h`, `4d`.
+/// Returns the time since a timestamp, in one unit: `12s`, `5m`, `3h`, `4d`.
 pub fn age(timestamp: &str) -> String {
     let Ok(then) = timestamp.parse::<Timestamp>() else {
         return timestamp.to_owned();
@@ -119,7 +120,7 @@ pub fn age(timestamp: &str) -> String {
     }
 }
 
-/// A duration in milliseconds: `840 ms`, `3.2 s`, `2 min 5 s`.
+/// Formats a duration in milliseconds: `840 ms`, `3.2 s`, `2 min 5 s`.
 pub fn milliseconds(ms: f64) -> String {
     match ms {
         ms if ms < 1000.0 => format!("{ms:.0} ms"),
@@ -128,12 +129,12 @@ pub fn milliseconds(ms: f64) -> String {
     }
 }
 
-/// A size in bytes: `430 MB`.
+/// Formats a size in bytes: `430 MB`.
 pub fn bytes(bytes: u64) -> String {
     indicatif::DecimalBytes(bytes).to_string()
 }
 
-/// A finding in one line: what was seen, what follows from it.
+/// Returns a finding in one line: the observation and its consequence.
 pub fn advice(finding: &arenad_api::Finding) -> String {
     match &finding.consequence {
         Some(consequence) => format!("{}: {consequence}", finding.seen),
@@ -141,7 +142,7 @@ pub fn advice(finding: &arenad_api::Finding) -> String {
     }
 }
 
-/// The first line of a text that may have several.
+/// Returns the first line of a text that may have several.
 pub fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }

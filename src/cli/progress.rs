@@ -1,4 +1,4 @@
-//! Waiting for operations: a line per site that moves on a terminal, and plain lines, one per change, elsewhere.
+//! Waits for operations: one line per site that is updated on a terminal; elsewhere plain lines, one per change.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -16,13 +16,13 @@ use super::output::{self, first_line, milliseconds};
 use super::{exit_code, reset};
 use arenad_api::{Operation, Site, Status};
 
-/// How often the status is looked at while waiting.
+/// The interval at which the status is polled while waiting.
 const LOOK_INTERVAL: Duration = Duration::from_millis(150);
 
-/// How long one request for an operation's end is held open, in seconds.
+/// The time for which the daemon holds one request for an operation's end, in seconds.
 const HOLD_SECONDS: u32 = 30;
 
-/// Shows what sites are doing.
+/// Shows the current step of each site.
 struct Board {
     bars: MultiProgress,
     lines: BTreeMap<String, ProgressBar>,
@@ -61,8 +61,8 @@ impl Board {
             });
             line.set_message(first_line(text).to_owned());
         } else {
-            // Elsewhere the builder's hundreds of lines and a probe's every failure would be noise: only the kind of
-            // work is said, once.
+            // Outside of a terminal the builder's hundreds of lines and every failure of a probe would be noise: only
+            // the kind of work is printed, once.
             let kind = text.split(':').next().unwrap_or(text).to_owned();
             if self.said.get(name) != Some(&kind) {
                 errln!("{name}: {kind}");
@@ -87,12 +87,12 @@ impl Board {
     }
 }
 
-/// Whether something is being done: a site that is ready, or is down, waits for its turn or has had it.
+/// Returns whether work on a site is in progress: a site that is ready or down is waiting for its turn or has had it.
 fn is_at_work(site: &Site) -> bool {
     site.stage.is_some() || !matches!(site.state.as_str(), "ready" | "down" | "failed" | "unhealthy")
 }
 
-/// What a site is called: with its environment where the operations are of several.
+/// Returns the name of a site, with its environment if the operations concern several.
 fn name_of(operations: &[Operation], environment: &str, site: &str) -> String {
     let is_alone = output::is_alone(operations.iter().map(|operation| operation.environment.as_str()));
     output::site_name(environment, site, is_alone)
@@ -106,7 +106,7 @@ fn doing(site: &Site) -> String {
     }
 }
 
-/// Waits until every operation has ended, showing how it goes. Ctrl-C and the time-out end the waiting, not the work.
+/// Waits until every operation has ended, showing the progress. Ctrl-C and the time-out end the waiting, not the work.
 pub async fn wait(
     client: &Client,
     operations: Vec<Operation>,
@@ -118,7 +118,7 @@ pub async fn wait(
     let mut ended = Vec::new();
     let mut look = tokio::time::interval(LOOK_INTERVAL);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    // Listened to all the time, so that none is lost while the status is asked for.
+    // The handler is installed once, so that no signal is lost during a status request.
     let mut interrupts = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     let all = wait_all(client, operations.clone());
     let mut all = std::pin::pin!(all);
@@ -139,7 +139,7 @@ pub async fn wait(
                 return Err(failure.hint("the work goes on in the background: `arenad status` shows it"));
             }
             _ = look.tick() => {
-                // If the daemon has just ended, the operations' own answers say why.
+                // If the daemon has just ended, the answers for the operations state the reason.
                 if let Ok(status) = client.status().await {
                     for site in sites_of(&status, &operations).filter(|site| is_at_work(site)) {
                         board.show(&name_of(&operations, &site.environment, &site.name), &doing(site));
@@ -197,13 +197,13 @@ async fn unfinished(client: &Client, operations: &[Operation]) -> String {
     };
     let told = |site: &Site| match is_at_work(site) {
         true => format!("{} is {} ({})", site.name, site.state, doing(site)),
-        // Its operation waits in the queue, or has just ended.
+        // The site's operation is queued, or has just ended.
         false => format!("{} has not begun", site.name),
     };
     sites_of(&status, operations).map(told).collect::<Vec<_>>().join("; ")
 }
 
-/// Turns operations that did not end well into one failure.
+/// Combines the operations that did not succeed into one failure.
 pub fn check(operations: &[Operation]) -> Result<(), Failure> {
     let failed: Vec<&Operation> = operations.iter().filter(|operation| operation.state != "done").collect();
     let Some(first) = failed.first() else { return Ok(()) };

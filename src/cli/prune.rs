@@ -1,4 +1,4 @@
-//! `arenad prune`
+//! `arenad prune`: removes snapshots, containers and images that nothing needs.
 
 use std::io::{IsTerminal, Write};
 
@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::{exit_code, output};
 use arenad_api::{PruneRequest, Pruned};
 
-/// Shows what nothing needs; removes it once that is confirmed.
+/// Prints the objects that nothing needs, and removes them after confirmation.
 pub async fn run(global: &Global, args: &PruneArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let was_running = client.is_running().await?;
@@ -42,7 +42,7 @@ async fn prune(client: &Client, global: &Global, args: &PruneArgs) -> Result<Pru
     if !is_confirmed {
         return Ok(found);
     }
-    // What was shown goes, and nothing that has come to it since.
+    // Only the items that were shown are removed, not items that have become unneeded since.
     request.is_trial = false;
     request.only = found.items.into_iter().map(|item| item.name).collect();
     client.send(Method::POST, "/v1/prune", &request).await
@@ -57,7 +57,7 @@ fn print(found: &Pruned) {
     output::print_fitted(&mut table, 4, output::width());
 }
 
-/// Whether someone says yes. Where nobody can be asked, that is no.
+/// Asks for confirmation. If standard input is not a terminal, the answer is no.
 fn asked() -> std::io::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);

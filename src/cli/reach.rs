@@ -1,5 +1,5 @@
-//! Why no daemon answered: the one place that tells "none runs" from "this user may not ask it", "something else
-//! answers there" and "the address leads nowhere".
+//! Diagnoses why no daemon answered: the one place that distinguishes "no daemon runs" from "this user may not
+//! connect", "another program answers" and "the address leads nowhere".
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -11,12 +11,12 @@ use std::time::Duration;
 use super::exit_code;
 use super::failure::Failure;
 
-/// Where a daemon is looked for.
+/// The place at which a daemon is expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
     /// The socket in the state directory of this machine.
     Local {
-        /// The state directory.
+        /// The path of the state directory.
         state_dir: PathBuf,
     },
     /// A socket that `--host` or ARENAD_HOST names.
@@ -25,36 +25,36 @@ pub enum Place {
     Http(String),
 }
 
-/// Why no daemon answered.
+/// The reason why no daemon answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Silence {
-    /// Nothing listens there, and no process holds the state directory.
+    /// There is no listener, and no process holds the state directory.
     NobodyListens {
-        /// Whether there is a socket that nobody listens on, or none at all.
+        /// Whether a socket without a listener exists; otherwise there is none.
         has_socket: bool,
     },
-    /// A daemon holds the state directory and does not listen: it is coming up, or on its way out.
+    /// A daemon holds the state directory and does not listen: it is starting up or shutting down.
     NotListening {
-        /// Its process, if that is known.
+        /// The id of its process, if it is known.
         pid: String,
     },
     /// This user may not open the socket.
     Denied {
-        /// The user whom it belongs to, if that can be seen.
+        /// The user who owns the socket, if that is visible.
         owner: Option<String>,
     },
-    /// Something accepted the connection, or nothing refused it, and no answer came.
+    /// The connection was accepted, or at least not refused, and no answer came in time.
     TimedOut(Duration),
-    /// The host of the address has no address of its own.
+    /// The host name of the address does not resolve.
     UnknownHost(String),
-    /// What answers speaks another language.
+    /// The program at the address speaks another protocol.
     Foreign(String),
-    /// The connection ended before the answer did.
+    /// The connection ended before the answer was complete.
     BrokeOff(String),
 }
 
 impl Place {
-    /// The socket, if it is one.
+    /// Returns the path of the socket, if the place is one.
     pub fn socket(&self) -> Option<PathBuf> {
         match self {
             Self::Local { state_dir } => Some(state_dir.join("arenad.sock")),
@@ -63,10 +63,10 @@ impl Place {
         }
     }
 
-    /// Why a request got no answer.
+    /// Returns the reason why a request received no answer.
     pub fn silence(&self, error: &reqwest::Error, limit: Duration) -> Silence {
         match (self.silence_now(error, limit), self) {
-            // A daemon that is killed accepts connections until the kernel has closed its sockets.
+            // A daemon that was killed accepts connections until the kernel has closed its sockets.
             (Silence::BrokeOff(_), Self::Local { state_dir }) if has_ended(state_dir) => {
                 Silence::NobodyListens { has_socket: true }
             }
@@ -74,7 +74,7 @@ impl Place {
         }
     }
 
-    /// The same at this moment. Connecting once more says what the client's error hides.
+    /// Returns the reason at this moment. A second connection reveals details that the client's error hides.
     fn silence_now(&self, error: &reqwest::Error, limit: Duration) -> Silence {
         if error.is_timeout() {
             return Silence::TimedOut(limit);
@@ -116,13 +116,13 @@ impl Place {
         };
         let uid = path.metadata().ok()?.uid().to_string();
         let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-        // name:password:uid:…
+        // The format is name:password:uid:…
         let found = users.lines().find(|line| line.split(':').nth(2) == Some(uid.as_str()));
         let name = found.and_then(|line| line.split(':').next()).map(str::to_owned);
         Some(name.unwrap_or_else(|| format!("user {uid}")))
     }
 
-    /// The failure of a command that needs a daemon.
+    /// Returns the failure of a command that needs a daemon.
     pub fn failure(&self, silence: &Silence) -> Failure {
         let (message, hint) = match self {
             Self::Local { state_dir } => local(state_dir, silence),
@@ -133,7 +133,7 @@ impl Place {
     }
 }
 
-/// The process that holds a state directory; its number is empty for an instant at its start.
+/// Returns the id of the process that holds a state directory; it is empty for an instant at its start.
 pub fn holder(state_dir: &Path) -> Option<String> {
     let path = state_dir.join("lock");
     let file = std::fs::File::open(&path).ok()?;
@@ -141,7 +141,7 @@ pub fn holder(state_dir: &Path) -> Option<String> {
     is_held.then(|| std::fs::read_to_string(&path).unwrap_or_default().trim().to_owned())
 }
 
-/// Whether no process holds a state directory, now or within a moment.
+/// Returns whether no process holds a state directory, now or within a moment.
 fn has_ended(state_dir: &Path) -> bool {
     const LOOKS: u32 = 20;
     (0..LOOKS).any(|look| {
@@ -222,7 +222,7 @@ fn io_kind(error: &reqwest::Error) -> Option<ErrorKind> {
     chain(error).filter_map(|cause| cause.downcast_ref::<std::io::Error>()).last().map(std::io::Error::kind)
 }
 
-/// The cause that says what happened; those above it name the layers of the client.
+/// Returns the innermost cause, which states what happened; the outer ones only name the layers of the client.
 fn innermost(error: &reqwest::Error) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
@@ -231,7 +231,7 @@ fn is_of_resolver(error: &reqwest::Error) -> bool {
     chain(error).any(|cause| cause.to_string().contains("dns error"))
 }
 
-/// Whether bytes came that are no HTTP.
+/// Returns whether the received bytes were not HTTP.
 fn is_of_parser(said: &str) -> bool {
     said.contains("invalid HTTP") || said.contains("message head is too large")
 }

@@ -1,5 +1,5 @@
-//! A verdict as people read it: the whole in one line, then every check in one, and below those that do not hold what was
-//! expected and what was found.
+//! Prints a verdict for people: first the verdict in one line, then each check in one line, and below each failed check
+//! the expected and the actual value.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::{exit_code, output};
 use arenad_verdict::{Check, Report, SideBySide, Verdict};
 
-/// How much of a value is shown. The whole is in the JSON.
+/// The maximum length of a value in characters. The JSON contains the whole value.
 const SHOWN_MAX: usize = 300;
 
-/// What the process exits with after a verdict.
+/// Returns the exit code for a verdict.
 pub fn code(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Passed => exit_code::OK,
@@ -20,12 +20,12 @@ pub fn code(verdict: Verdict) -> u8 {
     }
 }
 
-/// Prints a report on standard output. `subject` is what was judged, such as a task's name.
+/// Prints a report on standard output. `subject` names the judged object, such as a task.
 pub fn print(subject: &str, report: &Report) {
     out!("{}", text(subject, report, output::is_colored()));
 }
 
-/// Prints the reports of both profiles on standard output; one of them where they agree in everything.
+/// Prints the reports of both profiles on standard output, or only one of them if they are equal.
 pub fn print_both(subject: &str, both: &SideBySide) {
     let is_colored = output::is_colored();
     if both.compat.checks == both.strict.checks {
@@ -36,7 +36,7 @@ pub fn print_both(subject: &str, both: &SideBySide) {
     }
 }
 
-/// A verdict in the word that JSON has for it.
+/// Returns a verdict in the spelling of the JSON.
 pub fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Passed => "passed",
@@ -47,7 +47,7 @@ pub fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A report as text: lines that end in line breaks.
+/// Returns a report as lines of text, each with a line break.
 pub fn text(subject: &str, report: &Report, is_colored: bool) -> String {
     let mut leaves = Vec::new();
     for check in &report.checks {
@@ -76,7 +76,7 @@ pub fn text(subject: &str, report: &Report, is_colored: bool) -> String {
     out
 }
 
-/// What decides: the checks that are not made of others.
+/// Collects the checks that are not composed of others, which decide the verdict.
 fn collect_leaves<'a>(check: &'a Check, leaves: &mut Vec<&'a Check>) {
     match check.parts.as_slice() {
         [] => leaves.push(check),
@@ -116,7 +116,7 @@ fn describe(check: &Check, depth: usize, is_colored: bool, out: &mut String) {
     }
 }
 
-/// A verdict, as wide as the longest, in the colour of its gravity.
+/// Returns a verdict, padded to the longest one and coloured by its severity.
 fn painted(verdict: Verdict, is_colored: bool) -> String {
     let padded = format!("{:12}", word(verdict));
     let code = match verdict {
@@ -127,12 +127,13 @@ fn painted(verdict: Verdict, is_colored: bool) -> String {
     if is_colored { format!("\x1b[{code}m{padded}\x1b[0m") } else { padded }
 }
 
-/// A value in one line: texts in quotes, so that white space shows.
+/// Returns a value in one line, with texts in quotes so that white space is visible.
 fn shown(value: &Value) -> String {
     shown_text(&value.to_string())
 }
 
-/// The beginning of a text in one line. What a site said must not steer the terminal.
+/// Returns the beginning of a text in one line, without the control characters through which a site could steer the
+/// terminal.
 fn shown_text(text: &str) -> String {
     let visible = |c: char| if c.is_control() { ' ' } else { c };
     let shown: String = text.chars().take(SHOWN_MAX).map(visible).collect();

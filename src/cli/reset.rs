@@ -1,4 +1,4 @@
-//! `arenad reset`
+//! `arenad reset`: resets sites to a snapshot.
 
 use reqwest::Method;
 
@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::{exit_code, find, output, progress};
 use arenad_api::{Accepted, Compared, Operation, ResetRequest, Stage};
 
-/// Resets sites and says where the time went.
+/// Resets sites, and prints the time that each stage took.
 pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let status = client.status().await?;
@@ -64,7 +64,7 @@ fn print(ended: &[Operation], is_verbose: bool) {
     }
 }
 
-/// Stages with the time that each took, in order; those of one name that follow each other are told as one.
+/// Returns the stages in order, each with its time; consecutive stages of the same name are merged.
 pub fn stages(stages: &[Stage]) -> String {
     let mut told: Vec<(&str, f64)> = Vec::new();
     for stage in stages {
@@ -77,7 +77,7 @@ pub fn stages(stages: &[Stage]) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// How a reset that is done ended, in a few words.
+/// Returns a short description of a reset that succeeded.
 pub fn told(strategy: &str, took: &str) -> String {
     match strategy {
         "keep" => format!("left as it is: only read, and as its snapshot (compared in {took})"),

@@ -1,4 +1,4 @@
-//! `arenad serve`
+//! `arenad serve`: runs the daemon in this process.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use arenad_daemon::{Daemon, Settings, StartError};
 use arenad_engine::docker::DockerEngine;
 use arenad_model::site::Secret;
 
-/// Runs the daemon until it is told to stop: by a signal or by `arenad down`.
+/// Runs the daemon until a signal or `arenad down` stops it.
 pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
     arenad_telemetry::start(global.json);
     arenad_folders::keep_private();
     if args.background {
-        // A session of its own: the terminal that `arenad up` was typed on may close.
+        // The daemon gets a session of its own, because the terminal of `arenad up` may close.
         if let Err(error) = rustix::process::setsid() {
             tracing::debug!(%error, "already the leader of a session");
         }
@@ -70,7 +70,7 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
     }
 }
 
-/// Whether what is sent to an address leaves this host.
+/// Returns whether traffic to an address leaves this host.
 fn is_readable_on_the_way(address: IpAddr) -> bool {
     !address.to_canonical().is_loopback()
 }

@@ -1,18 +1,20 @@
-//! The forms in which a session is handed on.
+//! Formats a session for other programs.
 
 use serde_json::json;
 
 use arenad_api::{Cookie, Session};
 
-/// A storage state, as Playwright's `browser.newContext({ storageState })` takes it. It has no place for headers.
+/// Returns a storage state for Playwright's `browser.newContext({ storageState })`. The format has no place for
+/// headers.
 pub fn playwright(session: &Session) -> String {
     let state = json!({ "cookies": session.cookies, "origins": [] });
     format!("{state:#}\n")
 }
 
-/// A cookie file as curl and wget read it. It has no place for headers.
+/// Returns a cookie file for curl and wget. The format has no place for headers.
 ///
-/// Shape: domain, whether subdomains are meant, path, whether encrypted only, expiry, name, value; separated by tabs.
+/// Shape: domain, whether subdomains are included, path, whether encrypted only, expiry, name, value; separated by
+/// tabs.
 pub fn netscape(session: &Session) -> String {
     let mut text = "# Netscape HTTP Cookie File\n".to_owned();
     for cookie in &session.cookies {
@@ -26,7 +28,7 @@ pub fn netscape(session: &Session) -> String {
     text
 }
 
-/// The headers of a request, one on a line.
+/// Returns the headers of a request, one per line.
 pub fn header(session: &Session) -> String {
     let mut text: String = session.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
     if !session.cookies.is_empty() {

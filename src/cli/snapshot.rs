@@ -1,4 +1,4 @@
-//! `arenad snapshot`
+//! `arenad snapshot`: manages snapshots.
 
 use reqwest::Method;
 
@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::{exit_code, find, output, progress, transfer};
 use arenad_api::{Accepted, Snapshot, SnapshotDifferences, Snapshots, TakeRequest};
 
-/// Lists, takes, compares, carries or removes snapshots.
+/// Lists, takes, compares, exports, imports or removes snapshots.
 pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     match command {
@@ -28,7 +28,7 @@ async fn list(client: &Client, global: &Global, args: &SnapshotLsArgs) -> Result
         .snapshots
         .retain(|snapshot| find::is_named((&snapshot.environment, &snapshot.site), environment, &args.sites));
     if found.snapshots.is_empty() && (environment.is_some() || !args.sites.is_empty()) {
-        // A site without snapshots must at least be one that is up.
+        // A named site without snapshots must at least be up; otherwise the name is wrong.
         find::sites(&client.status().await?, environment, &args.sites)?;
     }
     if global.json {
@@ -51,7 +51,7 @@ async fn list(client: &Client, global: &Global, args: &SnapshotLsArgs) -> Result
     Ok(exit_code::OK)
 }
 
-/// Who uses a snapshot; of one that nobody can use, why.
+/// Returns the instances that use a snapshot, or the reason why it cannot be used.
 fn used_by(snapshot: &Snapshot) -> String {
     let other = snapshot.other_engine.as_ref().map(|endpoint| format!("(its images are on the engine at {endpoint})"));
     let missing = snapshot.missing_since.as_ref().map(|_| "(its images are missing)".to_owned());

@@ -1,4 +1,5 @@
-//! Before `arenad up` starts a daemon: whether copies of sites' state will share their blocks, and what can be done if not.
+//! Checks, before `arenad up` starts a daemon, whether copies of sites' state will share their blocks, and what can be
+//! done if not.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -10,35 +11,35 @@ use arenad_model::error::describe;
 use arenad_storage::disk::{self, Standing};
 use arenad_storage::trial;
 
-/// What is known of the place where the state root is to be.
+/// The facts about the future place of the state root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
-    /// Whether there is a disk of its own, or someone else has mounted one.
+    /// Whether the state root is on a disk of its own, or on a file system that someone mounted there.
     has_disk: bool,
     clones: Option<bool>,
     file_system: String,
     is_root: bool,
-    /// A program that is missing for making a disk, and how it is installed.
+    /// A program that is missing for creating a disk, and the way to install it.
     missing: Option<(&'static str, &'static str)>,
-    /// How large a disk would become; none where there is too little room.
+    /// The size of the disk that would be created; `None` if there is too little space.
     size: Option<u64>,
 }
 
-/// What to do about it.
+/// The action to take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Plan {
-    /// Nothing: copies are free, or full ones were wished.
+    /// No action: copies are free, or full copies were requested.
     Nothing,
-    /// Make a disk of that size.
+    /// Create a disk of that size.
     Make(u64),
-    /// Ask whether to.
+    /// Offer to create a disk of that size.
     Offer(u64),
-    /// Say what copies cost, and what would cure that.
+    /// Print the cost of copies, and the way to avoid it.
     Say(String),
 }
 
-/// Sees to it that copies share their blocks, if that is wished and possible; else says what they cost. Nothing that fails
-/// here keeps a site from coming up.
+/// Makes copies share their blocks if that is requested and possible; otherwise prints their cost. A failure here never
+/// prevents a site from coming up.
 pub async fn provide(state_dir: &Path, choice: StorageChoice, is_silent: bool) -> Result<(), Failure> {
     if choice == StorageChoice::Plain {
         return Ok(());
@@ -74,7 +75,7 @@ pub async fn provide(state_dir: &Path, choice: StorageChoice, is_silent: bool) -
     Ok(())
 }
 
-/// `None` where that cannot be said: the daemon will.
+/// Returns `None` if the facts cannot be determined; the daemon reports the problem later.
 fn look(state_dir: &Path) -> Option<Place> {
     let standing = disk::standing(state_dir).ok()?;
     let there: PathBuf = state_dir.ancestors().find(|folder| folder.is_dir())?.to_owned();
@@ -102,7 +103,7 @@ fn plan(place: &Place, choice: StorageChoice, can_ask: bool) -> Plan {
     }
     let say = |cure: &str| Plan::Say(format!("{}; {cure}", costs(place)));
     if !place.is_root {
-        // There is no state root to copy in; `arenad status` says what that costs.
+        // Without a state root there are no copies; `arenad status` reports the consequences.
         return Plan::Nothing;
     }
     if let Some((program, cure)) = place.missing {

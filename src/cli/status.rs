@@ -1,4 +1,4 @@
-//! `arenad status` and `arenad ps`
+//! `arenad status` and `arenad ps`: show environments, sites and containers.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::output::{self, age, first_line};
 use super::{exit_code, find};
 use arenad_api::{Compared, Reset, Site, Standbys, Status};
 
-/// Says what is up, how it is, and what to do about it. Exits with 3 unless everything is ready.
+/// Prints the sites that are up, their states and hints. Exits with 3 unless every site is ready.
 pub async fn run(global: &Global, args: &StatusArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     if !args.watch {
@@ -54,7 +54,7 @@ async fn once(client: &Client, global: &Global, args: &StatusArgs) -> Result<u8,
     Ok(code)
 }
 
-/// How wide the table is where nothing says how wide it may be.
+/// The width of the table if neither COLUMNS nor a terminal determines it.
 const WIDTH: u16 = 100;
 
 fn print_human(status: &Status, is_verbose: bool) {
@@ -155,7 +155,7 @@ fn last_reset(reset: &Reset) -> String {
     }
 }
 
-/// Everything of a site, a line for each thing.
+/// Prints all details of a site, one per line.
 fn print_site(site: &Site) {
     outln!("{}/{}  {}", site.environment, site.name, site.title);
     let line = |name: &str, value: &str| outln!("  {name:11} {value}");
@@ -178,7 +178,7 @@ fn print_site(site: &Site) {
     outln!("");
 }
 
-/// Whether standbys are wanted and none is being made, because the site has not been used yet.
+/// Returns whether standbys are wanted but none is being made yet, because the site has not been used.
 fn awaits_use(site: &Site) -> bool {
     site.state == "ready"
         && site.standbys.wanted > 0
@@ -186,7 +186,7 @@ fn awaits_use(site: &Site) -> bool {
         && site.standbys.lack.is_none()
 }
 
-/// What stands by, in few words.
+/// Returns a short description of the standbys.
 fn standbys(standbys: &Standbys) -> String {
     if standbys.wanted == 0 {
         return "-".to_owned();
@@ -197,7 +197,7 @@ fn standbys(standbys: &Standbys) -> String {
     format!("{ready} of {}{being_made}", standbys.wanted)
 }
 
-/// Lists the containers of sites.
+/// Prints the containers of sites.
 pub async fn ps(global: &Global, args: &PsArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let mut status = client.status().await?;

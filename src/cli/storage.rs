@@ -1,4 +1,5 @@
-//! `arenad storage`. Works by itself, without the daemon: what it makes must be there before a daemon starts.
+//! `arenad storage`: manages the state root. It works without the daemon, because the state root must exist before a
+//! daemon starts.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use arenad_api::{StorageDisk, StorageStatus};
 use arenad_storage::disk::{self, DiskError, Standing};
 use arenad_storage::trial;
 
-/// Makes or looks at the state root.
+/// Creates or describes the state root.
 pub async fn run(global: &Global, command: &StorageCommand) -> Result<u8, Failure> {
     if let Some(host) = global.host.as_ref().filter(|host| !host.starts_with("unix://")) {
         let failure = Failure::usage(format!("`storage` works with the disks of this machine, not through {host}"));

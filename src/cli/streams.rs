@@ -1,5 +1,5 @@
-//! Writing to the standard streams. A reader that has gone away, as in `arenad status | head -1`, ends the process quietly:
-//! Rust ignores SIGPIPE, so the write fails instead, and `println!` would panic.
+//! Writes to the standard streams. A reader that closes the pipe, as in `arenad status | head -1`, ends the process
+//! quietly: Rust ignores SIGPIPE, so the write fails instead, and `println!` would panic.
 
 use std::fmt::Arguments;
 use std::io::{self, Write};
@@ -26,17 +26,18 @@ macro_rules! errln {
     ($($text:tt)*) => { $crate::cli::streams::write_err(format_args!("{}\n", format_args!($($text)*))) };
 }
 
-/// Writes to standard output.
+/// Writes to standard output, and ends the process if that fails.
 pub fn write_out(text: Arguments<'_>) {
     match io::stdout().lock().write_fmt(text) {
-        // A full disk below a redirected stream, for instance: the exit code must not say that all went well.
+        // Such an error is, for example, a full disk behind a redirected stream: the exit code must not indicate
+        // success.
         Err(error) if !is_closed(&error) => std::process::exit(i32::from(exit_code::FAILED)),
         Err(_) => std::process::exit(i32::from(exit_code::OK)),
         Ok(()) => {}
     }
 }
 
-/// Writes to standard error. Where that takes nothing, the command goes on: its result is elsewhere.
+/// Writes to standard error. A failed write is ignored, because the command's result goes elsewhere.
 pub fn write_err(text: Arguments<'_>) {
     if io::stderr().lock().write_fmt(text).is_err_and(|error| is_closed(&error)) {
         std::process::exit(i32::from(exit_code::OK));

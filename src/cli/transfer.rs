@@ -1,4 +1,4 @@
-//! `arenad snapshot export` and `import`
+//! `arenad snapshot export` and `arenad snapshot import`: carry snapshots between hosts.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -22,13 +22,13 @@ use arenad_api::{Exported, ImportBegun, ImportRequest, SIZE_HEADER, Snapshot};
 use arenad_export::{self as export, Manifest, Next, ReadError, Reader};
 use arenad_images::watch::Watch;
 
-/// How much is sent at a time, in bytes.
+/// The size of one piece of a request, in bytes.
 const PIECE: usize = 256 << 10;
 
-/// How many pieces wait to be sent.
+/// The number of pieces that may be queued.
 const PIECES_AHEAD: usize = 16;
 
-/// Writes a snapshot into a file. Until it is whole the file is called `FILE.part`.
+/// Writes a snapshot into a file, which is called `FILE.part` until it is complete.
 pub async fn export(global: &Global, args: &ExportArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let was_running = client.is_running().await?;
@@ -57,7 +57,7 @@ async fn receive(client: &Client, global: &Global, args: &ExportArgs) -> Result<
     refuse_taken(&out)?;
     let partial = Partial::make(&out)?;
     let watch = Arc::new(Watch::new(CancellationToken::new()));
-    // What it becomes when it is compressed is not known: the bar shows what has arrived.
+    // The compressed size is unknown, so the bar shows the number of bytes received.
     watch.begin(format!("exporting (about {} before compression)", output::bytes(total.unwrap_or_default())), None);
     let mut content = answer.bytes_stream();
     let work = async {
@@ -78,7 +78,7 @@ async fn receive(client: &Client, global: &Global, args: &ExportArgs) -> Result<
     Ok(Exported { file: out.display().to_string(), size_bytes })
 }
 
-/// The name that the daemon proposes.
+/// Returns the file name that the daemon proposes.
 fn file_name(disposition: &str) -> Result<String, Failure> {
     let name = disposition.split_once("filename=\"").and_then(|(_, rest)| rest.strip_suffix('"')).unwrap_or_default();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -100,7 +100,7 @@ fn refuse_taken(out: &Path) -> Result<(), Failure> {
     }
 }
 
-/// A file that is removed unless it becomes whole. Nobody else may read it: it holds passwords and sessions.
+/// A file that is removed unless it is completed. Only this user may read it, because it holds passwords and sessions.
 struct Partial {
     file: File,
     path: PathBuf,
@@ -115,7 +115,7 @@ impl Partial {
         Ok(Self { file: file.with_context(|| format!("make {}", path.display()))?, path })
     }
 
-    /// Brings it to disk and gives it its name; returns its length.
+    /// Syncs the file to disk and renames it to its final name; returns its length.
     fn finish(self, out: &Path) -> anyhow::Result<u64> {
         let finished = || {
             self.file.sync_all()?;
@@ -128,12 +128,13 @@ impl Partial {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Gone already where it has been renamed; else the next export writes over it.
+        // After the renaming the partial file no longer exists; if the removal fails, the next export overwrites the
+        // file.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// Takes a snapshot in from a file, which is read to its end and proven first.
+/// Imports a snapshot from a file, which is first read to its end and verified.
 pub async fn import(global: &Global, args: &ImportArgs) -> Result<u8, Failure> {
     let name = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let manifest = scan(&name, global.json, &args.file).await?;
@@ -188,7 +189,7 @@ fn unsound(path: &str, error: ReadError) -> Failure {
     Failure::new(exit_code::FAILED, anyhow::Error::from(error).context(format!("import {path}"))).hint(hint)
 }
 
-/// Sends what is missing. Returns the snapshot, and whether it was there before.
+/// Sends the missing parts. Returns the snapshot, and whether it was present before.
 async fn send(
     client: &Client,
     is_silent: bool,
@@ -216,7 +217,7 @@ async fn send(
     Ok((client.send(Method::POST, &path, &serde_json::json!({})).await?, false))
 }
 
-/// A part on its way: its number, and its content.
+/// A part that is being sent: its index, and its content.
 type Outgoing = (usize, mpsc::Receiver<io::Result<Bytes>>);
 
 async fn send_parts(client: &Client, begun: &ImportBegun, file: impl Read + Send + 'static) -> Result<(), Failure> {
@@ -234,7 +235,7 @@ async fn send_parts(client: &Client, begun: &ImportBegun, file: impl Read + Send
     reading.await?.map_err(|error| unsound("the file", error))
 }
 
-/// Reads the file once more and hands out the parts that are missing. Ends early where nobody takes them.
+/// Reads the file again and sends the missing parts. It ends early if the receiver is dropped.
 fn read_parts(file: impl Read, missing: &[usize], sender: &mpsc::Sender<Outgoing>) -> Result<(), ReadError> {
     let mut reader = Reader::new(file)?;
     for index in 0.. {
@@ -254,7 +255,7 @@ fn read_parts(file: impl Read, missing: &[usize], sender: &mpsc::Sender<Outgoing
                 Err(error) => Err(error),
             };
             let has_failed = piece.is_err();
-            // The daemon may have answered before the end: with an error, or because it has seen enough.
+            // The daemon may answer before the end: with an error, or because it needs no more.
             if pieces.blocking_send(piece).is_err() || has_failed {
                 break;
             }
@@ -266,7 +267,7 @@ fn read_parts(file: impl Read, missing: &[usize], sender: &mpsc::Sender<Outgoing
     Ok(())
 }
 
-/// Counts what is read.
+/// A reader that counts the bytes it passes on.
 struct Meter {
     file: File,
     watch: Arc<Watch>,

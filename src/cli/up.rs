@@ -1,4 +1,4 @@
-//! `arenad up`
+//! `arenad up`: brings an environment up.
 
 use anyhow::Context;
 use reqwest::Method;
@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::{definition, engine, find, output, progress, state_root};
 use arenad_api::Accepted;
 
-/// Brings sites up, starting the daemon first where none runs.
+/// Brings sites up, and starts the daemon first if none runs.
 pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
     let (located, sites) = choose(args)?;
     let found = definition::load(&located)?;
@@ -45,7 +45,8 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
     let accepted: Accepted = match sent {
         Ok(accepted) => accepted,
         Err(failure) => {
-            // What was refused is the news; a daemon that was started for it and has nothing to look after goes again.
+            // The refusal is the result to report; a daemon that was started for this request and has no other
+            // environment is stopped.
             let _ = client.leave(!is_own).await;
             return Err(failure);
         }
@@ -84,13 +85,15 @@ pub async fn run(global: &Global, args: &UpArgs) -> Result<u8, Failure> {
         outln!("\n`arenad status` shows how they are, `arenad reset SITE` brings one back, `arenad down` ends it all.");
     }
     if has_stores && args.storage != StorageChoice::Plain && !global.json {
-        // Last, where it is read: hundreds of lines may have gone by since the daemon was started.
+        // The notes come last, where they are read: hundreds of lines may have been printed since the daemon was
+        // started.
         client.status().await?.daemon.notes.iter().for_each(|note| errln!("\nnote: {note}"));
     }
     Ok(super::exit_code::OK)
 }
 
-/// The first name is an environment, unless it is none and the default environment has a site of that name.
+/// Takes the first name as an environment, unless there is no such environment and the default one has a site of that
+/// name.
 fn choose(args: &UpArgs) -> Result<(arenad_definition::Located, Vec<String>), Failure> {
     let (environment, names) = split(args)?;
     if let Some(file) = &args.file {
@@ -115,7 +118,7 @@ fn choose(args: &UpArgs) -> Result<(arenad_definition::Located, Vec<String>), Fa
     if let Ok(located) = default {
         let text = std::fs::read_to_string(located.root.join("environments").join(format!("{}.yaml", located.name)))
             .context("read the default environment")?;
-        // A look at the text is enough to choose between two error messages; the parser decides the rest.
+        // A search in the text suffices to choose between two error messages; the parser decides everything else.
         if text.lines().any(|line| line.trim() == format!("{first}:")) {
             return Ok((located, args.names.clone()));
         }
@@ -123,7 +126,7 @@ fn choose(args: &UpArgs) -> Result<(arenad_definition::Located, Vec<String>), Fa
     Ok((definition::locate(Some(first), None, Some(&root))?, args.names[1..].to_vec()))
 }
 
-/// The environment that --environment or names such as `mini/shopping` give, and the names without it.
+/// Returns the environment that --environment or names such as `mini/shopping` give, and the names without it.
 fn split(args: &UpArgs) -> Result<(Option<String>, Vec<String>), Failure> {
     let mut environment = args.environment.clone();
     let mut names = Vec::new();

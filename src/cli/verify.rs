@@ -1,4 +1,4 @@
-//! `arenad verify`
+//! `arenad verify`: proves that sites equal their snapshots.
 
 use reqwest::Method;
 
@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::{exit_code, find, output};
 use arenad_api::Verification;
 
-/// Compares sites with their snapshots and names what differs.
+/// Compares sites with their snapshots, and prints the differences.
 pub async fn run(global: &Global, args: &VerifyArgs) -> Result<u8, Failure> {
     let client = Client::new(global)?;
     let status = client.status().await?;

@@ -1,4 +1,4 @@
-//! Accounts of sites and their sessions.
+//! The JSON of a site's accounts and of the sessions that the daemon opens for them.
 
 use std::collections::BTreeMap;
 
@@ -7,44 +7,44 @@ use serde::{Deserialize, Serialize};
 /// `GET /v1/environments/{environment}/sites/{site}/accounts`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accounts {
-    /// In the definition's order.
+    /// The site's accounts, in the definition's order.
     pub accounts: Vec<Account>,
 }
 
 /// An account of a site, without its password.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Its name in the definition, such as `customer`.
+    /// The account's name in the definition, such as `customer`.
     pub name: String,
-    /// What is typed as user name.
+    /// The text that is typed as the user name.
     pub username: String,
-    /// How it signs in: `form`, `header`, `token`; null where the definition does not say.
+    /// The way it signs in: `form`, `header` or `token`; null if the definition declares none.
     pub login: Option<String>,
 }
 
-/// `POST /v1/environments/{environment}/sites/{site}/accounts/{account}/login`: a new session.
+/// The answer to `POST /v1/environments/{environment}/sites/{site}/accounts/{account}/login`: a new session.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// The site.
+    /// The name of the site.
     pub site: String,
-    /// The account's name.
+    /// The account's name in the definition.
     pub account: String,
-    /// Where the session is good.
+    /// The URL of the site that accepts the session.
     pub url: String,
-    /// The instance that it is good on.
+    /// The id of the instance that accepts the session.
     pub instance: String,
-    /// The generation that it is good for: a reset ends it, unless the session is part of the snapshot.
+    /// The generation that the session is valid for: a reset ends it, unless the session is part of the snapshot.
     pub generation: u64,
-    /// Whether it is part of the snapshot, and so good again after every reset.
+    /// Whether the session is part of the snapshot, and therefore valid again after every reset.
     #[serde(default)]
     pub is_kept: bool,
-    /// How long the log-in took, its proof included.
+    /// The time that the log-in took, including the proof that it succeeded.
     pub duration_ms: f64,
-    /// By name.
+    /// The session's cookies, sorted by name.
     pub cookies: Vec<Cookie>,
-    /// What every request carries besides.
+    /// The headers that every request carries in addition to the cookies, by name.
     pub headers: BTreeMap<String, String>,
 }
 
@@ -52,20 +52,20 @@ pub struct Session {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cookie {
-    /// Its name.
+    /// The cookie's name, as the browser sends it.
     pub name: String,
-    /// Its value.
+    /// The cookie's value, as the browser sends it.
     pub value: String,
-    /// The host that it is sent to; with a leading dot, that host's subdomains too.
+    /// The host that the cookie is sent to; with a leading dot, its subdomains as well.
     pub domain: String,
-    /// The path below which it is sent.
+    /// The path below which the cookie is sent.
     pub path: String,
-    /// When it expires, in seconds since 1970; -1 with the browser's session.
+    /// The time at which the cookie expires, in seconds since 1970; -1 for the end of the browser's session.
     pub expires: i64,
-    /// Whether scripts cannot read it.
+    /// Whether the cookie is hidden from scripts.
     pub http_only: bool,
-    /// Whether it is sent over encrypted connections only.
+    /// Whether the cookie is sent over encrypted connections only.
     pub secure: bool,
-    /// `Strict`, `Lax`, `None`; `Lax`, as browsers take it, where the site does not say.
+    /// `Strict`, `Lax` or `None`; `Lax`, the browsers' default, if the site sets none.
     pub same_site: String,
 }

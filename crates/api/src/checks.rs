@@ -1,4 +1,4 @@
-//! Checks of native tasks: how an episode began, and what it came to.
+//! The JSON of checks of native tasks: the start of an episode and its verdict.
 
 use std::collections::BTreeMap;
 
@@ -8,166 +8,167 @@ use serde_json::Value as Json;
 use super::SourceText;
 use arenad_verdict::Report;
 
-/// `POST /v1/environments/{environment}/checks/begin`: an episode of a task begins.
+/// The body of `POST /v1/environments/{environment}/checks/begin`, which begins an episode of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BeginRequest {
-    /// The task's name.
+    /// The name of the task.
     pub task: String,
-    /// The task file; without it, the files of the environment's folder are read.
+    /// The task file; without it, the daemon reads the files of the environment's folder.
     #[serde(default)]
     pub file: Option<SourceText>,
-    /// Whether the task's sites are brought to where it starts first.
+    /// Whether the task's sites are first reset to the state that the task starts from.
     #[serde(default)]
     pub reset: bool,
 }
 
-/// How an episode began; a check wants it back.
+/// The record of how an episode began, which a check takes as input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Begun {
-    /// The task.
+    /// The name of the task.
     pub task: String,
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// When.
+    /// The time at which the episode began.
     pub at: String,
-    /// What the agent is told.
+    /// The instruction that the agent receives.
     pub intent: String,
-    /// The URL that it begins at.
+    /// The URL that the agent starts at.
     pub start: String,
-    /// As whom it is signed in, by site.
+    /// The account that the agent is signed in as, by site.
     pub accounts: BTreeMap<String, String>,
-    /// The task's sites.
+    /// The sites that the task uses.
     pub sites: Vec<BegunSite>,
-    /// The values that were captured, by name.
+    /// The captured values, by name.
     pub values: BTreeMap<String, BegunValue>,
 }
 
-/// A site when an episode began.
+/// The state of a site when an episode began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BegunSite {
-    /// The site.
+    /// The name of the site.
     pub site: String,
-    /// The instance.
+    /// The id of the instance.
     pub instance: String,
-    /// Its generation: another one later means that the site was reset.
+    /// The instance's generation; a different one later means that the site was reset.
     pub generation: u64,
-    /// The snapshot that it stood on.
+    /// The snapshot that the instance was started from or reset to.
     pub snapshot: Option<String>,
 }
 
-/// A captured value.
+/// A value that was captured when an episode began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BegunValue {
-    /// Its type, as in [`super::Located`].
+    /// The type of the value, as in [`super::Located`].
     #[serde(rename = "type")]
     pub kind: String,
     /// The value, as in [`super::Located`].
     pub value: Json,
-    /// What ran.
+    /// The query, request, script or command that ran.
     pub ran: String,
-    /// How long it took.
+    /// The time that the capture took.
     pub duration_ms: f64,
 }
 
-/// `POST /v1/environments/{environment}/checks`: an episode is judged.
+/// The body of `POST /v1/environments/{environment}/checks`, which judges an episode.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckRequest {
-    /// The task's name.
+    /// The name of the task.
     pub task: String,
-    /// The task file; without it, the files of the environment's folder are read.
+    /// The task file; without it, the daemon reads the files of the environment's folder.
     #[serde(default)]
     pub file: Option<SourceText>,
-    /// How the episode began. Needed where the task captures values; otherwise it shows whether a site was reset since.
+    /// The record of how the episode began. Required if the task captures values; otherwise it shows whether a site was
+    /// reset since.
     #[serde(default)]
     pub begun: Option<Begun>,
-    /// What the agent said in the end.
+    /// The agent's final answer.
     #[serde(default)]
     pub answer: String,
-    /// Where it ended. Default: where its browser is, if that is given.
+    /// The URL at which the episode ended. Default: the URL of the agent's browser, if `cdp` is given.
     #[serde(default)]
     pub url: Option<String>,
-    /// The CDP address of its browser.
+    /// The CDP address of the agent's browser.
     #[serde(default)]
     pub cdp: Option<String>,
-    /// Whether what was seen is wanted besides.
+    /// Whether the answer includes the evidence.
     #[serde(default)]
     pub evidence: bool,
 }
 
-/// What an episode came to.
+/// The outcome of an episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Checked {
-    /// The task.
+    /// The name of the task.
     pub task: String,
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// When it was judged.
+    /// The time at which the episode was judged.
     pub at: String,
     /// The answer that was judged.
     pub answer: String,
-    /// The URL that was judged; null where nobody said.
+    /// The URL that was judged; null if none was given.
     pub url: Option<String>,
-    /// The verdict and its parts.
+    /// The verdict and the results that it consists of.
     pub report: Report,
-    /// How long it took.
+    /// The time that the check took.
     pub duration_ms: f64,
-    /// What it was judged by, where that was asked for.
+    /// The evidence that the verdict is based on, if the request asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
 
-/// All that a check was made by: with the task, enough to make it again without the sites.
+/// The complete evidence of a check: with the task, it suffices to repeat the check without the sites.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// The task.
+    /// The name of the task.
     pub task: String,
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// When the sites were looked at.
+    /// The time at which the sites were read.
     pub at: String,
-    /// What the agent said in the end.
+    /// The agent's final answer.
     pub answer: String,
-    /// Where it ended; null where nobody said.
+    /// The URL at which the episode ended; null if none was given.
     pub url: Option<String>,
-    /// What was captured when the episode began, by name: `{"type", "value"}`.
+    /// The values that were captured when the episode began, by name: `{"type", "value"}`.
     pub captured: BTreeMap<String, Json>,
-    /// What was seen.
+    /// The readings that were taken of the sites.
     pub seen: Vec<SeenReading>,
 }
 
-/// A look at a site.
+/// One reading of a site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SeenReading {
-    /// The site.
+    /// The name of the site.
     pub site: String,
-    /// The locator, as the task has it.
+    /// The locator, as the task states it.
     pub locate: String,
-    /// The task's variables in it.
+    /// The values of the task's variables in the locator.
     pub arguments: BTreeMap<String, String>,
-    /// The page, where the locator names none.
+    /// The page to read, if the locator names none.
     pub page: Option<String>,
-    /// As whom, where the locator does not say.
+    /// The account to read as, if the locator names none.
     pub account: Option<String>,
-    /// What was seen.
+    /// The outcome of the reading.
     pub seen: Sighted,
-    /// How long it took.
+    /// The time that the reading took.
     pub duration_ms: f64,
 }
 
-/// What was seen.
+/// The outcome of one reading.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sighted {
     /// A value: `{"type", "value"}`.
     Value(Json),
-    /// Nothing: what was looked for is not there, for this reason.
+    /// No value, because the object does not exist; holds the reason.
     Nothing(String),
-    /// Nobody could look, for this reason.
+    /// No value, because the reading failed; holds the reason.
     Unavailable(String),
-    /// It cannot be read, for this reason.
+    /// No value, because this kind of reading is not supported; holds the reason.
     Unsupported(String),
 }

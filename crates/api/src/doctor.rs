@@ -1,36 +1,36 @@
-//! What is in the way on this host.
+//! The JSON of the doctor's findings about this host.
 
 use serde::{Deserialize, Serialize};
 
-/// What `arenad doctor --json` prints.
+/// The output of `arenad doctor --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Doctor {
-    /// The environment whose needs were looked at; null: the host alone.
+    /// The environment whose requirements were examined; null if only the host was examined.
     pub environment: Option<String>,
-    /// The gravest level of all findings.
+    /// The most serious level of all findings.
     pub level: String,
-    /// Everything that was looked at, fine or not, by area.
+    /// All findings, including those of level `ok`, by area.
     pub findings: Vec<Finding>,
 }
 
-/// One thing that was looked at.
+/// One finding about the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Which check it is, such as `port` or `reflinks`.
+    /// The name of the check, such as `port` or `reflinks`.
     pub id: String,
-    /// `engine`, `storage`, `capacity`, `network`, `host`, `images`.
+    /// The area: `engine`, `storage`, `capacity`, `network`, `host` or `images`.
     pub area: String,
-    /// `ok`, `note`, `warning`, `problem`.
+    /// The level: `ok`, `note`, `warning` or `problem`.
     pub level: String,
-    /// Which of several it is about: a site, an image, a folder.
+    /// The object of a check that runs once for each of several: a site, an image, a folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// What was seen.
+    /// The facts that the check found.
     pub seen: String,
-    /// What follows from it.
+    /// The effect of those facts on arenad.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consequence: Option<String>,
-    /// What to do.
+    /// The action that removes the cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cure: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Environments: bringing them up and down, and what of them is there.
+//! The JSON of environments: requests to bring them up and down, and their status.
 
 use std::collections::BTreeMap;
 
@@ -6,238 +6,240 @@ use serde::{Deserialize, Serialize};
 
 use super::{Reset, SourceText};
 
-/// `PUT /v1/environments/{environment}`: the definition, and which of its sites to bring up.
+/// The body of `PUT /v1/environments/{environment}`: the definition, and the sites to bring up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UpRequest {
     /// The folder that holds `environments/` and `compose/`.
     pub root: String,
-    /// `environments/<name>.yaml`.
+    /// The content of `environments/<name>.yaml`.
     pub environment: SourceText,
-    /// `compose/<name>.yaml`.
+    /// The content of `compose/<name>.yaml`.
     pub compose: SourceText,
-    /// The `.env` beside the Compose file.
+    /// The content of the `.env` file in the folder of the Compose file.
     pub dotenv: Option<SourceText>,
-    /// The variables of the caller's shell that the files mention.
+    /// The variables of the caller's shell that the files refer to.
     pub variables: BTreeMap<String, String>,
-    /// Site names; empty is all.
+    /// The names of the sites to bring up; empty means all.
     #[serde(default)]
     pub sites: Vec<String>,
-    /// Whether to start them even where memory or space does not suffice.
+    /// Whether to start the sites even if memory or disk space is insufficient.
     #[serde(default)]
     pub force: bool,
-    /// Whether to make sites anew that are up with variables which are not given now.
+    /// Whether to recreate sites that are up with variables that this request does not set.
     #[serde(default)]
     pub recreate: bool,
-    /// Whether the containers of a baseline that cannot be made stay.
+    /// Whether the containers of a failed baseline build are kept.
     #[serde(default)]
     pub keep_failed: bool,
 }
 
-/// Names of sites; empty is all.
+/// A selection of an environment's sites.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SitesRequest {
-    /// Site names.
+    /// The names of the sites; empty means all.
     #[serde(default)]
     pub sites: Vec<String>,
 }
 
-/// `POST /v1/environments/{environment}/down`.
+/// The body of `POST /v1/environments/{environment}/down`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DownRequest {
-    /// Site names; empty is all.
+    /// The names of the sites; empty means all.
     #[serde(default)]
     pub sites: Vec<String>,
-    /// Whether snapshots and built images go too.
+    /// Whether to remove snapshots and built images as well.
     #[serde(default)]
     pub purge: bool,
 }
 
-/// One aspect of an object, in the manner of Kubernetes.
+/// One aspect of an object's status, modeled on the conditions of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
-    /// `Ready`, `EngineReachable`, `DiskSpace`.
+    /// The type of the condition: `Ready`, `EngineReachable` or `DiskSpace`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// `True`, `False`, `Unknown`.
+    /// The value of the condition: `True`, `False` or `Unknown`.
     pub status: String,
-    /// A word for programs.
+    /// The reason for the status, as a machine-readable word.
     pub reason: String,
-    /// A sentence for people; empty where there is nothing to say.
+    /// A sentence for people; empty if there is nothing to add.
     pub message: String,
-    /// Since when the status is what it is.
+    /// The time since which the status has had its current value.
     pub last_transition_time: String,
 }
 
-/// `GET /v1/status`.
+/// The answer to `GET /v1/status`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// The daemon.
+    /// The daemon that answers.
     pub daemon: Daemon,
-    /// What holds for the host as a whole.
+    /// The conditions of the host as a whole.
     pub conditions: Vec<Condition>,
     /// The environments that are up, by name.
     pub environments: Vec<Environment>,
 }
 
-/// The daemon.
+/// The process and the settings of a daemon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Daemon {
-    /// Its version.
+    /// The version of the daemon.
     pub version: String,
-    /// Its process id.
+    /// The process id of the daemon.
     pub pid: u32,
-    /// The installation's id, on the labels of everything it creates.
+    /// The installation's id, which the labels of all objects that it creates contain.
     pub installation: String,
-    /// Where it keeps its files.
+    /// The directory that holds the daemon's files.
     pub state_dir: String,
     /// Whether `arenad up` started it.
     pub background: bool,
-    /// When it was started.
+    /// The time at which the daemon was started.
     pub started_at: String,
-    /// Where the engine is.
+    /// The address of the engine.
     pub engine: String,
-    /// What works less well than it could on this host, and why.
+    /// Limitations of this host, each with its reason.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
-/// An environment.
+/// The status of an environment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
-    /// Its name.
+    /// The name of the environment.
     pub name: String,
-    /// What it is.
+    /// The description in the definition.
     pub description: String,
-    /// The host name in its URLs.
+    /// The host name in the environment's URLs.
     pub host: String,
-    /// Its sites, in the definition's order.
+    /// The sites of the environment, in the definition's order.
     pub sites: Vec<Site>,
 }
 
 /// A site and its serving instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Site {
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// The site's name.
+    /// The name of the site.
     pub name: String,
-    /// What people call it.
+    /// The display name of the site.
     pub title: String,
-    /// Where browsers find it.
+    /// The URL at which browsers reach the site.
     pub url: String,
-    /// The name that benchmarks have for its address, such as `SHOPPING`.
+    /// The name that benchmarks use for its address, such as `SHOPPING`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
-    /// The instance that serves it.
+    /// The id of the instance that serves the site.
     pub instance: String,
-    /// `down`, `preparing`, `starting`, `ready`, `unhealthy`, `resetting`, `stopping`, `failed`.
+    /// The instance's state: `down`, `preparing`, `starting`, `ready`, `unhealthy`, `resetting`, `stopping` or
+    /// `failed`.
     pub state: String,
-    /// Since when.
+    /// The time at which the instance entered its state.
     pub since: String,
-    /// What is being done right now.
+    /// The step that is in progress.
     pub stage: Option<String>,
-    /// The last probe failure while readiness is awaited.
+    /// The most recent probe failure while the instance is starting.
     pub waiting_for: Option<String>,
-    /// What is wrong.
+    /// The reason why the site is not healthy.
     pub reason: Option<String>,
-    /// What to do about it.
+    /// The action that may fix the failure.
     pub hint: Option<String>,
-    /// Counts the times that its containers were made.
+    /// The instance's generation, which counts how often its containers were created.
     pub generation: u64,
-    /// The snapshot that it starts from.
+    /// The snapshot that the instance starts from.
     pub snapshot: Option<String>,
-    /// When its probes last passed.
+    /// The time at which its probes last passed.
     pub last_passed: Option<String>,
-    /// Its containers.
+    /// The containers of the serving generation.
     pub containers: Vec<Container>,
-    /// Whether it declares stores, so that `verify` has something to compare.
+    /// Whether the site declares stores, which `verify` compares.
     #[serde(default)]
     pub has_stores: bool,
-    /// What is ready to take over at a reset, or is being made ready.
+    /// The generations that are ready, or are being prepared, to take over at a reset.
     #[serde(default)]
     pub standbys: Standbys,
-    /// What is known of writes to a site that is only read.
+    /// The writes that were detected on a read-only site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<Written>,
-    /// Whether `arenad exec` or `shell` has run commands in its containers: what those changed is unproven until a reset, which
-    /// makes new containers.
+    /// Whether `arenad exec` or `shell` has run commands in the site's containers. The effects of those commands are
+    /// unverified until a reset, which creates new containers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_been_entered: bool,
-    /// The same as `state`, for programs that know conditions.
+    /// The content of `state` as conditions, for programs that expect them.
     pub conditions: Vec<Condition>,
-    /// The last reset that ended.
+    /// The most recent reset that has ended.
     pub last_reset: Option<Reset>,
 }
 
-/// Writes to a site that is only read.
+/// Writes to a read-only site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
-    /// Requests that may write; a search may be one.
+    /// The number of requests that may have written; a search may be one.
     pub requests: u64,
-    /// When the first was seen.
+    /// The time of the first such request.
     pub since: String,
-    /// What differs from the snapshot, if anything does; it is about to be brought back.
+    /// The difference from the snapshot, if there is one; the site is about to be reset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
 }
 
-/// The standbys of a site.
+/// The standbys of a site, wanted and present.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Standbys {
-    /// How many the definition wants.
+    /// The number of standbys that the definition asks for.
     pub wanted: usize,
-    /// Those that there are. There are none before the site has been written to or reset.
+    /// The existing standbys. The list is empty until the site has been written to or reset.
     pub members: Vec<Standby>,
-    /// Why there are fewer than wanted, where something is in the way.
+    /// The reason why there are fewer than wanted, if something prevents more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lack: Option<String>,
 }
 
-/// A standby.
+/// A generation that can take over at a reset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standby {
     /// The generation on its containers' labels.
     pub generation: u64,
-    /// `making`, `running`, `frozen`, `used`.
+    /// The standby's state: `making`, `running`, `frozen` or `used`.
     pub state: String,
 }
 
-/// A container.
+/// A container of a site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Container {
-    /// The service.
+    /// The name of the service.
     pub service: String,
-    /// The engine's id of it.
+    /// The engine's id of the container.
     pub id: String,
-    /// Its address on its network.
+    /// The container's address on its network.
     pub address: Option<String>,
 }
 
-/// `POST /v1/environments/{environment}/sites/{site}/entries`: a command is about to be run in a container by hand.
+/// The body of `POST /v1/environments/{environment}/sites/{site}/entries`, which announces a command that a person runs
+/// in a container.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntryRequest {
-    /// The service; without one, that of the site's entry.
+    /// The name of the service; the default is the service of the site's entry point.
     #[serde(default)]
     pub service: Option<String>,
 }
 
-/// Where the command is to be run.
+/// The container in which the command is to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// The site.
+    /// The name of the site.
     pub site: String,
-    /// The service.
+    /// The name of the service.
     pub service: String,
     /// The engine's id of the container.
     pub container: String,
-    /// Where the engine is, as the daemon sees it.
+    /// The address of the engine, as the daemon sees it.
     pub engine: String,
-    /// The generation; null where it is the kept container of a baseline that could not be made.
+    /// The generation; null for a container that was kept from a failed baseline build.
     pub generation: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What an agent did, judged.
+//! The JSON of evaluations: an agent's actions, judged by the rules of a benchmark.
 
 use std::collections::BTreeMap;
 
@@ -8,37 +8,37 @@ use arenad_verdict::Profile;
 use arenad_verdict::question::Told;
 use arenad_verdict::{Benchmark, Evaluated, Evidence as EpisodeEvidence, Traffic, Urls};
 
-/// `POST /v1/environments/{environment}/evaluations`: a task, and what an agent left.
+/// The body of `POST /v1/environments/{environment}/evaluations`: a task, and the results of an agent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationRequest {
-    /// The benchmark.
+    /// The benchmark that the task belongs to.
     pub benchmark: Benchmark,
-    /// The task as the benchmark publishes it, its placeholders replaced or not; or its number, for a daemon that knows the
-    /// benchmarks' files by `ARENAD_BENCHMARK_DATA`.
+    /// The task as the benchmark publishes it, with its placeholders replaced or not; or its number, if the daemon has
+    /// the benchmarks' files (`ARENAD_BENCHMARK_DATA`).
     pub task: serde_json::Value,
-    /// Addresses by placeholder, where they are not the environment's own.
+    /// The addresses that replace the environment's own, by placeholder.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub urls: Urls,
-    /// What the agent answered: a text, or JSON as WebArena-Verified wants it.
+    /// The agent's answer: a text, or JSON as WebArena-Verified requires it.
     #[serde(default)]
     pub answer: serde_json::Value,
-    /// The URL of the page where it ended.
+    /// The URL of the page at which the episode ended.
     #[serde(default)]
     pub url: String,
-    /// The traffic of its browser, `{"har": {…}}`.
+    /// The traffic of the agent's browser, `{"har": {…}}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
-    /// The CDP address of its browser, for tasks that look at the page where it ended.
+    /// The CDP address of the agent's browser, for tasks that examine the page at which the episode ended.
     #[serde(default)]
     pub cdp: Option<String>,
-    /// As whom sites are looked at, by site; others as their first account that can sign in.
+    /// The account for reading each site; other sites are read as their first account that can sign in.
     #[serde(default)]
     pub accounts: BTreeMap<String, String>,
-    /// Whose rules; `compat` if nothing is said.
+    /// The profiles to judge by; `compat` if empty.
     #[serde(default)]
     pub profiles: Vec<Profile>,
-    /// What is known already, such as a judge's replies.
+    /// The facts that are known already, such as a judge's replies.
     #[serde(default)]
     pub told: Told,
 }
@@ -46,10 +46,11 @@ pub struct EvaluationRequest {
 /// The answer to an [`EvaluationRequest`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// The reports.
+    /// The reports, one for each profile.
     pub evaluated: Evaluated,
-    /// What they follow from. Questions for a judge are open in it unless the request answered them.
+    /// The evidence that the reports follow from. It contains open questions for a judge unless the request answered
+    /// them.
     pub evidence: EpisodeEvidence,
-    /// From the request to the answer.
+    /// The time from the request to the answer.
     pub duration_ms: f64,
 }

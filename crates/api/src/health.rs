@@ -1,69 +1,69 @@
-//! What watching has seen.
+//! The JSON of the health-check history.
 
 use serde::{Deserialize, Serialize};
 
-/// `GET /v1/health`.
+/// The answer to `GET /v1/health`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Health {
     /// The sites that are up, by environment and in the definition's order.
     pub sites: Vec<SiteHealth>,
 }
 
-/// What watching has seen of a site.
+/// The health-check history of a site.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SiteHealth {
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// The site.
+    /// The name of the site.
     pub site: String,
-    /// The instance that serves it.
+    /// The id of the instance that serves the site.
     pub instance: String,
-    /// Its state, as in [`Site`].
+    /// The instance's state, as in [`Site`].
     pub state: String,
-    /// Since when.
+    /// The time at which the instance entered its state.
     pub since: String,
-    /// What is wrong.
+    /// The reason why the instance is not healthy.
     pub reason: Option<String>,
-    /// The kinds of probes that it is watched with.
+    /// The histories of the site's probes, by kind.
     pub probes: Vec<HealthProbes>,
 }
 
-/// The rounds of one kind of probes.
+/// The rounds of one kind of probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HealthProbes {
-    /// `shallow`, `deep`.
+    /// The kind of probe: `shallow` or `deep`.
     pub kind: String,
-    /// When a round is due: `every 3s`, or a cron expression with its time zone.
+    /// The schedule of the rounds: `every 3s`, or a cron expression with its time zone.
     pub schedule: String,
     /// The names of the probes.
     pub names: Vec<String>,
-    /// How many rounds must fail in a row before the instance counts as unhealthy.
+    /// The number of consecutive failed rounds after which the instance counts as unhealthy.
     pub failures: u32,
-    /// How many rounds follow.
+    /// The number of rounds in `rounds`.
     pub count: usize,
-    /// How many of them passed.
+    /// The number of rounds that passed.
     pub passed: usize,
-    /// The share of them that passed, from 0 to 1; null where there are none.
+    /// The share of rounds that passed, from 0 to 1; null if there are none.
     pub success_rate: Option<f64>,
-    /// How long the middle one of them took; null where there are none.
+    /// The median duration of the rounds; null if there are none.
     pub median_ms: Option<f64>,
-    /// How long the longest of them took; null where there are none.
+    /// The duration of the longest round; null if there are none.
     pub longest_ms: Option<f64>,
-    /// The newest first.
+    /// The rounds, newest first.
     pub rounds: Vec<Round>,
 }
 
 /// One round of probes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// When it began.
+    /// The time at which the round began.
     pub at: String,
-    /// The generation that it looked at.
+    /// The generation that was probed.
     pub generation: u64,
-    /// Whether all of its probes passed.
+    /// Whether all probes passed.
     pub ok: bool,
-    /// The first probe that failed, and what it saw.
+    /// The first probe that failed, and what it observed.
     pub reason: Option<String>,
-    /// How long it took.
+    /// The time that the round took.
     pub duration_ms: f64,
 }

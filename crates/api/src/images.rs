@@ -1,62 +1,62 @@
-//! Images and data that no build makes.
+//! The JSON of the images and data that are fetched instead of built.
 
 use serde::{Deserialize, Serialize};
 
-/// `arenad images ls|pull|load|verify --json`.
+/// The output of `arenad images ls|pull|load|verify --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Images {
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// Its images, in the order of the sites, then its data.
+    /// The environment's images, in the order of the sites, then its data.
     pub items: Vec<ImageItem>,
 }
 
-/// An image or data that an environment needs.
+/// An image or a piece of data that an environment needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageItem {
-    /// The image's reference, or the data's name.
+    /// The reference of an image, or the name of data.
     pub name: String,
-    /// `image`, `data`.
+    /// The kind of the item: `image` or `data`.
     pub kind: String,
-    /// `built`, `registry`, `archive`.
+    /// The origin of the item: `built`, `registry` or `archive`.
     pub origin: String,
-    /// The sites that need it.
+    /// The names of the sites that need the item.
     pub sites: Vec<String>,
-    /// `present`, `unverified`, `different`, `downloaded`, `partial`, `missing`.
+    /// The item's state: `present`, `unverified`, `different`, `downloaded`, `partial` or `missing`.
     pub state: String,
     /// The image's id in the engine.
     pub id: Option<String>,
-    /// Bytes when it is there: exactly if it is there, else as the definition says.
+    /// The item's size once it is loaded, in bytes: exact if it is present, otherwise as the definition states it.
     pub loaded_bytes: Option<u64>,
-    /// The archive that it comes in.
+    /// The archive that contains the item.
     pub archive: Option<ImageArchive>,
-    /// What the command did: `present`, `loaded`, `skipped`, `proven`, `failed`; null for `ls`.
+    /// The result of the command: `present`, `loaded`, `skipped`, `proven` or `failed`; null for `ls`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// What `verify` has proven, in words.
+    /// The facts that `verify` has proven, as sentences.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub proven: Vec<String>,
-    /// What is wrong.
+    /// The reason why the item is missing or invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What to do about it.
+    /// The action that may fix the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// The archive that an image or data comes in.
+/// The archive that contains an image or data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageArchive {
-    /// Its name.
+    /// The archive's file name.
     pub file: String,
-    /// Where it is, or would be.
+    /// The path of the archive, which need not exist yet.
     pub path: String,
-    /// Its size: exactly where that is known, else as the definition says.
+    /// The archive's size: exact if it is known, otherwise as the definition states it.
     pub size_bytes: Option<u64>,
-    /// How much of it is there.
+    /// The number of bytes that are already on this host.
     pub here_bytes: u64,
-    /// SHA-256 that it must have: the definition's, or that of the first copy.
+    /// The SHA-256 that the archive must have: the definition's, or that of the first copy.
     pub sha256: Option<String>,
-    /// Where it can be fetched.
+    /// The URLs from which the archive can be fetched.
     pub mirrors: Vec<String>,
 }

@@ -1,4 +1,5 @@
-//! The JSON of the API, shared by daemon and CLI. `--json` prints these shapes; they change only with CHANGELOG.md.
+//! The JSON of the API, shared by daemon and CLI. `--json` prints these shapes; every change to them is listed in
+//! CHANGELOG.md.
 //!
 //! Times are RFC 3339 in UTC, durations are milliseconds, sizes are bytes.
 
@@ -36,119 +37,119 @@ pub use self::space::{
     StorageStatus,
 };
 
-/// A file as text, with the path it was read from.
+/// A file as text, with the path that it was read from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceText {
-    /// Absolute path.
+    /// The absolute path of the file.
     pub path: String,
-    /// Content.
+    /// The complete content of the file.
     pub text: String,
 }
 
-/// What was begun, or joined.
+/// The operations that a request started or joined.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Accepted {
     /// One operation for each site.
     pub operations: Vec<Operation>,
-    /// What may go wrong with it, of what the host has.
+    /// The findings about this host that may make the request fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Finding>,
 }
 
-/// Something that goes on with one site, or has ended.
+/// Work on one site, in progress or ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Operation {
-    /// Its id; `GET /v1/operations/{id}` tells how it goes.
+    /// The operation's id; `GET /v1/operations/{id}` returns its progress.
     pub id: String,
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// The site.
+    /// The name of the site.
     pub site: String,
-    /// `up`, `reset`, `down`, `snapshot`.
+    /// The kind of work: `up`, `reset`, `down` or `snapshot`.
     pub kind: String,
-    /// Whether it had been asked for before.
+    /// Whether the same work had been requested before, so that this request joined it.
     pub joined: bool,
-    /// `running`, `done`, `failed`, `superseded`.
+    /// The operation's state: `running`, `done`, `failed` or `superseded`.
     pub state: String,
-    /// How long it took.
+    /// The time that the operation took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,
-    /// Why it failed.
+    /// The reason why the operation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What to do about it.
+    /// The action that may fix the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The reset's stages, where it was one.
+    /// The stages of the reset, if the operation is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset: Option<Reset>,
-    /// The snapshot that was taken, where that was asked.
+    /// The snapshot that was taken, if the operation is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Snapshot>,
 }
 
-/// Something that happened.
+/// A recorded event of the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// Counts up.
+    /// The event's sequence number, which increases with each event.
     pub seq: i64,
-    /// When.
+    /// The time of the event.
     pub at: String,
     /// A stable word, such as `instance.ready`.
     pub kind: String,
-    /// The instance that it is about.
+    /// The id of the instance that the event concerns.
     pub instance: Option<String>,
-    /// A sentence that reads alone.
+    /// A sentence that needs no context.
     pub message: String,
 }
 
-/// `GET /v1/events`.
+/// The answer to `GET /v1/events`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Events {
-    /// Oldest first.
+    /// The events, oldest first.
     pub events: Vec<Event>,
 }
 
-/// The name of the last event of a stream that cannot go on without a gap.
+/// The name of the last event of a stream that cannot continue without a gap.
 pub const GONE: &str = "arenad.gone";
 
-/// What a stream of events ends with when the next ones are not there to be sent.
+/// The last item of a stream of events if the events that follow are no longer available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventsGone {
-    /// The last event that was sent; a stream with `after` of this number goes on, as soon as it can.
+    /// The last event that was sent; a stream with `after` set to this number continues as soon as possible.
     pub after: i64,
-    /// The next event that is kept; none if they could not be read.
+    /// The next event that is still kept; null if the events could not be read.
     pub next: Option<i64>,
-    /// Why, as a sentence.
+    /// The reason, as a sentence.
     pub message: String,
 }
 
-/// `GET /v1/version`, and `arenad version --json`.
+/// The answer to `GET /v1/version`, and the output of `arenad version --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// arenad's version.
+    /// The version of arenad.
     pub version: String,
-    /// The API's version.
+    /// The version of the API.
     pub api: String,
 }
 
-/// An error of the API, RFC 9457 (`application/problem+json`).
+/// An error of the API, in the form of RFC 9457 (`application/problem+json`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
-    /// `about:blank`; the code says more.
+    /// Always `about:blank`; `code` is more specific.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The status in words.
+    /// The phrase of the HTTP status.
     pub title: String,
-    /// The HTTP status.
+    /// The HTTP status code.
     pub status: u16,
-    /// What went wrong, with its causes.
+    /// The description of the failure, with its causes.
     pub detail: String,
-    /// A stable word for programs.
+    /// The kind of failure, as a stable word for programs.
     pub code: String,
-    /// What to do next.
+    /// The action that may fix the failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Finds the request in the daemon's log.
+    /// The id of the request, which also appears in the daemon's log.
     pub request_id: String,
 }

@@ -1,17 +1,17 @@
-//! Values that are read from sites.
+//! The JSON of locator requests, which read values from sites.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// `POST /v1/environments/{environment}/sites/{site}/locate`: what is to be read.
+/// The body of `POST /v1/environments/{environment}/sites/{site}/locate`, which reads one value.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocateRequest {
     /// The locator, such as `sql(shop): SELECT count(*) FROM order_order`.
     pub locator: String,
-    /// The texts of its places, by name.
+    /// The texts that replace the locator's placeholders, by name.
     #[serde(default)]
     pub arguments: BTreeMap<String, String>,
     /// The path of the page for a `js:` locator that names none.
@@ -31,30 +31,30 @@ pub struct Located {
     /// `null`, `bool`, `integer`, `decimal`, `float`, `text`, `bytes`, `timestamp`, `json` or `rows`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The value: exact decimals as text, bytes in hexadecimal, times in RFC 3339 and UTC; rows as
-    /// `{"columns": […], "rows": [[{"type", "value"}, …], …]}`.
+    /// The value: exact decimals as text, bytes in hexadecimal, times in RFC 3339 and UTC; rows as `{"columns": […],
+    /// "rows": [[{"type", "value"}, …], …]}`.
     pub value: serde_json::Value,
-    /// How it was found.
+    /// The evidence of how the value was read.
     pub evidence: Evidence,
 }
 
-/// How a value was found.
+/// The circumstances under which a value was read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// `sql`, `http`, `js`, `exec`, `file`, `trace` or `helper`.
+    /// The kind of locator: `sql`, `http`, `js`, `exec`, `file`, `trace` or `helper`.
     pub locator: String,
-    /// What ran.
+    /// The query, request, script or command that ran.
     pub ran: String,
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// The site.
+    /// The name of the site.
     pub site: String,
-    /// The instance that was asked.
+    /// The id of the instance that was read.
     pub instance: String,
-    /// Its generation.
+    /// The generation of the instance.
     pub generation: u64,
-    /// From the request to the value.
+    /// The time from the request to the value.
     pub duration_ms: f64,
-    /// What else was seen, such as `status` or `rows`.
+    /// Further observations, such as `status` or `rows`.
     pub notes: BTreeMap<String, String>,
 }

@@ -1,127 +1,127 @@
-//! `arenad up --dry-run --json`: what bringing an environment up would do, in order.
+//! `arenad up --dry-run --json`: the steps of bringing an environment up, in order.
 //!
-//! Lists are in the order in which things happen; sites come up beside one another.
+//! Lists are in the order in which the steps happen; sites come up in parallel.
 
 use serde::{Deserialize, Serialize};
 
-/// What `arenad up` would do.
+/// The steps that `arenad up` would take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// The engine's address, if it answers; otherwise nobody can say which images are there.
+    /// The engine's address, if the engine answers; without it, the presence of images is unknown.
     pub engine: Option<String>,
-    /// First of all: the images.
+    /// The images, which come first.
     pub images: Vec<PlannedImage>,
-    /// Folders of the host that services mount.
+    /// The folders of the host that services mount.
     pub data: Vec<PlannedData>,
-    /// Then the sites.
+    /// The sites, which come up after the images are present.
     pub sites: Vec<PlannedSite>,
 }
 
 /// An image that services need.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedImage {
-    /// What the Compose file calls it.
+    /// The image's reference in the Compose file.
     pub reference: String,
-    /// What happens to it.
+    /// The action that makes the image available.
     pub action: ImageAction,
-    /// The archive that it is loaded from, or the folder that it is built from.
+    /// The archive that the image is loaded from, or the folder that it is built from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// About how large it is in the engine, where someone has said.
+    /// The approximate size of the image in the engine, if the definition states one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
-    /// The sites that need it.
+    /// The names of the sites that need the image.
     pub sites: Vec<String>,
 }
 
-/// What happens to an image.
+/// The action that makes an image available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageAction {
-    /// Nothing: it is there.
+    /// No action: the image is present.
     Present,
-    /// It is built.
+    /// The image is built from its context.
     Build,
-    /// It is fetched from a registry.
+    /// The image is pulled from a registry.
     Pull,
-    /// It must be loaded from its archive first.
+    /// The image must be loaded from its archive beforehand.
     Load,
 }
 
 /// A folder of the host that a service mounts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedData {
-    /// Its absolute path.
+    /// The folder's absolute path.
     pub path: String,
-    /// Whether it is there; the site cannot come up without it.
+    /// Whether the folder exists; the site cannot come up without it.
     pub exists: bool,
-    /// Whether the service writes to it.
+    /// Whether the service writes to the folder.
     pub is_written: bool,
-    /// The service.
+    /// The name of the service.
     pub service: String,
-    /// Its site.
+    /// The name of the service's site.
     pub site: String,
 }
 
-/// What is done for one site. Network, volumes and containers are made twice: for the baseline, and from its snapshot.
+/// The steps for one site. Network, volumes and containers are created twice: for the baseline, and from its snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedSite {
-    /// Its name.
+    /// The name of the site.
     pub name: String,
-    /// Where browsers find it.
+    /// The URL at which browsers reach the site.
     pub url: String,
-    /// Its network.
+    /// The site's own network.
     pub network: PlannedNetwork,
-    /// The named volumes of its own.
+    /// The named volumes that belong to the site alone.
     pub volumes: Vec<String>,
-    /// The containers, in the order of their start.
+    /// The containers, in the order in which they start.
     pub containers: Vec<PlannedContainer>,
-    /// The configuration of the baseline.
+    /// The configuration steps of the baseline.
     pub configure: Vec<PlannedStep>,
-    /// The probes that must pass.
+    /// The start-up probes, which must pass.
     pub ready: Vec<String>,
-    /// The requests that fill the caches.
+    /// The requests that fill the site's caches.
     pub warm: Vec<String>,
-    /// The commands that bring the writers to rest before the snapshot.
+    /// The commands that quiesce the writers before the snapshot is taken.
     pub quiesce: Vec<String>,
 }
 
-/// A site's network.
+/// The network of a planned site.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedNetwork {
-    /// The services that reach the world by a network of their own.
+    /// The services that reach outside hosts through a network of their own.
     pub egress: Vec<String>,
 }
 
-/// A container.
+/// A container that is to be created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedContainer {
-    /// The service.
+    /// The name of the service.
     pub service: String,
-    /// The image.
+    /// The reference of the image.
     pub image: String,
-    /// The command, where it is not the image's.
+    /// The command, if it replaces the image's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The memory limit.
+    /// The memory limit, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// What is mounted, as `source:target` with `:ro` where it is only read.
+    /// The mounts, as `source:target`, with `:ro` for read-only ones.
     pub mounts: Vec<String>,
 }
 
 /// One step of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedStep {
-    /// What people call it.
+    /// The display name of the step.
     pub name: String,
-    /// The service that it is done to.
+    /// The name of the service that the step configures.
     pub service: String,
     /// The command line, the request or the statement.
     pub run: String,
-    /// The probe that makes it unnecessary.
+    /// The probe whose success makes the step unnecessary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unless: Option<String>,
 }

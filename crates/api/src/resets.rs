@@ -1,127 +1,128 @@
-//! Resets and what proves them.
+//! The JSON of resets and of the comparisons that prove them.
 
 use serde::{Deserialize, Serialize};
 
-/// `POST /v1/environments/{environment}/resets`.
+/// The body of `POST /v1/environments/{environment}/resets`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResetRequest {
-    /// Site names; empty is all.
+    /// The names of the sites; empty means all.
     #[serde(default)]
     pub sites: Vec<String>,
-    /// Whether sites that are proven to be as their snapshots are left as they are.
+    /// Whether to skip sites that are proven to equal their snapshots.
     #[serde(default)]
     pub if_dirty: bool,
-    /// The snapshot to go to, by name or id; of one site. Without one: the baseline.
+    /// The name or id of the snapshot to reset to, for a single site. Default: the baseline.
     #[serde(default)]
     pub to: Option<String>,
 }
 
-/// `POST /v1/environments/{environment}/sites/{site}/verify`.
+/// The answer to `POST /v1/environments/{environment}/sites/{site}/verify`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verification {
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// The site.
+    /// The name of the site.
     pub site: String,
-    /// The instance that was looked at.
+    /// The id of the instance that was compared.
     pub instance: String,
-    /// Its generation.
+    /// The generation of the instance.
     pub generation: u64,
-    /// The snapshot that it was compared with.
+    /// The snapshot that the instance was compared with.
     pub snapshot: String,
-    /// Whether it is as that.
+    /// Whether the instance equals the snapshot.
     pub equal: bool,
-    /// SHA-256 over everything that was found.
+    /// The SHA-256 over the complete content of the stores.
     pub digest: String,
-    /// What differs, by store.
+    /// The differences from the snapshot, by store.
     pub differences: Vec<Difference>,
-    /// How many differences there are beyond those.
+    /// The number of differences that the list leaves out.
     pub omitted: usize,
-    /// What was looked at.
+    /// The stores that were compared.
     pub stores: Vec<VerifiedStore>,
 }
 
-/// Something that is not as in the snapshot.
+/// One difference between an instance and its snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// The store.
+    /// The name of the store.
     pub store: String,
-    /// `table`, `counter`, `object`, `file`, `key`, `store`.
+    /// The kind of object: `table`, `counter`, `object`, `file`, `key` or `store`.
     pub kind: String,
-    /// Its name.
+    /// The name of the object that differs.
     pub name: String,
-    /// What it was; null: it was not there.
+    /// The content in the snapshot; null if the object did not exist.
     pub before: Option<String>,
-    /// What it is; null: it is gone.
+    /// The content in the instance; null if the object no longer exists.
     pub now: Option<String>,
-    /// The same as a sentence.
+    /// The difference as a sentence.
     pub text: String,
 }
 
-/// A store that was looked at.
+/// A store that was compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerifiedStore {
-    /// Its name.
+    /// The name of the store.
     pub name: String,
-    /// How long it took.
+    /// The time that the comparison took.
     pub duration_ms: f64,
 }
 
-/// How a reset went.
+/// The course and the outcome of a reset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reset {
-    /// Its id.
+    /// The id of the reset.
     pub id: String,
-    /// The instance.
+    /// The id of the instance.
     pub instance: String,
-    /// `swap`, `rewind`, `recreate`, `keep`, `untouched`.
+    /// The way of the reset: `swap`, `rewind`, `recreate`, `keep` or `untouched`.
     pub strategy: String,
-    /// When it was asked for.
+    /// The time at which the reset was requested.
     pub requested_at: String,
-    /// When it ended.
+    /// The time at which the reset ended.
     pub finished_at: Option<String>,
-    /// `done`, `failed`, `cancelled`, `interrupted`; null while it goes on.
+    /// The outcome: `done`, `failed`, `cancelled` or `interrupted`; null while the reset is in progress.
     pub outcome: Option<String>,
-    /// Why it failed; where it was done, why by no faster way, such as a standby that there was no memory for.
+    /// The reason for a failure; after a success, the reason why a faster way was unavailable, such as too little
+    /// memory for a standby.
     pub reason: Option<String>,
-    /// From the request to the new containers serving.
+    /// The time from the request until the new containers serve.
     pub duration_ms: Option<f64>,
-    /// Where the time went. Stages may overlap.
+    /// The stages that the time was spent in. Stages may overlap.
     pub stages: Vec<Stage>,
-    /// How much was compared with the snapshot before it served: `everything`, `moved` (what had moved since it was last
-    /// compared), `nothing`; null if it did not come to that.
+    /// The extent of the comparison with the snapshot before the instance served: `everything`, `moved` (the stores
+    /// that had changed since the last comparison) or `nothing`; null if the reset ended before it.
     #[serde(default)]
     pub verified: Option<String>,
-    /// Which of the declared stores that covered; null if it did not come to that.
+    /// The declared stores that the comparison covered; null if the reset ended before it.
     #[serde(default)]
     pub compared: Option<Compared>,
 }
 
-/// Which of the declared stores a reset compared with the snapshot.
+/// The declared stores that a reset compared with the snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
-    /// How many stores the definition declares.
+    /// The number of stores that the definition declares.
     pub declared: usize,
-    /// The names of those that were compared.
+    /// The names of the compared stores.
     pub stores: Vec<String>,
-    /// What was left out.
+    /// The stores and parts that were left out.
     pub left_out: Vec<LeftOut>,
 }
 
 /// A store, or a part of one, that was not compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// The store.
+    /// The name of the store.
     pub store: String,
-    /// The part, such as `file logs/**`; null: all of it.
+    /// The part, such as `file logs/**`; null means the whole store.
     pub part: Option<String>,
-    /// Why, in the definition's words.
+    /// The reason, as the definition states it.
     pub reason: String,
 }
 
 impl Compared {
-    /// What people are told where not every store was compared; none where each was, or there are none.
+    /// Returns a note for people if some store was not compared; `None` if each was compared or none is declared.
     pub fn told(&self) -> Option<String> {
         let count = self.stores.len();
         if count >= self.declared {
@@ -137,8 +138,9 @@ impl Compared {
 /// One stage of a reset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
-    /// `queue`, `thaw`, `knock`, `record`; `hold`, `wait`, `remove`, `create`, `start`, `ready`, `switch`.
+    /// The stage's name: `queue`, `thaw`, `knock`, `record`; `hold`, `wait`, `remove`, `create`, `start`, `ready`,
+    /// `switch`.
     pub stage: String,
-    /// How long it took.
+    /// The time that the stage took.
     pub duration_ms: f64,
 }

@@ -1,4 +1,4 @@
-//! Snapshots, and the files that they travel in.
+//! The JSON of snapshots, and of the files that carry them between hosts.
 
 use std::collections::BTreeMap;
 
@@ -6,75 +6,75 @@ use serde::{Deserialize, Serialize};
 
 use super::Difference;
 
-/// `GET /v1/snapshots/{id}/differences?from={id}`.
+/// The answer to `GET /v1/snapshots/{id}/differences?from={id}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SnapshotDifferences {
-    /// The snapshot that was compared with.
+    /// The id of the snapshot that serves as reference.
     pub from: String,
-    /// The snapshot.
+    /// The id of the snapshot that is compared with it.
     pub snapshot: String,
-    /// What differs, by store.
+    /// The differences, by store.
     pub differences: Vec<Difference>,
-    /// How many differences there are beyond those.
+    /// The number of differences that the list leaves out.
     pub omitted: usize,
 }
 
-/// `POST /v1/environments/{environment}/sites/{site}/snapshots`.
+/// The body of `POST /v1/environments/{environment}/sites/{site}/snapshots`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TakeRequest {
-    /// What to call the snapshot.
+    /// The name for the new snapshot.
     pub name: String,
 }
 
-/// A snapshot.
+/// A snapshot that the daemon has stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Its content-derived id.
+    /// The snapshot's id, which is derived from its content.
     pub id: String,
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// The site.
+    /// The name of the site.
     pub site: String,
-    /// `baseline` or `named`.
+    /// The kind of snapshot: `baseline` or `named`.
     pub kind: String,
-    /// The name it was given.
+    /// The name that a client gave the snapshot.
     pub name: Option<String>,
-    /// The image of each service.
+    /// The image of each service, by service.
     pub images: BTreeMap<String, String>,
-    /// Bytes, layers shared with other images included.
+    /// The size of its images, including layers that other images share.
     pub size_bytes: u64,
-    /// When it was taken.
+    /// The time at which the snapshot was taken.
     pub created_at: String,
-    /// The instances that start from it now.
+    /// The ids of the instances that currently start from the snapshot.
     pub used_by: Vec<String>,
-    /// Where the engine answered last that has its images, if that is not the one in use.
+    /// The address at which the engine that holds the images last answered, if that is not the engine in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_engine: Option<String>,
-    /// When its images were first missed; none while they are there.
+    /// The time at which the images were first found missing; null while they are present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_since: Option<String>,
 }
 
-/// The header that says about how long the content of an exported snapshot is before it is compressed, in bytes.
+/// The header that states the approximate uncompressed size of an exported snapshot, in bytes.
 pub const SIZE_HEADER: &str = "x-arenad-about-bytes";
 
-/// `arenad snapshot export --json`.
+/// The output of `arenad snapshot export --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exported {
-    /// The file.
+    /// The path of the exported file.
     pub file: String,
-    /// How long it is.
+    /// The size of the exported file.
     pub size_bytes: u64,
 }
 
-/// `POST /v1/imports`.
+/// The body of `POST /v1/imports`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImportRequest<Manifest> {
-    /// The manifest of the file, as `arenad-export` reads it.
+    /// The manifest of the file, as `arenad-export` parses it.
     pub manifest: Manifest,
-    /// What to call the snapshot, whatever the manifest says.
+    /// The name for the snapshot, which overrides the manifest's.
     #[serde(default)]
     pub name: Option<String>,
 }
@@ -82,17 +82,17 @@ pub struct ImportRequest<Manifest> {
 /// The answer to an [`ImportRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportBegun {
-    /// The snapshot's id.
+    /// The id of the snapshot.
     pub snapshot: String,
-    /// Whether all of it is there, and nothing is left to do.
+    /// Whether the snapshot is complete, so that no part needs to be sent.
     pub is_present: bool,
-    /// The parts that are to be sent, by their places in the manifest.
+    /// The parts to send, as indexes into the manifest's list.
     pub missing: Vec<usize>,
 }
 
-/// `GET /v1/snapshots`.
+/// The answer to `GET /v1/snapshots`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshots {
-    /// The newest first.
+    /// The snapshots, newest first.
     pub snapshots: Vec<Snapshot>,
 }

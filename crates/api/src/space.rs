@@ -1,174 +1,174 @@
-//! What takes room on disk, and what need not.
+//! The JSON of disk usage and of pruning.
 
 use serde::{Deserialize, Serialize};
 
-/// `arenad storage status`: where sites' state is kept.
+/// The output of `arenad storage status`: the place that holds the sites' state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageStatus {
-    /// The folder of the state root.
+    /// The path of the state root.
     pub path: String,
-    /// Whether it is there already; else what is said holds for the folder above it.
+    /// Whether the folder exists; if not, the other fields describe the nearest existing folder above it.
     pub exists: bool,
-    /// The kind of its file system, such as `xfs`.
+    /// The type of its file system, such as `xfs`.
     pub file_system: String,
-    /// Whether copies share their blocks; null where that could not be tried.
+    /// Whether copies share their blocks; null if that could not be tested.
     pub clones: Option<bool>,
-    /// All that the file system holds.
+    /// The capacity of the file system.
     pub total_bytes: u64,
-    /// What may be written yet.
+    /// The space that may still be written.
     pub free_bytes: u64,
-    /// The disk that `arenad storage init` made.
+    /// The disk that `arenad storage init` created, if there is one.
     pub disk: Option<StorageDisk>,
 }
 
-/// A disk that `arenad storage init` made.
+/// A disk that `arenad storage init` created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageDisk {
-    /// The file that it is in.
+    /// The file that holds the disk's file system.
     pub file: String,
-    /// How large it may become.
+    /// The size that the file may grow to.
     pub size_bytes: u64,
-    /// What it takes of the file system beneath; null where the file is not there.
+    /// The space that the file occupies on the file system below it; null if the file does not exist.
     pub taken_bytes: Option<u64>,
-    /// Whether it is mounted; the daemon mounts it when it starts.
+    /// Whether the disk is mounted; the daemon mounts it at start-up.
     pub is_mounted: bool,
 }
 
-/// What a part of the state root takes.
+/// The disk usage of a part of the state root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Space {
-    /// The lengths of all files, holes included.
+    /// The sum of the lengths of all files, including holes.
     pub apparent_bytes: u64,
-    /// What they take on disk, shared with others or not.
+    /// The space that the files occupy, including blocks that other files share.
     pub allocated_bytes: u64,
-    /// What removing it gives back.
+    /// The space that their removal would free.
     pub exclusive_bytes: u64,
 }
 
-/// `GET /v1/df`: what takes room on disk.
+/// The answer to `GET /v1/df`: disk usage by object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Df {
-    /// Where sites' state is kept; null where there is no such place.
+    /// The place that holds the sites' state; null if there is none.
     pub state_root: Option<DfRoot>,
-    /// The newest first.
+    /// The stored snapshots, newest first.
     pub snapshots: Vec<DfSnapshot>,
-    /// By id and generation.
+    /// The generations, by instance id and generation.
     pub instances: Vec<DfInstance>,
-    /// Those that were built here, by name.
+    /// The images that were built on this host, by name.
     pub images: Vec<DfImage>,
-    /// The files that `arenad images` has fetched.
+    /// The archives that `arenad images` has fetched.
     pub archives: Vec<DfFile>,
-    /// The files that snapshots keep volumes in.
+    /// The files in which snapshots store volumes.
     pub volumes: Vec<DfFile>,
 }
 
-/// Where sites' state is kept.
+/// The place that holds the sites' state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DfRoot {
-    /// The folder.
+    /// The path of the folder.
     pub path: String,
-    /// The kind of its file system, such as `xfs`.
+    /// The type of its file system, such as `xfs`.
     pub file_system: String,
     /// Whether copies share their blocks.
     pub clones: bool,
-    /// All that the file system holds.
+    /// The capacity of the file system.
     pub total_bytes: u64,
-    /// What may be written yet.
+    /// The space that may still be written.
     pub free_bytes: u64,
-    /// What is about to be removed, and takes room until then.
+    /// The space of files that are waiting to be removed.
     pub trash_bytes: u64,
 }
 
-/// A snapshot, by what it takes.
+/// A snapshot and its disk usage.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DfSnapshot {
-    /// Its id.
+    /// The id of the snapshot.
     pub id: String,
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// The site.
+    /// The name of the site.
     pub site: String,
-    /// The name it was given; null for baselines.
+    /// The name that a client gave it; null for baselines.
     pub name: Option<String>,
-    /// Its images, layers shared with others included.
+    /// The size of its images, including layers that other images share.
     pub image_bytes: u64,
-    /// Its state in the state root.
+    /// The usage of its state in the state root.
     pub state: Space,
-    /// Its archives of volumes.
+    /// The size of its volume archives.
     pub volume_bytes: u64,
-    /// The instances that start from it now.
+    /// The ids of the instances that currently start from it.
     pub used_by: Vec<String>,
 }
 
-/// A generation of an instance, by what its state takes.
+/// A generation of an instance, and the disk usage of its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DfInstance {
-    /// The instance.
+    /// The id of the instance.
     pub id: String,
-    /// The generation that its containers were made for.
+    /// The generation that the containers were created for.
     pub generation: u64,
-    /// Its state in the state root.
+    /// The usage of its state in the state root.
     pub state: Space,
 }
 
-/// An image that was built here.
+/// An image that was built on this host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DfImage {
-    /// Its name; `<none>` where a newer build has taken it.
+    /// The image's name; `<none>` if a newer build has taken the name.
     pub name: String,
-    /// Its id.
+    /// The id of the image.
     pub id: String,
-    /// Layers shared with others included.
+    /// The image's size, including layers that other images share.
     pub size_bytes: u64,
 }
 
-/// A file.
+/// A file and its size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DfFile {
-    /// Its path.
+    /// The path of the file.
     pub file: String,
-    /// Its length.
+    /// The length of the file.
     pub size_bytes: u64,
 }
 
-/// `POST /v1/prune`.
+/// The body of `POST /v1/prune`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PruneRequest {
-    /// Also unused baselines that were taken longer ago.
+    /// Prunes, in addition, unused baselines older than this number of seconds.
     #[serde(default)]
     pub older_seconds: Option<u64>,
-    /// Also unused baselines, the oldest first, until snapshots take no more.
+    /// Prunes, in addition, unused baselines, oldest first, until snapshots use no more than this number of bytes.
     #[serde(default)]
     pub keep_bytes: Option<u64>,
-    /// Whether nothing is to be removed yet.
+    /// Whether to list the items without removing them.
     #[serde(default)]
     pub is_trial: bool,
-    /// The names of the items that may go; empty is all.
+    /// The names of the items that may be removed; empty means all.
     #[serde(default)]
     pub only: Vec<String>,
 }
 
-/// What went, or would go.
+/// The items that were removed, or would be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pruned {
-    /// Snapshots, then kept containers, then images.
+    /// The items: snapshots, then kept containers, then images.
     pub items: Vec<PrunedItem>,
-    /// Whether it is still there.
+    /// Whether the items were listed but not removed.
     pub is_trial: bool,
 }
 
-/// Something that nothing needs.
+/// An object that nothing needs any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrunedItem {
-    /// `snapshot`, `container` (kept from a failed build) or `image`.
+    /// The kind of object: `snapshot`, `container` (kept from a failed build) or `image`.
     pub kind: String,
-    /// Its id.
+    /// The id of the object.
     pub name: String,
-    /// What it was of: environment and site.
+    /// The environment and site that the object belongs to.
     pub of: String,
-    /// What it takes, layers shared with others included.
+    /// The object's size, including layers that other images share.
     pub bytes: u64,
-    /// Why it may go.
+    /// The reason why the object may be removed.
     pub reason: String,
 }

@@ -1,7 +1,7 @@
-//! Answers to evaluators' questions, found by locators on the sites of an environment.
+//! Answers to evaluators' questions, read by locators on the sites of an environment.
 //!
-//! Evaluators ask for pages, scripts and helpers, and know nothing of sites; locators know sites, and nothing of tasks.
-//! What the environment is at fault for is `Unavailable`, so that nobody takes it for the agent's failure.
+//! Evaluators ask for pages, scripts and helpers and do not depend on sites; locators read sites and do not depend on
+//! tasks. A failure that the environment caused becomes `Unavailable`, so that it is not counted against the agent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -17,31 +17,32 @@ use arenad_model::locator::{HttpLocator, JsLocator, JsPage, Locator, LocatorKind
 use arenad_verdict::LookedAt;
 use arenad_verdict::question::{Answer, Call, Picture, Place, Question};
 
-/// The page as its browser has it, with what stands before its first element; as Playwright's `content()` does it.
+/// A script that returns the page's HTML, including the doctype, like Playwright's `content()`.
 const CONTENT: &str = "(document.doctype ? new XMLSerializer().serializeToString(document.doctype) : '') \
     + (document.documentElement ? document.documentElement.outerHTML : '')";
 
-/// The most pictures of a page that are fetched, and their size together in bytes.
+/// The largest number of pictures that are fetched from one page, and their largest total size in bytes.
 const PICTURES_MAX: usize = 500;
 const PICTURES_SIZE_MAX: usize = 64 << 20;
 
-/// Whom to ask.
+/// Answers the questions about one episode by reading the sites.
 pub struct Witness<'a> {
-    /// The daemon's common ground.
+    /// The state that the daemon's parts share.
     pub shared: &'a Shared,
     /// The sites of the environment.
     pub handles: &'a [InstanceHandle],
-    /// The host name of public URLs.
+    /// The host name in public URLs.
     pub host: &'a str,
     /// The CDP address of the agent's browser.
     pub cdp: Option<&'a str>,
-    /// As whom each site is looked at, by the site's name; others as their first account that can sign in.
+    /// The account that each site is read as, by the site's name. Other sites are read as their first account that can
+    /// sign in.
     pub accounts: &'a BTreeMap<String, String>,
-    /// The instances that answers came from.
+    /// The instances and generations that answers have come from so far.
     looked_at: Mutex<BTreeSet<LookedAt>>,
 }
 
-/// Why there is no value.
+/// The reason why a question has no value.
 enum Doubt {
     Locating(LocatingError),
     Unsupported(String),
@@ -54,7 +55,7 @@ impl From<LocatingError> for Doubt {
 }
 
 impl<'a> Witness<'a> {
-    /// Somebody who has not looked yet.
+    /// Returns a witness that has not read any site yet.
     pub fn new(
         shared: &'a Shared,
         handles: &'a [InstanceHandle],
@@ -65,7 +66,7 @@ impl<'a> Witness<'a> {
         Self { shared, handles, host, cdp, accounts, looked_at: Mutex::default() }
     }
 
-    /// Looks.
+    /// Answers one question by reading a site.
     pub async fn answer(&self, question: &Question) -> Answer {
         let seen = match question {
             Question::Content { place } => self.on_page(place, CONTENT, &[]).await,
@@ -80,7 +81,7 @@ impl<'a> Witness<'a> {
         answer_of(seen.map(|value| Answer::Value(json::plain(&value))))
     }
 
-    /// Whether a site of the environment could have the answer; others have a judge, or files.
+    /// Whether a site of the environment could answer the question; a judge or files answer the others.
     pub fn knows(&self, question: &Question) -> bool {
         match question {
             Question::Judge(_) | Question::Look { .. } => false,
@@ -92,13 +93,15 @@ impl<'a> Witness<'a> {
         }
     }
 
-    /// The instances that answers came from so far.
+    /// Returns the instances and generations that answers have come from so far.
     pub fn looked_at(&self) -> Vec<LookedAt> {
         self.looked_at.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// The pictures of a page. They are fetched anew and without its session, as the benchmark's code does; what is no
-    /// picture, or is not of the environment's sites, is left out.
+    /// Returns the pictures of a page.
+    ///
+    /// They are fetched again without the page's session, as the benchmark's code does. Addresses that yield no picture
+    /// or that belong to no site of the environment are left out.
     async fn pictures(&self, place: &Place, selector: &str) -> Result<Answer, Doubt> {
         let found = self.on_page(place, &sources(selector), &[]).await?;
         let sources = json::plain(&found);
@@ -121,7 +124,7 @@ impl<'a> Witness<'a> {
         Ok(Answer::Pictures(pictures))
     }
 
-    /// A picture to compare with, on one of the sites.
+    /// Returns a reference picture that lies on one of the sites.
     async fn reference(&self, source: &str) -> Result<Answer, Doubt> {
         let elsewhere = || Doubt::Unsupported(format!("{source} is on no site of the environment"));
         self.place(source).map_err(|_| elsewhere())?;
@@ -131,7 +134,7 @@ impl<'a> Witness<'a> {
         }
     }
 
-    /// A file of a site; nothing if it has none at that address, or the address is of no site.
+    /// Fetches a file of a site; returns `None` if the site has no such file or the address belongs to no site.
     async fn picture(&self, url: &str) -> Result<Option<Picture>, Doubt> {
         let Ok((handle, path)) = self.place(url) else { return Ok(None) };
         let http = HttpLocator {
@@ -177,13 +180,13 @@ impl<'a> Witness<'a> {
         Ok(Box::pin(self.helper(call, None)).await?.text().filter(|url| !url.is_empty()))
     }
 
-    /// Runs a helper; `page` is what a locator without a page looks at.
+    /// Runs a helper; `page` is the page that a locator without a page of its own reads.
     async fn helper(&self, call: &Call, page: Option<&Place>) -> Result<Value, Doubt> {
         let own = match page {
             Some(Place::Url(url)) => self.place(url).ok(),
             _ => None,
         };
-        // The site of the page comes first: two sites may have a helper of one name.
+        // The page's site is tried first, because two sites may have helpers with the same name.
         let first = own.as_ref().map(|(handle, _)| *handle);
         let known = first.into_iter().chain(self.handles).find_map(|handle| Some((handle, named(handle, &call.name)?)));
         let (handle, helper) = known
@@ -220,7 +223,7 @@ impl<'a> Witness<'a> {
         Ok(located.value)
     }
 
-    /// The site that an address belongs to, and what follows the site's host and port.
+    /// Returns the site that a URL belongs to, and the rest of the URL after the host and port.
     fn place(&self, url: &str) -> Result<(&InstanceHandle, String), Doubt> {
         let wrong = || Doubt::Unsupported(format!("no site of the environment has the address {url}"));
         let parsed = reqwest::Url::parse(url).map_err(|_| wrong())?;
@@ -242,7 +245,7 @@ impl<'a> Witness<'a> {
     }
 }
 
-/// What an evaluator is told. What the environment is at fault for is no failure of the agent.
+/// Converts a result to the answer for the evaluator. A failure caused by the environment is not the agent's.
 fn answer_of(seen: Result<Answer, Doubt>) -> Answer {
     match seen {
         Ok(answer) => answer,
@@ -257,17 +260,17 @@ fn answer_of(seen: Result<Answer, Doubt>) -> Answer {
     }
 }
 
-/// The helper of that name.
+/// Returns the site's helper with the given name.
 pub fn named<'a>(handle: &'a InstanceHandle, name: &str) -> Option<&'a Helper> {
     handle.site.helpers.iter().find(|helper| helper.name == name)
 }
 
-/// The site's `http://HOST:PORT`.
+/// Returns the site's origin, `http://HOST:PORT`.
 pub fn origin(handle: &InstanceHandle, host: &str) -> String {
     format!("http://{host}:{}", handle.site.public.port)
 }
 
-/// Path, query and fragment.
+/// Returns the path, query and fragment of a URL.
 fn after_port(url: &reqwest::Url) -> String {
     let part = |sign: char, text: Option<&str>| text.map(|text| format!("{sign}{text}")).unwrap_or_default();
     format!("{}{}{}", url.path(), part('?', url.query()), part('#', url.fragment()))

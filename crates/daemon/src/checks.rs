@@ -1,7 +1,7 @@
-//! Native tasks on what is up: values are captured when an episode begins, and looked at when it is over.
+//! Native tasks on the sites that are up: capturing values when an episode begins, and reading values when it ends.
 //!
-//! What was captured belongs to a generation of each site. If a site was reset since, a look at it says nothing about the
-//! agent: the check is inconclusive, never failed.
+//! Captured values belong to a generation of each site. If a site was reset since, its state says nothing about the
+//! agent; the check is then inconclusive, never failed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,36 +21,37 @@ use arenad_model::locator::{Arguments, JsLocator, JsPage, Locator, LocatorKind, 
 use arenad_model::task::{Bound, Reading, Task};
 use arenad_verdict::Report;
 
-/// How many looks of one check are taken at once: statements queue at the site's server, pages at the browser.
+/// The number of readings of one check that run at once. More would only queue: statements at the site's server, pages
+/// at the browser.
 const AT_ONCE: usize = 4;
 
-/// Whom to ask.
+/// Captures and checks the values of a task on the sites of one environment.
 pub struct Desk<'a> {
-    /// The daemon's common ground.
+    /// The state that the daemon's parts share.
     pub shared: &'a Shared,
     /// The sites of the environment that are up.
     pub handles: &'a [InstanceHandle],
-    /// The host name of public URLs.
+    /// The host name in public URLs.
     pub host: &'a str,
     /// The CDP address of the agent's browser.
     pub cdp: Option<&'a str>,
 }
 
-/// Why an episode cannot begin.
+/// The reason why an episode cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum BeginError {
     /// A site does not serve.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// The environment has the site, but it was not brought up.
+    /// The environment has the site, but the site was not brought up.
     #[error("{0} is not up")]
     NotUp(SiteName),
     /// A value could not be captured.
     #[error("capture `{name}`")]
     Capture {
-        /// The value.
+        /// The name of the value.
         name: String,
-        /// The reason.
+        /// The error of the locator.
         #[source]
         cause: LocatingError,
     },
@@ -59,43 +60,43 @@ pub enum BeginError {
     Reset(SiteName),
 }
 
-/// How an episode began.
+/// The state of the sites at the beginning of an episode.
 #[derive(Debug)]
 pub struct Beginning {
-    /// The task's sites: instance, generation, snapshot.
+    /// The task's sites, with instance, generation and snapshot.
     pub sites: Vec<(SiteName, Standing)>,
-    /// What was captured, by name.
+    /// The captured values, by name.
     pub values: Vec<(String, Located)>,
 }
 
-/// Where a site stands.
+/// The generation that a site serves at the moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// The instance.
+    /// The id of the instance.
     pub instance: String,
-    /// Its generation.
+    /// The generation that serves.
     pub generation: u64,
-    /// The snapshot that it started from.
+    /// The id of the snapshot that the generation started from.
     pub snapshot: Option<String>,
 }
 
-/// What is known of an episode when it is over.
+/// The facts about an episode that are known when it is over.
 #[derive(Debug, Clone)]
 pub struct Ended {
-    /// What the agent said.
+    /// The answer that the agent gave.
     pub answer: String,
-    /// Where it ended, if that is known.
+    /// The URL at which the agent ended, if it is known.
     pub url: Option<String>,
-    /// Why that is not known, where its browser was asked.
+    /// The reason why the URL is unknown although the browser was asked.
     pub no_url: Option<String>,
-    /// The generation that each site had when the episode began, if that is known.
+    /// The generation of each site at the beginning of the episode, if it is known.
     pub generations: BTreeMap<String, u64>,
-    /// What was captured then, by name.
+    /// The values captured at the beginning, by name.
     pub captured: BTreeMap<String, Value>,
 }
 
 impl Desk<'_> {
-    /// Captures what a task's check will want.
+    /// Captures the values that a task's check will need.
     pub async fn begin(&self, task: &Task) -> Result<Beginning, BeginError> {
         let sites = task.sites.iter().map(|site| Ok((site.clone(), self.standing(site)?)));
         let sites = sites.collect::<Result<Vec<_>, BeginError>>()?;
@@ -117,9 +118,9 @@ impl Desk<'_> {
         Ok(Beginning { sites, values })
     }
 
-    /// Looks at everything that the verdict depends on, and judges. What was seen comes with it.
+    /// Reads every value that the verdict depends on, and judges. Returns the readings together with the report.
     pub async fn check(&self, task: &Task, ended: &Ended) -> (Report, Vec<Sight>) {
-        // Without a beginning, all looks must at least be of one time.
+        // Without a recorded beginning, all readings must at least come from the same generation.
         let mut generations = ended.generations.clone();
         for site in &task.sites {
             if let Ok(standing) = self.standing(site) {
@@ -141,9 +142,9 @@ impl Desk<'_> {
         (native::judge(task, &episode, &sights), sights)
     }
 
-    /// The URL of the page that the agent's browser shows; `None` where no browser was named.
+    /// Returns the URL of the page that the agent's browser shows; `None` if no browser was named.
     ///
-    /// Errors: why the browser did not say.
+    /// Errors: the reason why the browser did not return one.
     pub async fn agents_url(&self) -> Result<Option<String>, String> {
         let Some(handle) = self.handles.first().filter(|_| self.cdp.is_some()) else { return Ok(None) };
         let js = JsLocator {
@@ -219,7 +220,7 @@ impl Desk<'_> {
     }
 }
 
-/// Why there is no value.
+/// The reason why a value could not be read.
 enum Trouble {
     NotUp(SiteName),
     Locating(LocatingError),

@@ -1,7 +1,8 @@
-//! The state directory, closed to other users: it holds sessions, traffic and the state of sites.
+//! Closing the state directory to other users: it holds sessions, traffic and the state of sites.
 //!
-//! Earlier versions and other programs may have left it open, so it is corrected whenever a daemon starts. Trees of stores
-//! keep their owners and modes, which belong to the sites; nobody else can reach them through the folders above.
+//! Earlier versions or other programs may have left it open, so every start of a daemon corrects its modes. Trees of
+//! stores keep their owners and modes, which belong to the sites; other users cannot reach them, because the folders
+//! above are closed.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -13,14 +14,14 @@ use walkdir::{DirEntry, WalkDir};
 use arenad_folders as folders;
 use arenad_instance::shared::StateDir;
 
-/// Names that tell a state directory from a folder of somebody else's.
+/// Names that distinguish a state directory from a folder of another program.
 const OWN: [&str; 8] = ["lock", "arenad.db", "arenad.log", "disk.json", "stores", "volumes", "archives", "judge"];
 
-/// What the names of folders with trees begin with.
+/// The prefix of the names of folders that contain trees.
 const TREES: &str = "stores";
 
-/// Makes the state directory if it is missing, and closes it to other users. Members of `group` may pass through it to the
-/// socket, but not list it.
+/// Creates the state directory if it is missing, and closes it to other users. Members of `group` may pass through it
+/// to the socket but may not list it.
 pub(super) fn claim(state_dir: &StateDir, group: Option<u32>) -> io::Result<()> {
     let path = state_dir.path();
     folders::make_private(path)?;
@@ -29,7 +30,8 @@ pub(super) fn claim(state_dir: &StateDir, group: Option<u32>) -> io::Result<()> 
             "other users may enter the folder, and what is in it is not arenad's; name an empty folder or a new one",
         ));
     }
-    // The group first: for a moment nobody may pass, rather than members of another group.
+    // The mode is restricted before the group changes: for a moment no group can pass, which is better than letting
+    // members of another group pass.
     fs::set_permissions(path, Permissions::from_mode(0o700))?;
     if group.is_some() {
         std::os::unix::fs::chown(path, None, group)?;
@@ -38,7 +40,7 @@ pub(super) fn claim(state_dir: &StateDir, group: Option<u32>) -> io::Result<()> 
     Ok(())
 }
 
-/// Closes what an earlier version left open in the state directory.
+/// Closes the files that an earlier version left open in the state directory.
 pub(super) fn close_content(state_dir: &StateDir) {
     let is_tree = |entry: &DirEntry| {
         entry.depth() == 1 && entry.file_type().is_dir() && entry.file_name().to_string_lossy().starts_with(TREES)
@@ -49,7 +51,7 @@ pub(super) fn close_content(state_dir: &StateDir) {
             let path = entry.path();
             folders::close(path).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
         });
-        // The folder above is closed, so this is one wall less and no way in.
+        // Only a warning, because the folder above is closed: other users cannot reach the file even with an open mode.
         if let Err(error) = closed
             && error.kind() != io::ErrorKind::NotFound
         {
@@ -79,7 +81,7 @@ mod tests {
         fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
     }
 
-    /// A state directory as an earlier version left it, open to everybody.
+    /// Creates a state directory as an earlier version left it, open to all users.
     fn left_open() -> (tempfile::TempDir, StateDir, Vec<PathBuf>) {
         let above = tempfile::tempdir().expect("a folder");
         let path = above.path().join("state");

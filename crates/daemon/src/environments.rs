@@ -1,6 +1,6 @@
-//! The environments that are up: definitions on one side, instance drivers on the other.
+//! The environments that are up: their definitions, and the drivers of their instances.
 //!
-//! Bringing up, taking down and restoring are serialised by one lock; resets and status go around it.
+//! One lock serializes bringing up, taking down and restoring. Resets and status queries do not take it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -27,73 +27,73 @@ use arenad_model::request_queue::{Purpose, Request, Want};
 use arenad_model::site::{Environment, Recorded, Site};
 use arenad_store::{StoreError, StoredEnvironment};
 
-/// Why an environment could not be brought up, taken down or found.
+/// The reason why an environment could not be brought up, taken down or found.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvironmentError {
-    /// The definition does not hold.
+    /// The definition is invalid.
     #[error("understand the definition:\n{0}")]
     Definition(Diagnostics),
     /// No environment of that name is up.
     #[error("find environment {name}: {}", if known.is_empty() { "none is up".to_owned() } else { format!("up are {}", known.join(", ")) })]
     UnknownEnvironment {
-        /// The name asked for.
+        /// The name that the request gave.
         name: String,
-        /// Those that are up.
+        /// The names of the environments that are up.
         known: Vec<String>,
     },
-    /// The environment has no such site.
+    /// The environment has no site of that name.
     #[error("find site {name} in {environment}: it has {}", known.join(", "))]
     UnknownSite {
-        /// The environment.
+        /// The name of the environment.
         environment: String,
-        /// The name asked for.
+        /// The name that the request gave.
         name: String,
-        /// Those that there are.
+        /// The names of the environment's sites.
         known: Vec<String>,
     },
-    /// Public ports are taken.
+    /// Public ports of the sites are taken.
     #[error("open the public ports: {}", list_taken(.0))]
     PortsTaken(Vec<TakenPort>),
-    /// The host has not enough memory, space or processors for them.
+    /// The host has too little memory, disk space or processors for the sites.
     #[error("start the sites: {}", .0.iter().map(|finding| finding.seen.as_str()).collect::<Vec<_>>().join("; "))]
     DoesNotFit(Vec<Finding>),
-    /// A purge was asked for while environments are up.
+    /// A purge was requested while environments are up.
     #[error("purge: {} is up", .0.join(", "))]
     StillUp(Vec<String>),
-    /// An instance did not take the request.
+    /// The driver of an instance refused the request.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// The store refused something.
+    /// An operation of the store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A snapshot or image could not be removed.
     #[error(transparent)]
     Baseline(#[from] BaselineError),
-    /// The engine refused something.
+    /// The engine reported an error.
     #[error(transparent)]
     Engine(#[from] arenad_engine::EngineError),
-    /// What is left of a site could not be removed.
+    /// The remains of a site could not be removed.
     #[error(transparent)]
     Remove(#[from] RemoveError),
-    /// A new daemon could not take the environment up again.
+    /// A new daemon could not restore the environment.
     #[error("use environment {name}, which could not be taken up again: {}", .trouble.reason)]
     Stranded {
-        /// The environment.
+        /// The name of the environment.
         name: String,
-        /// What is in the way.
+        /// The reason why it could not be restored.
         trouble: Trouble,
     },
-    /// Sites that are up would be made anew, because variables that they were brought up with are not set now.
+    /// Sites that are up would be recreated, because variables with which they were brought up are not set now.
     #[error(
         "{} of {environment} would be made anew and lose what was written: {} set when it came up, and {} not set now",
         sites.join(", "), list_variables(variables), if variables.len() == 1 { "is" } else { "are" }
     )]
     OtherVariables {
-        /// The environment.
+        /// The name of the environment.
         environment: String,
-        /// The sites.
+        /// The names of the sites that would be recreated.
         sites: Vec<String>,
-        /// The names of the variables.
+        /// The names of the missing variables.
         variables: Vec<String>,
     },
     /// Sites could not be taken down.
@@ -101,14 +101,14 @@ pub enum EnvironmentError {
     NotDown(Vec<(String, Trouble)>),
 }
 
-/// A public port that something else listens on.
+/// A public port on which another process listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenPort {
-    /// The site that wants it.
+    /// The site whose port it is.
     pub site: String,
-    /// Where.
+    /// The address of the port.
     pub address: SocketAddr,
-    /// Who has it, or why else it could not be opened.
+    /// The process that holds the port, or another reason why it could not be opened.
     pub owner: String,
 }
 
@@ -122,22 +122,22 @@ fn list_variables(names: &[String]) -> String {
     format!("{} {}", names.join(", "), if names.len() == 1 { "was" } else { "were" })
 }
 
-/// What `up` may do beyond bringing sites up.
+/// Options of bringing sites up.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UpOptions {
-    /// Start them even where memory, space or processors do not suffice.
+    /// Whether to start the sites even if memory, disk space or processors do not suffice.
     pub force: bool,
-    /// Make sites anew that are up with variables which are not given now.
+    /// Whether to recreate sites that are up with variables that are not given now.
     pub recreate: bool,
-    /// Keep the containers of a baseline that cannot be made.
+    /// Whether to keep the containers of a baseline that cannot be made.
     pub keep_failed: bool,
 }
 
-/// What `up` has begun.
+/// The operations that `up` has begun.
 pub struct Begun {
-    /// Each site with the end that can be waited for.
+    /// Each site, with a ticket for the end of its operation.
     pub operations: Vec<(InstanceHandle, Ticket)>,
-    /// What may go wrong with it, of what the host has.
+    /// Findings about the host's resources that may make the operations fail.
     pub warnings: Vec<Finding>,
 }
 
@@ -147,13 +147,13 @@ struct Running {
 }
 
 impl Running {
-    /// The handles of its sites, in the definition's order.
+    /// Returns the handles of its sites, in the definition's order.
     fn handles(&self) -> Vec<InstanceHandle> {
         self.definition.sites.iter().filter_map(|site| self.instances.get(&site.name).cloned()).collect()
     }
 }
 
-/// The environments of the daemon.
+/// The registry of the environments that are up, and the lock under which they change.
 pub struct Environments {
     shared: Arc<Shared>,
     running: RwLock<BTreeMap<String, Running>>,
@@ -163,7 +163,7 @@ pub struct Environments {
 }
 
 impl Environments {
-    /// None yet.
+    /// Returns a registry without environments.
     pub fn new(shared: Arc<Shared>) -> Self {
         Self {
             shared,
@@ -175,7 +175,8 @@ impl Environments {
     }
 
     fn read<T>(&self, look: impl FnOnce(&BTreeMap<String, Running>) -> T) -> T {
-        // A panic while the lock is held leaves a map that is whole: every change is one insert or remove.
+        // A panic while the lock is held leaves a consistent map, because every change is a single insertion or
+        // removal.
         look(&self.running.read().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
@@ -183,29 +184,29 @@ impl Environments {
         change(&mut self.running.write().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Each environment with the handles of its sites, in the definition's order.
+    /// Returns each environment with the handles of its sites, in the definition's order.
     pub fn list(&self) -> Vec<(Environment, Vec<InstanceHandle>)> {
         self.read(|running| {
             running.values().map(|environment| (environment.definition.clone(), environment.handles())).collect()
         })
     }
 
-    /// The host name in an environment's public URLs.
+    /// Returns the host name in an environment's public URLs.
     pub fn host(&self, name: &str) -> Option<String> {
         self.read(|running| running.get(name).map(|running| running.definition.host.clone()))
     }
 
-    /// The definition by which an environment is up.
+    /// Returns the definition with which an environment was brought up.
     pub fn definition(&self, name: &str) -> Option<Environment> {
         self.read(|running| running.get(name).map(|running| running.definition.clone()))
     }
 
-    /// The environments that could not be taken up again.
+    /// Returns the environments that could not be restored.
     pub fn stranded(&self) -> Vec<Stranded> {
         self.stranded.list()
     }
 
-    /// The handle of one site of an environment that is up.
+    /// Returns the handle of one site of an environment that is up.
     pub fn handle(&self, environment: &str, site: &str) -> Option<InstanceHandle> {
         self.read(|running| {
             let mut instances = running.get(environment)?.instances.iter();
@@ -213,7 +214,7 @@ impl Environments {
         })
     }
 
-    /// The handles of the named sites of an environment; all if none is named.
+    /// Returns the handles of the named sites of an environment, or of all its sites if none is named.
     pub fn choose(&self, name: &str, sites: &[String]) -> Result<Vec<InstanceHandle>, EnvironmentError> {
         let found = self.read(|running| running.get(name).map(Running::handles));
         let Some(handles) = found else {
@@ -241,13 +242,13 @@ impl Environments {
             .collect()
     }
 
-    /// What the drivers are working with, while nothing else is brought up or taken down.
+    /// Locks bringing up and taking down, and returns the objects that the drivers work with.
     pub async fn in_turn(&self) -> (tokio::sync::MutexGuard<'_, ()>, Hands) {
         let turn = self.change.lock().await;
         (turn, self.hands())
     }
 
-    /// What the drivers are working with.
+    /// Returns the objects that the drivers work with.
     fn hands(&self) -> Hands {
         let mut hands = Hands::default();
         for handle in self.read(|running| running.values().flat_map(Running::handles).collect::<Vec<_>>()) {
@@ -266,15 +267,15 @@ impl Environments {
         hands
     }
 
-    /// Removes what is left over in the engine: at a daemon's start at once, later after a grace period.
+    /// Removes orphans from the engine: immediately at a daemon's start, later after a grace period.
     pub async fn reconcile(&self, at_start: bool) {
         let _turn = self.change.lock().await;
         let mut memory = self.reconciled.lock().await;
         reconcile::pass(&self.shared, || self.hands(), &mut memory, at_start).await;
     }
 
-    /// Brings the named sites up, all if none is named; returns when the work has begun. What does not fit on the host is
-    /// refused, unless it is forced.
+    /// Brings the named sites up, or all if none is named; returns when the work has begun. Sites that do not fit on
+    /// the host are refused, unless `options` forces them.
     pub async fn up(
         &self,
         stored: StoredEnvironment,
@@ -301,8 +302,8 @@ impl Environments {
         Ok(Begun { operations: self.up_in_turn(stored, definition, sites, Purpose::Client).await?, warnings })
     }
 
-    /// Refuses what would make sites anew that serve, where the files are the same and only a variable of the shell in which
-    /// they were brought up is missing in this one: a choice that was made there is not undone by not repeating it.
+    /// Refuses to recreate serving sites if the files are unchanged and the only difference is that a variable of the
+    /// earlier shell is missing in this one: not repeating a choice does not revoke it.
     async fn insist_on_variables(
         &self,
         stored: &StoredEnvironment,
@@ -332,7 +333,7 @@ impl Environments {
         (self.shared.read_definition)(stored).map_err(EnvironmentError::Definition)
     }
 
-    /// What speaks against starting those of the sites that are not up.
+    /// Returns the findings that speak against starting those of the sites that are not up.
     async fn doubts(&self, definition: &Environment, chosen: &[&Site]) -> Vec<Finding> {
         let is_up = |site: &Site| {
             self.read(|running| {
@@ -347,7 +348,7 @@ impl Environments {
             return Vec::new();
         }
         let engine = self.shared.engine.as_ref();
-        // An engine that does not answer is the drivers' to report.
+        // If the engine does not answer, the drivers report it.
         let Ok(version) = engine.version().await else { return Vec::new() };
         let needs = gather::needs(Some(engine), definition, &new).await;
         let resources = self.shared.machine.resources(&version.root, self.shared.state_dir.path(), definition);
@@ -355,8 +356,8 @@ impl Environments {
         findings.into_iter().filter(|finding| finding.level >= Level::Warning).collect()
     }
 
-    /// The same, by whoever holds the lock. Nothing that runs is touched before the ports of all chosen sites are open, except
-    /// those that only free up when a changed site is taken down.
+    /// Brings sites up; the caller holds the lock. Nothing that runs is touched before the ports of all chosen sites
+    /// are open, except for ports that become free only when a changed site is taken down.
     async fn up_in_turn(
         &self,
         mut stored: StoredEnvironment,
@@ -364,7 +365,7 @@ impl Environments {
         sites: &[String],
         purpose: Purpose,
     ) -> Result<Vec<(InstanceHandle, Ticket)>, EnvironmentError> {
-        // What the file says counts, whatever address the request was sent to.
+        // The name in the file counts, not the one in the request's URL.
         stored.name = definition.name.to_string();
         let chosen = choose_sites(&definition, sites)?;
         let changed = self.changed(&definition, &chosen);
@@ -401,7 +402,7 @@ impl Environments {
         Ok(begun)
     }
 
-    /// Makes drivers for the new sites, and returns the handles of the chosen ones.
+    /// Creates drivers for the new sites, and returns the handles of the chosen ones.
     async fn install(
         &self,
         stored: &StoredEnvironment,
@@ -417,7 +418,7 @@ impl Environments {
         for site in new {
             rows.insert(site.name.clone(), self.shared.store.instance(&id(site)).await?);
         }
-        // Nothing fails from here on, so every route has a driver.
+        // Nothing fails from here on, so every route gets a driver.
         let mut instances = self.read(|running| {
             running.get(definition.name.as_str()).map(|running| running.instances.clone()).unwrap_or_default()
         });
@@ -435,7 +436,7 @@ impl Environments {
         Ok(handles)
     }
 
-    /// The sites that are present and whose definition is another now, or gone.
+    /// Returns the sites that have a driver and whose definition has changed or is gone.
     fn changed(&self, definition: &Environment, chosen: &[&Site]) -> BTreeMap<SiteName, InstanceHandle> {
         let mut present = self.read(|running| {
             running.get(definition.name.as_str()).map(|running| running.instances.clone()).unwrap_or_default()
@@ -448,7 +449,7 @@ impl Environments {
         present
     }
 
-    /// The public addresses that the sites of an environment hold.
+    /// Returns the public addresses that the sites of an environment hold.
     fn addresses(&self, environment: &str) -> BTreeSet<SocketAddr> {
         self.read(|running| {
             let Some(Running { definition, instances }) = running.get(environment) else { return BTreeSet::new() };
@@ -456,7 +457,7 @@ impl Environments {
         })
     }
 
-    /// Takes sites down whose definition is another now; they come up again by the new one.
+    /// Takes down sites whose definition has changed; the caller brings them up again with the new one.
     async fn retire(
         &self,
         environment: &str,
@@ -472,7 +473,7 @@ impl Environments {
         Ok(())
     }
 
-    /// Lets a driver end and waits until its port is free again.
+    /// Drops the handle of a driver, and waits until the driver has ended and its port is free.
     async fn dismiss(&self, environment: &str, site: &SiteName, handle: InstanceHandle) {
         self.write(|running| running.get_mut(environment).and_then(|running| running.instances.remove(site)));
         let mut changes = handle.changes();
@@ -480,7 +481,7 @@ impl Environments {
         while changes.changed().await.is_ok() {}
     }
 
-    /// Opens the public ports of sites, all or none, before anything of them is started.
+    /// Opens the public ports of all the sites, or of none if one fails, before any container of them is started.
     async fn open_ports(
         &self,
         definition: &Environment,
@@ -516,8 +517,8 @@ impl Environments {
         Err(EnvironmentError::PortsTaken(taken))
     }
 
-    /// Takes the named sites down, all if none is named, and waits for it. With `purge` their snapshots and the images
-    /// built for them go too.
+    /// Takes the named sites down, or all if none is named, and waits for the end. With `purge`, it also removes their
+    /// snapshots and the images built for them.
     pub async fn down(&self, name: &str, sites: &[String], purge: bool) -> Result<(), EnvironmentError> {
         let _turn = self.change.lock().await;
         if let Some(stranded) = self.stranded.get(name) {
@@ -569,7 +570,7 @@ impl Environments {
         let built = sites.iter().flat_map(|site| &site.services).filter(|service| service.build.is_some());
         let mut tags: BTreeSet<String> = built.map(|service| service.image.clone()).collect();
         tags.retain(|tag| !still_needed.contains(tag));
-        // An installation that has snapshots may come up again and want its images. One that has none is gone.
+        // An installation that has snapshots may come up again and need its images. One without snapshots is gone.
         let snapshots = engine.images(labels::ROLE, Some(labels::ROLE_SNAPSHOT)).await?;
         let others: BTreeSet<String> =
             snapshots.iter().filter_map(owner).filter(|owner| *owner != self.shared.installation).collect();
@@ -583,7 +584,7 @@ impl Environments {
         if still_needed.is_empty() { self.purge_images().await } else { Ok(()) }
     }
 
-    /// Removes all snapshots and all images that were built here; refused while anything is up.
+    /// Removes all snapshots and all images that were built here; refused while any environment is up.
     pub async fn purge_all(&self) -> Result<(), EnvironmentError> {
         let turn = self.change.lock().await;
         let up: Vec<String> = self.read(|running| running.keys().cloned().collect());
@@ -596,24 +597,24 @@ impl Environments {
         imports::give_up_all(&self.shared).await?;
         self.purge_images().await?;
         drop(turn);
-        // Images that later snapshots stood on are left over now.
+        // Images on which later snapshots were based have become orphans now.
         self.reconcile(true).await;
         Ok(())
     }
 
-    /// Removes the images that this installation built, once nothing is up that needs them.
+    /// Removes the images that this installation built, once no environment that needs them is up.
     async fn purge_images(&self) -> Result<(), EnvironmentError> {
         let engine = self.shared.engine.as_ref();
         let ours = &self.shared.installation;
-        // Snapshots inherit the labels of what they were taken from, but have rows of their own.
+        // Snapshots inherit the labels of the image they were taken from, but have rows of their own.
         for image in engine.images(labels::INSTALLATION, Some(ours)).await? {
             let is_built = image.labels.contains_key(labels::BUILD_INPUTS) && !image.labels.contains_key(labels::ROLE);
             if is_built {
                 remove_unused(engine, &image.id).await?;
             }
         }
-        // Stages of multi-stage builds belong to nobody: they stay for as long as another installation may build on them.
-        // The base that all stand on is not ours: scripts/base-image.sh made it.
+        // Stages of multi-stage builds belong to no installation: they stay as long as another installation may build
+        // on them. The base image under all stages is not arenad's: scripts/base-image.sh made it.
         let all = engine.images(labels::INSTALLATION, None).await?;
         if all.iter().filter_map(owner).any(|owner| owner != *ours) {
             return Ok(());
@@ -624,7 +625,7 @@ impl Environments {
         Ok(())
     }
 
-    /// Removes what is left of sites that no driver looks after.
+    /// Removes the remains of sites that have no driver.
     async fn remove_stranded(
         &self,
         stranded: &Stranded,
@@ -662,14 +663,16 @@ impl Environments {
         Ok(())
     }
 
-    /// Takes up where an earlier daemon left off, and again every minute what could not be taken up then.
+    /// Restores the environments of an earlier daemon. It is repeated every minute for environments that could not be
+    /// restored.
     pub async fn restore(&self) -> Result<(), StoreError> {
         let _turn = self.change.lock().await;
         for stored in self.shared.store.environments().await? {
             let name = stored.name.clone();
             let mut rows = self.shared.store.instances(&name).await?;
             rows.retain(|row| row.desired_up);
-            // Some of its sites may be up already: the others were on an engine that did not answer when these came up.
+            // Some of the environment's sites may be up already: the others were on an engine that did not answer when
+            // these came up.
             let is_up = self.read(|running| running.contains_key(&name));
             rows.retain(|row| !self.has_driver(&name, &row.site));
             if rows.is_empty() {
@@ -679,7 +682,7 @@ impl Environments {
                 continue;
             }
             let definition = self.read_definition(&stored);
-            // What is on this engine is taken up, wherever the rest is.
+            // Sites on this engine are restored, regardless of the sites on other engines.
             let (mut wanted, mut elsewhere, mut other) = (Vec::new(), Vec::new(), None);
             for row in &rows {
                 match self.shared.store.other_engine_of(&row.id).await? {
@@ -735,7 +738,7 @@ impl Environments {
         })
     }
 
-    /// Passes an event of the engine on to the instance that it is about.
+    /// Forwards an event of the engine to the instance that it concerns.
     pub fn tell(&self, event: &EngineEvent) {
         let Some(id) = event.labels.get(labels::INSTANCE) else {
             return;
@@ -749,7 +752,7 @@ impl Environments {
     }
 }
 
-/// Why a site is not down, if it is not: nothing but a `down` that came to its end says that it is.
+/// Returns the reason why a site is not down; `None` only if the `down` operation completed.
 fn not_done(outcome: Outcome) -> Option<Trouble> {
     let hint = "`arenad down` again takes down what is left".to_owned();
     match outcome {
@@ -760,10 +763,10 @@ fn not_done(outcome: Outcome) -> Option<Trouble> {
     }
 }
 
-/// What the gateway does about requests that may write to a site.
+/// Returns the gateway's rules for requests that may write to a site.
 fn write_rules(site: &Site) -> WriteRules {
     let mut reads = GlobSetBuilder::new();
-    // Validation has tried each of them; one that did not compile would count as a write.
+    // Validation has compiled each pattern; a pattern that did not compile would count as a write.
     for pattern in &site.public.reads {
         if let Ok(glob) = GlobBuilder::new(pattern).literal_separator(true).build() {
             reads.add(glob);
@@ -780,20 +783,20 @@ fn record(site: &Site) -> Record {
     }
 }
 
-/// The installation that an image belongs to.
+/// Returns the id of the installation that an image belongs to.
 fn owner(image: &Image) -> Option<String> {
     image.labels.get(labels::INSTALLATION).cloned()
 }
 
 async fn remove_unused(engine: &dyn arenad_engine::Engine, id: &str) -> Result<(), arenad_engine::EngineError> {
     match engine.remove_image(id).await {
-        // Someone else's container or image needs it: it is theirs to remove.
+        // Another program's container or image needs it, so it is not removed.
         Err(arenad_engine::EngineError::Conflict { .. }) => Ok(()),
         result => result,
     }
 }
 
-/// Reads the definition that is stored with an environment.
+/// Parses the definition that is stored with an environment.
 pub fn read_definition(stored: &StoredEnvironment) -> Result<Environment, Diagnostics> {
     let file = |(path, text): &(String, String)| SourceFile::new(path.clone(), text.clone());
     let sources = Sources {

@@ -1,7 +1,7 @@
-//! Evaluations: the questions of a task's evaluators, put to the sites.
+//! Evaluations: answering the questions of a task's evaluators by reading the sites.
 //!
-//! The daemon looks and keeps what it saw; judging is pure, and whoever has the evidence can repeat it. It holds no keys of judges:
-//! their questions stay open, and the caller answers them.
+//! The daemon reads the sites and keeps the answers as evidence; judging is pure and can be repeated from the evidence.
+//! The daemon holds no keys for judges: their questions stay open, and the caller answers them.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use arenad_evaluation::{Case, CaseError};
 use arenad_verdict::Profile;
 use arenad_verdict::{Benchmark, Evidence};
 
-/// Why an episode cannot be judged.
+/// The reason why an episode cannot be judged.
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluatingError {
-    /// The task is at fault.
+    /// The task is invalid.
     #[error(transparent)]
     Case(#[from] CaseError),
-    /// A site was reset between two looks, so that what was seen is of different times.
+    /// A site was reset between two readings, so the answers come from different generations.
     #[error("{0} was reset while the episode was evaluated")]
     Reset(String),
 }
 
-/// Looks until no question is open that a site could answer.
+/// Reads the sites until no question is open that a site could answer, and adds the answers to the evidence.
 pub async fn look(witness: &Witness<'_>, evidence: &mut Evidence, profiles: &[Profile]) -> Result<(), EvaluatingError> {
     if evidence.benchmark == Benchmark::WebArenaVerified {
         return Ok(());

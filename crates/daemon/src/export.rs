@@ -1,4 +1,4 @@
-//! Writing a snapshot into a file, as a stream of bytes.
+//! Exporting a snapshot as a stream of bytes.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,61 +17,61 @@ use arenad_model::error::describe;
 use arenad_storage::{StorageError, Tree};
 use arenad_store::{StoreError, StoredSnapshot};
 
-/// How many pieces wait for the client.
+/// The number of pieces that may wait for the client.
 const PIECES_AHEAD: usize = 16;
 
-/// How much goes to the client at a time, in bytes.
+/// The size of the pieces that are sent to the client, in bytes.
 const PIECE: usize = 256 << 10;
 
-/// Why a snapshot could not be written.
+/// The reason why a snapshot could not be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// Something that belongs to it is gone.
+    /// An object that belongs to the snapshot is missing.
     #[error("export snapshot {id}: {what}")]
     NotWhole {
-        /// The snapshot.
+        /// The id of the snapshot.
         id: String,
-        /// What is gone.
+        /// The missing object, or the error that was met there.
         what: String,
     },
-    /// What is there is not what its id was derived from.
+    /// The content does not yield the snapshot's id.
     #[error("export snapshot {id}: what is there has the id {found}")]
     Changed {
-        /// The snapshot.
+        /// The id of the snapshot.
         id: String,
-        /// The id that its content yields.
+        /// The id that the content yields.
         found: String,
     },
-    /// The engine refused something.
+    /// The engine reported an error.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The state root refused something.
+    /// An operation of the state root failed.
     #[error(transparent)]
     State(#[from] StorageError),
-    /// The store refused something.
+    /// An operation of the store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A file could not be read, or nobody takes what is written.
+    /// A file could not be read, or the client has disconnected.
     #[error("write snapshot {id}")]
     Write {
-        /// The snapshot.
+        /// The id of the snapshot.
         id: String,
-        /// What the system said.
+        /// The error that the system reported.
         #[source]
         cause: io::Error,
     },
 }
 
-/// What is to be written, checked: everything is there, and is what the snapshot's id was derived from.
+/// A snapshot that is ready to be exported: its content is complete and yields the snapshot's id.
 pub struct Export {
     shared: Arc<Shared>,
     manifest: Manifest,
     parts: Vec<PartKind>,
-    /// How long the parts are together, roughly, in bytes.
+    /// The approximate total length of the parts, in bytes.
     pub about_bytes: u64,
 }
 
-/// Looks at a snapshot. Reads all of its trees, which takes as long as their size says.
+/// Checks a snapshot before it is exported. Reads all its trees, so the duration depends on their size.
 pub async fn prepare(shared: &Arc<Shared>, stored: &StoredSnapshot) -> Result<Export, ExportError> {
     let id = || stored.id.clone();
     let mut services = BTreeMap::new();
@@ -109,7 +109,7 @@ pub async fn prepare(shared: &Arc<Shared>, stored: &StoredSnapshot) -> Result<Ex
     } else if !trees.is_empty() {
         return Err(ExportError::NotWhole { id: id(), what: "there is no state root".to_owned() });
     }
-    // Of a baseline, images and volumes hold all of the state; a named snapshot's lies in the state root.
+    // In a baseline, images and volumes hold the complete state; in a named snapshot, the state root may hold it.
     let layers = || services.iter().map(|(name, service)| (name.as_str(), service.layers.as_slice()));
     let derive = |with: Option<&str>| content_id(&stored.environment, &stored.site, layers(), &stored.volumes, with);
     let id_covers_stores = fingerprint.is_some() && derive(fingerprint.as_deref()) == stored.id;
@@ -122,7 +122,7 @@ pub async fn prepare(shared: &Arc<Shared>, stored: &StoredSnapshot) -> Result<Ex
         }
         None => None,
     };
-    // It is taken anew where the snapshot is first started.
+    // A digest that is too long is left out; it is taken again when the snapshot is first started.
     let digest = digest.filter(|digest| digest.text().len() <= DIGEST_BYTES_MAX);
     let manifest = Manifest {
         id: id(),
@@ -145,7 +145,7 @@ pub async fn prepare(shared: &Arc<Shared>, stored: &StoredSnapshot) -> Result<Ex
 }
 
 impl Export {
-    /// Writes it. The stream ends with an error where the file is not whole.
+    /// Writes the file. The stream ends with an error if the file is incomplete.
     pub fn stream(self) -> mpsc::Receiver<io::Result<Bytes>> {
         let (sender, receiver) = mpsc::channel(PIECES_AHEAD);
         let (shared, runtime) = (self.shared.clone(), Handle::current());
@@ -154,7 +154,7 @@ impl Export {
             let to = io::BufWriter::with_capacity(PIECE, Pieces(sender.clone()));
             if let Err(error) = self.write(to, &runtime) {
                 tracing::warn!(error = describe(&error), "snapshot {id} was not exported");
-                // Who does not listen any more need not hear it.
+                // The error is dropped if the client has disconnected.
                 let _ = sender.blocking_send(Err(io::Error::other(describe(&error))));
             }
         };
@@ -196,7 +196,7 @@ impl Export {
     }
 }
 
-/// Hands on what is written.
+/// Sends each written piece to the client.
 struct Pieces(mpsc::Sender<io::Result<Bytes>>);
 
 impl Write for Pieces {

@@ -1,4 +1,4 @@
-//! What holds for the host as a whole: whether the engine answers, and whether there is room on its disk.
+//! The state of the host: whether the engine answers, and whether its disk has free space.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,15 +14,15 @@ use arenad_engine::Engine;
 use arenad_model::error::describe;
 use arenad_storage::trial::{self, Room};
 
-/// How often the engine is asked.
+/// The time between two looks at the host.
 const INTERVAL: Duration = Duration::from_secs(3);
 
-/// What is known of the host.
+/// The state of the host at the last look.
 #[derive(Debug, Clone)]
 pub struct HostReport {
     /// Whether the engine answers.
     pub engine: Condition,
-    /// Whether there is room.
+    /// Whether the disk has enough free space.
     pub disk: Condition,
 }
 
@@ -37,7 +37,7 @@ fn condition(kind: &str, before: Option<&Condition>, status: &str, reason: &str,
     }
 }
 
-/// Looks once.
+/// Determines the state of the host once.
 pub async fn look(engine: &dyn Engine, folders: &[PathBuf], before: Option<&HostReport>) -> HostReport {
     let engine = match engine.ping().await {
         Ok(()) => condition("EngineReachable", before.map(|b| &b.engine), "True", "Answers", String::new()),
@@ -58,7 +58,7 @@ pub async fn look(engine: &dyn Engine, folders: &[PathBuf], before: Option<&Host
     HostReport { engine, disk }
 }
 
-/// Says how little is free below a folder, if it is too little. A folder that cannot be looked at says nothing: the
+/// Returns a message if too little space is free below a folder. A folder that cannot be read yields none, because the
 /// engine may be on another machine.
 fn shortage(folder: &Path) -> Option<String> {
     shortage_of(trial::room(folder).ok()?, folder)
@@ -68,12 +68,12 @@ fn shortage_of(room: Room, folder: &Path) -> Option<String> {
     if room.free_bytes < LEAST_FREE_BYTES {
         return Some(format!("only {} MiB are free below {}", room.free_bytes >> 20, folder.display()));
     }
-    // A file system may have room for bytes and none for files.
+    // A file system may have free bytes but no free inodes.
     let files = room.free_files.filter(|files| *files < LEAST_FREE_FILES)?;
     Some(format!("only {files} more files can be made below {}", folder.display()))
 }
 
-/// Looks again and again until cancelled.
+/// Determines the state of the host periodically until cancelled.
 pub async fn watch(
     engine: std::sync::Arc<dyn Engine>,
     folders: Vec<PathBuf>,

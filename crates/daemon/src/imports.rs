@@ -1,10 +1,11 @@
-//! Taking a snapshot in that arrives part by part, as `arenad snapshot import` sends it.
+//! Importing a snapshot that arrives part by part, as `arenad snapshot import` sends it.
 //!
 //! ```text
-//!   begin(manifest) ──► what is missing ──► receive(part) … ──► finish ──► a row
+//!   begin(manifest) ──► missing parts ──► receive(part) … ──► finish ──► a row
 //! ```
-//! What has arrived as a whole is not sent again: the begun import is kept, and its parts with it, until it is finished or
-//! nobody has gone on with it for a day. The row comes last, so nothing starts from what is not whole.
+//! Parts that have arrived completely are not sent again: an import and its parts are kept until the import is
+//! finished, or until it has received nothing for a day. The snapshot's row is written last, so nothing starts from an
+//! incomplete snapshot.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -28,82 +29,82 @@ use arenad_model::hex::hex;
 use arenad_storage::{Limits, StorageError, Tree};
 use arenad_store::{StoreError, StoredImport, StoredSnapshot};
 
-/// How long nobody goes on with an import until what has arrived of it is removed.
+/// The time without progress after which an import is abandoned and its parts are removed.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 
-/// Why a snapshot could not be taken in.
+/// The reason why a snapshot could not be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The manifest does not hold.
+    /// The manifest is invalid.
     #[error("import the snapshot")]
     Manifest(#[from] ManifestError),
-    /// There is another snapshot of that name.
+    /// The site has another snapshot of that name.
     #[error("import snapshot {id}: {site} already has a snapshot named {name}")]
     NameTaken {
-        /// The snapshot.
+        /// The id of the snapshot to import.
         id: String,
-        /// Whose it is.
+        /// The environment and site, as `environment/site`.
         site: String,
-        /// The name.
+        /// The name that is taken.
         name: String,
     },
-    /// It holds what can only lie in a state root.
+    /// The snapshot holds state that needs a state root, and there is none.
     #[error("import snapshot {0}: it keeps its stores in a state root, and there is none here")]
     NoStateRoot(String),
-    /// Nobody has begun it.
+    /// No import of the snapshot has begun, or it was abandoned.
     #[error("go on with the import of {0}: it was not begun, or was given up")]
     NotBegun(String),
-    /// It has no such part.
+    /// The manifest has no part with that number.
     #[error("import snapshot {id}: it has no part {index}")]
     NoPart {
-        /// The snapshot.
+        /// The id of the snapshot.
         id: String,
-        /// Its number.
+        /// The number of the part, counted from 0.
         index: usize,
     },
-    /// A part is not what the manifest says.
+    /// A part differs from the manifest.
     #[error("import snapshot {id}: {part} {what}")]
     Damaged {
-        /// The snapshot.
+        /// The id of the snapshot.
         id: String,
-        /// The part.
+        /// The name of the part.
         part: String,
-        /// What is wrong with it.
+        /// A description of the problem, which continues the message after the name of the part.
         what: String,
     },
-    /// There is too little room.
+    /// The disk has too little free space.
     #[error(transparent)]
     NoRoom(#[from] ImagesError),
-    /// The engine refused something.
+    /// The engine reported an error.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The state root refused something.
+    /// An operation of the state root failed.
     #[error(transparent)]
     State(#[from] StorageError),
-    /// The store refused something.
+    /// An operation of the store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A volume's archive could not be written.
     #[error("write {path}")]
     File {
-        /// Which.
+        /// The path of the archive.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the system reported.
         #[source]
         cause: io::Error,
     },
 }
 
-/// An import that may go on.
+/// The state of an import when it begins or resumes.
 #[derive(Debug)]
 pub enum Begun {
-    /// It is there already.
+    /// The snapshot is complete already.
     Present,
-    /// These parts of it are missing, by their places in the manifest.
+    /// The parts that are missing, as indexes into the manifest's list.
     Missing(Vec<usize>),
 }
 
-/// Begins an import, or goes on with one: says what is missing.
+/// Begins or resumes an import, and returns the missing parts.
 pub async fn begin(shared: &Shared, manifest: Manifest, name: Option<String>) -> Result<Begun, ImportError> {
     manifest.check()?;
     let id = &manifest.id;
@@ -136,7 +137,7 @@ pub async fn begin(shared: &Shared, manifest: Manifest, name: Option<String>) ->
     Ok(Begun::Missing(missing))
 }
 
-/// The parts that are not there, by their places in the manifest.
+/// Returns the parts that have not arrived, as indexes into the manifest's list.
 async fn missing(shared: &Shared, manifest: &Manifest) -> Result<Vec<usize>, ImportError> {
     let mut missing = Vec::new();
     for (index, (kind, _)) in manifest.kinds().enumerate() {
@@ -155,7 +156,8 @@ async fn missing(shared: &Shared, manifest: &Manifest) -> Result<Vec<usize>, Imp
     Ok(missing)
 }
 
-/// Gives images names of ours, so that they stay when another installation of the engine that has them lets go of them.
+/// Tags the images for this installation, so that they stay when another installation of the same engine removes its
+/// own tags.
 async fn hold_images(shared: &Shared, manifest: &Manifest) -> Result<(), EngineError> {
     for (service, image) in &manifest.services {
         let tag = snapshot::import_tag(&shared.installation, &manifest.id, service);
@@ -164,7 +166,7 @@ async fn hold_images(shared: &Shared, manifest: &Manifest) -> Result<(), EngineE
     Ok(())
 }
 
-/// An image that the engine does not have as the manifest has it.
+/// Returns an image that the engine lacks, or holds with layers other than the manifest's.
 async fn wrong_image(shared: &Shared, manifest: &Manifest) -> Result<Option<String>, EngineError> {
     for service in manifest.services.values() {
         let found = shared.engine.image(&service.image).await?;
@@ -176,7 +178,7 @@ async fn wrong_image(shared: &Shared, manifest: &Manifest) -> Result<Option<Stri
 }
 
 async fn check_room(shared: &Shared, manifest: &Manifest, missing: &[usize]) -> Result<(), ImportError> {
-    // An engine on another machine, or one that does not answer now, says by itself when it is full.
+    // An engine on another machine, or one that does not answer now, reports a full disk itself.
     let engine_root = shared.engine.version().await.ok().map(|version| version.root);
     let mut needs = Vec::new();
     for (index, (kind, part)) in manifest.kinds().enumerate() {
@@ -193,7 +195,7 @@ async fn check_room(shared: &Shared, manifest: &Manifest, missing: &[usize]) -> 
     Ok(space::check(&format!("import snapshot {}", manifest.id), &needs)?)
 }
 
-/// Takes a part in. Afterwards it is there as a whole or not at all.
+/// Receives a part. Afterwards the part is there completely or not at all.
 pub async fn receive(
     shared: &Shared,
     id: &str,
@@ -218,7 +220,7 @@ pub async fn receive(
             if let Some(storage) = &shared.storage {
                 let tree = Tree::snapshot(id, name)?;
                 storage.receive(&mut content, &tree, Limits::default()).await?;
-                // The archive's end may come before the part's.
+                // The archive may end before the part does.
                 while let Some(rest) = content.next().await {
                     if let Err(cause) = rest {
                         storage.discard(&tree).await?;
@@ -260,13 +262,13 @@ async fn receive_volume(
     };
     let received = received.await;
     if received.is_err() {
-        // What cannot be removed now is left over, and reconciliation finds it.
+        // A file that cannot be removed now becomes an orphan, which reconciliation finds.
         let _ = tokio::fs::remove_file(&partial).await;
     }
     received
 }
 
-/// The content of a part; ends with an error where it is not what the manifest says.
+/// Passes the content of a part on; the stream ends with an error if the content differs from the manifest.
 fn proven(
     content: impl Stream<Item = io::Result<Bytes>> + Send + Unpin + 'static,
     pieces: Vec<String>,
@@ -285,7 +287,7 @@ fn proven(
     })
 }
 
-/// Compares pieces with their hashes as they pass.
+/// Compares the pieces of a part with their hashes as they pass.
 struct Proof {
     pieces: std::vec::IntoIter<String>,
     hasher: blake3::Hasher,
@@ -324,7 +326,7 @@ impl Proof {
     }
 }
 
-/// Proves that everything has arrived, and makes it a snapshot.
+/// Verifies that everything has arrived, and makes it a snapshot.
 pub async fn finish(shared: &Shared, id: &str) -> Result<StoredSnapshot, ImportError> {
     let StoredImport { name, manifest, .. } = begun(shared, id).await?;
     let damaged = |part: &str, what: &str| ImportError::Damaged {
@@ -360,7 +362,7 @@ pub async fn finish(shared: &Shared, id: &str) -> Result<StoredSnapshot, ImportE
         created_at: manifest.created_at.parse().unwrap_or_else(|_| Timestamp::now()),
     };
     shared.store.save_snapshot(&snapshot).await?;
-    // One that is not understood is taken anew at the first start.
+    // A digest that cannot be parsed is taken again when the snapshot is first started.
     if let Some(digest) = manifest.digest.and_then(|digest| serde_json::from_str(digest.text()).ok()) {
         shared.store.save_digest(id, &digest).await?;
     }
@@ -375,18 +377,18 @@ async fn begun(shared: &Shared, id: &str) -> Result<StoredImport, ImportError> {
     shared.store.import(id).await?.ok_or_else(|| ImportError::NotBegun(id.to_owned()))
 }
 
-/// What imports that go on have brought: not left over.
+/// The objects that imports in progress have brought, which are not orphans.
 #[derive(Debug, Default)]
 pub struct Awaited {
-    /// The snapshots.
+    /// The ids of the snapshots.
     pub snapshots: BTreeSet<String>,
-    /// Their images.
+    /// The ids of the snapshots' images.
     pub images: BTreeSet<String>,
-    /// Their archives of volumes.
+    /// The file names of the snapshots' volume archives.
     pub volumes: BTreeSet<String>,
 }
 
-/// Says what the imports that have begun have brought.
+/// Returns the objects that the imports in progress have brought.
 pub async fn awaited(shared: &Shared) -> Result<Awaited, StoreError> {
     let mut awaited = Awaited::default();
     for import in shared.store.imports().await? {
@@ -397,7 +399,8 @@ pub async fn awaited(shared: &Shared) -> Result<Awaited, StoreError> {
     Ok(awaited)
 }
 
-/// Gives up the imports that nobody goes on with. Returns those that could not be given up, by snapshot; they are tried again.
+/// Abandons the imports without recent progress. Returns those that could not be abandoned, by snapshot; they are tried
+/// again.
 pub async fn tend(shared: &Shared) -> Result<Vec<(String, BaselineError)>, StoreError> {
     let mut failures = Vec::new();
     for import in shared.store.imports().await? {
@@ -412,7 +415,7 @@ pub async fn tend(shared: &Shared) -> Result<Vec<(String, BaselineError)>, Store
     Ok(failures)
 }
 
-/// Gives up all imports.
+/// Abandons all imports in progress.
 pub async fn give_up_all(shared: &Shared) -> Result<(), BaselineError> {
     for import in shared.store.imports().await? {
         give_up(shared, &import.snapshot, &import.images).await?;
@@ -420,7 +423,8 @@ pub async fn give_up_all(shared: &Shared) -> Result<(), BaselineError> {
     Ok(())
 }
 
-/// Forgets an import and removes its images, which nothing else would know as ours; its files are left over then.
+/// Deletes an import and removes its images, which no other record would identify as arenad's; its files then become
+/// orphans.
 async fn give_up(shared: &Shared, id: &str, images: &BTreeSet<String>) -> Result<(), BaselineError> {
     let named = shared.store.snapshots().await?;
     for image in images {

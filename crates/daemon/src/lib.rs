@@ -1,12 +1,12 @@
-//! The daemon: one process that owns the engine's things, the public ports and the API.
+//! The daemon: one process that owns the engine's objects, the public ports and the API.
 //!
 //! ```text
 //!   api ──► environments ──► instance drivers ──► reset, launch, probes ──► engine
 //!                                 │  ▲ events         store: intent and identity
 //!                                 └──► gateway routes
 //! ```
-//! [`Daemon::start`] is the build order, [`Daemon::stop`] the shutdown order. A daemon that stops leaves the containers
-//! running; the next one takes them up again. `arenad down` is what removes them.
+//! [`Daemon::start`] shows the order of construction, [`Daemon::stop`] the order of shutdown. A daemon that stops
+//! leaves the containers running, and the next daemon adopts them; `arenad down` removes them.
 
 pub mod answers;
 pub mod api;
@@ -67,100 +67,102 @@ use arenad_storage::{StateRoot, Storage, disk, trial};
 use arenad_store::{Store, StoreError};
 use arenad_verdict::question::{Answer, Question};
 
-/// How long the drivers and the API's requests get to come to their end.
+/// The time that the drivers and the API's requests get to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long answers on their way to clients get to come to their end.
+/// The time that responses in transit to clients get to end.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 
-/// What a daemon is started with.
+/// The settings that a daemon is started with.
 pub struct Settings {
-    /// Where files are kept.
+    /// The state directory, where all files are kept.
     pub state_dir: PathBuf,
-    /// Runs containers.
+    /// The engine, which runs containers.
     pub engine: Arc<dyn Engine>,
-    /// Where instance networks take their addresses from.
+    /// The block of addresses from which instance networks are assigned.
     pub block: Subnet,
-    /// How many images are built, and how many sites boot, at once; `None`: as many as the host has processors.
+    /// The number of images that are built, and of sites that boot, at once; `None` for the number of processors of the
+    /// host.
     pub parallel: Option<NonZeroUsize>,
-    /// How many standbys boot at once.
+    /// The number of standbys that boot at once.
     pub standby_boots: NonZeroUsize,
-    /// Memory that standbys leave to everything else on the host, in bytes.
+    /// The memory that standbys leave to everything else on the host, in bytes.
     pub memory_reserve: u64,
-    /// The TCP address of the API, with the token that it wants.
+    /// The TCP address of the API, with the token that it requires; `None` disables TCP.
     pub tcp: Option<(SocketAddr, Secret)>,
-    /// The group that may use the socket.
+    /// The id of the group that may use the socket.
     pub socket_group: Option<u32>,
     /// Whether `arenad up` started the daemon.
     pub background: bool,
 }
 
-/// Why the daemon could not be started.
+/// The reason why the daemon could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The state directory could not be made or opened.
+    /// The state directory could not be created or opened.
     #[error("use the state directory {path}")]
     StateDir {
-        /// Where.
+        /// The path of the state directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the system reported.
         #[source]
         cause: std::io::Error,
     },
     /// Another daemon runs on the same state directory.
     #[error("lock the state directory {path}: another daemon runs on it{}", if pid.is_empty() { String::new() } else { format!(" (pid {pid})") })]
     Running {
-        /// Where.
+        /// The path of the state directory.
         path: PathBuf,
-        /// Whose; empty for an instant at its start.
+        /// The other daemon's process id; empty for an instant while that daemon starts.
         pid: String,
     },
-    /// The store refused something.
+    /// An operation of the store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The gateway's threads could not be started.
     #[error("start the gateway")]
     Gateway(#[source] std::io::Error),
-    /// The HTTP client could not be made.
+    /// The HTTP client could not be created.
     #[error("prepare the HTTP client")]
     Http(#[source] reqwest::Error),
-    /// The API could not be offered.
+    /// The API could not listen.
     #[error("offer the API")]
     Listen(#[from] ListenError),
 }
 
-/// What a daemon is put together from: everything that reaches out of the process, so that each can be another's.
+/// The parts that a daemon is built from: everything that reaches outside the process, so that tests can replace each
+/// of them.
 pub struct Parts {
-    /// Runs containers.
+    /// The engine, which runs containers.
     pub engine: Arc<dyn Engine>,
-    /// The way to the containers.
+    /// Opens connections to the containers.
     pub dialer: Dialer,
-    /// Tells the time of day.
+    /// The clock that gives the time of day.
     pub clock: WallClock,
-    /// What the daemon runs on.
+    /// The machine that the daemon runs on.
     pub machine: Arc<dyn Machine>,
-    /// Remembers.
+    /// The store, which outlives the daemon.
     pub store: Store,
-    /// Where the state of sites' stores is kept.
+    /// The state root, where the state of sites' stores is kept; `None` if there is none.
     pub storage: Option<Storage>,
-    /// Why there is no such place, or what works less well than it could.
+    /// The reason why there is no state root, or a limitation of the one that there is.
     pub storage_note: Option<String>,
-    /// Owns the public ports.
+    /// The gateway, which owns the public ports.
     pub gateway: Gateway,
-    /// Reads stored definitions.
+    /// The function that parses stored definitions.
     pub read_definition: ReadDefinition,
-    /// Bounds what goes on at once.
+    /// The limits on concurrent work.
     pub turns: Turns,
-    /// Memory that standbys leave to everything else, in bytes.
+    /// The memory that standbys leave to everything else, in bytes.
     pub memory_reserve: u64,
-    /// Where instance networks take their addresses from.
+    /// The block of addresses from which instance networks are assigned.
     pub block: Subnet,
-    /// Where files are kept.
+    /// The state directory, where all files are kept.
     pub state_dir: StateDir,
 }
 
 impl Parts {
-    /// Puts them together, before anything is taken up.
+    /// Builds the shared state, before any environment is restored.
     pub async fn assemble(self) -> Result<Arc<Shared>, StartError> {
         let installation = self.store.installation().await?;
         let interrupted = self.store.note_interrupted_resets().await?;
@@ -170,7 +172,7 @@ impl Parts {
         let engine: Arc<dyn Engine> = Arc::new(Settled::new(self.engine));
         let prober = Prober::new(engine.clone(), self.dialer);
         let copies = self.state_dir.copies();
-        // What a daemon that was killed has left.
+        // Files that a killed daemon has left.
         let _ = std::fs::remove_dir_all(&copies);
         Ok(Arc::new(Shared {
             locators: Locators::new(engine.clone(), prober.http().clone(), self.state_dir.locators())
@@ -203,7 +205,7 @@ impl Parts {
     }
 }
 
-/// Takes up what the last daemon left, and starts the periodic duties.
+/// Reconciles and restores what the last daemon left, and starts the periodic duties.
 pub async fn take_up(shared: &Arc<Shared>, environments: &Arc<Environments>) -> Result<(), StoreError> {
     environments.reconcile(true).await;
     environments.restore().await?;
@@ -211,17 +213,17 @@ pub async fn take_up(shared: &Arc<Shared>, environments: &Arc<Environments>) -> 
     Ok(())
 }
 
-/// A running daemon.
+/// A running daemon, which [`Daemon::stop`] ends.
 pub struct Daemon {
     shared: Arc<Shared>,
     environments: Arc<Environments>,
     stop: CancellationToken,
-    /// Held until the process ends; the kernel gives it back even after a `kill -9`.
+    /// The lock file, locked until the process ends; the kernel releases the lock even after `kill -9`.
     _lock: File,
 }
 
 impl Daemon {
-    /// Starts everything, in the order in which each part needs the ones before.
+    /// Starts everything, in an order in which each part finds the parts that it needs.
     pub async fn start(settings: Settings) -> Result<Self, StartError> {
         let state_dir = StateDir::new(settings.state_dir);
         let lock = lock(&state_dir, settings.socket_group)?;
@@ -247,7 +249,8 @@ impl Daemon {
         };
         let shared = parts.assemble().await?;
         let environments = Arc::new(Environments::new(shared.clone()));
-        // The folder of the engine's data is known once it has answered; until then only our own is watched.
+        // The folder of the engine's data is unknown until the engine has answered; without an answer, only arenad's
+        // own folder is watched.
         let engine_root = shared.engine.version().await.ok().map(|version| version.root);
         let folders: Vec<PathBuf> = [shared.state_dir.path().to_owned()].into_iter().chain(engine_root).collect();
         let host = watch::Sender::new(host::look(shared.engine.as_ref(), &folders, None).await);
@@ -279,8 +282,8 @@ impl Daemon {
         Ok(Self { shared, environments, stop, _lock: lock })
     }
 
-    /// Finds the answer to an evaluator's question on the sites of an environment. `cdp` is the address of the agent's
-    /// browser, `accounts` says as whom each site is looked at.
+    /// Answers an evaluator's question by reading the sites of an environment. `cdp` is the address of the agent's
+    /// browser; `accounts` names the account that each site is read as.
     pub async fn answer(
         &self,
         environment: &str,
@@ -296,12 +299,13 @@ impl Daemon {
         Witness::new(&self.shared, &handles, &host, cdp, accounts).answer(question).await
     }
 
-    /// Resolves when a client has asked the daemon to stop.
+    /// Returns when a client has requested that the daemon stop.
     pub async fn stop_requested(&self) {
         self.stop.cancelled().await;
     }
 
-    /// Stops everything: no new requests, then the gateway, which lets answers end, then the drivers, then the store.
+    /// Stops everything in order: new requests, then the gateway, which lets responses end, then the drivers, then the
+    /// store.
     pub async fn stop(self) {
         service_manager::notify_stopping();
         self.stop.cancel();
@@ -312,7 +316,7 @@ impl Daemon {
             tracing::warn!("some tasks did not come to their end in time");
         }
         self.shared.locators.close().await;
-        // The socket goes before the lock: who finds none knows that no daemon runs.
+        // The socket is removed before the lock is released, so that a missing socket means that no daemon runs.
         if let Err(error) = std::fs::remove_file(self.shared.state_dir.socket()) {
             tracing::debug!(%error, "the socket was gone already");
         }
@@ -328,7 +332,7 @@ impl Daemon {
     }
 }
 
-/// Opens the state root, if there can be one; says what works less well than it could.
+/// Opens the state root, if possible, and returns a note about its limitations.
 fn open_state_root(state_dir: &StateDir) -> (Option<Storage>, Option<String>) {
     match StateRoot::open_in(state_dir.path()) {
         Ok(root) => {
@@ -347,14 +351,14 @@ fn open_state_root(state_dir: &StateDir) -> (Option<Storage>, Option<String>) {
     }
 }
 
-/// Unmounts the disk of our own, so that an installation that looks after nothing leaves no mount behind.
+/// Unmounts the state root's own disk, so that an installation without environments leaves no mount behind.
 fn detach(state_dir: &Path) {
     if let Err(error) = disk::detach(state_dir) {
         tracing::debug!(error = describe(&error), "the state root's disk stays mounted");
     }
 }
 
-/// Makes the state directory, closed to others, and takes its lock.
+/// Creates the state directory, closed to other users, and locks it.
 fn lock(state_dir: &StateDir, group: Option<u32>) -> Result<File, StartError> {
     let failed = |cause| StartError::StateDir { path: state_dir.path().to_owned(), cause };
     closed::claim(state_dir, group).map_err(failed)?;
@@ -368,7 +372,7 @@ fn lock(state_dir: &StateDir, group: Option<u32>) -> Result<File, StartError> {
     Ok(file)
 }
 
-/// What the gateway may take of the files that the process may have open.
+/// Returns the gateway's settings, whose connection limit follows from the number of files that the process may open.
 fn gateway_settings() -> GatewaySettings {
     let mut settings = GatewaySettings::default();
     let files = machine::raise_file_limit();

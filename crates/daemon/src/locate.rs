@@ -1,4 +1,4 @@
-//! Locators on what is up: the instance as it is at this moment, and the proof that it was still the same afterwards.
+//! Running locators on serving instances, with a check that the generation was still the same afterwards.
 
 use super::traffic::{self, SiteTraffic};
 use arenad_accounts::Place;
@@ -8,28 +8,28 @@ use arenad_instance::{AskError, InstanceHandle};
 use arenad_locators::{LocateError, Located, Scene};
 use arenad_model::locator::{Locator, LocatorKind, TraceLocator};
 
-/// Why nothing was found.
+/// The reason why a locator returned no value.
 #[derive(Debug, thiserror::Error)]
 pub enum LocatingError {
     /// The instance does not serve.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// The site was reset while it was looked at, so what was found may be of either time.
+    /// The site was reset during the reading, so the value may come from either generation.
     #[error("{0} was reset while it was looked at")]
     Reset(String),
-    /// The locator found nothing.
+    /// The locator failed or found nothing.
     #[error(transparent)]
     Locate(#[from] LocateError),
 }
 
-/// What whoever asks has in mind.
+/// Options of one locator request.
 #[derive(Debug, Clone, Default)]
 pub struct Look {
-    /// The path of the page that a locator without one means.
+    /// The path of the page for a locator that names none.
     pub page: Option<String>,
     /// The CDP address of the agent's browser.
     pub live: Option<String>,
-    /// The traffic of its browser: the text of a HAR. `None`: what the gateway has recorded.
+    /// The traffic of the agent's browser, as the text of a HAR; `None` uses the gateway's recording.
     pub traffic: Option<String>,
 }
 
@@ -61,7 +61,7 @@ pub async fn locate(
     };
     handle.note_look(report.generation);
     let found = report.visits.run_until_cancelled(shared.locators.locate(&scene, locator)).await;
-    // A visit that goes on after the switch could reach the next generation through the same containers.
+    // A visit that continued after the switch could reach the next generation through the same containers.
     let Some(found) = found else { return Err(LocatingError::Reset(handle.site.name.to_string())) };
     if handle.report().generation != report.generation {
         return Err(LocatingError::Reset(handle.site.name.to_string()));
@@ -69,7 +69,7 @@ pub async fn locate(
     Ok(found?)
 }
 
-/// The requests that are meant, of those that the gateway has recorded; `None` where it records nothing.
+/// Returns the recorded requests that the locator selects, as a HAR; `None` if the gateway records nothing.
 async fn recorded(
     handle: &InstanceHandle,
     generation: u64,

@@ -1,5 +1,5 @@
-//! The operations that clients wait for, by id. Kept for a while after their end, so that a client whose connection
-//! broke can still hear how it ended.
+//! The operations that clients can wait for, by id. They are kept for an hour from their beginning, so that a client
+//! whose connection broke can still ask for the outcome.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,26 +10,26 @@ use tokio::time::Instant;
 use arenad_instance::Ticket;
 use arenad_model::instance::InstanceId;
 
-/// How long an operation is remembered; longer than any client waits.
+/// The time for which an operation is kept, from its beginning; longer than any client waits.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
-/// How many are remembered: where resets follow each other without a pause, an hour's would be a hundred megabytes. What has not
-/// ended is not forgotten.
+/// The number of operations that are kept. With resets in direct succession, an hour of them would take a hundred
+/// megabytes. Operations that have not ended are never dropped to make room.
 const MOST: usize = 1000;
 
-/// One operation.
+/// One operation that clients can wait for.
 #[derive(Clone)]
 pub struct Entry {
-    /// `up`, `reset`, `snapshot`.
+    /// The kind of operation: `up`, `reset` or `snapshot`.
     pub kind: &'static str,
-    /// The instance that it is about. Its name, not its handle: a handle would keep its driver alive.
+    /// The id of the instance. It is not the handle, which would keep the instance's driver alive.
     pub instance: InstanceId,
-    /// Hears how it ends.
+    /// Resolves with the outcome of the operation.
     pub ticket: Ticket,
     begun: Instant,
 }
 
-/// The operations at hand.
+/// The operations that are kept, by id.
 #[derive(Default)]
 pub struct Operations(Mutex<HashMap<String, Entry>>);
 
@@ -38,7 +38,7 @@ impl Operations {
         change(&mut self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Remembers an operation.
+    /// Adds an operation, and drops old ones.
     pub fn remember(&self, kind: &'static str, instance: InstanceId, ticket: Ticket) -> Entry {
         let entry = Entry { kind, instance, ticket, begun: Instant::now() };
         self.with(|entries| {
@@ -53,7 +53,7 @@ impl Operations {
         entry
     }
 
-    /// Finds one again.
+    /// Returns the operation with the given id, if it is still kept.
     pub fn get(&self, id: &str) -> Option<Entry> {
         self.with(|entries| entries.get(id).cloned())
     }

@@ -1,8 +1,9 @@
-//! Reconciliation: what the engine and the state directory hold, against the store's rows and the drivers. The pass that
-//! runs at start is the pass that runs every minute, so recovery is exercised all the time.
+//! Reconciliation of the objects in the engine and the state directory with the store's rows and the drivers. The pass
+//! at start is the same as the one that runs every minute, so recovery is exercised all the time.
 //!
-//! A pass goes on after an error: what cannot be looked at is not judged, what cannot be removed is tried again in the next
-//! pass, and each cause is told once. No row is ever removed: a snapshot without images is news, not a leftover.
+//! A pass continues after an error: objects that cannot be listed are not judged, objects that cannot be removed are
+//! tried again in the next pass, and each cause is reported once. No row is ever removed: a snapshot without images is
+//! reported, not treated as an orphan.
 
 mod found;
 mod places;
@@ -22,26 +23,26 @@ use arenad_model::reconcile::{Claims, Judgement, Kind, Suspects, Thing, plan};
 use arenad_storage::StorageError;
 use arenad_store::StoreError;
 
-/// How long a thing must have been left over until it goes: longer than two passes that follow each other by chance, shorter
-/// than the time between two by the schedule.
+/// The time for which an object must have been an orphan before it is removed: longer than the time between two passes
+/// that happen to follow each other directly, shorter than the time between two scheduled ones.
 const GRACE: Duration = Duration::from_secs(45);
 
-/// Why something could not be looked at, or removed.
+/// The reason why an object could not be listed or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReconcileError {
-    /// The engine could not be asked.
+    /// The engine reported an error.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The state root refused something.
+    /// An operation of the state root failed.
     #[error(transparent)]
     State(#[from] StorageError),
-    /// The engine in use could not be noted.
+    /// The engine in use could not be recorded.
     #[error(transparent)]
     Meet(#[from] MeetError),
-    /// An import could not be looked after.
+    /// An import could not be abandoned.
     #[error(transparent)]
     Import(#[from] BaselineError),
     /// A file of the state directory could not be removed.
@@ -49,23 +50,24 @@ pub enum ReconcileError {
     File(#[from] std::io::Error),
 }
 
-/// What this daemon has in hand, of which the rows say nothing.
+/// The objects that this daemon's drivers work with, which the rows do not show.
 #[derive(Debug, Default)]
 pub struct Hands {
-    /// The instances that an operation is working on.
+    /// The ids of the instances that an operation is working on.
     pub busy: BTreeSet<String>,
     /// The generations of each instance's standbys.
     pub standbys: BTreeMap<String, BTreeSet<u64>>,
-    /// The generation that serves of each instance, whatever is wanted of it: nothing that clients reach is left over.
+    /// The serving generation of each instance, even if the instance should be down: a generation that clients reach is
+    /// no orphan.
     pub serving: BTreeMap<String, u64>,
 }
 
-/// What is remembered from one pass to the next.
+/// The state that is kept between passes.
 #[derive(Debug)]
 pub struct Memory {
     began: Instant,
     suspects: Suspects,
-    /// What has failed and been told, until it succeeds.
+    /// The failures that have been reported and have not succeeded since.
     failing: BTreeSet<String>,
 }
 
@@ -75,23 +77,23 @@ impl Default for Memory {
     }
 }
 
-/// What a pass has come to.
+/// The results of one pass.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     removed: Vec<String>,
-    /// What failed, and why.
+    /// The objects or steps that failed, each with its error.
     failures: Vec<(String, ReconcileError)>,
 }
 
 impl Findings {
-    /// The value; or none, and its error is noted.
+    /// Returns the value of a result; records the error and returns `None` if there is one.
     fn take<T>(&mut self, doing: &str, result: Result<T, impl Into<ReconcileError>>) -> Option<T> {
         result.map_err(|error| self.failures.push((doing.to_owned(), error.into()))).ok()
     }
 }
 
-/// Removes what is left over, and tells what has changed. `hands` says what this daemon is working with. At a daemon's start
-/// there is no grace: its lock proves that nobody is at work.
+/// Removes orphans and reports changes. `hands` returns the objects that this daemon's drivers work with. At a daemon's
+/// start there is no grace period: the daemon's lock proves that no other daemon is at work.
 pub async fn pass(shared: &Shared, hands: impl Fn() -> Hands + Send, memory: &mut Memory, is_at_start: bool) {
     let mut findings = Findings::default();
     let found = found::list(shared, &mut findings).await;
@@ -111,10 +113,11 @@ pub async fn pass(shared: &Shared, hands: impl Fn() -> Hands + Send, memory: &mu
     tell(shared, memory, findings).await;
 }
 
-/// Removes one thing, unless it has come to be wanted while others were removed.
+/// Removes one object, unless it has been claimed while others were removed.
 async fn remove(shared: &Shared, hands: &(impl Fn() -> Hands + Send), thing: &Thing, findings: &mut Findings) {
     let name = thing.describe();
-    // Files and images of snapshots are known by what is in them: what was left over may have been taken anew.
+    // The names of snapshots' trees, archives and images derive from their content, so an orphan may meanwhile have
+    // been created again and claimed.
     if matches!(thing.kind, Kind::Tree | Kind::Image | Kind::Archive) {
         match claims(shared, hands).await {
             Ok(claims) if claims.judge(thing) == Judgement::LeftOver => {}
@@ -129,7 +132,7 @@ async fn remove(shared: &Shared, hands: &(impl Fn() -> Hands + Send), thing: &Th
         Kind::Network => shared.engine.remove_network(&thing.id).await.map_err(Into::into),
         Kind::Volume => shared.engine.remove_volume(&thing.id).await.map_err(Into::into),
         Kind::Image => match snapshot::release(shared, &thing.id).await {
-            // Someone runs a container from it, or built on it. It stays until they are done.
+            // Another container runs from it, or another image builds on it. It stays until they are gone.
             Err(error @ EngineError::Conflict { .. }) => {
                 tracing::debug!(error = describe(&error), "an image that no snapshot names is in use");
                 return;
@@ -147,15 +150,15 @@ async fn remove(shared: &Shared, hands: &(impl Fn() -> Hands + Send), thing: &Th
     }
 }
 
-/// What the store and the drivers claim. The drivers are asked before the rows are read and again afterwards: what serves
-/// becomes a standby, and a standby serves, between two looks.
+/// Returns the objects that the store and the drivers claim. The drivers are read both before and after the rows,
+/// because a serving generation may become a standby, and a standby may begin to serve, between the two reads.
 async fn claims(shared: &Shared, hands: &(impl Fn() -> Hands + Send)) -> Result<Claims, ReconcileError> {
     let before = hands();
     let mut claims = Claims::default();
     for environment in shared.store.environments().await? {
         for instance in shared.store.instances(&environment.name).await? {
             if instance.desired_up {
-                // Ready when the last daemon ended: this one takes them up.
+                // Standbys that were ready when the last daemon ended are adopted by this one.
                 for standby in shared.store.standbys(&instance.id).await? {
                     claims.claim(&instance.id, standby.made);
                 }
@@ -189,7 +192,7 @@ async fn claims(shared: &Shared, hands: &(impl Fn() -> Hands + Send)) -> Result<
     Ok(claims)
 }
 
-/// Tells what was removed, and each failure once: again only after it has succeeded in between.
+/// Reports the removed objects, and each failure once; a failure is reported again only after a success in between.
 async fn tell(shared: &Shared, memory: &mut Memory, findings: Findings) {
     if !findings.removed.is_empty() {
         let message = format!("removed what was left over: {}", findings.removed.join(", "));
@@ -207,7 +210,7 @@ async fn tell(shared: &Shared, memory: &mut Memory, findings: Findings) {
         }
         failing.insert(what);
     }
-    // What is still left over and was not tried this time has not succeeded.
+    // A failure whose object is still an orphan and was not tried in this pass has not succeeded.
     let Memory { failing: before, suspects, .. } = memory;
     before.retain(|what| suspects.has(what));
     before.append(&mut failing);

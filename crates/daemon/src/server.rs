@@ -1,4 +1,4 @@
-//! The API's listeners: the Unix socket always, TCP where it was asked for.
+//! The API's listeners: always the Unix socket, and TCP if it is enabled.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -9,38 +9,38 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Why the API could not be offered.
+/// The reason why the API could not listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// The socket could not be made.
+    /// The Unix socket could not be created.
     #[error("listen on {path}")]
     Unix {
-        /// Where.
+        /// The path of the socket.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the system reported.
         #[source]
         cause: std::io::Error,
     },
-    /// The TCP address could not be listened on.
+    /// The daemon could not listen on the TCP address.
     #[error("listen on {address}")]
     Tcp {
-        /// Where.
+        /// The address that was requested.
         address: SocketAddr,
-        /// What the system said.
+        /// The error that the system reported.
         #[source]
         cause: std::io::Error,
     },
 }
 
-/// Listens on a Unix socket that its owner, and the group where one is given, may use. The caller holds the lock of the
-/// state directory, so a socket that is there already is a dead daemon's.
+/// Listens on a Unix socket that its owner, and the group if one is given, may use. The caller holds the lock of the
+/// state directory, so an existing socket belongs to a dead daemon.
 pub fn listen_unix(path: &Path, group: Option<u32>) -> Result<UnixListener, ListenError> {
     let failed = |cause| ListenError::Unix { path: path.to_owned(), cause };
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
         _ => {}
     }
-    // The folder is closed to others, so nobody can slip in between the socket's making and its permissions.
+    // The folder is closed to other users, so no other user can connect before the socket has its permissions.
     let listener = UnixListener::bind(path).map_err(failed)?;
     let mode = if group.is_some() { 0o660 } else { 0o600 };
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).map_err(failed)?;
@@ -55,7 +55,7 @@ pub async fn listen_tcp(address: SocketAddr) -> Result<TcpListener, ListenError>
     TcpListener::bind(address).await.map_err(|cause| ListenError::Tcp { address, cause })
 }
 
-/// Serves the API until `stop`; requests in progress are finished.
+/// Serves the API until `stop` is cancelled; requests in progress are finished.
 pub fn serve<L>(tasks: &TaskTracker, listener: L, router: Router, stop: CancellationToken)
 where
     L: axum::serve::Listener,

@@ -1,5 +1,5 @@
-//! Notifications to systemd: that the daemon is ready or stops, and, as its watchdog, that the driver of every site still reads
-//! its inbox. Without `NOTIFY_SOCKET` and `WATCHDOG_USEC` nothing is sent.
+//! Notifications to systemd: that the daemon is ready or stopping, and, for its watchdog, that the driver of every site
+//! still reads its inbox. Without `NOTIFY_SOCKET` and `WATCHDOG_USEC` nothing is sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::environments::Environments;
 
-/// Tells systemd that clients are served.
+/// Notifies systemd that the daemon serves clients.
 pub(crate) fn notify_ready() {
     send(NotifyState::Ready);
 }
 
-/// Tells systemd that the daemon ends of its own accord.
+/// Notifies systemd that the daemon is stopping on purpose.
 pub(crate) fn notify_stopping() {
     send(NotifyState::Stopping);
 }
 
-/// Answers systemd's watchdog twice in each of its periods while every driver does. A driver that is stuck makes systemd
-/// restart the daemon, which takes the containers up again.
+/// Answers systemd's watchdog twice per period as long as every driver responds. If a driver is stuck, systemd restarts
+/// the daemon, which adopts the containers.
 pub(crate) async fn answer_watchdog(environments: Arc<Environments>, shutdown: CancellationToken) {
     let Some(period) = sd_notify::watchdog_enabled() else { return };
     let mut ticks = interval(period / 2);
@@ -45,7 +45,7 @@ pub(crate) async fn answer_watchdog(environments: Arc<Environments>, shutdown: C
     }
 }
 
-/// The instances whose drivers give no sign of life within the limit, sorted.
+/// Returns the ids of the instances whose drivers do not respond within the limit, sorted.
 async fn stuck_drivers(environments: &Environments, limit: Duration) -> Vec<String> {
     let handles = environments.list().into_iter().flat_map(|(_, handles)| handles);
     let looks = handles.map(|handle| async move {

@@ -1,4 +1,4 @@
-//! What takes room on disk, and making some.
+//! Measuring disk usage, and freeing disk space.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,10 +18,10 @@ use arenad_model::prune::{self, Budget, Candidate};
 use arenad_storage::{Storage, StorageError, Tree, Usage, trial};
 use arenad_store::StoredSnapshot;
 
-/// What images are shown as that have lost their names to newer ones.
+/// The name that is shown for images that have lost their tags to newer ones.
 const NAMELESS: &str = "<none>";
 
-/// Measures everything; walks through every tree, which takes its time where there are many files.
+/// Measures the disk usage of all objects. It walks through every tree, which is slow if there are many files.
 pub async fn df(shared: &Shared) -> Result<Df, BaselineError> {
     let trees = measured(shared).await?;
     let mut snapshots = Vec::new();
@@ -47,7 +47,8 @@ pub async fn df(shared: &Shared) -> Result<Df, BaselineError> {
     })
 }
 
-/// Removes what nothing needs, or says what that would be. `only` names the items that may go; all may, if it is empty.
+/// Removes objects that nothing needs; with `is_trial`, only lists them. `only` names the objects that may be removed;
+/// an empty list allows all.
 pub async fn prune(
     environments: &Environments,
     shared: &Shared,
@@ -55,7 +56,7 @@ pub async fn prune(
     only: &[String],
     is_trial: bool,
 ) -> Result<Pruned, BaselineError> {
-    // Nothing is brought up meanwhile, and what an operation works on is left alone.
+    // The lock keeps environments from being brought up meanwhile; objects that an operation works on are left alone.
     let (_turn, hands) = environments.in_turn().await;
     let trees = measured(shared).await?;
     let stored = shared.store.snapshots().await?;
@@ -90,7 +91,7 @@ pub async fn prune(
         });
     }
     items.extend(kept_builds(shared, &hands.busy, &may_go, is_trial).await?);
-    // A build that is going on makes layers that have no names yet.
+    // A build in progress creates layers that have no tags yet.
     if hands.busy.is_empty() {
         for image in built(shared).await?.into_iter().filter(|image| image.tags.is_empty() && may_go(&image.id)) {
             if is_trial || remove(shared, &image).await? {
@@ -105,7 +106,7 @@ pub async fn prune(
     Ok(Pruned { items, is_trial })
 }
 
-/// The containers of baselines that could not be made, and that somebody wanted to look into.
+/// Removes, or only lists, the containers of baselines that could not be made, which were kept for inspection.
 async fn kept_builds(
     shared: &Shared,
     busy: &BTreeSet<String>,
@@ -145,7 +146,7 @@ fn nameless(image: Image) -> PrunedItem {
     }
 }
 
-/// Whether it was removed: an image that someone builds on or runs stays.
+/// Removes an image and returns whether it was removed; an image that a container or another image uses stays.
 async fn remove(shared: &Shared, image: &Image) -> Result<bool, BaselineError> {
     match shared.engine.remove_image(&image.id).await {
         Ok(()) => Ok(true),
@@ -154,10 +155,10 @@ async fn remove(shared: &Shared, image: &Image) -> Result<bool, BaselineError> {
     }
 }
 
-/// The images that this installation has built.
+/// Returns the images that this installation has built.
 async fn built(shared: &Shared) -> Result<Vec<Image>, EngineError> {
     let mut images = shared.engine.images(labels::INSTALLATION, Some(&shared.installation)).await?;
-    // Snapshots inherit the labels of what they were taken from, but have a role.
+    // Snapshots inherit the labels of the image they were taken from, but have a role.
     images.retain(|image| image.labels.contains_key(labels::BUILD_INPUTS) && !image.labels.contains_key(labels::ROLE));
     Ok(images)
 }
@@ -179,7 +180,7 @@ async fn root(storage: &Storage) -> Result<DfRoot, StorageError> {
     })
 }
 
-/// Every tree with what it takes. One that goes meanwhile is left out.
+/// Returns every tree with its disk usage. A tree that disappears meanwhile is left out.
 async fn measured(shared: &Shared) -> Result<Vec<(Tree, Usage)>, StorageError> {
     let Some(storage) = &shared.storage else { return Ok(Vec::new()) };
     let mut measured = Vec::new();
@@ -234,10 +235,10 @@ fn add(space: &mut Space, usage: &Usage) {
     space.exclusive_bytes += usage.exclusive_bytes;
 }
 
-/// The files of a folder, if there is one, that are not hidden.
+/// Returns the regular files of a folder, if it exists, sorted by path.
 async fn files(folder: &Path) -> Vec<DfFile> {
     let mut files = Vec::new();
-    // No folder: there never was such a file.
+    // Without the folder, there has never been such a file.
     let Ok(mut entries) = tokio::fs::read_dir(folder).await else { return files };
     while let Ok(Some(entry)) = entries.next_entry().await {
         if let Ok(found) = entry.metadata().await

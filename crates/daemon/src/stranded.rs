@@ -1,6 +1,6 @@
-//! Environments that are wanted up and that a new daemon could not take up again: another process holds a port by now,
-//! or the kept definition no longer holds. Their containers are left as they are; the daemon tries again every minute,
-//! `arenad up` at once, and `arenad down` removes them like any others.
+//! Environments that should be up and that a new daemon could not restore: another process holds a port now, or the
+//! stored definition is no longer valid. Their containers are left unchanged. The daemon tries again every minute and
+//! `arenad up` at once; `arenad down` removes them like any others.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -13,23 +13,23 @@ use arenad_model::instance::Trouble;
 use arenad_model::site::Environment;
 use arenad_store::StoredInstance;
 
-/// One such environment.
+/// An environment that could not be restored.
 #[derive(Debug, Clone)]
 pub struct Stranded {
-    /// Its name.
+    /// The name of the environment.
     pub name: String,
-    /// Its definition, if it still holds.
+    /// The definition of the environment, if it is still valid.
     pub definition: Option<Environment>,
-    /// The rows of the sites that are wanted up.
+    /// The rows of the sites that should be up.
     pub instances: Vec<StoredInstance>,
-    /// What is in the way.
+    /// The reason why the environment could not be restored.
     pub trouble: Trouble,
-    /// Since when.
+    /// The time when restoring first failed for this reason.
     pub since: Timestamp,
 }
 
 impl Stranded {
-    /// Describes what is in the way.
+    /// Returns a stranded environment with the error that prevents its restoration.
     pub fn new(
         name: &str,
         definition: Option<Environment>,
@@ -55,7 +55,7 @@ impl Stranded {
 }
 
 impl Stranded {
-    /// One whose containers are on an engine that is not in use.
+    /// Returns a stranded environment whose containers are on an engine that is not in use.
     pub fn on_other_engine(
         name: &str,
         definition: Option<Environment>,
@@ -86,7 +86,7 @@ impl AllStranded {
         change(&mut self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Keeps one; returns whether its trouble is news.
+    /// Adds or updates a stranded environment; returns whether the reason is new.
     pub fn keep(&self, stranded: Stranded) -> bool {
         self.with(|all| match all.get(&stranded.name) {
             Some(known) if known.trouble == stranded.trouble => false,
@@ -97,17 +97,17 @@ impl AllStranded {
         })
     }
 
-    /// It is up again, or gone.
+    /// Removes an environment that is up again or gone.
     pub fn forget(&self, name: &str) {
         self.with(|all| all.remove(name));
     }
 
-    /// One by its name.
+    /// Returns the stranded environment with the given name.
     pub fn get(&self, name: &str) -> Option<Stranded> {
         self.with(|all| all.get(name).cloned())
     }
 
-    /// All of them.
+    /// Returns all stranded environments, ordered by name.
     pub fn list(&self) -> Vec<Stranded> {
         self.with(|all| all.values().cloned().collect())
     }

@@ -1,4 +1,4 @@
-//! The daemon's periodic duties: named here, done elsewhere.
+//! The schedule of the daemon's periodic duties, which other modules implement.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -20,36 +20,37 @@ use arenad_storage::disk::{self, Standing};
 use arenad_store::Retention;
 use arenad_telemetry::supervised::supervised;
 
-/// When left-over things are looked for.
+/// The schedule of reconciliation.
 const RECONCILE: &str = "* * * * *";
 
-/// When the store's WAL is moved into its database.
+/// The schedule for moving the store's WAL into its database.
 const CHECKPOINT: &str = "* * * * *";
 
-/// When the state root's own disk gives the room of what was removed back to the disk beneath.
+/// The schedule on which the state root's own disk returns freed blocks to the disk beneath.
 const TRIM: &str = "*/15 * * * *";
 
-/// When old events and resets are forgotten.
+/// The schedule for deleting old events, resets and rounds.
 const FORGET: &str = "17 * * * *";
 
-/// What is kept of events and resets: weeks of ordinary use.
+/// The events and resets that are kept: weeks of ordinary use.
 const HISTORY: Retention = Retention { most: 100_000, least: 10_000, age: Duration::from_secs(90 * DAY) };
 
-/// How many health rounds of each instance and kind are kept: nearly an hour of shallow ones, days of deep ones.
+/// The number of health rounds that are kept of each instance and kind: nearly an hour of shallow ones, days of deep
+/// ones.
 const ROUNDS_KEPT: u32 = 1_000;
 
-/// How long those of instances that are gone are kept.
+/// The time for which the health rounds of deleted instances are kept.
 const ROUNDS_AGE: Duration = Duration::from_secs(30 * DAY);
 
 const DAY: u64 = 24 * 3600;
 
-/// How often what a container repeats is passed on to its driver.
+/// The shortest time between two forwarded events of the same container.
 const EVENT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The pause before the engine's events are listened to again.
+/// The pause before the daemon subscribes to the engine's events again.
 const RELISTEN: Duration = Duration::from_secs(1);
 
-/// Starts the duties; they end with the daemon.
+/// Starts the duties, which end with the daemon.
 pub fn spawn(shared: &Arc<Shared>, environments: &Arc<Environments>) {
     let (heard, told) = (shared.clone(), environments.clone());
     shared.tasks.spawn(async move { while supervised(listen(heard.clone(), told.clone())).await.is_err() {} });
@@ -103,7 +104,7 @@ pub fn spawn(shared: &Arc<Shared>, environments: &Arc<Environments>) {
     }));
 }
 
-/// Does a duty whenever its schedule says, never twice at once, and never to make up for times that were missed.
+/// Runs a duty on a schedule: never twice at once, and without making up for missed times.
 async fn on_schedule<F, Fut>(shared: Arc<Shared>, schedule: &'static str, duty: F)
 where
     F: Fn() -> Fut + Send,
@@ -120,13 +121,14 @@ where
         tokio::select! {
             biased;
             () = shared.shutdown.cancelled() => return,
-            // The next time may go better; the log has what went wrong.
+            // A failure is in the log already, and the next run may succeed.
             _ = supervised(duty()) => {}
         }
     }
 }
 
-/// The time from now to the schedule's next, in UTC. A schedule without a next time is looked at again in an hour.
+/// Returns the time from now to the schedule's next occurrence, in UTC. A schedule without one is checked again after
+/// an hour.
 fn pause_until_next(schedule: &Cron, now: Timestamp) -> Duration {
     let zoned = now.to_zoned(jiff::tz::TimeZone::UTC);
     match schedule.find_next_occurrence(&zoned, false) {
@@ -135,8 +137,8 @@ fn pause_until_next(schedule: &Cron, now: Timestamp) -> Duration {
     }
 }
 
-/// Passes the engine's events on; listens again when the stream breaks off. A container that starts and ends without a pause
-/// is told of as often as a driver can look at it, not as often as it does so.
+/// Forwards the engine's events, and subscribes again when the stream breaks off. If a container restarts in a loop,
+/// its events are forwarded only as often as a driver can handle them.
 async fn listen(shared: Arc<Shared>, environments: Arc<Environments>) {
     let began = Instant::now();
     let mut calm = Calm::new(EVENT_PAUSE);
@@ -162,7 +164,7 @@ async fn listen(shared: Arc<Shared>, environments: Arc<Environments>) {
                 Some(Err(_)) | None => break,
             }
         }
-        // Whoever answers next may be another.
+        // The engine that answers next may be a different one.
         shared.engine_silences.fetch_add(1, Ordering::SeqCst);
         tokio::select! {
             biased;

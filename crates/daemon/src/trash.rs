@@ -1,5 +1,5 @@
-//! Emptying the state root's trash: each reset leaves the state of the past there. What cannot be removed is tried again,
-//! less and less often, and told: once, and again whenever it has doubled.
+//! Emptying the state root's trash, to which each reset moves the discarded state. Objects that cannot be removed are
+//! tried again at increasing intervals. A backlog is reported once, and again whenever its size has doubled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,22 +13,22 @@ use arenad_storage::Storage;
 /// The pause between two rounds.
 const EVERY: Duration = Duration::from_secs(5);
 
-/// The longest pause after rounds that failed.
+/// The longest pause after failed rounds.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// A round that takes longer is followed by a look at how much is left.
+/// The duration of a round after which the remaining trash is measured.
 const SLOW: Duration = Duration::from_secs(30);
 
-/// Less than this is not worth telling while it is being removed, in bytes.
+/// The smallest backlog that is reported while removal works, in bytes.
 const MUCH: u64 = 4 << 30;
 
-/// Empties the trash again and again, until the daemon ends.
+/// Empties the trash periodically until the daemon ends.
 pub(super) async fn empty(shared: Arc<Shared>, storage: Storage) {
     let mut backlog = Backlog::default();
     loop {
         let begun = Instant::now();
         let emptied = storage.empty_trash().await;
-        // Measuring walks through all of it, so it is done where something is wrong.
+        // Measuring walks through the whole trash, so it is done only if a round was slow or failed.
         let bytes = match &emptied {
             Ok(_) if begun.elapsed() < SLOW => 0,
             _ => storage.trash_usage().await.map_or(0, |usage| usage.allocated_bytes),
@@ -45,17 +45,17 @@ pub(super) async fn empty(shared: Arc<Shared>, storage: Storage) {
     }
 }
 
-/// What is known of what could not be removed.
+/// The state of the trash that could not be removed.
 #[derive(Debug, Default)]
 struct Backlog {
-    /// How many rounds have failed, one after the other.
+    /// The number of rounds that have failed in succession.
     failures: u32,
-    /// How much there was when it was told last, in bytes; none if all is well.
+    /// The size of the backlog when it was last reported, in bytes; `None` if there is no reported backlog.
     told: Option<u64>,
 }
 
 impl Backlog {
-    /// Takes note of a round, and says what is to be told of it.
+    /// Records the result of a round and returns the event to report, if any.
     fn note(&mut self, failure: Option<&str>, bytes: u64) -> Option<(&'static str, String)> {
         self.failures = if failure.is_some() { self.failures.saturating_add(1) } else { 0 };
         if failure.is_none() && bytes < MUCH {

@@ -1,17 +1,18 @@
-//! Digests: what is in the declared stores of an instance, in a form that can be kept, compared and proven equal.
+//! Digests describe the content of an instance's declared stores in a form that can be stored, compared and proven
+//! equal.
 //!
 //! ```text
 //!   store of a running instance ──► mark     cheap: moves whenever something was written
 //!                               └─► content  tables, counters, objects, files, keys, each with a hash
 //!   contents of all stores ───────► Digest ──► compare(baseline, now) ──► differences by name
 //! ```
-//! A *mark* that has not moved proves that nothing was written since it was read; one that has moved proves nothing, since
-//! servers also write of their own accord. So at worst something is hashed that need not have been. A mark is of one start of
-//! a server: whoever stops it and exchanges its files takes a new digest.
+//! A *mark* that has not moved proves that nothing was written since it was read. A mark that has moved proves nothing,
+//! because servers also write on their own; the worst case is a needless hash. A mark is valid for one start of a
+//! server: after a server is stopped and its files are exchanged, the caller takes a new digest.
 //!
-//! Called by whoever brings instances back and by `verify`. Nothing here decides what a difference means, and nothing is
-//! written, neither to a database nor to a folder. Servers must be running and not frozen; folders must lie on this host.
-//! What sites keep is hostile: links are never followed, names and sizes are bounded.
+//! The resets and `verify` call it. The crate does not decide what a difference means and writes neither to databases
+//! nor to folders. Servers must be running and not paused; folders must lie on this host. The content of stores is
+//! hostile: links are never followed, names and sizes are bounded.
 
 mod archived;
 mod catalog;
@@ -198,11 +199,11 @@ pub struct Known<'a> {
     /// What the instance was made from: files whose size and time of change are those of the baseline's are not read.
     /// Whoever distrusts these, which a site can set, gives none.
     pub baseline: Option<&'a Digest>,
-    /// What was last taken of the same instance since its servers were started: stores whose marks have not moved are not
-    /// looked at any closer.
+    /// What was last taken of the same instance since its servers were started: stores whose marks have not moved are
+    /// not looked at any closer.
     pub last: Option<&'a Taken>,
-    /// What was last taken of the same folders before a rewind that left in place what was not touched: stores of files whose
-    /// marks have not moved are not looked at any closer. Of servers it says nothing.
+    /// What was last taken of the same folders before a rewind that left in place what was not touched: stores of files
+    /// whose marks have not moved are not looked at any closer. Of servers it says nothing.
     pub rewound: Option<&'a Taken>,
     /// Which stores were the snapshot's when their servers were started; goes with `rewound`, and is set by then.
     pub rested: Option<&'a OnceLock<Rested>>,

@@ -1,61 +1,61 @@
-//! The labels on everything that arenad creates. They are what reconciliation trusts: a container, network, volume or
-//! image belongs to an installation if it bears that installation's id, and to nobody here otherwise.
+//! The labels on all objects that arenad creates. Reconciliation relies on them: a container, network, volume or image
+//! belongs to this installation only if it bears the installation's id.
 
 use std::collections::BTreeMap;
 
 use arenad_model::instance::InstanceId;
 
-/// The id of the daemon's state directory; two daemons on one engine never touch each other's things.
+/// The id of the daemon's state directory; two daemons on one engine never touch each other's objects.
 pub const INSTALLATION: &str = "dev.arenad.installation";
-/// The environment's name.
+/// The name of the environment.
 pub const ENVIRONMENT: &str = "dev.arenad.environment";
-/// The site's name.
+/// The name of the site.
 pub const SITE: &str = "dev.arenad.site";
 /// The instance's id, such as `mini/shopping/1`.
 pub const INSTANCE: &str = "dev.arenad.instance";
-/// The service's name in the Compose file.
+/// The name of the service in the Compose file.
 pub const SERVICE: &str = "dev.arenad.service";
-/// The instance's generation: counts the times that its containers were made anew.
+/// The instance's generation, which counts how often its containers were created.
 pub const GENERATION: &str = "dev.arenad.generation";
 /// The snapshot that the container was made from, or that the image belongs to.
 pub const SNAPSHOT: &str = "dev.arenad.snapshot";
-/// `instance`, `builder` (makes a baseline) or `snapshot`.
+/// The role of the object: `instance`, `builder` (builds a baseline) or `snapshot`.
 pub const ROLE: &str = "dev.arenad.role";
-/// On built images: SHA-256 over context, Dockerfile, arguments and target.
+/// On built images: the SHA-256 over context, Dockerfile, arguments and target.
 pub const BUILD_INPUTS: &str = "dev.arenad.build-inputs";
-/// On the stages of multi-stage builds, set by the Dockerfiles: they have no name, and this finds them again.
+/// On the stages of multi-stage builds, set by the Dockerfiles: stages have no name and are found by this label.
 pub const BUILD_STAGE: &str = "dev.arenad.build-stage";
 /// On volumes: the path at which the volume is mounted.
 pub const MOUNT_TARGET: &str = "dev.arenad.mount-target";
 
-/// The role of a serving or standby instance's containers.
+/// The role of the containers of serving instances and of standbys.
 pub const ROLE_INSTANCE: &str = "instance";
-/// The role of the containers that a baseline is being made in.
+/// The role of the containers in which a baseline is built.
 pub const ROLE_BUILDER: &str = "builder";
-/// The role of committed images.
+/// The role of committed images, which belong to snapshots.
 pub const ROLE_SNAPSHOT: &str = "snapshot";
 
-/// What a container, network or volume belongs to.
+/// The owner of a container, network or volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ownership {
-    /// The installation's id.
+    /// The id of the installation.
     pub installation: String,
-    /// The environment's name.
+    /// The name of the environment.
     pub environment: String,
-    /// The site's name.
+    /// The name of the site.
     pub site: String,
-    /// The instance's id.
+    /// The id of the instance.
     pub instance: String,
-    /// The instance's generation.
+    /// The generation of the instance.
     pub generation: u64,
-    /// [`ROLE_INSTANCE`] or [`ROLE_BUILDER`].
+    /// The role: [`ROLE_INSTANCE`] or [`ROLE_BUILDER`].
     pub role: &'static str,
-    /// The snapshot it is made from; empty for builders, which start from plain images.
+    /// The snapshot that the object is created from; empty for builders, which start from plain images.
     pub snapshot: String,
 }
 
 impl Ownership {
-    /// What belongs to a generation of an instance.
+    /// Returns the ownership of a generation of an instance.
     pub fn of(installation: &str, id: &InstanceId, generation: u64, role: &'static str, snapshot: &str) -> Self {
         Self {
             installation: installation.to_owned(),
@@ -68,7 +68,7 @@ impl Ownership {
         }
     }
 
-    /// The labels of something that belongs to the instance as a whole: a network, a volume.
+    /// Returns the labels of an object that belongs to the instance as a whole: a network, a volume.
     pub fn labels(&self) -> BTreeMap<String, String> {
         [
             (INSTALLATION, self.installation.clone()),
@@ -84,7 +84,8 @@ impl Ownership {
         .collect()
     }
 
-    /// The labels of one service's container: ours, and those by which Compose's own tools group containers.
+    /// Returns the labels of one service's container: arenad's, and those by which Compose's own tools group
+    /// containers.
     pub fn container_labels(&self, service: &str) -> BTreeMap<String, String> {
         let mut labels = self.labels();
         labels.insert(SERVICE.to_owned(), service.to_owned());

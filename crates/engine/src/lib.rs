@@ -1,10 +1,10 @@
-//! Engines: what runs containers. The trait is the whole of what the daemon knows about Docker.
+//! Engines, which run containers. The trait contains everything that the daemon uses of Docker.
 //!
-//! Everything created here bears the labels of [`labels`]; everything is found again by them, so a reply that was lost
-//! costs a look-up and never a leak. Removals are idempotent: what is gone already counts as removed.
+//! Every object that is created here bears the labels of [`labels`] and is found again by them, so a lost reply costs a
+//! look-up and never leaks an object. Removals are idempotent: an object that is gone already counts as removed.
 //!
-//! The trait is used as `Arc<dyn Engine>`: every call is a round trip to another process, beside which a boxed future
-//! costs nothing, and tests can put a failing engine in its place without the daemon knowing of it.
+//! The trait is used as `Arc<dyn Engine>`: every call is a round trip to another process, so the cost of a boxed future
+//! is negligible, and tests can substitute a failing engine without changes to the daemon.
 
 pub mod docker;
 pub mod labels;
@@ -23,90 +23,90 @@ use jiff::Timestamp;
 use arenad_model::site::ServiceSpec;
 use arenad_model::subnet::Subnet;
 
-/// The oldest Docker API that arenad speaks: that of Docker 20.10.
+/// The oldest Docker API that arenad supports: that of Docker 20.10.
 pub const OLDEST_API: (u32, u32) = (1, 41);
 
-/// A stream of items that may fail on the way.
+/// A stream of items that may fail at any item.
 pub type EngineStream<T> = Pin<Box<dyn Stream<Item = Result<T, EngineError>> + Send>>;
 
-/// Receives lines of progress while a build or pull goes on.
+/// Receives progress lines during a build or pull.
 pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
-/// Why the engine could not do what it was asked.
+/// The reason why a call to the engine failed.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// Nothing answers at the engine's address.
+    /// There is no answer at the engine's address.
     #[error("reach the Docker engine at {endpoint}")]
     Unreachable {
-        /// The socket or URL.
+        /// The socket or URL of the engine.
         endpoint: String,
-        /// What the connection said.
+        /// The error of the connection.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The engine speaks an API older than [`OLDEST_API`].
     #[error("use the Docker engine at {endpoint}: it speaks API {found}, arenad needs at least 1.41 (Docker 20.10)")]
     TooOld {
-        /// The socket or URL.
+        /// The socket or URL of the engine.
         endpoint: String,
-        /// What it speaks.
+        /// The API version that the engine supports.
         found: String,
     },
-    /// The thing does not exist.
+    /// The requested object does not exist.
     #[error("{doing}: not found: {message}")]
     NotFound {
-        /// What was being done.
+        /// The call; completes "failed to …".
         doing: String,
-        /// The engine's words.
+        /// The message of the engine.
         message: String,
     },
-    /// The name is taken, or the thing is in use.
+    /// The name is taken, or the object is in use.
     #[error("{doing}: conflict: {message}")]
     Conflict {
-        /// What was being done.
+        /// The call; completes "failed to …".
         doing: String,
-        /// The engine's words.
+        /// The message of the engine.
         message: String,
     },
-    /// The engine refused.
+    /// The engine refused the request.
     #[error("{doing}: the engine answered {status}: {message}")]
     Refused {
-        /// What was being done.
+        /// The call; completes "failed to …".
         doing: String,
-        /// The HTTP status.
+        /// The status code of the answer.
         status: u16,
-        /// The engine's words.
+        /// The message of the engine.
         message: String,
     },
-    /// It took longer than allowed.
+    /// The call exceeded its time limit.
     #[error("{doing}: no answer within {limit:?}")]
     TimedOut {
-        /// What was being done.
+        /// The call; completes "failed to …".
         doing: String,
-        /// The limit.
+        /// The time limit of the call.
         limit: Duration,
     },
     /// A build or pull failed; the message is the builder's.
     #[error("{doing}: {message}")]
     Build {
-        /// What was being done.
+        /// The call; completes "failed to …".
         doing: String,
-        /// The builder's words, with the last lines of its output.
+        /// The builder's message, with the last lines of its output.
         message: String,
     },
-    /// The exchange with the engine broke off or could not be understood.
+    /// The connection to the engine broke, or its answer could not be parsed.
     #[error("{doing}")]
     Broken {
-        /// What was being done.
+        /// The call; completes "failed to …".
         doing: String,
-        /// What went wrong.
+        /// The error of the connection or the parser.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
 }
 
 impl EngineError {
-    /// Whether the same call may succeed later without anyone changing anything.
+    /// Returns whether the same call may succeed later without any other change.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::TimedOut { .. } | Self::Broken { .. } => true,
@@ -115,57 +115,58 @@ impl EngineError {
         }
     }
 
-    /// Whether the thing asked for does not exist.
+    /// Returns whether the requested object does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
     }
 }
 
-/// What the engine is.
+/// The version and the storage of an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineVersion {
-    /// Such as `20.10.24`.
+    /// The engine's version, such as `20.10.24`.
     pub version: String,
-    /// Such as `1.41`.
+    /// The API's version, such as `1.41`.
     pub api: String,
-    /// Such as `overlay2`.
+    /// The storage driver, such as `overlay2`.
     pub storage_driver: String,
-    /// Where it keeps its data, on its host.
+    /// The directory of the engine's data, on its host.
     pub root: PathBuf,
 }
 
-/// What the engine says of itself and of the host that it runs on.
+/// The engine's description of itself and of its host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineDetails {
-    /// What tells it from every other engine, such as the `ID` of Docker's `GET /info`; empty where it does not say.
+    /// The id that distinguishes the engine from all others, such as the `ID` of Docker's `GET /info`; empty if it
+    /// reports none.
     pub id: String,
-    /// What it is.
+    /// The engine's version and storage.
     pub version: EngineVersion,
-    /// The host's system, such as `Debian GNU/Linux 12 (bookworm)`.
+    /// The host's operating system, such as `Debian GNU/Linux 12 (bookworm)`.
     pub operating_system: String,
-    /// Whether it runs without root's rights, in namespaces of its own.
+    /// Whether the engine runs without root's rights, in namespaces of its own.
     pub is_rootless: bool,
-    /// The time on its host.
+    /// The current time on the engine's host.
     pub time: Option<Timestamp>,
-    /// Which limits of containers its kernel enforces.
+    /// The container limits that the kernel enforces.
     pub enforces: EnforcedLimits,
-    /// The ranges that it takes networks from when nobody names one, each with the size (prefix) of a network. Empty:
-    /// those that are built in.
+    /// The address ranges from which the engine allocates networks if the request names none, each with the prefix
+    /// length of a network. Empty means the built-in ranges.
     pub address_pools: Vec<(Subnet, u8)>,
-    /// Whether its host passes packets on between networks.
+    /// Whether the host forwards packets between networks.
     pub forwards: bool,
-    /// What filters packets, where it says so: `iptables`, `nftables`, …
+    /// The packet filter, if the engine reports it: `iptables`, `nftables`, …
     pub firewall: Option<String>,
 }
 
-/// Which limits of containers a kernel enforces.
+/// The container limits that a kernel enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EnforcedLimits {
-    /// Of memory.
+    /// Whether memory limits are enforced.
     pub memory: bool,
-    /// Of CPU time.
+    /// Whether limits of CPU time are enforced.
     pub cpus: bool,
-    /// Of processes and threads.
+    /// Whether limits of processes and threads are enforced.
     pub pids: bool,
 }
 
@@ -173,264 +174,266 @@ pub struct EnforcedLimits {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EngineHandle(pub String);
 
-/// An image as the engine has it.
+/// An image that the engine has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// `sha256:…` of its configuration.
+    /// The image's id: `sha256:…` of its configuration, or of its manifest.
     pub id: String,
-    /// Its names.
+    /// The names of the image, with tags.
     pub tags: Vec<String>,
-    /// Its labels.
+    /// The labels of the image.
     pub labels: BTreeMap<String, String>,
-    /// Bytes, shared layers included.
+    /// The image's size in bytes, including shared layers.
     pub size_bytes: u64,
     /// The content ids of its layers, lowest first.
     pub layers: Vec<String>,
-    /// The paths that it declares as volumes.
+    /// The paths that the image declares as volumes.
     pub volumes: Vec<String>,
-    /// Whether the id is that of its manifest, as where the engine keeps images in containerd.
+    /// Whether the id is the digest of the manifest, as in engines that keep images in containerd.
     pub is_named_by_manifest: bool,
 }
 
-/// What to create one container from.
+/// The parameters of one container to create.
 #[derive(Debug, Clone)]
 pub struct ContainerSpec<'a> {
     /// The name that `docker ps` shows.
     pub name: String,
-    /// The image's id; ids are used, not tags, so that nothing is ever looked up or pulled.
+    /// The image's id. Ids are used instead of tags, so that the engine never resolves or pulls anything.
     pub image: String,
-    /// What the Compose file says.
+    /// The service as the Compose file defines it.
     pub service: &'a ServiceSpec,
-    /// The labels.
+    /// The labels of the container.
     pub labels: BTreeMap<String, String>,
     /// The network to join; the service's name is its alias there.
     pub network: String,
-    /// The network with a way out that it joins as well; then names of the world are looked up too.
+    /// A second network, with egress; outside host names then resolve as well.
     pub outward: Option<String>,
-    /// The engine's volumes by mount path, with whether the container may only read.
+    /// The engine's volumes by mount path, each with whether the mount is read-only.
     pub volumes: BTreeMap<String, (String, bool)>,
-    /// Folders of the host by mount path, which the container may write to.
+    /// The writable folders of the host, by mount path.
     pub binds: BTreeMap<String, PathBuf>,
-    /// Environment variables that come before those of the Compose file.
+    /// The environment variables that the Compose file's may override.
     pub environment: BTreeMap<String, String>,
-    /// How much it gets of the processors.
+    /// The container's share of the processors.
     pub weight: CpuWeight,
-    /// Whether declared stores lie in its writable layer, so that it has one even where the Compose file asks for a
-    /// read-only root: while the baseline is made, and where there is no state root.
+    /// Whether declared stores lie in the writable layer, so that the container has one even if the Compose file
+    /// requests a read-only root: while the baseline is built, and if there is no state root.
     pub keeps_stores_in_layer: bool,
 }
 
-/// How much a container gets of processors that others want too.
+/// A container's priority in the competition for processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CpuWeight {
-    /// Like everything else on the host.
+    /// The same priority as other processes of the host.
     Serving,
-    /// What serving containers leave.
+    /// Only the processor time that serving containers leave unused.
     Background,
 }
 
-/// What a container is doing.
+/// The state of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContainerState {
-    /// Created, never started.
+    /// The container was created and never started.
     Created,
-    /// Running.
+    /// The container is running.
     Running,
-    /// Frozen.
+    /// The container is paused.
     Paused,
-    /// Ended with this code.
+    /// The container has exited with this code.
     Exited(i64),
-    /// Being removed, or broken beyond use.
+    /// The container is being removed, or is broken permanently.
     Dead,
 }
 
-/// The verdict of a container's own health check.
+/// The result of a container's own health check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContainerHealth {
-    /// It has none.
+    /// The container has no health check.
     None,
-    /// Not decided yet.
+    /// The check has not decided yet.
     Starting,
-    /// Passing.
+    /// The check is passing.
     Healthy,
-    /// Failing.
+    /// The check is failing.
     Unhealthy,
 }
 
-/// What the engine says about one container.
+/// The engine's view of one container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerStatus {
-    /// Its handle.
+    /// The handle of the container.
     pub handle: EngineHandle,
-    /// What it is doing.
+    /// The state of the container.
     pub state: ContainerState,
-    /// Whether the kernel killed it for want of memory.
+    /// Whether the kernel killed it because it ran out of memory.
     pub oom_killed: bool,
-    /// Its health check's verdict.
+    /// The result of its health check.
     pub health: ContainerHealth,
-    /// Its address on its network.
+    /// The address on its own network.
     pub address: Option<IpAddr>,
-    /// Its first process, as the engine's host counts; none unless it runs.
+    /// The id of its first process on the engine's host; `None` unless it is running.
     pub pid: Option<u32>,
-    /// The mounted volumes: path and engine name.
+    /// The engine's names of the mounted volumes, by path.
     pub volumes: BTreeMap<String, String>,
 }
 
-/// Something in a container's writable layer that is not as in its image.
+/// A difference between a container's writable layer and its image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerChange {
     /// The path in the container.
     pub path: String,
-    /// What happened to it.
+    /// The kind of the difference.
     pub kind: LayerChangeKind,
 }
 
-/// What happened to a path of a container's writable layer.
+/// The kind of change to a path of a container's writable layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LayerChangeKind {
-    /// It is not in the image.
+    /// The path is not in the image.
     Added,
-    /// Its content or attributes are others.
+    /// The content or the attributes differ from the image's.
     Modified,
-    /// It is gone.
+    /// The path of the image no longer exists.
     Removed,
 }
 
 /// A container found by its labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundContainer {
-    /// Its handle.
+    /// The handle of the container.
     pub handle: EngineHandle,
-    /// Its name.
+    /// The name of the container.
     pub name: String,
-    /// Its labels.
+    /// The labels of the container.
     pub labels: BTreeMap<String, String>,
-    /// The image id it was made from.
+    /// The id of the image that it was created from.
     pub image: String,
-    /// Whether it is running (paused included).
+    /// Whether it is running; a paused container counts as running.
     pub running: bool,
-    /// When it was created, in seconds since 1970 UTC.
+    /// The time of its creation, in seconds since 1970 UTC.
     pub created: i64,
     /// The host ports that it publishes.
     pub ports: Vec<u16>,
 }
 
-/// A network or volume found by its labels.
+/// A network or volume that was found by its labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The engine's name for it.
     pub name: String,
-    /// Its labels.
+    /// The labels of the object.
     pub labels: BTreeMap<String, String>,
 }
 
-/// What a command in a container did.
+/// The result of a command in a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecOutput {
-    /// The exit code.
+    /// The exit code of the command.
     pub code: i64,
     /// Standard output, at most [`docker::EXEC_OUTPUT_MAX`] bytes.
     pub stdout: String,
-    /// Standard error, bounded alike.
+    /// Standard error, with the same limit.
     pub stderr: String,
 }
 
 /// One piece of a container's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogChunk {
-    /// Whether it came from standard error.
+    /// Whether the piece came from standard error.
     pub is_stderr: bool,
-    /// The bytes; not cut at line ends.
+    /// The bytes, not aligned with line ends.
     pub bytes: Bytes,
 }
 
-/// Which part of a log is wanted.
+/// The requested part of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogRange {
-    /// The last lines only; `None` is all.
+    /// The number of last lines to return; `None` means all.
     pub tail: Option<u32>,
-    /// From this time on, in seconds since 1970 UTC.
+    /// The time to start from, in seconds since 1970 UTC.
     pub since: Option<i64>,
-    /// Whether to wait for more.
+    /// Whether to wait for further output.
     pub follow: bool,
-    /// Whether each line begins with its time.
+    /// Whether each line begins with its timestamp.
     pub timestamps: bool,
 }
 
-/// The actions of [`EngineEvent`]: those that change whether a container runs. Commands run in containers (`exec_create`, …)
-/// are none of them: probes run some every few seconds.
+/// The actions of [`EngineEvent`]: those that change whether a container runs. Commands in containers (`exec_create`,
+/// …) are excluded, because probes run some every few seconds.
 pub const EVENT_ACTIONS: [&str; 8] = ["die", "oom", "pause", "unpause", "destroy", "kill", "stop", "start"];
 
-/// Something that happened to a container of ours.
+/// An event of one of arenad's containers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineEvent {
-    /// The container.
+    /// The handle of the container.
     pub handle: EngineHandle,
-    /// One of [`EVENT_ACTIONS`].
+    /// The action, which is one of [`EVENT_ACTIONS`].
     pub action: String,
-    /// Its labels.
+    /// The labels of the container.
     pub labels: BTreeMap<String, String>,
 }
 
-/// What to build an image from.
+/// The inputs of an image build.
 pub struct ImageBuild<'a> {
-    /// The tag to give it.
+    /// The tag for the built image.
     pub tag: &'a str,
-    /// The context as a tar archive.
+    /// The build context, as a tar archive.
     pub context: Bytes,
-    /// The Dockerfile within the context.
+    /// The path of the Dockerfile within the context.
     pub dockerfile: &'a str,
-    /// Build arguments.
+    /// The build arguments, by name.
     pub args: &'a BTreeMap<String, String>,
-    /// The stage to stop at.
+    /// The stage to stop at; `None` means the last.
     pub target: Option<&'a str>,
-    /// Labels of the image.
+    /// The labels for the built image.
     pub labels: BTreeMap<String, String>,
 }
 
-/// What runs containers.
+/// An engine that runs containers.
 ///
-/// Names: *create* makes without starting; *stop* asks and waits for the grace period, *remove* takes away at once
-/// whatever state the container is in, its anonymous volumes included.
+/// Names: *create* makes an object without starting it; *stop* sends the stop signal and waits for the grace period;
+/// *remove* deletes a container immediately in whatever state it is, with its anonymous volumes.
 #[async_trait::async_trait]
 pub trait Engine: Send + Sync + 'static {
-    /// Where the engine is, for messages.
+    /// Returns the engine's address, for messages.
     fn endpoint(&self) -> &str;
-    /// Waits for creating calls whose callers have gone away. Those of an engine that knows of none are over.
+    /// Waits for pending create calls whose callers have stopped waiting. The default returns at once, for engines that
+    /// track no such calls.
     async fn settle(&self) {}
-    /// Asks whether the engine answers.
+    /// Checks that the engine answers.
     async fn ping(&self) -> Result<(), EngineError>;
-    /// Asks what the engine is; an API that is too old is an error.
+    /// Returns the engine's version. Errors: `TooOld` if the API is too old.
     async fn version(&self) -> Result<EngineVersion, EngineError> {
         Ok(self.details().await?.version)
     }
-    /// Asks what the engine is and what its host offers; an API that is too old is an error.
+    /// Returns the engine's version and its host's capabilities. Errors: `TooOld` if the API is too old.
     async fn details(&self) -> Result<EngineDetails, EngineError>;
 
-    /// Looks an image up by id or reference.
+    /// Looks up an image by id or reference.
     async fn image(&self, reference: &str) -> Result<Option<Image>, EngineError>;
-    /// The images that bear the label, with this value if one is given.
+    /// Returns the images that bear the label, with this value if one is given.
     async fn images(&self, label: &str, value: Option<&str>) -> Result<Vec<Image>, EngineError>;
-    /// Fetches an image.
+    /// Pulls an image from its registry.
     async fn pull(&self, reference: &str, progress: Progress<'_>) -> Result<(), EngineError>;
-    /// Loads the images of an archive in the form of `docker save`, uncompressed. They get their names when all is there.
+    /// Loads the images of an uncompressed archive in the format of `docker save`. They receive their names once the
+    /// archive is complete.
     async fn load(
         &self,
         archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
         progress: Progress<'_>,
     ) -> Result<(), EngineError>;
-    /// Saves images by their ids as one archive in the form of `docker save`, uncompressed; their names are not in it.
+    /// Saves images by their ids as one uncompressed archive in the format of `docker save`, without their names.
     fn save(&self, ids: &[String]) -> EngineStream<Bytes>;
-    /// Gives an image a further name.
+    /// Adds a name to an image.
     async fn tag(&self, id: &str, repository: &str, tag: &str) -> Result<(), EngineError>;
-    /// Takes a name away from an image; with its last one the image goes. `Conflict` while a container or another image
-    /// needs it.
+    /// Removes a name from an image; removing its last name removes the image. Errors: `Conflict` while a container or
+    /// another image needs it.
     async fn untag(&self, name: &str) -> Result<(), EngineError>;
-    /// Builds an image; intermediate containers are removed whatever happens.
+    /// Builds an image; intermediate containers are removed in every case.
     async fn build(&self, build: ImageBuild<'_>, progress: Progress<'_>) -> Result<Image, EngineError>;
-    /// Removes an image and its names. `Conflict` while a container or another image needs it.
+    /// Removes an image and its names. Errors: `Conflict` while a container or another image needs it.
     async fn remove_image(&self, id: &str) -> Result<(), EngineError>;
-    /// Turns a stopped container's file system into an image with these labels, and names it.
+    /// Commits a stopped container's file system to an image with these labels, and names it.
     async fn commit(
         &self,
         handle: &EngineHandle,
@@ -439,7 +442,7 @@ pub trait Engine: Send + Sync + 'static {
         labels: &BTreeMap<String, String>,
     ) -> Result<String, EngineError>;
 
-    /// Makes a network, without a way out unless there is to be `egress`.
+    /// Creates a network, which is internal unless `egress` is set.
     async fn create_network(
         &self,
         name: &str,
@@ -447,54 +450,55 @@ pub trait Engine: Send + Sync + 'static {
         egress: bool,
         labels: &BTreeMap<String, String>,
     ) -> Result<(), EngineError>;
-    /// The address ranges in use by any network of the engine.
+    /// Returns the address ranges that any network of the engine uses.
     async fn subnets(&self) -> Result<Vec<Subnet>, EngineError>;
-    /// The networks that bear the label with this value.
+    /// Returns the networks that bear the label with this value.
     async fn networks(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError>;
-    /// Removes a network, or all of that name. `Refused` while a running container is in it.
+    /// Removes a network, or all networks of that name. Errors: `Refused` while a running container is connected to it.
     async fn remove_network(&self, name: &str) -> Result<(), EngineError>;
 
-    /// Makes an empty volume. One of that name that is there already stays as it is, labels included.
+    /// Creates an empty volume. An existing volume of that name stays unchanged, including its labels.
     async fn create_volume(&self, name: &str, labels: &BTreeMap<String, String>) -> Result<(), EngineError>;
-    /// The volumes that bear the label with this value.
+    /// Returns the volumes that bear the label with this value.
     async fn volumes(&self, label: &str, value: &str) -> Result<Vec<Found>, EngineError>;
-    /// Removes a volume. `Conflict` while a container mounts it, running or not.
+    /// Removes a volume. Errors: `Conflict` while a container mounts it, running or not.
     async fn remove_volume(&self, name: &str) -> Result<(), EngineError>;
 
-    /// Creates a container. `Conflict` if the name is taken, also by one that is still being made and that no list has yet:
-    /// a caller that went away leaves such a one behind.
+    /// Creates a container. Errors: `Conflict` if the name is taken, even by a container that is still being created
+    /// and that no list contains yet; a caller that stops waiting leaves such a container behind.
     async fn create(&self, spec: &ContainerSpec<'_>) -> Result<EngineHandle, EngineError>;
     /// Starts a created or stopped container.
     async fn start(&self, handle: &EngineHandle) -> Result<(), EngineError>;
-    /// Asks a container to stop and kills it after `grace`.
+    /// Sends a container its stop signal, and kills it after `grace`.
     async fn stop(&self, handle: &EngineHandle, grace: Duration) -> Result<(), EngineError>;
-    /// Stops all processes of a running container where they are. They keep their memory and their connections.
+    /// Pauses all processes of a running container. They keep their memory and their connections.
     async fn freeze(&self, handle: &EngineHandle) -> Result<(), EngineError>;
-    /// Lets the processes of a frozen container go on.
+    /// Resumes the processes of a paused container.
     async fn thaw(&self, handle: &EngineHandle) -> Result<(), EngineError>;
-    /// Says how much a container gets of processors that others want too, from now on.
+    /// Sets a container's priority in the competition for processors, from now on.
     async fn weigh(&self, handle: &EngineHandle, weight: CpuWeight) -> Result<(), EngineError>;
     /// Kills and removes a container.
     async fn remove(&self, handle: &EngineHandle) -> Result<(), EngineError>;
-    /// What a container's writable layer has that its image has not, its mounts left out. Slow: the engine may walk every
-    /// file of the image. An engine that cannot tell refuses.
+    /// Returns the differences between a container's writable layer and its image, excluding mounts. Slow: the engine
+    /// may walk every file of the image. Errors: `Refused` from an engine without this capability.
     async fn changes(&self, handle: &EngineHandle) -> Result<Vec<LayerChange>, EngineError> {
         let message = "this engine does not say what has changed".to_owned();
         Err(EngineError::Refused { doing: format!("list the changes of {}", handle.0), status: 501, message })
     }
-    /// The files that a running container has written outside of its mounts, by path, with what tells their content, where
-    /// the engine knows them itself; `None` where its processes are the host's, and `/proc` tells.
+    /// Returns the files that a running container has written outside of its mounts: a fingerprint of the content, by
+    /// path. Returns `None` if the container's processes run on this host, where `/proc` has this information.
     async fn written(&self, handle: &EngineHandle) -> Result<Option<BTreeMap<String, String>>, EngineError> {
         let _ = handle;
         Ok(None)
     }
-    /// Says what a container is doing.
+    /// Returns the state of a container.
     async fn inspect(&self, handle: &EngineHandle) -> Result<ContainerStatus, EngineError>;
-    /// The containers, running or not, that bear the label with this value.
+    /// Returns the containers, running or not, that bear the label with this value.
     async fn containers(&self, label: &str, value: &str) -> Result<Vec<FoundContainer>, EngineError>;
-    /// All running containers, ours or not, for naming the owner of a port.
+    /// Returns all running containers, arenad's or not, to identify the owner of a port.
     async fn running(&self) -> Result<Vec<FoundContainer>, EngineError>;
-    /// Runs a command in a running container. When time is up the command's process is left to the container's end.
+    /// Runs a command in a running container. After a time-out the command's process is left running until the
+    /// container ends.
     async fn exec(
         &self,
         handle: &EngineHandle,
@@ -502,7 +506,7 @@ pub trait Engine: Send + Sync + 'static {
         user: Option<&str>,
         timeout: Duration,
     ) -> Result<ExecOutput, EngineError>;
-    /// Reads a container's log.
+    /// Reads the log of a container.
     fn logs(&self, handle: &EngineHandle, range: LogRange) -> EngineStream<LogChunk>;
     /// Reads a file or folder of a container as a tar archive.
     fn read_archive(&self, handle: &EngineHandle, path: &str) -> EngineStream<Bytes>;
@@ -513,6 +517,6 @@ pub trait Engine: Send + Sync + 'static {
         path: &str,
         archive: Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>,
     ) -> Result<(), EngineError>;
-    /// What happens to containers that bear the label with this value, from now on: only what [`EVENT_ACTIONS`] names.
+    /// Returns the events of containers that bear the label with this value, from now on, limited to [`EVENT_ACTIONS`].
     fn events(&self, label: &str, value: &str) -> EngineStream<EngineEvent>;
 }

@@ -1,7 +1,8 @@
-//! An engine whose creating calls come to their end whoever stops waiting for them.
+//! An engine whose create calls run to completion even if the caller stops waiting for them.
 //!
-//! Docker goes on with a request whose connection is cut, so a cancelled `create` still makes a container, at a time that nobody
-//! knows. Here it is a task of its own: [`Engine::settle`] waits for such calls, and what is listed afterwards is all there is.
+//! Docker continues a request whose connection is cut, so a cancelled `create` still creates a container, at an unknown
+//! time. Here each such call is a task of its own: [`Engine::settle`] waits for these calls, so a list that is taken
+//! afterwards is complete.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -19,19 +20,19 @@ use super::{
 use arenad_model::subnet::Subnet;
 use arenad_seams::outstanding::Outstanding;
 
-/// Another engine, with creating calls that are not cut off.
+/// Wraps another engine so that its create calls are never cancelled.
 pub struct Settled {
     engine: Arc<dyn Engine>,
     outstanding: Outstanding,
 }
 
 impl Settled {
-    /// Wraps an engine.
+    /// Wraps an engine that has no pending calls.
     pub fn new(engine: Arc<dyn Engine>) -> Self {
         Self { engine, outstanding: Outstanding::default() }
     }
 
-    /// Runs a call to its end, and returns what it returned to those who still wait.
+    /// Runs a call to completion as a task of its own, and returns its result unless the caller has stopped waiting.
     async fn finish<T: Send + 'static>(
         &self,
         doing: &str,

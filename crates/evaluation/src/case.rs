@@ -1,4 +1,4 @@
-//! A task and what the agent left, ready to be judged.
+//! A task and the result that the agent left, ready to be judged.
 
 use arenad_evaluators::ground_truth;
 use arenad_evaluators::visualwebarena;
@@ -11,27 +11,27 @@ use super::placeholders;
 use arenad_verdict::Benchmark;
 use arenad_verdict::{Evaluated, Evidence};
 
-/// Why an episode cannot be judged: its task is at fault.
+/// The reason why an episode cannot be judged, which is always a fault of its task.
 #[derive(Debug, thiserror::Error)]
 pub enum CaseError {
-    /// The task is not as the benchmark's are, or speaks of a site without an address.
+    /// The task does not have the format of its benchmark, or mentions a site without an address.
     #[error(transparent)]
     WebArena(#[from] webarena::TaskFileError),
-    /// The task is not as WebArena-Verified's are.
+    /// The task does not have the format of WebArena-Verified.
     #[error(transparent)]
     Verified(#[from] verified::TaskFileError),
-    /// The benchmark's own code would fail on it.
+    /// The benchmark's own code would fail on the task.
     #[error("task {task}: the benchmark's own code fails on it")]
     Task {
-        /// The task.
+        /// Number of the task.
         task: String,
-        /// Where.
+        /// The place in the task at which the code would fail.
         #[source]
         cause: TaskError,
     },
 }
 
-/// A task and what the agent left.
+/// A task and the result that the agent left.
 pub struct Case {
     id: String,
     kind: Kind,
@@ -44,11 +44,11 @@ enum Kind {
 }
 
 impl Case {
-    /// Reads what is known of an episode.
+    /// Reads the evidence of an episode.
     ///
     /// # Errors
     ///
-    /// When the task is not as the benchmark's are.
+    /// If the task does not have the format of its benchmark.
     pub fn of(evidence: &Evidence) -> Result<Self, CaseError> {
         let kind = match evidence.benchmark {
             Benchmark::WebArenaVerified => {
@@ -74,7 +74,7 @@ impl Case {
         Ok(Self { id: evidence.id.clone(), kind })
     }
 
-    /// What the agent was told.
+    /// Returns the instruction that the agent was given.
     #[must_use]
     pub fn intent(&self) -> &str {
         match &self.kind {
@@ -83,7 +83,7 @@ impl Case {
         }
     }
 
-    /// The sites that the task needs, by the benchmark's names.
+    /// Returns the sites that the task needs, by the benchmark's names.
     #[must_use]
     pub fn sites(&self) -> &[String] {
         match &self.kind {
@@ -92,11 +92,11 @@ impl Case {
         }
     }
 
-    /// What has to be known and has not been told yet, under any of the profiles, each once.
+    /// Returns the questions that are still open under any of the profiles, without duplicates.
     ///
     /// # Errors
     ///
-    /// When the benchmark's own code would fail on the task.
+    /// If the benchmark's own code would fail on the task.
     pub fn questions(&self, told: &Told, profiles: &[Profile]) -> Result<Vec<Question>, CaseError> {
         let mut open: Vec<Question> = Vec::new();
         for profile in profiles {
@@ -116,11 +116,11 @@ impl Case {
         Ok(open)
     }
 
-    /// Judges by what was told.
+    /// Judges the episode from the answers in `told`.
     ///
     /// # Errors
     ///
-    /// When the benchmark's own code would fail on the task.
+    /// If the benchmark's own code would fail on the task.
     pub fn report(&self, told: &Told, profile: Profile) -> Result<Report, CaseError> {
         let judged = match &self.kind {
             Kind::WebArena { task, context } => webarena::evaluate(context, &task.eval, told, profile),
@@ -130,7 +130,7 @@ impl Case {
         judged.map_err(|cause| self.failed(cause))
     }
 
-    /// What whoever reads a report should know besides.
+    /// Returns further information that readers of a report need.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         match &self.kind {
@@ -158,7 +158,7 @@ impl Case {
 ///
 /// # Errors
 ///
-/// When the task is at fault.
+/// If the task is at fault.
 pub fn evaluate(evidence: &Evidence, profiles: &[Profile]) -> Result<Evaluated, CaseError> {
     let case = Case::of(evidence)?;
     let reports = profiles.iter().map(|profile| case.report(&evidence.told, *profile));
@@ -174,7 +174,8 @@ pub fn evaluate(evidence: &Evidence, profiles: &[Profile]) -> Result<Evaluated, 
     })
 }
 
-/// What to say where the agent ended on a host that no site has: the result may be of another installation.
+/// Returns a warning if the agent ended on a host that belongs to no site, because the result may come from another
+/// installation.
 fn elsewhere(evidence: &Evidence) -> Option<String> {
     let host = |url: &str| {
         let url = url::Url::parse(url).ok()?;

@@ -1,13 +1,13 @@
-//! From a task of a benchmark, what the agent left and what was seen on its sites to a report.
+//! Evaluation of an episode: from a benchmark's task, the agent's result and observations of its sites to a report.
 //!
 //! ```text
 //!   TaskFiles ──task──►┐
 //!   an answer, a URL ──┼─► Evidence ──► Case ──► questions ──► sites, judge, files ──► Told ──► Evidence
 //!   results/ ──────────┘                   └──► reports: what was told, under one profile or both
 //! ```
-//! [`Evidence`](arenad_verdict::Evidence) is all that is known of an episode, and nothing else is looked at when it is judged: the same file gives the
-//! same reports without the sites, today and in a year. Who answers questions is not decided here: the daemon looks at the
-//! sites, whoever asks has a judge and files.
+//! [`Evidence`](arenad_verdict::Evidence) holds all that is known of an episode, and the judgement depends on nothing
+//! else: the same file gives the same reports without the sites, today and in a year. This crate does not decide who
+//! answers questions: the daemon reads the sites, and the caller supplies a judge and files.
 
 mod case;
 pub mod pictures;

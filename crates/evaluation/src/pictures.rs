@@ -1,16 +1,16 @@
-//! Pictures to compare with that no site has: files of the benchmark's repository, and what was fetched beforehand.
+//! Reference pictures that no site has: files of the benchmark's repository, and pictures fetched in advance.
 
 use std::path::{Component, Path};
 
 use arenad_verdict::question::{Answer, Picture, Question};
 
-/// The largest picture that is read, in bytes.
+/// Maximum size of a picture that is read, in bytes.
 const LARGEST: u64 = 32 << 20;
 
-/// The answer to a question for a picture to compare with, from a folder; nothing if the question is another.
+/// Answers a question for a reference picture from a folder, or returns `None` for any other question.
 ///
-/// A path such as `coco_images/1.jpg` is taken below the folder. A picture of the Web is looked for under the last part of its
-/// URL's path, so that whoever judges again judges by the same picture, whatever the Web shows then.
+/// A path such as `coco_images/1.jpg` is resolved below the folder. A picture of the Web is searched by the last part
+/// of its URL's path, so that a repeated judgement uses the same picture, whatever the Web then shows.
 #[must_use]
 pub fn answer(folder: Option<&Path>, question: &Question) -> Option<Answer> {
     let Question::Reference { source } = question else { return None };

@@ -1,4 +1,4 @@
-//! Where the sites are, by the placeholders that task files have for them.
+//! The addresses of sites, by the placeholders that task files use for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use arenad_model::site::Environment;
 use arenad_verdict::Urls;
 
-/// Those of an environment: of the sites that have a variable, and of what they export as URLs.
+/// Returns the placeholders of an environment: those of sites with a variable, and of the URLs that sites export.
 #[must_use]
 pub fn of_environment(environment: &Environment) -> Urls {
     let sites = environment.sites.iter();
@@ -16,14 +16,15 @@ pub fn of_environment(environment: &Environment) -> Urls {
     own.chain(exported).map(|(variable, url)| (placeholder(&variable), vec![url])).collect()
 }
 
-/// `__SHOPPING__` for `SHOPPING` or `shopping`.
+/// Returns the placeholder of a variable, such as `__SHOPPING__` for `SHOPPING` or `shopping`.
 #[must_use]
 pub fn placeholder(variable: &str) -> String {
     format!("__{}__", variable.trim_matches('_').to_ascii_uppercase())
 }
 
-/// Whether a task is of the sites at these addresses: they include all placeholders that it mentions and nobody has given
-/// otherwise, or, if it mentions none, it names one of the addresses itself.
+/// Returns whether a task belongs to the sites at these addresses: `urls` must include all placeholders that the task
+/// mentions, except those in `given`. If no such placeholder remains, the task must contain one of the addresses
+/// itself.
 #[must_use]
 pub fn speaks_of(task: &Value, urls: &Urls, given: &Urls) -> bool {
     let mut mentioned = BTreeSet::new();
@@ -39,7 +40,7 @@ pub fn speaks_of(task: &Value, urls: &Urls, given: &Urls) -> bool {
     }
 }
 
-/// `__SHOPPING__` and its like in a text.
+/// Returns the placeholders in a text, such as `__SHOPPING__`.
 fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     let is_name = |part: &&str| {
         let inner = part.starts_with(|c: char| c.is_ascii_uppercase()) && !part.ends_with('_');
@@ -53,7 +54,7 @@ fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a text has this address, and not one that only begins alike, such as that of a longer port.
+/// Returns whether a text contains the address, as opposed to a longer one such as that of a port with more digits.
 fn has_address(text: &str, url: &str) -> bool {
     text.match_indices(url).any(|(start, _)| !text[start + url.len()..].starts_with(|c: char| c.is_ascii_digit()))
 }
@@ -67,7 +68,7 @@ fn each_text(value: &Value, look: &mut impl FnMut(&str)) {
     }
 }
 
-/// The first address of each, for benchmarks that know one.
+/// Returns the first address of each placeholder, for benchmarks that support only one.
 #[must_use]
 pub(super) fn first(urls: &Urls) -> BTreeMap<String, String> {
     urls.iter().filter_map(|(name, urls)| Some((name.clone(), urls.first()?.clone()))).collect()

@@ -1,7 +1,8 @@
 //! Task files with this environment's URLs, byte for byte as the benchmarks' own `generate_test_data.py` writes them.
 //!
-//! Source: `scripts/generate_test_data.py` of web-arena-x/webarena and web-arena-x/visualwebarena: placeholders are replaced in the text,
-//! which is written as it is; then each task gets a file of its own, as Python's `json.dump(task, file, indent=2)` writes it.
+//! Source: `scripts/generate_test_data.py` of web-arena-x/webarena and web-arena-x/visualwebarena. The script replaces
+//! placeholders in the text and writes the text otherwise unchanged; then it writes each task to a file of its own, as
+//! Python's `json.dump(task, file, indent=2)` does.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,24 +16,25 @@ use arenad_evaluators::text::python::float_repr;
 use arenad_evaluators::webarena;
 use arenad_verdict::Urls;
 
-/// A rendered file.
+/// The rendered form of one task file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rendered {
-    /// The whole file's text: `test.json`.
+    /// Text of the whole file, `test.json`.
     pub whole: String,
-    /// Each task's own text, by its place in the file: `0.json` and so on.
+    /// Text of each task by its index in the file, for `0.json` and so on.
     pub tasks: Vec<(usize, String)>,
-    /// The tasks that were left out, because they speak of sites without a URL; these sites' placeholders.
+    /// Indices of tasks that were left out, because they mention sites without a URL.
     pub left_out: Vec<usize>,
-    /// See `left_out`.
+    /// Placeholders of the sites without a URL that those tasks mention.
     pub missing: BTreeSet<String>,
 }
 
-/// Renders a file. Where every site has a URL, the text is the benchmark's own; else it is a list of the tasks whose sites have.
+/// Renders a file. If every site has a URL, the text is the benchmark's own; otherwise it is a list of the tasks whose
+/// sites all have one.
 ///
 /// # Errors
 ///
-/// When the text is no list.
+/// If the text is not a list.
 pub fn render(text: &str, urls: &Urls) -> Result<Rendered, serde_json::Error> {
     let urls = first(urls);
     let mut whole = text.to_owned();
@@ -61,7 +63,7 @@ pub fn render(text: &str, urls: &Urls) -> Result<Rendered, serde_json::Error> {
     Ok(Rendered { whole, tasks, left_out, missing })
 }
 
-/// A value as Python's `json.dumps(value, indent=2)` writes it.
+/// Returns a value in the form in which Python's `json.dumps(value, indent=2)` writes it.
 #[must_use]
 pub fn python(value: &Value) -> String {
     let mut out = Vec::new();
@@ -70,7 +72,7 @@ pub fn python(value: &Value) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Python's manners: nothing but ASCII, and numbers as `repr` has them.
+/// A formatter with Python's conventions: only ASCII, and numbers as `repr` writes them.
 struct Python(PrettyFormatter<'static>);
 
 impl Formatter for Python {
@@ -142,7 +144,7 @@ mod tests {
         names.iter().map(|name| (format!("__{name}__"), vec![format!("http://h/{name}")])).collect()
     }
 
-    /// Compared with what Python 3.11 wrote.
+    /// The expected text was written by Python 3.11.
     #[test]
     fn values_are_written_as_python_writes_them() {
         let value = json!({ "a": "™ 😀 \u{7f}\u{1f}\n\"\\/", "b": [], "c": {}, "d": [1, 0.6, 1e16, 1e-7, 3.0, null, true], "e": { "f": [[]] } });

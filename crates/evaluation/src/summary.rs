@@ -1,4 +1,4 @@
-//! Many reports in a few numbers.
+//! Counts of verdicts over many reports.
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,30 @@ use serde::Serialize;
 use arenad_verdict::Evaluated;
 use arenad_verdict::{Profile, Verdict};
 
-/// How often each verdict was given under one profile.
+/// The number of times that each verdict was given under one profile.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Tally {
-    /// All results, whatever their verdict; in the tally of a whole batch also those that could not be read.
+    /// All results, whatever their verdict; in the tally of a whole batch this includes unreadable ones.
     pub total: usize,
-    /// The agent did it.
+    /// Results in which the agent completed its task.
     pub passed: usize,
-    /// It did not.
+    /// Results in which the agent did not complete its task.
     pub failed: usize,
-    /// The environment was at fault, or nobody looked in time.
+    /// Results without a verdict because the environment was at fault, or the sites were not read in time.
     pub inconclusive: usize,
-    /// Somebody has to judge who was not there.
+    /// Results that need a judge, where none was available.
     pub needs_judge: usize,
-    /// The profile cannot do it.
+    /// Results that the profile cannot judge.
     pub unsupported: usize,
-    /// How many results could not be read or judged, so that there is no verdict. The tallies by site have none of these.
+    /// Results without a verdict because they could not be read or judged. Always zero in tallies by site.
     pub unreadable: usize,
-    /// Passed of all: what is undecided counts as not passed, so that no answer takes a task out of the count. Nothing if
-    /// there are no results.
+    /// Passed results divided by all results. Undecided results count as not passed, so that no answer removes a task
+    /// from the count. `None` without results.
     pub success_rate: Option<f64>,
 }
 
 impl Tally {
-    /// Counts one result; `None` is one that could not be read.
+    /// Counts one result; `None` stands for a result that could not be read.
     fn add(&mut self, verdict: Option<Verdict>) {
         self.total += 1;
         *match verdict {
@@ -46,38 +46,38 @@ impl Tally {
         self.success_rate = Some(rate);
     }
 
-    /// How many are undecided.
+    /// Returns the number of undecided results.
     #[must_use]
     pub fn open(&self) -> usize {
         self.total - self.passed - self.failed
     }
 }
 
-/// Tallies by profile.
+/// Tallies by the name of the profile.
 pub type Tallies = BTreeMap<&'static str, Tally>;
 
-/// Many reports in a few numbers.
+/// The tallies of a batch of results.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Summary {
-    /// How many results there are.
+    /// Number of results, including unreadable ones.
     pub results: usize,
-    /// How many of them could not be read or judged.
+    /// Number of results that could not be read or judged.
     pub unreadable: usize,
-    /// All results by profile.
+    /// Tallies of all results, by profile.
     pub profiles: Tallies,
-    /// The same by the sites that tasks need, sorted and joined by `-`.
+    /// Tallies by the sites that tasks need, sorted and joined by `-`.
     pub sites: BTreeMap<String, Tallies>,
 }
 
 impl Summary {
-    /// A summary of no results yet, under some profiles.
+    /// Returns an empty summary with a tally for each of the given profiles.
     #[must_use]
     pub fn of(profiles: &[Profile]) -> Self {
         let profiles = profiles.iter().map(|profile| (name(*profile), Tally::default())).collect();
         Self { profiles, ..Self::default() }
     }
 
-    /// Counts one result; nothing if it could not be read or judged.
+    /// Counts one result; `None` stands for a result that could not be read or judged.
     pub fn add(&mut self, result: Option<&Evaluated>) {
         self.results += 1;
         let Some(evaluated) = result else {
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(Summary::of(&[Profile::Strict]).profiles["strict"].success_rate, None);
     }
 
-    /// 95 answers that nobody can decide and 5 right ones are 5 of 100.
+    /// With 95 undecidable answers and 5 right ones, the rate is 5 of 100.
     #[test]
     fn undecided_answers_do_not_raise_the_rate() {
         let mut summary = Summary::of(&[Profile::Strict]);

@@ -1,4 +1,4 @@
-//! Task files: a benchmark's own, those that were rendered from them, and where they lie.
+//! Task files: a benchmark's own files, those rendered from them, and their places in folders.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use arenad_verdict::Benchmark;
 
-/// Where a benchmark's files lie below a folder: its own repository, or a folder of several benchmarks' data.
+/// Returns the possible paths of a benchmark's files below a folder, which is the benchmark's repository or a folder
+/// with the data of several benchmarks.
 fn candidates(benchmark: Benchmark) -> &'static [&'static [&'static str]] {
     match benchmark {
         Benchmark::WebArena => &[&["webarena/test.raw.json"], &["config_files/test.raw.json"], &["test.raw.json"]],
-        // In the order in which BrowserGym counts their tasks through.
+        // BrowserGym numbers the tasks through all files in this order.
         Benchmark::VisualWebArena => &[
             &[
                 "visualwebarena/test_classifieds.raw.json",
@@ -33,50 +34,50 @@ fn candidates(benchmark: Benchmark) -> &'static [&'static [&'static str]] {
     }
 }
 
-/// Why a task cannot be found.
+/// The reason why a task cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskFilesError {
     /// A file or folder cannot be read.
     #[error("read {path}")]
     Read {
-        /// It.
+        /// Path of the unreadable file or folder.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         #[source]
         cause: io::Error,
     },
-    /// A file is no list of tasks.
+    /// A file contains neither a list of tasks nor a task.
     #[error("{path} is no list of tasks, and no task")]
     Form {
-        /// The file.
+        /// Path of the invalid file.
         path: PathBuf,
-        /// Why.
+        /// Error of the JSON parser, with its position.
         #[source]
         cause: serde_json::Error,
     },
-    /// A folder has no task files.
+    /// A folder contains no task files.
     #[error("{path} has no tasks of {benchmark}: expected {expected} in it, or a file NUMBER.json for each task")]
     Empty {
-        /// The folder.
+        /// Path of the folder that was searched.
         path: PathBuf,
-        /// The benchmark.
+        /// Benchmark whose files were searched for.
         benchmark: Benchmark,
-        /// What would have been taken.
+        /// First path that would have been accepted, relative to the folder.
         expected: &'static str,
     },
-    /// There is no such task.
+    /// The task does not exist in the files.
     #[error("{path} has no task {id}: {known}")]
     Unknown {
-        /// The file or folder.
+        /// Path of the file or folder that was searched.
         path: PathBuf,
-        /// The task.
+        /// Requested number, as the caller wrote it.
         id: String,
-        /// What there is.
+        /// Description of the numbers that exist.
         known: String,
     },
 }
 
-/// A benchmark's tasks as they stand in its files.
+/// A benchmark's tasks, unchanged from its files.
 #[derive(Debug)]
 pub struct TaskFiles {
     path: PathBuf,
@@ -85,37 +86,37 @@ pub struct TaskFiles {
 
 #[derive(Debug)]
 enum Source {
-    /// Lists, each with its file and what VisualWebArena calls it.
+    /// Files with a list of tasks each.
     Lists(Vec<List>),
-    /// A folder with one file for each task.
+    /// A folder with one file per task.
     Folder,
 }
 
-/// One file's tasks.
+/// The tasks of one file.
 #[derive(Debug)]
 pub struct List {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// `shopping` of `test_shopping.raw.json`; else the file's name.
+    /// Name within the benchmark: `shopping` for `test_shopping.raw.json`, otherwise the file name up to its first dot.
     pub name: String,
-    /// Its text.
+    /// Content of the file, unchanged.
     pub text: String,
-    /// Its tasks, in order.
+    /// Tasks in the order of the file.
     pub tasks: Vec<Value>,
 }
 
 impl TaskFiles {
-    /// Reads a task file, or finds a benchmark's in a folder.
+    /// Reads a task file, or finds a benchmark's task files in a folder.
     ///
     /// # Errors
     ///
-    /// When there are none, or they are no lists of tasks.
+    /// If there are no task files, or they are not lists of tasks.
     pub fn open(benchmark: Benchmark, path: &Path) -> Result<Self, TaskFilesError> {
         let source = if path.is_dir() { in_folder(benchmark, path)? } else { Source::Lists(vec![list(path)?]) };
         Ok(Self { path: path.to_owned(), source })
     }
 
-    /// The files that have several tasks.
+    /// Returns the files that contain lists of tasks; empty for a folder with one file per task.
     #[must_use]
     pub fn lists(&self) -> &[List] {
         match &self.source {
@@ -124,12 +125,12 @@ impl TaskFiles {
         }
     }
 
-    /// A task by its number. Where there are several files, `FILE/NUMBER` such as `shopping/35` counts within one, and a number
-    /// alone counts through all of them, as BrowserGym does.
+    /// Returns the task with the given number. With several files, `FILE/NUMBER` such as `shopping/35` counts within
+    /// one file, and a number alone counts through all files, as BrowserGym does.
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// If the task does not exist.
     pub fn find(&self, id: &str) -> Result<Value, TaskFilesError> {
         let unknown = |known: String| TaskFilesError::Unknown { path: self.path.clone(), id: id.to_owned(), known };
         let lists = match &self.source {
@@ -158,7 +159,7 @@ impl TaskFiles {
     }
 }
 
-/// Which file has the task of a number that counts through all of them, and its number there.
+/// Returns the file that holds the task with a number that counts through all files, and its number in that file.
 fn counted_through(lists: &[List], mut number: u64) -> (Option<&List>, Option<u64>) {
     for list in lists {
         let count = list.tasks.len() as u64;
@@ -205,7 +206,7 @@ fn text(path: &Path) -> Result<String, TaskFilesError> {
     std::fs::read_to_string(path).map_err(|cause| TaskFilesError::Read { path: path.to_owned(), cause })
 }
 
-/// A file with a list of tasks, or with one.
+/// Reads a file with a list of tasks or with a single task.
 fn list(path: &Path) -> Result<List, TaskFilesError> {
     let text = text(path)?;
     let form = |cause| TaskFilesError::Form { path: path.to_owned(), cause };

@@ -1,4 +1,4 @@
-//! The id of a snapshot: what it is derived from.
+//! Derivation of a snapshot's id from its content.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,11 @@ use sha2::{Digest, Sha256};
 
 use arenad_model::hex::hex;
 
-/// The id of a snapshot of a site, from the content ids of each service's layers, the volumes' archives (by service and
-/// mount path; they are named by their SHA-256) and, where the state root holds what no image does, its fingerprint.
+/// Returns the id of a site's snapshot, derived from the content ids of each service's layers, the volume archives and
+/// the fingerprint of the state root.
+///
+/// The archives are listed by service and mount path and named by their SHA-256. The fingerprint is included only if
+/// the state root holds data that no image holds.
 ///
 /// Shape: 16 characters of `0-9a-f`.
 pub fn content_id<'a>(

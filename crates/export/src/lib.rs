@@ -1,18 +1,18 @@
-//! The file that a snapshot travels in: written by `arenad snapshot export`, read by `import`.
+//! The file format of an exported snapshot: `arenad snapshot export` writes it, `arenad snapshot import` reads it.
 //!
 //! ```text
-//!   format.json               what this is, and the version of its form
+//!   format.json               the name and version of the file's format
 //!   images.tar/000000 …       the images, as `docker save` writes them
 //!   volumes/SHA256.tar/000000 …   each archive of a volume
 //!   stores/NAME.tar/000000 …  each tree of the state root, as a tar archive
-//!   manifest.json             what the snapshot is, and the BLAKE3 of every piece before
+//!   manifest.json             a description of the snapshot, and the BLAKE3 hash of every piece
 //! ```
-//! One tar archive, compressed by Zstandard. The parts are cut into pieces of equal length, because nobody knows how long
-//! they are before they have been written. The manifest comes last, so a file that was cut off has none, and it says
-//! from what the snapshot's id was derived, so that content and id can be held against each other.
+//! The file is one tar archive, compressed with Zstandard. Parts are cut into pieces of equal length, because a part's
+//! length is unknown until it has been written. The manifest comes last, so a truncated file has none. It lists the
+//! values from which the snapshot's id is derived, so that a reader can verify the id against the content.
 //!
-//! Nothing of a file is believed: a reader takes the members in the order and under the names that a writer gives them,
-//! and refuses everything else.
+//! The reader treats every file as hostile: it accepts only the members that a writer produces, under their exact names
+//! and in their exact order, and refuses everything else.
 
 mod identity;
 mod manifest;
@@ -28,14 +28,14 @@ pub use reader::{Next, PartReader, ReadError, Reader};
 pub use scan::scan;
 pub use writer::Writer;
 
-/// How long the pieces of a part are, in bytes; the last one is shorter.
+/// The length of a part's pieces, in bytes; the last piece may be shorter.
 pub const PIECE_BYTES: u64 = 8 << 20;
 
-/// The first member.
+/// The name of the first member, which identifies the format and its version.
 const FORMAT: &str = "format.json";
-/// The last member.
+/// The name of the last member.
 const MANIFEST: &str = "manifest.json";
-/// What the first member says that the file is.
+/// The format name that the first member carries.
 const NAME: &str = "arenad-snapshot";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The manifest: what the snapshot is, and what its file holds.
+//! The manifest: a description of the snapshot and of the parts of its file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,30 +9,31 @@ use serde_json::value::RawValue;
 use super::{PIECE_BYTES, content_id};
 use arenad_model::ids::{EnvironmentName, ServiceName, SiteName};
 
-/// The version of the form that is written, and the only one that is read.
+/// The format version that is written; no other version is read.
 pub const VERSION: u32 = 1;
 
-/// The longest manifest that is written and taken, in bytes. The hashes of 500 GiB take 4 MiB of it, the digest most of the rest.
+/// The longest manifest that is written or accepted, in bytes. The piece hashes of 500 GiB take 4 MiB of it, the digest
+/// most of the rest.
 pub const MANIFEST_BYTES_MAX: u64 = 32 << 20;
 
-/// The longest digest that is written, in bytes: it names every file of a site.
+/// The longest digest that is written, in bytes; a digest names every file of a site.
 pub const DIGEST_BYTES_MAX: usize = 24 << 20;
 
-/// The largest part that is taken, in bytes: more than any site is known to have.
+/// The largest part that is accepted, in bytes; no known site has one this large.
 const PART_BYTES_MAX: u64 = 4 << 40;
 
-/// JSON that is only understood where it is used: as a text it takes no more memory than it is long.
+/// JSON that stays unparsed until it is used; kept as text, it takes no more memory than its length.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
-    /// The JSON of a value.
+    /// Serializes a value to JSON text.
     pub fn of(value: &impl Serialize) -> serde_json::Result<Self> {
         serde_json::value::to_raw_value(value).map(Self)
     }
 
-    /// Its text.
+    /// Returns the JSON text.
     pub fn text(&self) -> &str {
         self.0.get()
     }
@@ -44,88 +45,88 @@ impl PartialEq for RawJson {
     }
 }
 
-/// What the snapshot is, and what its file holds.
+/// The description of a snapshot and of the parts of its file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// The snapshot's id.
+    /// The snapshot's id, 16 hexadecimal digits; [`content_id`] derives it from the content.
     pub id: String,
-    /// The environment.
+    /// The name of the environment that the snapshot belongs to.
     pub environment: String,
-    /// The site.
+    /// The name of the site that the snapshot belongs to.
     pub site: String,
-    /// The name that it was given.
+    /// The name given to the snapshot; `None` for an unnamed one.
     pub name: Option<String>,
-    /// From what it was made, if it is a baseline.
+    /// The inputs that the snapshot was made from; `None` unless it is a baseline.
     pub baseline: Option<Baseline>,
-    /// The image of each service.
+    /// The image of each service, by the service's name.
     pub services: BTreeMap<String, Service>,
-    /// The archive of each volume, by service and mount path.
+    /// The file name of each volume's archive, by service and mount path.
     pub volumes: BTreeMap<String, BTreeMap<String, String>>,
-    /// BLAKE3 over all trees of the state root; none where it has none.
+    /// The BLAKE3 hash over all trees of the state root; `None` if the snapshot has no trees.
     pub fingerprint: Option<String>,
-    /// Whether the id covers the trees, because they hold what no image does.
+    /// Whether the id covers the trees; it does if they hold data that no image holds.
     pub id_covers_stores: bool,
-    /// The digest of its stores, if one has been taken.
+    /// The digest of the stores, if one has been taken.
     pub digest: Option<RawJson>,
-    /// Who was signed in: account, place and session.
+    /// The sessions of signed-in accounts: account, place and session.
     pub sessions: Vec<(String, String, RawJson)>,
-    /// What it adds to the images that it was made from, in bytes.
+    /// The size that the snapshot adds to the images it was made from, in bytes.
     pub size_bytes: u64,
-    /// When it was taken.
+    /// The time when the snapshot was taken.
     pub created_at: String,
-    /// What wrote the file.
+    /// The program that wrote the file.
     pub writer: String,
-    /// What the file holds, in order.
+    /// The parts of the file, in order.
     pub parts: Vec<Part>,
 }
 
-/// From what a baseline was made.
+/// The inputs that a baseline was made from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
-    /// SHA-256 over the definition's relevant parts and the images' ids.
+    /// SHA-256 over the relevant parts of the definition and the images' ids.
     pub key: String,
-    /// The same over what the images are made from, which is equal on hosts that built them apart; none for baselines of
-    /// versions that did not note it.
+    /// The same hash over the sources of the images instead of their ids, which is equal on hosts that built the images
+    /// separately; `None` for baselines from versions that did not record it.
     pub recipe: Option<String>,
 }
 
-/// The image of a service.
+/// The image of one service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
-    /// The image's id in the engine that it was saved from.
+    /// The image's id in the engine that saved it.
     pub image: String,
-    /// The content ids of its layers, lowest first.
+    /// The content ids of the image's layers, lowest first.
     pub layers: Vec<String>,
 }
 
-/// A part of the file.
+/// One part of the file: an archive that is stored in pieces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Its name, a [`PartKind`].
+    /// The part's name, in the form that [`PartKind`] displays and parses.
     pub name: String,
-    /// How long it is.
+    /// The part's length, in bytes.
     pub bytes: u64,
-    /// BLAKE3 of each of its pieces, in order.
+    /// The BLAKE3 hash of each piece, in order.
     pub pieces: Vec<String>,
 }
 
-/// What a part is.
+/// The kind of a part, with the name of the volume archive or tree that it holds.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PartKind {
-    /// The images of all services.
+    /// The images of all services, in one archive.
     Images,
-    /// The archive of a volume, by the name of its file.
+    /// The archive of a volume, identified by its file name.
     Volume(String),
-    /// A tree of the state root, by its name.
+    /// A tree of the state root, identified by its name.
     Store(String),
 }
 
 impl PartKind {
-    /// What a part of that name is.
+    /// Parses the name of a part; returns `None` if no kind of part has such a name.
     pub fn parse(name: &str) -> Option<Self> {
         if name == "images.tar" {
             return Some(Self::Images);
@@ -148,7 +149,7 @@ impl fmt::Display for PartKind {
     }
 }
 
-/// `SHA256.tar`: archives of volumes are named by their content.
+/// Whether `file` has the form `SHA256.tar`; archives of volumes are named by their content.
 fn is_volume(file: &str) -> bool {
     file.strip_suffix(".tar").is_some_and(|digest| is_hex(digest, 64))
 }
@@ -157,7 +158,8 @@ fn is_hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'))
 }
 
-/// A name that is a file's and leads nowhere else. With its ending it fits into a tar header of the oldest kind.
+/// Whether `name` is a plain file name that cannot lead to another folder and, with its ending, fits into the oldest
+/// kind of tar header.
 fn is_plain(name: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     name.len() <= 80
@@ -165,32 +167,32 @@ fn is_plain(name: &str) -> bool {
         && name.bytes().all(is_inner)
 }
 
-/// Why a manifest does not hold.
+/// The reason why a manifest is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
-    /// Something in it has not the form that it must have.
+    /// A value does not have the required form.
     #[error("the manifest's {what} is `{found}`, which is none")]
     Form {
-        /// What.
+        /// The kind of value, such as `image` or `mount path`.
         what: &'static str,
-        /// What stands there.
+        /// The invalid value, cut to 100 characters.
         found: String,
     },
-    /// Its parts are not those that it speaks of.
+    /// The parts do not match the volumes, images and stores that the manifest names.
     #[error("the manifest speaks of {0}, but not once among the file's parts")]
     Parts(String),
-    /// The id is not that of the content.
+    /// The id differs from the one that the content yields.
     #[error("the content has the id {found}, the manifest says {says}")]
     Id {
-        /// What the manifest says.
+        /// The id that the manifest states.
         says: String,
-        /// What the content yields.
+        /// The id that the content yields.
         found: String,
     },
 }
 
 impl Manifest {
-    /// Insists that everything in it has the form that it must have, and that the id is that of what it names.
+    /// Checks that every value has the required form, that the parts match, and that the id follows from the content.
     pub fn check(&self) -> Result<(), ManifestError> {
         self.check_forms()?;
         self.check_parts()?;
@@ -257,12 +259,12 @@ impl Manifest {
         }
     }
 
-    /// The parts with what they are; those of another name are left out.
+    /// Returns the parts with their kinds; parts with an unknown name are left out.
     pub fn kinds(&self) -> impl Iterator<Item = (PartKind, &Part)> {
         self.parts.iter().filter_map(|part| Some((PartKind::parse(&part.name)?, part)))
     }
 
-    /// The names of the trees.
+    /// Returns the names of the trees that the file holds.
     pub fn stores(&self) -> Vec<String> {
         let stores = self.kinds().filter_map(|(kind, _)| match kind {
             PartKind::Store(name) => Some(name),
@@ -271,7 +273,7 @@ impl Manifest {
         stores.collect()
     }
 
-    /// How long all parts are together, in bytes.
+    /// Returns the total length of all parts, in bytes.
     pub fn bytes(&self) -> u64 {
         self.parts.iter().fold(0, |sum, part| sum.saturating_add(part.bytes))
     }

@@ -1,4 +1,4 @@
-//! Reading the file of a snapshot: member by member, each where and as a writer would have put it.
+//! Reading the file of a snapshot, member by member; each member must be where and as a writer would have put it.
 
 use std::io::{self, BufReader, ErrorKind, Read};
 
@@ -8,60 +8,62 @@ use tar::{EntryType, Header};
 use super::manifest::{MANIFEST_BYTES_MAX, Manifest, ManifestError, Part, PartKind, VERSION};
 use super::{FORMAT, MANIFEST, NAME, PIECE_BYTES};
 
-/// The longest first member that is read.
+/// The longest first member that is read, in bytes.
 const FORMAT_BYTES_MAX: u64 = 4 << 10;
-/// The most memory that a decompressor may be told to take, as a power of two: what a writer needs, and some more.
+/// The largest window that the decompressor accepts, as a power of two; it limits the memory that a file can demand and
+/// is slightly more than a writer needs.
 const WINDOW_LOG_MAX: u32 = 27;
 
-/// Why a file is not that of a snapshot, or not whole.
+/// The reason why a file is not an exported snapshot, or is incomplete or damaged.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is something else.
+    /// The file is not an exported snapshot.
     #[error("it is no snapshot that `arenad snapshot export` has written: {0}")]
     Other(String),
-    /// It is of a version that is not known here.
+    /// The file has a format version that this arenad does not read.
     #[error("it is written in version {found} of the form; this arenad reads version {VERSION}")]
     Version {
-        /// The file's.
+        /// The version that the file states.
         found: u64,
     },
-    /// It ends too early.
+    /// The file ends too early.
     #[error("it is truncated: it ends within `{member}`")]
     Truncated {
-        /// Where.
+        /// The member within which the file ends.
         member: String,
     },
-    /// It contradicts itself.
+    /// The file contradicts itself.
     #[error("it is damaged: {0}")]
     Damaged(String),
-    /// What its manifest says does not hold.
+    /// The manifest is invalid, or its id does not follow from the content.
     #[error("it does not match its id")]
     Manifest(#[from] ManifestError),
-    /// The disk failed.
+    /// Reading from the disk failed.
     #[error("read it")]
     Unreadable(#[source] io::Error),
 }
 
-/// Reads a file; the manifest holds once it has been returned.
+/// Reads the file of a snapshot; a manifest that it returns has been validated.
 pub struct Reader<R: Read> {
     from: zstd::Decoder<'static, BufReader<R>>,
     /// The part that is being read.
     part: Option<Part>,
-    /// Those that have been.
+    /// The parts that have been read completely.
     parts: Vec<Part>,
-    /// The member that comes next, where its header has been read.
+    /// The next member, if its header has been read already.
     next: Option<(String, u64)>,
-    /// The member that is being read, for errors.
+    /// The member that is being read, named in errors.
     member: String,
-    /// What is left of the piece that is being read, how long it is, and what has been read of it.
+    /// The state of the piece that is being read: the bytes that are left, its length, and the hash of the bytes read
+    /// so far.
     piece: Option<(u64, u64, blake3::Hasher)>,
 }
 
-/// What comes next in a file.
+/// The next item of a file.
 pub enum Next<'a, R: Read> {
-    /// A part, to be read to its end; what is not read is passed over.
+    /// A part. The caller may read it to its end; [`Reader::advance`] skips the rest.
     Part(PartKind, PartReader<'a, R>),
-    /// The manifest, which holds: it is the file's end.
+    /// The validated manifest, which ends the file.
     Manifest(Box<Manifest>),
 }
 
@@ -72,7 +74,8 @@ struct Format {
 }
 
 impl<R: Read> Reader<R> {
-    /// Begins to read. Errors: [`ReadError::Other`], [`ReadError::Version`] for files of another kind.
+    /// Opens a file and reads its first member. Errors: [`ReadError::Other`] and [`ReadError::Version`] for files of
+    /// another kind.
     pub fn new(from: R) -> Result<Self, ReadError> {
         let mut from = zstd::Decoder::new(from).map_err(ReadError::Unreadable)?;
         from.window_log_max(WINDOW_LOG_MAX).map_err(ReadError::Unreadable)?;
@@ -97,7 +100,7 @@ impl<R: Read> Reader<R> {
         Ok(reader)
     }
 
-    /// What comes next. What has not been read of the last part is passed over.
+    /// Returns the next item of the file; the unread rest of the previous part is skipped.
     pub fn advance(&mut self) -> Result<Next<'_, R>, ReadError> {
         if self.part.is_some() {
             let mut rest = PartReader { reader: self, failure: None };
@@ -135,7 +138,7 @@ impl<R: Read> Reader<R> {
         if self.header()?.is_some() {
             return Err(ReadError::Damaged(format!("something follows `{MANIFEST}`")));
         }
-        // The decompressor's own checksum comes last.
+        // Reading on to the end makes the decompressor verify its own checksum, which comes last.
         let mut rest = [0; 4096];
         loop {
             match self.read(&mut rest)? {
@@ -157,7 +160,7 @@ impl<R: Read> Reader<R> {
         Ok(manifest)
     }
 
-    /// The name and length of the next member; `None` at the end mark.
+    /// Reads the header of the next member and returns its name and length; `None` at the end mark.
     fn header(&mut self) -> Result<Option<(String, u64)>, ReadError> {
         let mut header = Header::new_old();
         self.fill(header.as_mut_bytes())?;
@@ -202,7 +205,7 @@ impl<R: Read> Reader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError> {
         self.from.read(buffer).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => ReadError::Truncated { member: self.member.clone() },
-            // What the system says has a number; what the decompressor says has none.
+            // Errors of the operating system carry an error number; errors of the decompressor carry none.
             _ if error.raw_os_error().is_some() => ReadError::Unreadable(error),
             _ => ReadError::Damaged(format!("{error}, within `{}`", self.member)),
         })
@@ -213,14 +216,14 @@ fn unexpected(name: &str) -> ReadError {
     ReadError::Damaged(format!("it has a member `{}` where none of that name belongs", name.escape_default()))
 }
 
-/// The content of a part.
+/// A reader of one part's content.
 pub struct PartReader<'a, R: Read> {
     reader: &'a mut Reader<R>,
     failure: Option<ReadError>,
 }
 
 impl<R: Read> PartReader<'_, R> {
-    /// Why reading failed: more than an error of I/O can say.
+    /// Takes the reason why reading failed, which is more precise than the [`io::Error`] that was returned.
     pub fn failure(&mut self) -> Option<ReadError> {
         self.failure.take()
     }
@@ -249,7 +252,7 @@ impl<R: Read> Reader<R> {
         Ok(read)
     }
 
-    /// The length of the part's next piece; `None` where it has no more.
+    /// Returns the length of the part's next piece; `None` if the part has no more.
     fn begin_piece(&mut self) -> Result<Option<u64>, ReadError> {
         let Some(part) = &self.part else { return Ok(None) };
         let (count, has_ended) = (part.pieces.len(), part.bytes % PIECE_BYTES != 0);

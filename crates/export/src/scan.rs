@@ -1,4 +1,4 @@
-//! Reads a file from end to end before anything is made of it.
+//! Validation of a whole file, from end to end, before anything is created from it.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -7,8 +7,10 @@ use super::manifest::{Manifest, PartKind};
 use super::reader::{Next, ReadError, Reader};
 use arenad_images::scan as archives;
 
-/// Reads a file to its end, returns its manifest, and insists that everything in it is what its manifest says, that the manifest yields the
-/// snapshot's id, and that its images are those of the services and would take nobody's name.
+/// Reads a file to its end and returns its manifest, after checking that the content matches the manifest, that the
+/// manifest yields the snapshot's id, and that the images are exactly those of the services and carry no tags.
+///
+/// A tag would replace another image's name in the engine.
 pub fn scan(file: impl Read) -> Result<Manifest, ReadError> {
     let mut reader = Reader::new(file)?;
     let mut images = None;

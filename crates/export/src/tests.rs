@@ -29,7 +29,7 @@ fn manifest() -> Manifest {
     }
 }
 
-/// Bytes that do not compress.
+/// Returns bytes that do not compress.
 fn noise(length: u64) -> Vec<u8> {
     let mut content = vec![0; length as usize];
     blake3::Hasher::new().finalize_xof().fill(&mut content);
@@ -51,7 +51,7 @@ fn parts(images: &[u8]) -> [(PartKind, &[u8]); 2] {
     [(PartKind::Images, images), (PartKind::Store("web-data".to_owned()), b"tree")]
 }
 
-/// Parts with their contents, in order.
+/// Parts with their contents, in the order of the file.
 type Contents = Vec<(PartKind, Vec<u8>)>;
 
 fn read(file: &[u8]) -> Result<(Contents, Manifest), ReadError> {
@@ -114,7 +114,7 @@ fn a_changed_byte_is_found_wherever_it_is() {
     for at in (0..file.len()).step_by(41) {
         let mut changed = file.clone();
         changed[at] ^= 1 << (at % 8);
-        // Some bits of the compression's own headers mean nothing.
+        // Some bits of the compression headers have no meaning, so flipping them may change nothing.
         if let Ok(found) = read(&changed) {
             assert!(found.0 == whole.0 && found.1 == whole.1, "byte {at}");
         }
@@ -146,7 +146,7 @@ fn an_id_that_is_not_that_of_the_content_is_refused() {
     }
 }
 
-/// An archive of such members, whatever they are.
+/// Returns a compressed archive of the given members, valid or not.
 fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     let mut archive = tar::Builder::new(Vec::new());
     for (name, content) in members {
@@ -187,7 +187,7 @@ fn what_follows_the_end_is_refused() {
     assert!(matches!(read(&more), Err(ReadError::Damaged(_))));
 }
 
-/// A digest that makes a manifest of more than that length.
+/// Returns a digest that makes a manifest longer than `length`.
 fn long_digest(length: u64) -> Option<RawJson> {
     Some(RawJson::of(&"0".repeat(length as usize)).expect("JSON"))
 }
@@ -199,7 +199,7 @@ fn a_manifest_that_is_too_long_is_neither_written_nor_read() {
     writer.begin(&PartKind::Images).expect("begins a part");
     let error = writer.finish(long.clone()).expect_err("it is too long");
     assert!(error.to_string().contains("at most"), "{error}");
-    // Someone else may write one: it compresses to a few kilobytes.
+    // Other programs may write such a manifest, which compresses to a few kilobytes.
     let mut header = tar::Header::new_ustar();
     let text = serde_json::to_vec(&long).expect("JSON");
     header.set_entry_type(tar::EntryType::Regular);

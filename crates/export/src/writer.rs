@@ -7,19 +7,19 @@ use tar::{EntryType, Header};
 use super::manifest::{MANIFEST_BYTES_MAX, Manifest, Part, PartKind, VERSION};
 use super::{FORMAT, MANIFEST, NAME, PIECE_BYTES};
 
-/// How much the file is compressed: the level that is as fast as disks are.
+/// The Zstandard level; at this level, compression keeps up with disks.
 const LEVEL: i32 = 3;
 
-/// Writes the file of a snapshot: the parts in turn, the manifest last.
+/// Writes the file of a snapshot: the parts in turn, then the manifest.
 pub struct Writer<W: Write> {
     to: zstd::Encoder<'static, W>,
     parts: Vec<Part>,
-    /// The piece of the present part that is not full yet.
+    /// The last piece of the current part, which is not full yet.
     piece: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file.
+    /// Starts a file by writing its first member.
     pub fn new(to: W) -> io::Result<Self> {
         let mut to = zstd::Encoder::new(to, LEVEL)?;
         to.include_checksum(true)?;
@@ -29,14 +29,14 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Begins a part, whose content is what is written from now on.
+    /// Starts a part; all content written from now on belongs to it.
     pub fn begin(&mut self, kind: &PartKind) -> io::Result<()> {
         self.end_part()?;
         self.parts.push(Part { name: kind.to_string(), bytes: 0, pieces: Vec::new() });
         Ok(())
     }
 
-    /// Writes the manifest, to which the parts are added, and ends the file.
+    /// Adds the parts to the manifest, writes it, and ends the file.
     pub fn finish(mut self, manifest: Manifest) -> io::Result<()> {
         self.end_part()?;
         let manifest = Manifest { parts: std::mem::take(&mut self.parts), ..manifest };

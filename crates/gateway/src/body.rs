@@ -1,4 +1,5 @@
-//! Bodies on their way through: never stored, one chunk at a time, at the pace of the slower side.
+//! Bodies in transit: forwarded one chunk at a time, at the pace of the slower side, and kept only as copies for the
+//! recorder.
 
 use std::cell::Cell;
 use std::fmt;
@@ -14,14 +15,14 @@ use super::gather::Gather;
 use super::local::{InFlight, LocalRoute};
 use super::pool::TargetConnection;
 
-/// How far a client's body has come; outlives the body, which hyper owns.
+/// Progress of a client's body; it outlives the body, which hyper owns.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) is_ended: Cell<bool>,
     pub(super) is_broken: Cell<bool>,
 }
 
-/// The body of a request on its way to a target.
+/// The body of a request to a target.
 pub(super) enum RequestBody {
     None,
     Streamed { incoming: Incoming, progress: Rc<Progress>, route: Rc<LocalRoute>, gather: Option<Box<Gather>> },
@@ -78,18 +79,18 @@ impl Body for RequestBody {
     }
 }
 
-/// The body of an answer on its way to a client.
+/// The body of a response to a client.
 pub(super) enum AnswerBody {
-    /// From the gateway itself.
+    /// A body that the gateway itself generated; `None` once it has been sent.
     Own(Option<Bytes>),
-    /// From the target.
+    /// A body that the gateway forwards from the target.
     Passed(PassedBody),
 }
 
-/// A target's body, with the connection that it comes from.
+/// A target's body, with the connection from which it is read.
 ///
-/// The connection has no task of its own: whoever asks for a chunk drives it. Client and target then share one task, and a
-/// chunk crosses from one to the other without waking anybody.
+/// The connection has no task of its own: it is driven when a chunk is requested. Client and target then share one
+/// task, and a chunk passes from one to the other without a wake-up.
 pub(super) struct PassedBody {
     incoming: Incoming,
     connection: Option<Box<TargetConnection>>,
@@ -114,7 +115,7 @@ impl PassedBody {
     }
 
     fn finish(&mut self) {
-        // Before the last bytes leave: who has read the answer finds it recorded.
+        // Before the last bytes leave, so that a client that has read the response finds it recorded.
         if let Some(mut gather) = self.gather.take() {
             gather.end();
         }
@@ -146,11 +147,13 @@ impl PassedBody {
                 }
             }
             Poll::Ready(Some(Err(_))) => {
-                // hyper would close in order, and to a client that reads until the end that looks like a whole body.
+                // hyper would close the connection in order, which a client that reads until the end takes for a
+                // complete body.
                 self.client.link.cut_telling(|| {
                     if let (Some(visit), Some(connection)) = (&self.visit, &self.connection) {
                         let shared = &visit.route().shared;
-                        // A switch breaks the connection as well, before it comes to the client's: that is not the target's fault.
+                        // A switch also breaks the target's connection before it visits the client's; that is not a
+                        // failure of the target.
                         let is_current = connection.is_current(shared);
                         if is_current { shared.counters.target_failed() } else { shared.counters.cut_by_switch() }
                     }

@@ -1,4 +1,4 @@
-//! What the parts of one client connection share on their worker: its reader, its requests, its answers.
+//! The state that the parts of one client connection share on their worker: its reader, its requests, its responses.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -15,19 +15,20 @@ use super::pool::Upgraded;
 pub(super) struct Client {
     pub(super) link: Arc<ClientLink>,
     pub(super) origin: Origin,
-    /// Heads that the reader has let through, counted from 1.
+    /// Number of heads that the reader has let through; the first has number 1.
     delivered: Cell<u64>,
-    /// Requests that hyper has handed over, counted from 1; behind `delivered` by what hyper has read ahead.
+    /// Number of requests that hyper has handed over. It lags behind `delivered` by the heads that hyper has read
+    /// ahead.
     handled: Cell<u64>,
-    /// Whether the reader has the beginning of a head and not its end.
+    /// Whether the reader has the beginning of a head but not its end.
     has_begun_head: Cell<bool>,
-    /// The head that was replaced because it was refused, and why.
+    /// Number of the head that was replaced because it was refused, and the reason.
     fault: Cell<Option<(u64, HeadFault)>>,
-    /// The head from which on the reader no longer knows where messages end.
+    /// Number of the head from which on the reader no longer knows where messages end.
     blind_from: Cell<Option<u64>>,
-    /// The request whose answer hyper has been given and may not have written yet.
+    /// The request whose response has been given to hyper and may not have been written yet.
     answered: RefCell<Option<InFlight>>,
-    /// The target's side of a connection that both ends agreed to use for something else.
+    /// The target's side of a connection that both ends have switched to another protocol.
     pub(super) upgraded: RefCell<Option<(Upgraded, InFlight)>>,
 }
 
@@ -46,7 +47,8 @@ impl Client {
         })
     }
 
-    /// Notes that the reader has the beginning of a head. Its time begins now, or when the answer under way has been written.
+    /// Notes that the reader has the beginning of a head. The head's time limit starts now, or when the response under
+    /// way has been written.
     pub(super) fn begin_head(&self) {
         self.has_begun_head.set(true);
         if self.link.owes_head() {
@@ -54,7 +56,8 @@ impl Client {
         }
     }
 
-    /// Notes that the reader let a head through; `blind`: the next one cannot be told from this one's body.
+    /// Notes that the reader has let a head through. `blind` means that the reader cannot tell the next head from this
+    /// one's body.
     pub(super) fn deliver(&self, blind: bool) {
         let number = self.delivered.get() + 1;
         self.delivered.set(number);
@@ -65,40 +68,40 @@ impl Client {
         self.link.has_head();
     }
 
-    /// Notes that the head that the reader lets through next stands for one that was refused.
+    /// Notes that the next head that the reader lets through stands for a refused one.
     pub(super) fn refuse(&self, fault: HeadFault) {
         self.fault.set(Some((self.delivered.get() + 1, fault)));
         self.deliver(true);
     }
 
-    /// Begins the next request. Returns what was wrong with its head, if anything.
+    /// Begins the next request. Returns the fault of its head, if it has one.
     pub(super) fn begin_answer(&self) -> Option<HeadFault> {
         let number = self.handled.get() + 1;
         self.handled.set(number);
-        // If the previous answer is still in hyper's buffer, the ledger keeps that in mind; the note would be taken for this
-        // answer's.
+        // If the previous response is still in hyper's buffer, the ledger tracks that; the note here would be taken for
+        // this response's.
         self.answered.take();
         self.link.has_head();
         self.fault.get().filter(|(at, _)| *at == number).map(|(_, fault)| fault)
     }
 
-    /// Whether the current answer must be the connection's last.
+    /// Returns whether the current response must be the last on the connection.
     pub(super) fn is_last_answer(&self) -> bool {
         self.blind_from.get().is_some_and(|from| from <= self.handled.get())
     }
 
-    /// Notes that hyper has been given the whole answer to a request.
+    /// Notes that hyper has received the whole response to a request.
     pub(super) fn end_answer(&self, visit: InFlight) {
         self.answered.replace(Some(visit));
     }
 
-    /// Notes that hyper has given everything to the kernel.
+    /// Notes that hyper has given all bytes to the kernel.
     pub(super) fn flushed(&self) {
         let answered = self.answered.take();
         if answered.is_some() {
             self.link.flushed(self.has_begun_head.get());
         }
-        // Only now: whoever sees no request in flight may rely on the connections being idle.
+        // Dropped last: once no request is in flight, other code may rely on the connections being idle.
         drop(answered);
     }
 }

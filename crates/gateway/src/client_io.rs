@@ -1,15 +1,17 @@
 //! The bytes between hyper and a client.
 //!
-//! Reading, one head at a time: a head is held back until it is complete and was found sound, then hyper gets exactly that
-//! head, then exactly its body, and so on, so no head reaches the parser unseen, pipelined or not. Where a body ends is not
-//! known for chunked bodies and for upgrades; such a request is the last of its connection (`Client::is_last_answer`).
+//! Reading proceeds one head at a time. A head is held back until it is complete and has passed examination; then hyper
+//! receives exactly that head, then exactly its body, and so on. No head reaches the parser unexamined, pipelined or
+//! not. The end of a body is not known for chunked bodies and for upgrades, so such a request is the last on its
+//! connection (`Client::is_last_answer`).
 //!
-//! A head that is refused is replaced by a harmless one, and the request is answered as refused when its turn comes: order,
-//! flushing and closing then need no second path.
+//! A refused head is replaced by a harmless one, and the request is answered with the refusal in its turn. Order,
+//! flushing and closing therefore need no second path.
 //!
-//! Writing and closing: hyper flushes only when its buffer is empty, which is when an answer has left the process. Closing waits
-//! until the kernel has sent everything, because a closed descriptor is out of a switch's reach, and then reads on for a
-//! moment: closing with unread bytes makes the kernel send RST, which may destroy the answer before the client reads it.
+//! Writing and closing: hyper flushes only when its buffer is empty, that is, when a response has left the process.
+//! Closing waits until the kernel has sent everything, because a switch cannot abort a closed descriptor. It then
+//! continues to read for a moment: closing with unread bytes makes the kernel send RST, which may destroy the response
+//! before the client reads it.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -30,28 +32,29 @@ use super::client::Client;
 use super::head::{self, Framing, HeadFault};
 use super::link::ClientLink;
 
-/// Time for which a closing connection is read on.
+/// Time for which a closing connection continues to be read.
 const LINGER: Duration = Duration::from_secs(2);
-/// Time for which a closing connection may take to empty the kernel's send buffer, and how often that is looked at.
+/// Time within which a closing connection must empty the kernel's send buffer, and the interval at which the buffer is
+/// checked.
 const SETTLE: Duration = Duration::from_secs(60);
 const SETTLE_TICK: Duration = Duration::from_millis(20);
-/// Bytes read from a socket at a time.
+/// Maximum number of bytes read from a socket at a time.
 const SCRATCH: usize = 32 * 1024;
 const STAND_IN: &[u8] = b"GET / HTTP/1.1\r\nhost: refused\r\nconnection: close\r\n\r\n";
 
 thread_local! {
-    // One per worker: what is read is copied out before the worker turns to another connection.
+    // One buffer per worker suffices: its content is copied out before the worker turns to another connection.
     static READ_SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; SCRATCH].into_boxed_slice());
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Expecting {
     Head,
-    /// So many bytes of a body, then a head, or silence if the request was the last.
+    /// The given number of body bytes, then a head, or silence if the request was the last.
     Body(u64),
-    /// A body whose end only hyper knows.
+    /// A body whose end is known only to hyper.
     Anything,
-    /// Nothing for hyper; what arrives is kept for the tunnel.
+    /// No bytes for hyper; bytes that arrive are kept for the tunnel.
     Silence,
 }
 
@@ -59,10 +62,10 @@ pub(super) struct ClientIo {
     read: TokioIo<OwnedReadHalf>,
     client: Rc<Client>,
     expecting: Expecting,
-    /// Whether what follows the current request may be something else than a request.
+    /// Whether the bytes after the current request may be something other than a request.
     is_last: bool,
     head_limit: usize,
-    /// Bytes that were read and not given to hyper; the first `sound` of them may be given.
+    /// Bytes that have been read but not given to hyper; the first `sound` of them may be given.
     pending: Vec<u8>,
     sound: usize,
     searched: usize,
@@ -90,7 +93,7 @@ impl ClientIo {
         }
     }
 
-    /// Reads once from the socket; 0 is the end.
+    /// Reads once from the socket; `take` receives an empty slice at the end of the stream.
     fn poll_socket<R>(
         &mut self,
         cx: &mut Context<'_>,
@@ -112,7 +115,7 @@ impl ClientIo {
         })
     }
 
-    /// Lets the head at the start of `bytes` through, if it is complete. Returns its length.
+    /// Lets the head at the start of `bytes` through if it is complete. Returns its length.
     fn admit(&mut self, bytes: &[u8]) -> Result<Option<usize>, HeadFault> {
         if !head::can_begin_head(bytes[0]) {
             return Err(HeadFault::Malformed("no request line"));
@@ -149,7 +152,7 @@ impl ClientIo {
         self.sound = STAND_IN.len();
     }
 
-    /// Looks at the pending bytes, of which none has been let through.
+    /// Examines the pending bytes, none of which has been let through.
     fn examine_pending(&mut self) {
         let empty = head::leading_empty_lines(&self.pending);
         self.pending.drain(..empty);
@@ -173,7 +176,7 @@ impl ClientIo {
         given
     }
 
-    /// Takes what the client sent ahead of an upgrade.
+    /// Takes the bytes that the client sent ahead of an upgrade.
     pub(super) fn take_pending(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pending)
     }
@@ -186,7 +189,7 @@ impl ClientIo {
         &self.client.link
     }
 
-    /// Waits until everything that was written has been sent, then tells the client that no more comes.
+    /// Waits until all written bytes have been sent, then shuts down the writing direction.
     pub(super) fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Closing::No = self.closing {
             self.closing = Closing::Settling(Box::pin(settle(Arc::clone(&self.client.link))));
@@ -253,8 +256,8 @@ impl hyper::rt::Read for ClientIo {
                     return Poll::Ready(Ok(()));
                 }
                 Expecting::Silence => {
-                    // Reading on tells when the client leaves. A client that sends this much ahead is not asked again before
-                    // its answer is there.
+                    // Continued reading shows when the client leaves. A client that has sent this much ahead is not
+                    // read any further before its response is there.
                     if io.pending.len() >= io.head_limit {
                         return Poll::Pending;
                     }
@@ -268,13 +271,14 @@ impl hyper::rt::Read for ClientIo {
 }
 
 impl ClientIo {
-    /// Reads a head. True: hyper was given it, or there is nothing more to come; false: there is something to look at.
+    /// Reads a head. Returns true if hyper received it or the stream has ended, and false if there are pending bytes to
+    /// examine.
     fn poll_keep_or_pass(&mut self, cx: &mut Context<'_>, cursor: &mut ReadBufCursor<'_>) -> Poll<io::Result<bool>> {
         self.poll_socket(cx, SCRATCH, |io, bytes| {
             if bytes.is_empty() {
                 return true;
             }
-            // The usual case, one whole head in one read, is passed on without being kept.
+            // In the usual case, one read contains one whole head, which is passed on without being stored.
             if io.pending.is_empty() && bytes.len() <= cursor.remaining() && bytes[0].is_ascii_alphabetic() {
                 match io.admit(bytes) {
                     Ok(Some(end)) => {

@@ -22,7 +22,7 @@ pub(super) async fn serve(stream: TcpStream, route: Rc<LocalRoute>, settings: Ar
     let (Ok(peer), Ok(local)) = (stream.peer_addr(), stream.local_addr()) else {
         return;
     };
-    // Fails only if the client is gone.
+    // Fails only if the client has disconnected.
     let _ = stream.set_nodelay(true);
     let (read, wire) = Wire::split(stream);
     let link = Arc::new(ClientLink::new(wire));
@@ -47,7 +47,7 @@ pub(super) async fn serve(stream: TcpStream, route: Rc<LocalRoute>, settings: Ar
         (Ok(()), None) => {}
         (Err(error), _) => {
             tracing::debug!(site.name = %route.shared.name, client = %peer, %error, "client connection ended early");
-            // What is still in the kernel would be out of a switch's reach once the descriptor is closed.
+            // A switch could not abort bytes that are still in the kernel once the descriptor is closed.
             link.cut();
         }
     }

@@ -1,7 +1,8 @@
-//! Requests that reach a route without a socket, by the decisions by which those of clients do.
+//! Requests to a route without a socket, subject to the same decisions as those of clients.
 //!
-//! For a gateway that listens nowhere. `forward` does the same with connections and bytes: a request is held, refused or
-//! sent by the route's state; it counts before it is sent; a switch ends it; its answer counts only if no switch came first.
+//! This module serves a gateway that has no listeners. `forward` applies the same rules to connections and bytes: the
+//! state of the route holds, refuses or sends a request, the request is counted before it is sent, a switch ends it,
+//! and its response is valid only if no switch came first.
 
 use std::io;
 
@@ -10,37 +11,37 @@ use tokio::time::Instant;
 use super::gateway::Route;
 use super::phase::{RouteState, Target};
 
-/// What is asked.
+/// The properties of a request on which the route's decisions depend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DirectRequest {
-    /// Whether it may write.
+    /// Whether the request may write to the site.
     pub may_write: bool,
-    /// Whether it may be sent again to another target.
+    /// Whether the request may be sent again to another target.
     pub is_safe: bool,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 pub enum Direct<T> {
-    /// The target's answer.
+    /// The target answered, and no switch came first.
     Answered {
-        /// The target.
+        /// The target that received the request.
         target: Target,
-        /// What it said.
+        /// The value that `send` returned.
         answer: T,
     },
-    /// The gateway answers itself, with a status and its reason: nothing serves, or nothing in time.
+    /// The gateway answers with a status and a reason: no target serves, or none did within the hold timeout.
     Refused(u16, String),
-    /// The target was reached or not, and did not answer.
+    /// `send` failed, whether or not the request reached the target.
     Failed(io::Error),
-    /// The connection is refused: nothing listens.
+    /// The connection is refused, because the port is closed.
     Closed,
 }
 
 impl Route {
-    /// Passes a request on; `send` brings it to a target and returns its answer.
+    /// Passes a request on; `send` delivers it to a target and returns the response.
     ///
-    /// Cancellation: the client has gone; what was sent stays sent.
+    /// Cancellation: equivalent to the departure of the client; a request that has been sent is not taken back.
     pub async fn pass<T>(
         &self,
         request: DirectRequest,
@@ -79,7 +80,7 @@ impl Route {
             let Some(_entry) = shared.enter_target(epoch, None) else { continue };
             let answer = tokio::select! {
                 biased;
-                // What a switch ends is the connection: the target may have got the request all the same.
+                // A switch ends the connection, but the target may have received the request nevertheless.
                 _ = changes.wait_for(|now| *now > epoch) => None,
                 answer = send(&target) => Some(answer),
             };

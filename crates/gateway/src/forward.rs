@@ -1,7 +1,7 @@
-//! One request: held, refused, or sent to the target and its answer passed on.
+//! Forwarding of one request: it is held, refused, or sent to the target, whose response goes back to the client.
 //!
-//! A request is noted in the connection's link before it may reach a target, and the epoch is read again afterwards: either
-//! this side sees the switch or the switch sees the request (see `route`).
+//! A request is noted in the connection's link before it may reach a target, and the epoch is read again afterwards:
+//! either the worker sees the switch or the switch sees the request (see `route`).
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -23,21 +23,21 @@ use super::pool::{ConnectError, Reuse, TargetConnection};
 use super::refusal::Refusal;
 use super::writes::is_safe;
 
-/// How often it is looked whether the client of a held request is still there.
+/// Interval at which the gateway checks whether the client of a held request is still connected.
 const HELD_TICK: Duration = Duration::from_millis(250);
 
-/// The client's connection was cut: there is nobody to answer.
+/// The client's connection was cut, so no response can be sent.
 #[derive(Debug, thiserror::Error)]
 #[error("the client's connection was cut")]
 pub(super) struct Gone;
 
-/// What became of one attempt to have a request answered.
+/// The outcome of one attempt to obtain a response.
 enum Attempt {
     Answered(Response<Incoming>, Box<TargetConnection>),
     Failed {
         /// The request, if no byte of it was sent.
         unsent: Option<Request<RequestBody>>,
-        /// Whether the target may merely have closed a connection that it had kept long enough.
+        /// Whether the target may merely have closed a kept-alive connection after its own timeout.
         is_stale: bool,
         refusal: Refusal,
     },
@@ -46,7 +46,7 @@ enum Attempt {
 struct Forwarding {
     client: Rc<Client>,
     route: Rc<LocalRoute>,
-    /// The request in the route's count; handed on with its answer.
+    /// The request as counted in flight by the route; handed over with its response.
     visit: Option<InFlight>,
     connect_timeout: Duration,
     wants_html: bool,
@@ -55,9 +55,9 @@ struct Forwarding {
     may_write: bool,
     /// The request as the recorder sees it, if it is recorded.
     track: Option<Rc<Track>>,
-    /// How far the request's body has come, if it has one.
+    /// Progress of the request's body, if it has one.
     progress: Option<Rc<Progress>>,
-    /// Until when the request may be held, once it has been.
+    /// Time until which the request may be held; set at its first hold.
     patience: Option<Instant>,
     was_retried: bool,
 }
@@ -94,7 +94,7 @@ pub(super) async fn answer(
     if forwarding.may_write && forwarding.route.shared.writes.is_refused {
         return Ok(forwarding.own(&Refusal::read_only(request.method(), forwarding.is_upgrade)));
     }
-    // Before the head is changed on its way.
+    // The recorder needs the head before it is changed for the target.
     let shared = &forwarding.route.shared;
     let track = shared.recorder.as_ref().and_then(|recorder| recorder.hear(&request, shared.address));
     forwarding.track = track.map(Rc::new);
@@ -147,8 +147,8 @@ impl Forwarding {
                 },
                 Attempt::Failed { unsent, is_stale, refusal } => {
                     let again = unsent.or(spare);
-                    // A switch aborts the connection to the target before it visits the link, so a failure may be its doing
-                    // although the link has not heard of it; the epoch was changed before either.
+                    // A switch aborts the connection to the target before it visits the link, so a switch may have
+                    // caused the failure although the link does not show it yet; the epoch changes before both.
                     if self.client.link.withdraw() && !self.is_overtaken(epoch) {
                         match again {
                             Some(again) if is_stale && !self.was_retried => {
@@ -162,7 +162,7 @@ impl Forwarding {
                     again
                 }
             };
-            // A switch came first. What had no effect may be sent to the next target.
+            // A switch came first. A request without effect may be sent to the next target.
             if self.client.link.is_cut() {
                 return Err(Gone);
             }
@@ -177,12 +177,12 @@ impl Forwarding {
         self.route.shared.epoch() != epoch
     }
 
-    /// Whether a target that got the request and another that gets it again do no more than one would.
+    /// Whether two targets that both receive the request have no more effect than one target that receives it once.
     fn can_resend(&self) -> bool {
         self.is_safe && self.progress.is_none()
     }
 
-    /// Hands a target's answer to the client, unless a switch came first.
+    /// Hands a target's response to the client, unless a switch came first.
     async fn pass_on(
         &mut self,
         epoch: Epoch,
@@ -205,7 +205,7 @@ impl Forwarding {
             track.answered(parts.status, &parts.headers);
         }
         if is_upgraded {
-            // The answer never ends, so the link stays committed and a switch cuts the tunnel.
+            // The response never ends, so the link stays committed and a switch cuts the tunnel.
             *self.client.upgraded.borrow_mut() = Some((connection.upgrade().await, visit));
             return Some(Response::from_parts(parts, AnswerBody::Own(None)));
         }
@@ -225,7 +225,7 @@ impl Forwarding {
             Some(connection) => connection,
             None => {
                 let opened = TargetConnection::open(&self.route.shared, target.address, epoch, self.connect_timeout);
-                // Boxed: it is rare, and would make every request's future larger.
+                // Boxed: a new connection is rare, and its future would enlarge the future of every request.
                 match Box::pin(opened).await {
                     Ok(connection) => connection,
                     Err(error) => return self.unreachable(target, request, &error),
@@ -256,21 +256,21 @@ impl Forwarding {
         Attempt::Failed { unsent: Some(request), is_stale: false, refusal }
     }
 
-    /// Waits until the route's state is no longer that of `epoch`.
+    /// Waits until the route has left `epoch`.
     async fn hold(&mut self, epoch: Epoch, reason: &str) -> Result<(), Refusal> {
         let shared = &self.route.shared;
         let Some(_place) = shared.enter_held() else {
             return Err(Refusal::queue_is_full(reason));
         };
         let patience = *self.patience.get_or_insert_with(|| Instant::now() + shared.hold.timeout);
-        // Subscribed before the epoch is read: a change after the reading wakes the receiver.
+        // Subscribed before the epoch is read, so that a change after the read wakes the receiver.
         let mut changes = shared.changes();
         while shared.epoch() == epoch {
             let now = Instant::now();
             if now >= patience {
                 return Err(Refusal::waited_too_long(reason));
             }
-            // hyper notices a client that leaves only if it has nothing to read from it.
+            // hyper notices that a client has left only when it has nothing left to read from it.
             if self.client.link.wire.peer_gone() {
                 self.client.link.cut();
                 return Err(Refusal::waited_too_long(reason));
@@ -280,7 +280,7 @@ impl Forwarding {
         Ok(())
     }
 
-    /// Answers for a target that did not.
+    /// Builds the response for a target that failed to answer; the fault may be the client's own body.
     fn failed(&mut self, refusal: Refusal) -> Response<AnswerBody> {
         if self.progress.as_ref().is_some_and(|progress| progress.is_broken.get()) {
             return self.own(&Refusal::malformed("a body that ends too early or is badly framed"));
@@ -311,7 +311,7 @@ impl Forwarding {
     }
 }
 
-/// Copies a request without a body, to be sent again.
+/// Copies a request without a body, so that it can be sent again.
 fn copy_of(request: &Request<RequestBody>) -> Request<RequestBody> {
     let mut copy = Request::new(RequestBody::None);
     *copy.method_mut() = request.method().clone();

@@ -19,24 +19,24 @@ use super::route::{RouteStats, SharedRoute};
 use super::workers::{Order, Team};
 use super::writes::WriteRules;
 
-/// How often a shutdown looks whether the last connection is gone.
+/// Interval at which a shutdown checks whether the last connection has ended.
 const SHUTDOWN_TICK: Duration = Duration::from_millis(10);
 
-/// What may be set about a gateway as a whole.
+/// Settings that apply to all routes of a gateway.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct GatewaySettings {
-    /// Threads; by default one per processor, at most four.
+    /// Number of worker threads; by default one per processor, at most four.
     pub workers: usize,
-    /// Client connections that one route serves at a time; further ones are answered 503.
+    /// Number of client connections that one route serves at a time; further ones are answered 503.
     pub connections_per_route: usize,
-    /// Bytes that a request's head may have, before it is answered 431.
+    /// Maximum size of a request head in bytes; a larger one is answered 431.
     pub head_limit: usize,
-    /// Time from the first byte of a head to its last.
+    /// Maximum time between the first byte of a head and its last.
     pub head_timeout: Duration,
-    /// Time that a connection may stay open between requests.
+    /// Time for which a connection may stay open between requests.
     pub idle_timeout: Duration,
-    /// Time that a target may take to accept a connection, before the request is answered 504.
+    /// Time within which a target must accept a connection; otherwise the request is answered 504.
     pub connect_timeout: Duration,
 }
 
@@ -53,35 +53,35 @@ impl Default for GatewaySettings {
     }
 }
 
-/// Why a route could not be opened.
+/// An error that prevents a route from being opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Another socket listens there, of this process or of another.
+    /// Another socket of this or another process listens on the port.
     #[error("port of {address} is taken")]
     PortTaken {
-        /// The address that was asked for.
+        /// Address of the port that was to be opened.
         address: SocketAddr,
     },
-    /// The address cannot be listened on.
+    /// The operating system refused to listen on the address.
     #[error("listen on {address}")]
     Listen {
-        /// The address that was asked for.
+        /// Address of the port that was to be opened.
         address: SocketAddr,
-        /// What the system said.
+        /// The error that the operating system returned.
         #[source]
         cause: io::Error,
     },
-    /// The gateway was shut down.
+    /// The gateway has been shut down.
     #[error("the gateway is shut down")]
     ShutDown,
 }
 
-/// The gateway: its threads, and every route that was opened.
+/// The gateway: its threads, and every route that has been opened.
 ///
-/// Dropping it stops the threads and cuts everything; `shutdown` lets answers end first.
+/// Dropping it stops the threads and cuts all connections; `shutdown` first lets responses finish.
 pub struct Gateway {
-    /// None: nothing listens, and requests come by `Route::pass`.
+    /// `None` for a gateway without sockets, whose requests arrive through `Route::pass`.
     team: Option<Arc<Team>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     routes: Mutex<Vec<Route>>,
@@ -97,7 +97,7 @@ impl std::fmt::Debug for Gateway {
 impl Gateway {
     /// Starts the workers.
     ///
-    /// Errors: a thread or its runtime could not be made.
+    /// Errors: a thread or its runtime could not be created.
     pub fn start(settings: GatewaySettings) -> io::Result<Self> {
         let (team, threads) = Team::start(settings)?;
         Ok(Self {
@@ -108,28 +108,29 @@ impl Gateway {
         })
     }
 
-    /// A gateway without threads and sockets, whose routes decide like any others: a port is taken by being opened here, and
-    /// requests come by [`Route::pass`].
+    /// Creates a gateway without threads and sockets, whose routes make the same decisions as any others: opening a
+    /// port only marks it as taken within this gateway, and requests arrive through [`Route::pass`].
     pub fn without_sockets() -> Self {
         Self { team: None, threads: Mutex::default(), routes: Mutex::new(Vec::new()), next_id: AtomicU64::new(0) }
     }
 
-    /// The routes whose ports are open.
+    /// Returns the routes whose ports are open.
     pub fn listening(&self) -> Vec<Route> {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         routes.iter().filter(|route| route.is_listening()).cloned().collect()
     }
 
-    /// Opens a public port. Until it is told what to serve, the route answers 503.
+    /// Opens a public port. Until the first call of `serve`, the route answers 503.
     ///
-    /// `name` is the site's, for the pages and logs that people read. Port 0 takes a free one, see `Route::local_addr`.
+    /// `name` is the name of the site, for pages and logs that people read. Port 0 selects a free port; see
+    /// `Route::local_addr`.
     ///
-    /// Errors: `OpenError::PortTaken` if anything listens on the port already.
+    /// Errors: `OpenError::PortTaken` if a socket listens on the port already.
     pub fn open(&self, listen: SocketAddr, hold: HoldLimits, name: &str) -> Result<Route, OpenError> {
         self.open_with(listen, hold, WriteRules::default(), Record::Nothing, name)
     }
 
-    /// The same for a site of which it is known what only reads, to which nobody may write, or whose traffic is recorded.
+    /// Opens a public port as `open` does, with rules for requests that may write and with recording of the traffic.
     pub fn open_with(
         &self,
         listen: SocketAddr,
@@ -168,9 +169,10 @@ impl Gateway {
         Ok(route)
     }
 
-    /// Stops accepting, lets answers end until `deadline` has passed, cuts the rest and ends the threads.
+    /// Stops accepting, lets responses finish until `deadline` has passed, cuts the remaining connections and ends the
+    /// threads.
     ///
-    /// Held requests are answered 503 at once: what they wait for will not come.
+    /// Held requests are answered 503 at once, because no target will be served again.
     pub async fn shutdown(&self, deadline: Duration) {
         let until = Instant::now() + deadline;
         let routes = std::mem::take(&mut *self.routes.lock().unwrap_or_else(PoisonError::into_inner));
@@ -192,7 +194,7 @@ impl Gateway {
         }
         self.team.iter().for_each(|team| team.stop());
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        // The threads end as soon as they see the order; joining them is short, but it blocks.
+        // The threads end as soon as they receive the order. Joining them takes little time, but it blocks.
         let joined = tokio::task::spawn_blocking(move || threads.into_iter().try_for_each(JoinHandle::join));
         if !matches!(joined.await, Ok(Ok(()))) {
             tracing::error!("a gateway thread panicked");
@@ -208,22 +210,23 @@ impl Drop for Gateway {
 
 #[derive(Debug)]
 enum Listening {
-    /// A worker listens on a socket until it is told to stop.
+    /// A worker listens on a socket until `stop` is signalled.
     Socket { stop: oneshot::Sender<()>, finished: oneshot::Receiver<()> },
-    /// The port is open in name only.
+    /// The port has no socket: it is only marked as open.
     Nothing,
 }
 
-/// One public port, which is one site of one slot. Clones are handles of the same route.
+/// One public port, which belongs to one site of one slot. Clones are handles to the same route.
 ///
-/// The methods that switch take effect before they return, whatever the workers are doing, and never wait for a client: after
-/// `serve`, `hold` or `refuse` has returned, no byte of an answer of the previous target reaches a client, and no request
-/// reaches that target. What a request that was under way sees instead:
+/// The methods that switch the route take effect before they return, whatever the workers are doing, and never wait for
+/// a client. After `serve`, `hold` or `refuse` has returned, no byte of a response of the previous target reaches a
+/// client, and no request reaches that target. The effect on a request that was under way depends on its progress:
 ///
-/// - a GET, HEAD or OPTIONS without a body of which no answer was forwarded yet is held, sent to the new target or refused,
-///   as if it came now;
-/// - another request of which no answer was forwarded yet is answered 503 with `Retry-After`;
-/// - an answer that was partly forwarded ends with the connection (RST), so that it is never taken for whole.
+/// - A GET, HEAD or OPTIONS request without a body, none of whose response has been forwarded, is held, sent to the new
+///   target or refused, as if it had just arrived.
+/// - Any other request, none of whose response has been forwarded, is answered 503 with `Retry-After`.
+/// - If part of the response has been forwarded, the connection is reset (RST), so that the client cannot mistake the
+///   response for a complete one.
 #[derive(Clone)]
 pub struct Route {
     pub(super) shared: Arc<SharedRoute>,
@@ -238,7 +241,7 @@ impl std::fmt::Debug for Route {
 }
 
 impl Route {
-    /// Sends requests to the target from now on, held ones included. The same target again changes nothing.
+    /// Sends requests, including held ones, to the target from now on. Serving the same target again changes nothing.
     pub fn serve(&self, target: Target) {
         tracing::debug!(site.name = %self.shared.name, instance.id = %target.instance, "route serves {}", target.address);
         self.shared.change(Command::Serve(target));
@@ -249,41 +252,43 @@ impl Route {
         self.shared.change(Command::Hold { reason: reason.into() });
     }
 
-    /// Answers requests with 503 and `Retry-After` from now on, held ones included.
+    /// Answers requests, including held ones, with 503 and `Retry-After` from now on.
     pub fn refuse(&self, reason: impl Into<String>, retry_after: Duration) {
         self.shared.change(Command::Refuse { reason: reason.into(), retry_after });
     }
 
-    /// Returns what the route does with requests.
+    /// Returns the current state of the route.
     pub fn state(&self) -> RouteState {
         self.shared.state().1
     }
 
-    /// Returns what the route has done.
+    /// Returns the counters of the route.
     pub fn stats(&self) -> RouteStats {
         self.shared.stats()
     }
 
-    /// Has `told` told of each generation's first connection, before anything is sent on that. The first caller is heard.
+    /// Registers a function that is called with the number of each generation at its first connection, before anything
+    /// is sent on that connection. Only the first registration per route takes effect.
     ///
-    /// Called under the route's mutex, so it must be quick and not come back to the route.
+    /// The function runs under the route's mutex, so it must be quick and must not call the route.
     pub fn on_first(&self, told: impl Fn(u64) + Send + Sync + 'static) {
         self.shared.on_first(told);
     }
 
-    /// Returns what keeps the route's traffic; `None` where nothing is recorded.
+    /// Returns the recorder of the route's traffic, or `None` if nothing is recorded.
     pub fn recorder(&self) -> Option<Arc<Recorder>> {
         self.shared.recorder.clone()
     }
 
-    /// Tells the recorder that the generation that is served next has served before, unrecorded.
+    /// Starts the recording of a generation anew and marks it as late, because the generation has already served
+    /// unrecorded.
     pub fn take_up(&self, generation: u64) {
         if let Some(recorder) = &self.shared.recorder {
             recorder.take_up(generation);
         }
     }
 
-    /// Forgets what was recorded: what is served is as a new generation would be.
+    /// Discards what has been recorded and starts the recording of the current generation anew.
     pub fn forget_recorded(&self) {
         if let Some(recorder) = &self.shared.recorder {
             recorder.forget();
@@ -300,7 +305,8 @@ impl Route {
         &self.shared.name
     }
 
-    /// Releases the port: when this returns, it can be opened again. Requests under way end as at a switch.
+    /// Releases the port: when this returns, the port can be opened again. Requests under way end as they do at a
+    /// switch.
     pub async fn close(self) {
         self.shared.change(Command::Close);
         self.unlisten().await;
@@ -311,7 +317,7 @@ impl Route {
     async fn unlisten(&self) {
         let listening = self.listening().take();
         if let Some(Listening::Socket { stop, finished }) = listening {
-            // Either fails only if the worker is gone, and the listener with it.
+            // Both calls fail only if the worker has ended, and the listener with it.
             let _ = stop.send(());
             let _ = finished.await;
         }

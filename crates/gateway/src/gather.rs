@@ -1,4 +1,4 @@
-//! One request on its way, as the recorder sees it, and its bodies, copied as they pass.
+//! One request in transit as the recorder sees it, and its bodies, which are copied as they pass.
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -14,10 +14,10 @@ use jiff::Timestamp;
 use super::recorder::{Place, Recorder};
 use super::recording::{AnswerHead, Exchange, Loss, RecordedBody, RequestHead};
 
-/// The longest body that is kept, in bytes: forms and pages are shorter, uploads and downloads need not be.
+/// Maximum size of a body that is kept, in bytes. Forms and pages are smaller; uploads and downloads may be larger.
 pub const BODY_MAX: usize = 1 << 20;
 
-/// One request on its way, as the recorder sees it; on the worker that carries it.
+/// One request in transit as the recorder sees it, on the worker that forwards it.
 pub(super) struct Track {
     recorder: Arc<Recorder>,
     head: Arc<RequestHead>,
@@ -26,7 +26,8 @@ pub(super) struct Track {
 }
 
 impl Track {
-    /// A request as its client sent it. `reached` is where it arrived: HTTP/1.0 may do without Host.
+    /// Captures a request as its client sent it. `reached` is the address at which it arrived, which replaces a missing
+    /// Host in HTTP/1.0.
     pub(super) fn of<B>(recorder: &Arc<Recorder>, request: &Request<B>, reached: SocketAddr) -> Self {
         let host = request.headers().get(HOST).and_then(|host| host.to_str().ok().map(str::to_owned));
         let host = host.unwrap_or_else(|| reached.to_string());
@@ -41,12 +42,12 @@ impl Track {
         Self { recorder, head, begun: Instant::now(), place: Cell::new(None) }
     }
 
-    /// Notes that the request is about to be sent to a generation; again is the same request once more.
+    /// Notes that the request is about to be sent to a generation. A repeated call enters no second exchange.
     pub(super) fn sent_to(&self, generation: u64) {
         self.place.set(self.recorder.enter(self.place.get(), generation, &self.head));
     }
 
-    /// Notes the answer's head.
+    /// Notes the head of the response.
     pub(super) fn answered(&self, status: StatusCode, headers: &HeaderMap) {
         let head = AnswerHead { status, headers: headers.clone(), waited: self.begun.elapsed() };
         self.complete(|exchange| exchange.answer = Some(Arc::new(head)));
@@ -58,7 +59,7 @@ impl Track {
         }
     }
 
-    /// Notes a body that has come to its end, or never will.
+    /// Notes a body that has ended or has been cut off.
     fn note(&self, side: Side, body: RecordedBody) {
         let took = self.begun.elapsed();
         self.complete(|exchange| match side {
@@ -71,14 +72,14 @@ impl Track {
     }
 }
 
-/// Whose body it is.
+/// The direction of a body: sent by the client or received from the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Sent,
     Received,
 }
 
-/// Copies a body as it passes. Dropped before its end, it says that the body was cut off.
+/// Copies a body as it passes. If it is dropped before the end, it records that the body was cut off.
 pub(super) struct Gather {
     track: Rc<Track>,
     side: Side,
@@ -89,12 +90,12 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    /// Of a request.
+    /// Starts copying the body of a request.
     pub(super) fn sent(track: &Rc<Track>) -> Box<Self> {
         Self::new(track, Side::Sent, None)
     }
 
-    /// Of an answer.
+    /// Starts copying the body of a response; its content type decides whether bytes are kept.
     pub(super) fn received(track: &Rc<Track>, headers: &HeaderMap) -> Box<Self> {
         let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         Self::new(track, Side::Received, (!is_text(kind.unwrap_or_default())).then_some(Loss::NoText))
@@ -121,7 +122,7 @@ impl Gather {
         drop(self.taken());
     }
 
-    /// What is kept so far, which is no longer on its way.
+    /// Takes the bytes kept so far and releases their share of the room for bodies in transit.
     fn taken(&mut self) -> Vec<u8> {
         self.track.recorder.give_room(self.kept.len());
         std::mem::take(&mut self.kept)
@@ -148,7 +149,8 @@ impl Drop for Gather {
     }
 }
 
-/// Whether a media type is of texts that somebody may look into. What an answer does not name is no text.
+/// Returns whether a task may search content of this media type for text. Content without a media type does not count
+/// as text.
 fn is_text(kind: &str) -> bool {
     let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_asset = kind.ends_with("css") || kind.ends_with("javascript") || kind.starts_with("image/");

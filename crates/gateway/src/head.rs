@@ -1,22 +1,23 @@
-//! A look at the raw bytes of a request head, before hyper parses it.
+//! Examination of the raw bytes of a request head, before hyper parses it.
 //!
-//! hyper is the parser. It is also lenient where a gateway must not be: it drops Content-Length beside Transfer-Encoding, takes
-//! a bare LF for a line end and hands over "gzip, chunked" with the chunks removed. Two readers that disagree about where
-//! a message ends are how requests are smuggled (RFC 9112 section 11.2), so what leaves room for two readings is refused here
-//! and nothing is repaired. The look also tells how long the body is, which is how the reader knows where the next head starts.
+//! hyper is the parser, but it is lenient in places where a gateway must not be: it drops Content-Length if
+//! Transfer-Encoding is present, accepts a bare LF as a line end, and hands over "gzip, chunked" with the chunks
+//! removed. Two parsers that disagree about where a message ends make request smuggling possible (RFC 9112 section
+//! 11.2). Heads that permit two readings are therefore refused here, and nothing is repaired. The examination also
+//! determines the length of the body, from which the reader knows where the next head starts.
 
 use memchr::{memchr, memchr_iter};
 
-/// How the end of a request's body is found.
+/// The way in which the end of a request's body is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// So many bytes, possibly none.
+    /// The body has the given number of bytes, possibly none.
     Length(u64),
-    /// In the body itself; only hyper knows where it ends.
+    /// The body itself marks its end, which only hyper finds.
     Chunked,
 }
 
-/// Why a head is refused.
+/// The reason why a head is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeadFault {
     TooLarge,
@@ -31,14 +32,14 @@ pub(super) struct SoundHead {
     pub(super) has_upgrade: bool,
 }
 
-/// Counts the bytes of empty lines before a request line, which RFC 9112 section 2.2 lets a server skip.
+/// Returns the number of bytes of empty lines before a request line, which RFC 9112 section 2.2 lets a server skip.
 pub(super) fn leading_empty_lines(bytes: &[u8]) -> usize {
     bytes.chunks_exact(2).take_while(|pair| pair == b"\r\n").count() * 2
 }
 
-/// Finds the end of a head, by any line end; what is wrong with the line ends is found afterwards.
+/// Finds the end of a head, whichever line ends it has; `examine` checks the line ends afterwards.
 ///
-/// `seen` bytes were searched before.
+/// The first `seen` bytes have been searched before.
 pub(super) fn end_of_head(bytes: &[u8], seen: usize) -> Option<usize> {
     let start = seen.saturating_sub(3);
     memchr_iter(b'\n', &bytes[start..]).map(|found| found + start).find_map(|feed| match bytes.get(feed + 1..)? {
@@ -48,7 +49,7 @@ pub(super) fn end_of_head(bytes: &[u8], seen: usize) -> Option<usize> {
     })
 }
 
-/// Examines a complete head, empty line included.
+/// Examines a complete head, including the empty line.
 pub(super) fn examine(head: &[u8]) -> Result<SoundHead, HeadFault> {
     let mut lengths = 0;
     let mut codings = 0;
@@ -95,7 +96,7 @@ pub(super) fn examine(head: &[u8]) -> Result<SoundHead, HeadFault> {
     }
 }
 
-/// Returns the line's value, without surrounding blanks, if the line has this name.
+/// Returns the line's value without surrounding whitespace, if the line has this name.
 fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Result<Option<&'a [u8]>, HeadFault> {
     let Some((found, rest)) = line.split_at_checked(name.len()) else {
         return Ok(None);
@@ -105,7 +106,7 @@ fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Result<Option<&'a [u8]>, HeadFau
     }
     match rest.first() {
         Some(b':') => Ok(Some(rest[1..].trim_ascii())),
-        // A blank before the colon is another name to one reader and the same to the next (RFC 9112 section 5.1).
+        // With whitespace before the colon, some parsers read another name and others the same (RFC 9112 section 5.1).
         Some(b' ' | b'\t') | None => Err(HeadFault::Malformed("a header name without its colon")),
         Some(_) => Ok(None),
     }
@@ -119,7 +120,7 @@ fn length(value: &[u8]) -> Result<u64, HeadFault> {
     std::str::from_utf8(value).ok().and_then(|digits| digits.parse().ok()).ok_or(fault)
 }
 
-/// Tells whether the first byte of a head can begin a method; TLS and binary junk are not waited on.
+/// Returns whether the byte can be the first of a request; for TLS and binary data, the gateway does not wait for more.
 pub(super) fn can_begin_head(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'\r'
 }

@@ -1,4 +1,4 @@
-//! Heads on their way through: what is refused, what stays on one hop, what the gateway adds.
+//! Processing of heads: requests to refuse, hop-by-hop headers to remove, and headers that the gateway adds.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +19,7 @@ static X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host"
 static X_FORWARDED_PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
 static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// What the gateway tells a site about a client connection; built once per connection.
+/// The facts about a client connection that the gateway passes to a site; built once per connection.
 pub(super) struct Origin {
     address: HeaderValue,
     forwarded_for: String,
@@ -27,7 +27,7 @@ pub(super) struct Origin {
     host: RefCell<Option<HostFacts>>,
 }
 
-/// What follows from a Host value; browsers send the same one with every request of a connection.
+/// Header values derived from a Host value; browsers send the same Host with every request of a connection.
 struct HostFacts {
     host: HeaderValue,
     port: HeaderValue,
@@ -51,7 +51,7 @@ impl Origin {
     }
 
     fn stamp(&self, headers: &mut HeaderMap) {
-        // HTTP/1.0 may do without Host; towards the site the request is HTTP/1.1, which may not.
+        // HTTP/1.0 permits requests without Host. The request to the site is HTTP/1.1, which requires it.
         let host = headers.entry(HOST).or_insert_with(|| self.local.clone()).clone();
         let mut facts = self.host.borrow_mut();
         if facts.as_ref().is_none_or(|facts| facts.host != host) {
@@ -67,7 +67,7 @@ impl Origin {
 
     fn facts_of(&self, host: &HeaderValue) -> HostFacts {
         let text = host.to_str().unwrap_or_default();
-        // The port of the address that the client used, which need not be the one that it reached.
+        // The port of the address that the client used, which may differ from the one that it reached.
         let port = port_of(text).unwrap_or("80");
         HostFacts {
             host: host.clone(),
@@ -83,14 +83,16 @@ fn ascii(text: String) -> HeaderValue {
 
 fn port_of(host: &str) -> Option<&str> {
     let (name, port) = host.rsplit_once(':')?;
-    // In a bare IPv6 address, the last colon is not a port's.
+    // The last colon of a bare IPv6 address does not precede a port.
     (!name.contains(':') || name.ends_with(']')).then_some(port).filter(|port| !port.is_empty())
 }
 
-/// Tells what is wrong with a request that a site must not see.
+/// Refuses a request that a site must not see.
+///
+/// Errors: the refusal, which states what is wrong with the request.
 pub(super) fn examine<B>(request: &Request<B>) -> Result<(), Refusal> {
     match *request.method() {
-        // The one asks for a tunnel to anywhere, the other for an echo of credentials.
+        // CONNECT asks for a tunnel to any host, TRACE for an echo of credentials.
         Method::CONNECT | Method::TRACE => return Err(Refusal::method(request.method())),
         _ => {}
     }
@@ -107,8 +109,8 @@ pub(super) fn examine<B>(request: &Request<B>) -> Result<(), Refusal> {
     }
     let uri = request.uri();
     if let Some(authority) = uri.authority() {
-        // RFC 9112 section 3.2.2: a proxy takes the host of an absolute-form target. This is not the client's proxy, so both
-        // must say the same.
+        // RFC 9112 section 3.2.2: a proxy takes the host of an absolute-form target. The gateway is not the client's
+        // proxy, so both must be the same.
         let same = host.is_some_and(|host| is_same_host(host.as_bytes(), authority.as_str().as_bytes()));
         if !same || uri.scheme().is_none() {
             return Err(Refusal::malformed("a request target that differs from Host"));
@@ -131,7 +133,7 @@ fn is_same_host(host: &[u8], authority: &[u8]) -> bool {
     bare(host) == bare(authority)
 }
 
-/// Tells whether the client asks to use the connection for something else.
+/// Returns whether the client asks to switch the connection to another protocol.
 pub(super) fn is_upgrade<B>(request: &Request<B>) -> bool {
     request.version() == Version::HTTP_11
         && request.headers().contains_key(UPGRADE)
@@ -146,13 +148,13 @@ fn tokens(value: &HeaderValue) -> impl Iterator<Item = &str> {
     value.to_str().unwrap_or_default().split(',').map(str::trim).filter(|token| !token.is_empty())
 }
 
-/// Makes a client's request one that the site is sent.
+/// Turns a client's request into the request that is sent to the site.
 pub(super) fn to_target(parts: &mut request::Parts, origin: &Origin, is_upgrade: bool) {
     if parts.uri.authority().is_some() {
         parts.uri = parts.uri.path_and_query().cloned().map_or_else(|| Uri::from_static("/"), Uri::from);
     }
     parts.version = Version::HTTP_11;
-    // Holds hyper's own upgrade handle, which would keep the connection's buffers alive.
+    // The extensions hold hyper's own upgrade handle, which would keep the connection's buffers alive.
     parts.extensions.clear();
     let headers = &mut parts.headers;
     let protocol = if is_upgrade { headers.remove(UPGRADE) } else { None };
@@ -160,7 +162,8 @@ pub(super) fn to_target(parts: &mut request::Parts, origin: &Origin, is_upgrade:
     drop_hop_by_hop(headers);
     headers.remove(TRANSFER_ENCODING);
     headers.remove(PROXY_AUTHORIZATION);
-    // hyper answers 100 when the target begins to take the body; the target need not be asked (RFC 9110 section 10.1.1).
+    // hyper answers 100 when the target begins to read the body, so the target need not be asked (RFC 9110 section
+    // 10.1.1).
     headers.remove(EXPECT);
     if let Some(protocol) = protocol {
         headers.insert(UPGRADE, protocol);
@@ -172,7 +175,8 @@ pub(super) fn to_target(parts: &mut request::Parts, origin: &Origin, is_upgrade:
     origin.stamp(headers);
 }
 
-/// Makes a target's answer one that the client is sent. False: its body cannot be passed on as it is meant.
+/// Turns a target's response into the response that is sent to the client. Returns false if its body cannot be passed
+/// on unchanged in meaning.
 pub(super) fn to_client(parts: &mut response::Parts) -> bool {
     parts.version = Version::HTTP_11;
     let headers = &mut parts.headers;
@@ -180,7 +184,7 @@ pub(super) fn to_client(parts: &mut response::Parts) -> bool {
     let protocol = if names_protocol { headers.remove(UPGRADE) } else { None };
     let is_passable = match headers.remove(TRANSFER_ENCODING) {
         None => true,
-        // hyper took the chunks away. A further coding below them would go unnamed.
+        // hyper has removed the chunks. A further coding, such as gzip, would no longer be declared.
         Some(coding) => {
             headers.remove(CONTENT_LENGTH);
             coding.as_bytes().eq_ignore_ascii_case(b"chunked")
@@ -196,7 +200,8 @@ pub(super) fn to_client(parts: &mut response::Parts) -> bool {
     is_passable
 }
 
-/// Removes what concerns one hop only (RFC 9110 section 7.6.1). `Trailer` stays: trailers are passed on.
+/// Removes the headers that concern one hop only (RFC 9110 section 7.6.1). `Trailer` stays, because trailers are passed
+/// on.
 fn drop_hop_by_hop(headers: &mut HeaderMap) {
     if headers.contains_key(CONNECTION) {
         let listed: Vec<HeaderName> = headers
@@ -205,7 +210,7 @@ fn drop_hop_by_hop(headers: &mut HeaderMap) {
             .flat_map(tokens)
             .filter(|token| !token.eq_ignore_ascii_case("close") && !token.eq_ignore_ascii_case("keep-alive"))
             .filter_map(|token| HeaderName::from_bytes(token.as_bytes()).ok())
-            // Nobody may talk the gateway out of what frames and addresses the message.
+            // A client must not be able to remove the headers that frame and address the message.
             .filter(|name| *name != HOST && *name != CONTENT_LENGTH && *name != TRANSFER_ENCODING)
             .collect();
         headers.remove(CONNECTION);

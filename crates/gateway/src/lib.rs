@@ -1,4 +1,4 @@
-//! The gateway: every browser reaches every site through it, and it alone decides what a browser may still see.
+//! The gateway: every browser reaches every site through it, and it alone decides which responses a browser receives.
 //!
 //! ```text
 //!            public port                                            instance
@@ -9,29 +9,30 @@
 //!                                              daemon
 //! ```
 //!
-//! A public port is a `Route`. It serves a target, holds requests back while none is there, or refuses them; the daemon
-//! switches between these, and after a switch nothing of the target of the past reaches a client (`route` argues why).
+//! A public port is a `Route`. It serves a target, holds requests while it has no target, or refuses them. The daemon
+//! switches between these states. After a switch, no byte of the previous target reaches a client (`route` argues why).
 //!
 //! | File | Job |
 //! |---|---|
 //! | `gateway` | the handles: start, open, serve, hold, refuse, close, shut down |
-//! | `phase` | what a route does with requests, as a value |
-//! | `route` | the switch, the registers and counters that it needs |
-//! | `link` | where one client connection stands, as the switch sees it |
+//! | `phase` | the state of a route as a value: serving, holding, refusing, closed |
+//! | `route` | the switch, and the registers and counters that it needs |
+//! | `link` | the exchange under way on one client connection, as the switch sees it |
 //! | `wire` | a TCP connection that any thread can end at once |
-//! | `workers`, `listener` | threads; accepting and spreading connections over them |
+//! | `workers`, `listener` | threads; accepting connections and spreading them over the threads |
 //! | `connection`, `client`, `client_io` | one client connection; its bytes |
-//! | `head`, `headers` | which requests are refused as ambiguous; how heads are changed on their way |
+//! | `head`, `headers` | detection of ambiguous requests; changes to heads as they are forwarded |
 //! | `forward`, `body`, `pool`, `local` | one request; bodies; connections to the target; a route on one worker |
-//! | `direct` | requests to a route that listens nowhere |
-//! | `nudge` | keeps the two halves of one task from waking it for nothing |
-//! | `upgrade` | WebSocket and other connections that leave HTTP |
-//! | `writes` | which requests may write, and whether they may pass |
-//! | `recorder`, `gather`, `recording` | keeps what passes; one request and its bodies as they pass; what was kept |
-//! | `refusal` | answers of the gateway's own |
+//! | `direct` | requests to a route without a socket |
+//! | `nudge` | suppresses wake-ups between the two halves of one task |
+//! | `upgrade` | WebSocket and other upgraded connections |
+//! | `writes` | which requests may write, and whether they are refused |
+//! | `recorder`, `gather`, `recording` | the traffic log; one request and its bodies in transit; the recorded values |
+//! | `refusal` | responses that the gateway itself generates |
 //!
-//! What it does not do: it decides nothing about health, knows no leases, terminates no TLS, rewrites no bodies, caches
-//! nothing, and never retries what could be done twice. HTTP/1.1 only, as the sites behind it.
+//! The gateway makes no decisions about health, has no notion of leases, terminates no TLS, rewrites no bodies, caches
+//! nothing, and never retries a request that could take effect twice. It speaks HTTP/1.1 only, as do the sites behind
+//! it.
 
 mod body;
 mod client;
@@ -67,5 +68,5 @@ pub use recording::{AnswerHead, Exchange, Loss, Record, RecordedBody, Recording,
 pub use route::RouteStats;
 pub use writes::WriteRules;
 
-/// Bytes that hyper may keep of one connection, in each direction.
+/// Maximum number of bytes that hyper buffers for one connection, in each direction.
 const BUFFER_LIMIT: usize = 128 * 1024;

@@ -7,13 +7,14 @@
 //!               expel  ▼                                    ▼ expel
 //!                   Expelled ── excused (503, or again) → Idle   Cut
 //! ```
-//! `Waiting`: a request is with the target and no byte of its answer has been given to the client. `Committed`: the answer's
-//! head was handed over for writing. The step between the two is the point of no return, and it is taken under the mutex of
-//! the link, as is the decision to expel: either the worker commits first and the switch cuts the connection, or the switch
-//! expels first and the worker's commit is refused. There is no third order, so no answer of the past slips through.
+//! `Waiting`: the target has a request, and no byte of its response has been given to the client. `Committed`: the head
+//! of the response has been handed over for writing. The step between the two is the point of no return. It is taken
+//! under the link's mutex, as is the decision to expel: either the worker commits first and the switch cuts the
+//! connection, or the switch expels first and the worker's commit is refused. No third order exists, so no response of
+//! a previous target gets through.
 //!
-//! Bytes outlive an exchange: a finished answer may sit in hyper's buffer (`unflushed`) or in the kernel's (`carried`). A
-//! switch cuts connections that still hold such bytes, and leaves alone idle ones that do not.
+//! Bytes outlive an exchange: a finished response may be in hyper's buffer (`unflushed`) or in the kernel's
+//! (`carried`). A switch cuts connections that still hold such bytes and leaves other idle connections alone.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use super::wire::Wire;
 
-/// Number of a route's configuration; every change of state gets the next one.
+/// Number of a route's configuration; every change of state increments it.
 pub(super) type Epoch = u64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,13 +34,13 @@ enum Exchange {
     Cut,
 }
 
-/// The decisions about one connection; pure, so that every order of events can be tried without a socket.
+/// The decisions about one connection; pure, so that every order of events can be tested without a socket.
 #[derive(Debug)]
 struct Ledger {
     exchange: Exchange,
-    /// Bytes of a finished answer may still be in the process.
+    /// Whether bytes of a finished response may still be in the process.
     unflushed: bool,
-    /// Bytes of a finished answer may still be in the kernel.
+    /// Whether bytes of a finished response may still be in the kernel.
     carried: bool,
 }
 
@@ -58,7 +59,7 @@ impl Ledger {
     fn begin(&mut self, epoch: Epoch) -> bool {
         match self.exchange {
             Exchange::Cut => return false,
-            // The previous answer has not been flushed: hyper reads ahead of its own writes.
+            // The previous response has not been flushed: hyper reads ahead of its own writes.
             Exchange::Committed(_) => self.unflushed = true,
             Exchange::Idle | Exchange::Waiting(_) | Exchange::Expelled => {}
         }
@@ -75,7 +76,7 @@ impl Ledger {
         free
     }
 
-    /// Ends an exchange of which no byte was forwarded. False: it had been expelled or cut before.
+    /// Ends an exchange of which no byte was forwarded. Returns false if it had already been expelled or cut.
     fn withdraw(&mut self) -> bool {
         let free = matches!(self.exchange, Exchange::Waiting(_) | Exchange::Idle);
         if self.exchange != Exchange::Cut {
@@ -118,14 +119,14 @@ impl Ledger {
     }
 }
 
-/// A client connection: its socket, and where its current exchange stands.
+/// A client connection: its socket, and the state of its current exchange.
 #[derive(Debug)]
 pub(super) struct ClientLink {
     pub(super) wire: Wire,
     ledger: Mutex<Ledger>,
     born: Instant,
-    /// Since when the client owes a request head: 0 if it does not, else milliseconds since `born`, plus one, times two,
-    /// plus one if the head has begun to arrive.
+    /// Time since which the client owes a request head: 0 if it owes none, otherwise the milliseconds since `born`,
+    /// plus one, times two, plus one if the head has begun to arrive.
     owing: AtomicU64,
 }
 
@@ -136,28 +137,29 @@ impl ClientLink {
         link
     }
 
-    // A panic while the mutex is held leaves a ledger that is still one of its states, so poisoning is no reason to stop.
+    // A panic while the mutex is held leaves the ledger in a valid state, so poisoning can be ignored.
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a request is about to go to the target of this epoch. False: the connection was cut.
+    /// Notes that a request is about to go to the target of this epoch. Returns false if the connection has been cut.
     pub(super) fn begin(&self, epoch: Epoch) -> bool {
         self.ledger().begin(epoch)
     }
 
-    /// Takes the right to forward the answer. False: the target is of the past, and its answer must be dropped.
+    /// Claims the right to forward the response. Returns false if the target is outdated and its response must be
+    /// dropped.
     pub(super) fn commit(&self, epoch: Epoch) -> bool {
         self.ledger().commit(epoch)
     }
 
-    /// Gives the exchange up for an answer of the gateway's own. False: a switch had expelled it.
+    /// Ends the exchange so that the gateway can answer itself. Returns false if a switch had expelled the exchange.
     pub(super) fn withdraw(&self) -> bool {
         self.ledger().withdraw()
     }
 
-    /// Notes that all of a finished answer has been given to the kernel, and that the next head is due; `begun`: some of it
-    /// has arrived already.
+    /// Notes that all of a finished response has been given to the kernel and that the next head is due. `begun` says
+    /// whether some of that head has already arrived.
     pub(super) fn flushed(&self, begun: bool) {
         self.ledger().flushed();
         self.awaits_head(begun);
@@ -167,7 +169,7 @@ impl ClientLink {
         self.ledger().exchange == Exchange::Cut
     }
 
-    /// Ends what the connection has to do with targets older than `now`. Returns whether the connection was cut.
+    /// Ends every exchange with a target older than `now`. Returns whether the connection was cut.
     pub(super) fn expel(&self, now: Epoch) -> bool {
         let mut ledger = self.ledger();
         let cut = match ledger.expel(now) {
@@ -182,12 +184,13 @@ impl ClientLink {
         cut
     }
 
-    /// Cuts the connection because its answer cannot be completed.
+    /// Cuts the connection because its response cannot be completed.
     pub(super) fn cut(&self) {
         self.cut_telling(|| {});
     }
 
-    /// The same, and tells of it before the client or a switch can notice, unless the connection has been cut already.
+    /// Cuts the connection as `cut` does. Unless it has been cut already, calls `tell` first, before the client or a
+    /// switch can notice.
     pub(super) fn cut_telling(&self, tell: impl FnOnce()) {
         let mut ledger = self.ledger();
         if std::mem::replace(&mut ledger.exchange, Exchange::Cut) != Exchange::Cut {
@@ -196,7 +199,7 @@ impl ClientLink {
         self.wire.abort();
     }
 
-    /// Ends the connection if nothing is going on; otherwise leaves it to end with its answer.
+    /// Ends the connection if no exchange is under way; otherwise the connection ends with its response.
     pub(super) fn close_if_idle(&self) {
         let ledger = self.ledger();
         if ledger.exchange == Exchange::Idle && self.owing.load(Ordering::Relaxed) != 0 {
@@ -219,7 +222,8 @@ impl ClientLink {
 
     /// Closes the connection if its client has owed a request for too long.
     ///
-    /// A head that has begun has its own, shorter time, counted from its first byte: bytes that drip in do not extend it.
+    /// A head that has begun has its own, shorter time, counted from its first byte: bytes that arrive slowly do not
+    /// extend it.
     pub(super) fn close_if_overdue(&self, head_timeout: Duration, idle_timeout: Duration) {
         let owing = self.owing.load(Ordering::Relaxed);
         if owing == 0 {

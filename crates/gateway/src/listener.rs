@@ -1,7 +1,7 @@
 //! The public port of a route.
 //!
-//! One socket listens, without SO_REUSEPORT: with it, another process that sets it too could share the port unnoticed and take
-//! every other connection. One worker accepts, and hands each connection to the worker with the fewest.
+//! One socket listens, without SO_REUSEPORT: otherwise another process that also sets it could share the port unnoticed
+//! and take every other connection. One worker accepts connections and hands each to the worker with the fewest.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,12 +18,12 @@ use super::route::SharedRoute;
 use super::workers::Worker;
 
 const BACKLOG: i32 = 1024;
-/// Pause after a failed accept; when descriptors have run out, the next attempt fails as fast as the last.
+/// Pause after a failed accept; when file descriptors have run out, the next attempt would fail just as fast.
 const PAUSE: Duration = Duration::from_millis(50);
 const FASTEST_SWEEP: Duration = Duration::from_millis(50);
 const SLOWEST_SWEEP: Duration = Duration::from_secs(5);
 
-/// Binds the port. SO_REUSEADDR only lets a restarted daemon have it while old connections are in TIME_WAIT.
+/// Binds the port. SO_REUSEADDR only lets a restarted daemon bind it while old connections are in TIME_WAIT.
 pub(super) fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
@@ -33,7 +33,7 @@ pub(super) fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     Ok(socket.into())
 }
 
-/// Accepts until told to stop by `stop`; when this returns, the port is free.
+/// Accepts connections until `stop` is signalled; when this returns, the port is free.
 pub(super) async fn accept(
     worker: Rc<Worker>,
     route: Arc<SharedRoute>,
@@ -66,7 +66,7 @@ pub(super) async fn accept(
                     tokio::time::sleep(PAUSE).await;
                 }
             },
-            // Without clients nothing ticks.
+            // The sweep does not tick without clients.
             _ = sweep.tick(), if has_clients => {
                 route.each_client(|link| link.close_if_overdue(settings.head_timeout, settings.idle_timeout));
                 has_clients = route.connections() > 0;

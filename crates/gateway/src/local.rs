@@ -1,4 +1,4 @@
-//! A route as one worker sees it: the current state without a lock, its own pool, its share of the counting.
+//! A route as one worker sees it: the current state without a lock, the worker's own pool, and access to the counters.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ impl LocalRoute {
         Rc::new(Self { shared, pool: Pool::default(), view: RefCell::new((epoch, Rc::new(state))) })
     }
 
-    /// Returns the state and its epoch. It may be of the past a moment later: see `forward`.
+    /// Returns the state and its epoch. Both may be outdated a moment later; `forward` handles that.
     pub(super) fn current(&self) -> (Epoch, Rc<RouteState>) {
         let mut view = self.view.borrow_mut();
         if view.0 != self.shared.epoch() {
@@ -45,7 +45,7 @@ impl LocalRoute {
     }
 }
 
-/// A request between the arrival of its head and the end of its answer.
+/// A request between the arrival of its head and the end of its response.
 pub(super) struct InFlight {
     route: Rc<LocalRoute>,
 }

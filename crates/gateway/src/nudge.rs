@@ -1,15 +1,15 @@
 //! A waker for a connection that is driven from within another task.
 //!
-//! hyper's halves of a connection wake each other: a request that was sent, an answer that has come, a chunk that is wanted.
-//! Here both halves are polled by the same task, one after the other, so such a wake says what the poll under way will see
-//! anyway, and passing it on would poll the whole client connection once more for each. It is noted instead, and whoever drives
-//! the connection goes round again. A wake from outside, which is the socket's, is passed on.
+//! hyper's two halves of a connection wake each other when a request is sent, a response arrives or a chunk is
+//! requested. Here the same task polls both halves in turn, so the poll under way sees the cause of such a wake anyway.
+//! Passing the wake on would poll the whole client connection once more for each. The wake is noted instead, and
+//! `Nudge::poll` runs another round. A wake from outside, which comes from the socket, is passed on.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Rounds after which a poll gives way to other tasks, whatever is noted.
+/// Number of rounds after which a poll yields to other tasks, whether or not a wake is noted.
 const MOST_ROUNDS: usize = 32;
 
 /// The waker of one connection, and the task to wake.
@@ -35,8 +35,8 @@ impl Wake for State {
         self.wake_by_ref();
     }
 
-    // Everything that wakes a connection lives on its worker's thread, so no wake can fall between a round's end and the
-    // leaving: what runs at the same time is not a case.
+    // Everything that wakes a connection runs on its worker's thread, so no wake can occur between the end of a round
+    // and the reset of `is_inside`; concurrent wakes do not exist.
     fn wake_by_ref(self: &Arc<Self>) {
         if self.is_inside.load(Ordering::Relaxed) {
             self.is_noted.store(true, Ordering::Relaxed);
@@ -56,7 +56,7 @@ impl Nudge {
         Self { waker: Waker::from(Arc::clone(&state)), state }
     }
 
-    /// Does something that wakes the connection, which is about to be polled anyway.
+    /// Runs an action that wakes the connection, and suppresses the wake because the connection is about to be polled.
     pub(super) fn quietly<T>(&self, act: impl FnOnce() -> T) -> T {
         self.state.is_inside.store(true, Ordering::Relaxed);
         let done = act();
@@ -64,12 +64,12 @@ impl Nudge {
         done
     }
 
-    /// Forgets the task: what happens to an idle connection concerns nobody until it is taken.
+    /// Forgets the task: events on an idle connection need no attention until it is taken.
     pub(super) fn detach(&self) {
         *self.state.task.lock().unwrap_or_else(PoisonError::into_inner) = Waker::noop().clone();
     }
 
-    /// Polls with this waker on behalf of the task of `cx`, until nothing wakes itself any more.
+    /// Polls with this waker on behalf of the task of `cx`, until no half wakes the other any more.
     pub(super) fn poll<T>(&self, cx: &Context<'_>, mut round: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
         {
             let mut task = self.state.task.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What a route does with requests, as a value: no sockets, no clock, no locks.
+//! The state of a route as a value: no sockets, no clock, no locks.
 //!
 //! ```text
 //!             serve(target)            hold(reason)
@@ -7,50 +7,50 @@
 //!      │  └────────────────────┘   └──────────────────┘  │
 //!      └──────────────── refuse(reason) ─────────────────┘        any ── close ──► Closed
 //! ```
-//! A route opens as `Refusing`: nothing serves it yet. `Closed` is final.
+//! A route opens as `Refusing`, because it has no target yet. `Closed` is final.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Where a route sends its requests: one generation of one instance.
+/// The destination of a route's requests: one generation of one instance.
 ///
-/// Two targets with the same address and different generations are different: the bytes behind the address were changed by
-/// a reset in between, so nothing of the older one may be seen any more.
+/// Two targets with the same address and different generations are different: a reset has changed the content behind
+/// the address, so no byte of the older target may be seen any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Address that accepts the site's HTTP connections.
     pub address: SocketAddr,
     /// Name of the instance, for people and logs.
     pub instance: String,
-    /// Number that grows with every reset of the instance.
+    /// Generation of the instance; it grows with every reset.
     pub generation: u64,
 }
 
-/// What a route does with requests at the moment.
+/// The way in which a route currently treats requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RouteState {
-    /// Requests go to the target.
+    /// Requests are forwarded to the target.
     Serving {
-        /// Where they go.
+        /// The generation that receives the requests.
         target: Target,
     },
-    /// Requests wait, in bounded number and for a bounded time.
+    /// Requests wait, up to a limit in number and in time ([`HoldLimits`]).
     Holding {
-        /// Why, in words for whoever waits too long.
+        /// Reason for the hold, shown to clients whose request waits too long or exceeds the limit.
         reason: String,
     },
     /// Requests are answered 503.
     Refusing {
-        /// Why, in words for the page that people see.
+        /// Reason for the refusal, shown on the page that people see.
         reason: String,
-        /// When it is worth trying again.
+        /// Time after which the client should try again, sent as `Retry-After`.
         retry_after: Duration,
     },
-    /// The port is released, or about to be.
+    /// The port is released, or is about to be.
     Closed,
 }
 
-/// What may be asked of a route.
+/// A command that changes the state of a route.
 #[derive(Debug, Clone)]
 pub(super) enum Command {
     Serve(Target),
@@ -60,10 +60,10 @@ pub(super) enum Command {
 }
 
 impl RouteState {
-    /// Returns the state that the command leads to, or `None` if it changes nothing for requests on their way.
+    /// Returns the state that the command leads to, or `None` if it changes nothing for requests under way.
     ///
-    /// `None` matters: a change ends every exchange with the target, and telling a route twice to serve the same generation
-    /// must not cut anybody.
+    /// `None` matters: a change ends every exchange with the target, and serving the same generation twice must not cut
+    /// any connection.
     pub(super) fn after(&self, command: Command) -> Option<Self> {
         let next = match (self, command) {
             (Self::Closed, _) => return None,
@@ -76,12 +76,12 @@ impl RouteState {
     }
 }
 
-/// How many requests a route holds back, and for how long each.
+/// Limits on the number of requests that a route holds and on the time that each may wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HoldLimits {
-    /// Requests that may wait at the same time; one more is answered 503.
+    /// Number of requests that may wait at the same time; further ones are answered 503.
     pub requests: usize,
-    /// Time that one request may wait, over all holds that it meets, before it is answered 503.
+    /// Total time that one request may wait, over all holds that it meets, before it is answered 503.
     pub timeout: Duration,
 }
 

@@ -1,7 +1,7 @@
-//! Connections to the target of one route, kept by one worker.
+//! Connections of one worker to the target of one route.
 //!
-//! hyper's connection future is polled by whoever uses the connection, not by a task of its own. An idle connection is
-//! polled by nobody: that the target closed it is seen when it is taken or swept.
+//! hyper's connection future is polled by the request that uses the connection, not by a task of its own. An idle
+//! connection is not polled at all: if the target has closed it, this is noticed when the connection is taken or swept.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -28,15 +28,16 @@ use super::route::{SharedRoute, TargetEntry};
 use super::wire::{TargetIo, Wire};
 use super::writes::is_safe;
 
-/// Idle connections that one worker keeps per route.
+/// Maximum number of idle connections that one worker keeps per route.
 const MOST_IDLE: usize = 128;
 /// Age at which an idle connection is dropped; common servers drop theirs after 2 s (gunicorn) to 75 s (nginx).
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
 const SWEEP_PERIOD: Duration = Duration::from_secs(5);
-/// Age up to which an idle connection carries a request that cannot be sent twice.
+/// Age up to which an idle connection may carry a request that cannot be sent twice.
 ///
-/// The target may be closing the connection at this moment, and then nobody can tell whether it saw the request. Below the
-/// shortest common keep-alive timeout that does not happen; a fresh connection on the same machine costs well under 1 ms.
+/// The target may be closing the connection at this moment, and then the gateway cannot tell whether the target
+/// received the request. Below the shortest common keep-alive timeout this does not happen; a new connection on the
+/// same machine takes well under 1 ms.
 const FRESH_ENOUGH: Duration = Duration::from_secs(1);
 
 /// One connection to a target.
@@ -49,23 +50,24 @@ pub(super) struct TargetConnection {
     progress: Option<Rc<Progress>>,
     idle_since: Instant,
     is_ended: bool,
-    /// Whether nothing more is sent on it. A server that expects no body with a GET may take it for the next request, whose answer
-    /// would be another visitor's.
+    /// Whether no further request is sent on the connection. A server that expects no body with a GET may parse that
+    /// body as the next request, whose response would then go to another visitor.
     is_last: bool,
-    /// Whether an earlier request was answered on it, so that the target may have closed it meanwhile.
+    /// Whether an earlier request was answered on the connection, so that the target may have closed it in the
+    /// meantime.
     pub(super) is_reused: bool,
 }
 
-/// A target's connection that both ends agreed to use for something else than HTTP.
+/// A connection to a target that both ends have switched from HTTP to another protocol.
 pub(super) struct Upgraded {
     pub(super) io: TargetIo,
-    /// What the target sent behind its answer.
+    /// Bytes that the target sent after its response.
     pub(super) ahead: Bytes,
-    /// Keeps the connection within reach of a switch.
+    /// Keeps the connection in the register, so that a switch can abort it.
     pub(super) entry: TargetEntry,
 }
 
-/// Why no connection could be made.
+/// The reason why a connection could not be made.
 #[derive(Debug)]
 pub(super) enum ConnectError {
     /// A switch came first; nothing was sent.
@@ -75,7 +77,7 @@ pub(super) enum ConnectError {
 }
 
 impl TargetConnection {
-    /// Connects, unless the route's configuration stops being that of `epoch` first.
+    /// Connects to the target, unless the route leaves `epoch` first.
     pub(super) async fn open(
         route: &Arc<SharedRoute>,
         address: std::net::SocketAddr,
@@ -95,7 +97,7 @@ impl TargetConnection {
         stream.set_nodelay(true).map_err(ConnectError::Io)?;
         let (read, wire) = Wire::split(stream);
         let wire = Arc::new(wire);
-        // From here on a switch can reach the connection; before, nothing has been sent on it.
+        // From here on a switch can abort the connection; before, nothing has been sent on it.
         let entry = route.enter_target(epoch, Some(Arc::clone(&wire))).ok_or(ConnectError::Overtaken)?;
         let (sender, connection) = Builder::new()
             .max_buf_size(super::BUFFER_LIMIT)
@@ -115,7 +117,7 @@ impl TargetConnection {
         }))
     }
 
-    /// Lets hyper read and write until `wanted` has come of it.
+    /// Lets hyper read and write until `wanted` is ready.
     pub(super) fn drive<T>(
         &mut self,
         cx: &Context<'_>,
@@ -123,7 +125,7 @@ impl TargetConnection {
     ) -> Poll<T> {
         let nudge = Rc::clone(&self.nudge);
         nudge.poll(cx, |cx| {
-            // Asked first, so that the connection knows that something is wanted.
+            // Polled first, so that the connection has registered the demand before it is driven.
             let polled = wanted(cx);
             if polled.is_ready() || self.is_ended {
                 return polled;
@@ -134,7 +136,7 @@ impl TargetConnection {
         })
     }
 
-    /// Sends a request and waits for the head of its answer.
+    /// Sends a request and waits for the head of its response.
     pub(super) async fn send(
         &mut self,
         request: Request<RequestBody>,
@@ -146,7 +148,7 @@ impl TargetConnection {
         std::future::poll_fn(|cx| self.drive(cx, |cx| answer.as_mut().poll(cx))).await
     }
 
-    /// Gives up HTTP on this connection, after an answer 101.
+    /// Ends the use of HTTP on this connection, after a response with status 101.
     pub(super) async fn upgrade(mut self: Box<Self>) -> Upgraded {
         std::future::poll_fn(|cx| {
             let _ = self.drive(cx, |_| Poll::<()>::Pending);
@@ -157,7 +159,7 @@ impl TargetConnection {
         Upgraded { io: parts.io.into_inner(), ahead: parts.read_buf, entry: self.entry }
     }
 
-    /// Whether the target is still the one that the route serves.
+    /// Whether the route still serves the target of this connection.
     pub(super) fn is_current(&self, route: &SharedRoute) -> bool {
         self.entry.epoch == route.epoch()
     }
@@ -167,20 +169,21 @@ impl TargetConnection {
         !self.is_ended && self.sender.is_ready()
     }
 
-    /// Whether hyper still holds a body that the client has not finished; the client's connection waits for its fate.
+    /// Whether hyper still holds a request body that the client has not finished; the client's connection depends on
+    /// its outcome.
     fn is_sending(&self) -> bool {
         self.progress.as_ref().is_some_and(|progress| !progress.is_ended.get())
     }
 }
 
-/// Which idle connections a request may be sent on.
+/// Restricts the idle connections on which a request may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reuse {
-    /// It can be sent again if the target closes the connection at this moment.
+    /// Any idle connection: the request can be sent again if the target closes the connection at this moment.
     Always,
-    /// It cannot.
+    /// Only a connection younger than [`FRESH_ENOUGH`]: the request cannot be sent again.
     IfYoung,
-    /// That has just happened.
+    /// None: the target has just closed a reused connection under this request.
     Never,
 }
 
@@ -196,7 +199,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Takes the connection that was used last, if one is usable.
+    /// Takes the most recently used connection that is usable.
     pub(super) async fn take(&self, epoch: Epoch, reuse: Reuse) -> Option<Box<TargetConnection>> {
         if reuse == Reuse::Never {
             return None;
@@ -215,7 +218,7 @@ impl Pool {
         .await
     }
 
-    /// Keeps a connection whose answer has been read to its end.
+    /// Keeps a connection whose response has been read to its end.
     pub(super) fn put(&self, route: &Rc<LocalRoute>, mut connection: Box<TargetConnection>) {
         if connection.is_ended
             || connection.is_last
@@ -238,13 +241,13 @@ impl Pool {
     }
 
     pub(super) fn clear(&self) {
-        // Dropped outside the borrow: ending a connection runs code that may look at the pool.
+        // Dropped outside the borrow: ending a connection runs code that may access the pool.
         let idle = std::mem::take(&mut *self.idle.borrow_mut());
         drop(idle);
     }
 }
 
-/// Drops idle connections that are old, closed by the target, or of a target of the past; ends when none is left.
+/// Drops idle connections that are too old, closed by the target, or made to a previous target; ends when none is left.
 async fn sweep(route: Rc<LocalRoute>) {
     loop {
         tokio::time::sleep(SWEEP_PERIOD).await;
@@ -257,7 +260,7 @@ async fn sweep(route: Rc<LocalRoute>) {
                 && connection.is_usable(&cx)
         });
         let is_empty = idle.is_empty();
-        // Nothing else ran in between: there was no await.
+        // No other task has run in between, because there was no await.
         *route.pool.idle.borrow_mut() = idle;
         if is_empty {
             route.pool.is_swept.set(false);

@@ -1,9 +1,11 @@
-//! What passes through a route, kept for whoever judges what an agent did.
+//! The log of a route's traffic, from which an agent's episode is judged.
 //!
-//! In memory, of the generation that serves, and bounded: when the room is used up, the oldest answers' bodies go first, then the
-//! oldest exchanges, and what went is counted, so that nobody takes a part for the whole. An exchange is entered before its
-//! request may reach the target and completed as its bodies pass: who has read an answer to its end finds it here. What never
-//! reached a target (held too long, refused) is not entered. Bodies are copied, because what hyper hands on shares its buffers.
+//! The log is in memory, covers the generation that serves, and is bounded. When its room is used up, the bodies of the
+//! oldest responses are dropped first, then the oldest exchanges; the dropped exchanges are counted, so that an
+//! incomplete recording is not mistaken for a complete one. An exchange is entered before its request may reach the
+//! target and completed as its bodies pass, so a client that has read a response to its end finds the exchange in the
+//! log. Requests that never reached a target (held too long, refused) are not entered. Bodies are copied, because the
+//! chunks that hyper hands over share its buffers.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,19 +19,19 @@ use jiff::Timestamp;
 use super::gather::Track;
 use super::recording::{Exchange, Loss, Record, RecordedBody, Recording, RequestHead};
 
-/// How much of a route's traffic is kept, in bytes, and in exchanges.
+/// Limits of a route's log, in bytes and in exchanges.
 const BYTES_MAX: usize = 16 << 20;
 const EXCHANGES_MAX: usize = 10_000;
 
-/// How much of bodies that are still on their way is kept beside that, in bytes: hundreds of clients can each be in the middle of
-/// one.
+/// Limit for bodies that are still in transit, in bytes, in addition to the log: hundreds of clients can each be in the
+/// middle of a body.
 const PASSING_MAX: usize = 16 << 20;
 
-/// Keeps what passes through one route.
+/// Records the traffic of one route.
 pub struct Recorder {
     records: Record,
     log: Mutex<Log>,
-    /// Bytes of bodies that are on their way.
+    /// Bytes of bodies that are in transit.
     passing: AtomicUsize,
 }
 
@@ -44,12 +46,12 @@ impl Recorder {
         Self { records, log: Mutex::new(Log::new(None, false)), passing: AtomicUsize::new(0) }
     }
 
-    // Every critical section leaves a log that is whole at each step.
+    // Every critical section leaves the log consistent at each step.
     fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what was recorded of the generation that serves; `None` before one has.
+    /// Returns the recording of the generation that serves, or `None` before the first generation.
     #[must_use]
     pub fn recording(&self) -> Option<Recording> {
         let log = self.log();
@@ -63,7 +65,7 @@ impl Recorder {
         })
     }
 
-    /// Begins anew, unless the generation is the one that is being recorded.
+    /// Starts a new log, unless the generation is already being recorded.
     pub(super) fn serve(&self, generation: u64) {
         let mut log = self.log();
         if log.generation != Some(generation) {
@@ -71,30 +73,31 @@ impl Recorder {
         }
     }
 
-    /// Begins anew with a generation that has served before nobody recorded it.
+    /// Starts a new log for a generation that has already served without being recorded.
     pub(super) fn take_up(&self, generation: u64) {
         self.log().restart(Some(generation), true);
     }
 
-    /// Forgets what was recorded; the generation begins anew.
+    /// Discards the log and starts a new one for the same generation.
     pub(super) fn forget(&self) {
         let mut log = self.log();
         let generation = log.generation;
         log.restart(generation, false);
     }
 
-    /// Prepares to record a request, if it is one that is recorded. `reached` is where it arrived.
+    /// Prepares to record a request if its method is recorded. `reached` is the address at which it arrived.
     pub(super) fn hear<B>(self: &Arc<Self>, request: &Request<B>, reached: SocketAddr) -> Option<Track> {
         self.records.includes(request.method()).then(|| Track::of(self, request, reached))
     }
 
-    /// Enters a request that is about to be sent to a generation, unless it is there already; nothing if that is of the past.
+    /// Enters a request that is about to be sent to a generation, unless it has been entered before. Returns `None` if
+    /// the generation is not the one being recorded.
     pub(super) fn enter(&self, known: Option<Place>, generation: u64, request: &Arc<RequestHead>) -> Option<Place> {
         let mut log = self.log();
         known.filter(|place| place.serial == log.serial).or_else(|| log.enter(generation, request))
     }
 
-    /// Takes room for bytes of a body on its way; `false`: there is none left.
+    /// Reserves room for bytes of a body in transit. Returns false if no room is left.
     pub(super) fn take_room(&self, bytes: usize) -> bool {
         let taken = self.passing.fetch_add(bytes, Ordering::Relaxed);
         let is_taken = taken + bytes <= PASSING_MAX;
@@ -104,18 +107,18 @@ impl Recorder {
         is_taken
     }
 
-    /// Gives room back.
+    /// Releases room that `take_room` reserved.
     pub(super) fn give_room(&self, bytes: usize) {
         self.passing.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Completes an exchange, if it is still there.
+    /// Completes an exchange, if it is still in the log.
     pub(super) fn complete(&self, place: Place, change: impl FnOnce(&mut Exchange)) {
         self.log().complete(place, change);
     }
 }
 
-/// Where an exchange is: in which log, and its number in it.
+/// The position of an exchange: the log, and the number within it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     serial: u64,
@@ -124,13 +127,13 @@ pub(super) struct Place {
 
 struct Log {
     generation: Option<u64>,
-    /// Grows with every restart, so that what belongs to the past finds no place.
+    /// Serial number of the log; it grows with every restart, so that places in an earlier log are invalid.
     serial: u64,
     since: Timestamp,
     is_late: bool,
-    /// The number of the first exchange that is kept; so many were dropped.
+    /// Number of the first exchange that is kept, which is also the number of dropped exchanges.
     first: u64,
-    /// The number of the first exchange whose answer's body may still be kept.
+    /// Number of the first exchange whose response body may still be kept.
     thinned: u64,
     bytes: usize,
     exchanges: VecDeque<Exchange>,

@@ -1,4 +1,4 @@
-//! What is recorded of a route, as values: requests, answers, bodies.
+//! The recorded traffic of a route as values: requests, responses, bodies.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use jiff::Timestamp;
 
 use super::writes::is_safe;
 
-/// What an exchange takes besides its texts, in bytes.
+/// Estimated size of an exchange apart from its URL, headers and bodies, in bytes.
 const OVERHEAD: usize = 512;
 
-/// Which requests of a route are recorded.
+/// Selects the requests of a route that are recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Record {
-    /// None: nothing is copied.
+    /// No request is recorded, and nothing is copied.
     #[default]
     Nothing,
-    /// Those of every method but GET, HEAD and OPTIONS.
+    /// Requests of every method except GET, HEAD and OPTIONS are recorded.
     Writes,
-    /// All.
+    /// Every request is recorded, whatever its method.
     All,
 }
 
 impl Record {
-    /// Whether requests of the method are recorded.
+    /// Returns whether requests of the method are recorded.
     #[must_use]
     pub fn includes(self, method: &Method) -> bool {
         match self {
@@ -37,101 +37,101 @@ impl Record {
     }
 }
 
-/// A request's head, as the client sent it.
+/// The head of a request, as the client sent it.
 #[derive(Clone)]
 pub struct RequestHead {
-    /// When it arrived; UTC.
+    /// Time at which the request arrived; UTC.
     pub at: Timestamp,
-    /// Its method.
+    /// Method of the request, such as GET.
     pub method: Method,
     /// The URL that the client used.
     pub url: String,
-    /// Its headers.
+    /// Header fields as received, before the gateway changes them for the target.
     pub headers: HeaderMap,
 }
 
-/// An answer's head, as the client was sent it.
+/// The head of a response, as it was sent to the client.
 #[derive(Clone)]
 pub struct AnswerHead {
-    /// Its status.
+    /// HTTP status code of the response.
     pub status: StatusCode,
-    /// Its headers.
+    /// Header fields without those that concern only one hop.
     pub headers: HeaderMap,
-    /// From the request's arrival to this.
+    /// Time from the arrival of the request to the arrival of this head.
     pub waited: Duration,
 }
 
-/// A body, as far as it is known.
+/// The recorded form of a body.
 #[derive(Clone, Default)]
 pub enum RecordedBody {
-    /// There was none, or it has not come to its end.
+    /// The body was empty, or it has not ended yet.
     #[default]
     None,
-    /// All of it, in the coding that it was sent in.
+    /// The complete body, in the coding in which it was sent.
     Whole(Bytes),
-    /// It was not kept.
+    /// The body was not kept.
     Lost {
-        /// Why.
+        /// Reason why the body was not kept.
         why: Loss,
-        /// The bytes that passed.
+        /// Number of bytes that passed through the gateway.
         size: u64,
     },
 }
 
-/// Why a body was not kept.
+/// The reason why a body was not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// It is longer than [`super::BODY_MAX`].
+    /// The body is longer than [`super::BODY_MAX`].
     TooLong,
-    /// It is a picture, a style, a script or the like, and nobody looks for a text in it.
+    /// The body is an image, a style sheet, a script or similar content, in which no task looks for text.
     NoText,
-    /// It ended early.
+    /// The body ended before it was complete.
     CutOff,
-    /// There was no room for it: others needed it.
+    /// The body was not kept because other bodies needed the room.
     MadeRoom,
 }
 
-/// A request and what came of it.
+/// A request and its response.
 #[derive(Clone)]
 pub struct Exchange {
-    /// The request.
+    /// Head of the request, as the client sent it.
     pub request: Arc<RequestHead>,
-    /// Its body.
+    /// Body of the request.
     pub sent: RecordedBody,
-    /// The answer; `None`: none has come.
+    /// Head of the response; `None` if no response has arrived.
     pub answer: Option<Arc<AnswerHead>>,
-    /// Its body.
+    /// Body of the response.
     pub received: RecordedBody,
-    /// From the request's arrival to the answer's end; `None`: it has not ended.
+    /// Time from the arrival of the request to the end of the response; `None` while the response has not ended.
     pub took: Option<Duration>,
 }
 
-// Whatever passes may be a secret.
+// Any part of the traffic may be a secret.
 impl fmt::Debug for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Exchange").field("method", &self.request.method).finish_non_exhaustive()
     }
 }
 
-/// What was recorded of a generation so far.
+/// The traffic of one generation that has been recorded so far.
 #[derive(Debug, Clone)]
 pub struct Recording {
-    /// The generation.
+    /// Number of the generation that the recording covers.
     pub generation: u64,
-    /// Which requests are recorded.
+    /// Selection of the requests that are recorded.
     pub records: Record,
-    /// Since when; UTC.
+    /// Time at which the recording started; UTC.
     pub since: Timestamp,
-    /// Whether clients may have reached the generation before that.
+    /// Whether clients may have reached the generation before the recording started.
     pub is_late: bool,
-    /// How many exchanges, the oldest ones, had to make room.
+    /// Number of exchanges that were dropped to make room; they are the oldest.
     pub dropped: u64,
-    /// The others, in the order in which they were sent to the site.
+    /// The remaining exchanges, in the order in which they were sent to the site.
     pub exchanges: Vec<Exchange>,
 }
 
 impl Exchange {
-    /// What it takes, as the log counts it.
+    /// Returns the number of bytes that the exchange counts towards the log's limit.
     pub(super) fn bytes(&self) -> usize {
         let answer = self.answer.as_ref().map_or(0, |answer| size_of(&answer.headers));
         let head = OVERHEAD + self.request.url.len() + size_of(&self.request.headers);

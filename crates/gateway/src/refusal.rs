@@ -1,4 +1,4 @@
-//! Answers that come from the gateway itself, readable by people in a browser and in a terminal.
+//! Responses that the gateway itself generates, readable in a browser and in a terminal.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use http::{HeaderValue, Method, Response, StatusCode};
 
 use super::head::HeadFault;
 
-/// Time after which a request that met a switch or a full queue may well succeed.
+/// Time after which a request that met a switch or a full queue is likely to succeed.
 const SHORTLY: Duration = Duration::from_secs(1);
 
-/// The methods that are passed on.
+/// The methods that the gateway forwards.
 const PASSED_METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
-/// Those that only read.
+/// The methods that only read.
 const READING_METHODS: &str = "GET, HEAD, OPTIONS";
 
-/// Why the gateway answers a request itself.
+/// A response that the gateway itself gives, with the reason.
 #[derive(Debug)]
 pub(super) struct Refusal {
     status: StatusCode,
     reason: String,
     retry_after: Option<Duration>,
-    /// The methods that are not refused, where one is.
+    /// Value of the `Allow` header, sent when the method is refused.
     allowed: &'static str,
     ends_connection: bool,
 }
@@ -41,7 +41,7 @@ impl Refusal {
         Self { ends_connection: true, ..Self::new(StatusCode::METHOD_NOT_ALLOWED, reason) }
     }
 
-    /// Nobody may write to the site.
+    /// Refuses a request that may write, because the site is read-only.
     pub(super) fn read_only(method: &Method, is_upgrade: bool) -> Self {
         let what =
             if is_upgrade { "an upgrade of the connection".to_owned() } else { format!("{method} to this path") };
@@ -67,7 +67,8 @@ impl Refusal {
         Self { retry_after: Some(retry_after), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, reason) }
     }
 
-    /// The request was on its way when the site was switched, and sending it again could do its work twice.
+    /// Refuses a request that was under way when the site was switched, because sending it again could take effect
+    /// twice.
     pub(super) fn overtaken() -> Self {
         let reason = "the site was reset while it worked on this request";
         Self { ends_connection: true, ..Self::refusing(reason, SHORTLY) }
@@ -93,7 +94,7 @@ impl Refusal {
         Self::new(StatusCode::GATEWAY_TIMEOUT, reason)
     }
 
-    /// Writes the answer. `site` names the route; `html`: the client would rather have a page.
+    /// Builds the response. `site` is the name of the site; `html` selects a page instead of plain text.
     pub(super) fn answer(&self, site: &str, html: bool) -> Response<Bytes> {
         let status = self.status;
         let phrase = status.canonical_reason().unwrap_or("Error");
@@ -116,10 +117,10 @@ impl Refusal {
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-        // A browser that kept the page would show it after the site is back.
+        // A browser that cached the page would show it after the site is back.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         if let Some(after) = self.retry_after {
-            // Whole seconds (RFC 9110 section 10.2.3); zero would invite a busy loop.
+            // The unit is whole seconds (RFC 9110 section 10.2.3); zero would invite a busy loop.
             headers.insert(RETRY_AFTER, HeaderValue::from(after.as_millis().div_ceil(1000).clamp(1, 86_400) as u64));
         }
         if status == StatusCode::METHOD_NOT_ALLOWED {
@@ -132,7 +133,7 @@ impl Refusal {
     }
 }
 
-/// The whole answer to a connection beyond the limit, which is not worth a parser.
+/// The complete response to a connection beyond the limit, sent without parsing the request.
 pub(super) const TOO_MANY_CONNECTIONS: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\n\
     retry-after: 1\r\nconnection: close\r\ncontent-length: 49\r\n\r\n503 Service Unavailable: too many connections...\n";
 

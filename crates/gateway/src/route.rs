@@ -1,22 +1,24 @@
-//! A route: one public port, one site, and the switch between what serves it.
+//! A route: one public port, one site, and the switch between targets.
 //!
-//! # Why nothing of the past gets through
+//! # Why no byte of a previous target gets through
 //!
-//! A change of state does, in this order, under the route's mutex: publish the new epoch, abort every connection to the old
-//! target, settle every client connection (`ClientLink::expel`). It returns afterwards. Consider a worker with a request:
+//! A change of state performs three steps under the route's mutex, in this order: it publishes the new epoch, aborts
+//! every connection to the old target, and settles every client connection (`ClientLink::expel`). Then it returns. A
+//! worker with a request is in one of four situations:
 //!
-//! 1. *It has not noted the request in the link when the change visits the link.* It notes it later, and then reads the epoch;
-//!    the link's mutex orders that read after the change's write, so it sees that its target is of the past and starts again.
-//! 2. *It has noted the request, and commits to the answer after the visit.* The visit expelled the request; the commit is
-//!    refused and the answer dropped.
-//! 3. *It committed before the visit.* The visit aborts the client's connection in the kernel, where the order of abort and
-//!    write is decided by the socket's lock: written bytes that were not sent are thrown away, later writes fail.
-//! 4. *The answer was complete before the visit.* Bytes of it that are still in hyper's buffer or in the kernel make the visit
-//!    abort the connection; a connection with none is left alone.
+//! 1. *It has not noted the request in the link when the change visits the link.* It notes the request later and then
+//!    reads the epoch. The link's mutex orders that read after the change's write, so the worker sees that its target
+//!    is outdated and starts again.
+//! 2. *It has noted the request, and commits to the response after the visit.* The visit expelled the request, so the
+//!    commit is refused and the response is dropped.
+//! 3. *It committed before the visit.* The visit aborts the client's connection in the kernel, where the socket's lock
+//!    orders the abort and each write: written bytes that have not been sent are discarded, and later writes fail.
+//! 4. *The response was complete before the visit.* If bytes of it are still in hyper's buffer or in the kernel, the
+//!    visit aborts the connection; otherwise it leaves the connection alone.
 //!
-//! Towards the old target: requests travel only on connections in the register. One that is entered before the change is
-//! aborted by it; one that is entered later is refused, because the register compares epochs under the same mutex. A connection
-//! outside the register has carried no byte.
+//! Requests travel to the old target only on connections in the register. The change aborts a connection that was
+//! entered before it. A connection that is entered later is refused, because the register compares epochs under the
+//! same mutex. A connection outside the register has carried no byte.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -33,37 +35,40 @@ use super::wire::Wire;
 use super::writes::WriteRules;
 use arenad_seams::ordered_watch as watch;
 
-/// What a route has done so far, and what it is doing.
+/// The counters of a route.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RouteStats {
-    /// Requests received, refused ones included.
+    /// Number of requests received, including refused ones.
     pub requests: u64,
-    /// Requests that may have changed the site, sent to the generation that was served last, since it was first served.
+    /// Number of requests that may have changed the site, sent to the most recently served generation since it was
+    /// first served.
     ///
-    /// Every method but GET, HEAD and OPTIONS counts, unless the path is one that is only read, and every upgrade, because what
-    /// it carries is not looked at. Errs on the side of counting: a request that was overtaken by `serve` may be counted again.
+    /// Every method except GET, HEAD and OPTIONS counts, unless the path is one that is declared to be only read. Every
+    /// upgrade counts, because its content is not inspected. The count errs on the high side: a request that was
+    /// overtaken by `serve` may be counted again.
     pub unsafe_requests: u64,
-    /// Whether any request can have reached the generation that was served last: whether a connection was made to it, since it
-    /// was first served.
+    /// Whether a request can have reached the most recently served generation: true if a connection to it has been made
+    /// since it was first served.
     pub is_reached: bool,
-    /// The same of the generation that was served before that one.
+    /// Whether a request can have reached the generation that was served before that one.
     pub was_reached: bool,
-    /// Requests whose answer has not been written to its end, held ones and tunnels included.
+    /// Number of requests whose response has not been written completely, including held requests and tunnels.
     ///
-    /// While it is zero, a switch cuts only clients that have not fetched what was written.
+    /// While it is zero, a switch cuts only clients that have not yet received the bytes written to them.
     pub in_flight: u64,
-    /// Requests that wait for a target.
+    /// Number of requests that wait for a target.
     pub held: u64,
-    /// Open client connections.
+    /// Number of open client connections.
     pub connections: u64,
-    /// Bytes of request bodies and tunnels sent towards targets.
+    /// Number of bytes of request bodies and tunnels sent to targets.
     pub bytes_to_site: u64,
-    /// Bytes of answer bodies and tunnels received from targets.
+    /// Number of bytes of response bodies and tunnels received from targets.
     pub bytes_from_site: u64,
-    /// Times that a target refused a connection, closed one too early, or sent what could not be passed on.
+    /// Number of times that a target refused a connection, closed one too early, or sent a response that could not be
+    /// forwarded.
     pub target_failures: u64,
-    /// Client connections that were cut by a switch.
+    /// Number of client connections that were cut by a switch.
     pub cut: u64,
 }
 
@@ -84,7 +89,7 @@ impl Counters {
         self.target_failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A switch has cut a client's connection before it came to it.
+    /// Counts a client connection that was cut because a switch had broken the connection to its target.
     pub(super) fn cut_by_switch(&self) {
         self.cut.fetch_add(1, Ordering::Relaxed);
     }
@@ -94,14 +99,14 @@ impl Counters {
 struct Register {
     state: RouteState,
     clients: HashMap<u64, Arc<ClientLink>>,
-    /// Those without a wire are not sockets of ours; whoever uses them watches the epoch.
+    /// Entries without a wire are not sockets of the gateway; the caller of `enter_target` watches the epoch instead.
     targets: HashMap<u64, Option<Arc<Wire>>>,
-    /// The generation that was served last. It stays the same while the route refuses or holds in between, and so does what is
-    /// known of its clients: a container that was paused is no new one.
+    /// The most recently served generation. It does not change while the route refuses or holds in between, and neither
+    /// does the knowledge about its clients: a container that was paused is still the same container.
     generation: Option<u64>,
-    /// Whether there has been a connection to that generation.
+    /// Whether a connection to that generation has been made.
     is_reached: bool,
-    /// Whether there had been one to the generation before.
+    /// Whether a connection to the generation before that one has been made.
     was_reached: bool,
     next_key: u64,
 }
@@ -113,7 +118,7 @@ impl Register {
     }
 }
 
-/// What all workers and all handles of a route share.
+/// The state that all workers and all handles of a route share.
 #[derive(Debug)]
 pub(super) struct SharedRoute {
     pub(super) id: u64,
@@ -121,18 +126,18 @@ pub(super) struct SharedRoute {
     pub(super) address: SocketAddr,
     pub(super) hold: HoldLimits,
     pub(super) writes: WriteRules,
-    /// Keeps what passes; none, where nothing is kept.
+    /// Records the traffic; `None` if nothing is recorded.
     pub(super) recorder: Option<Arc<Recorder>>,
     pub(super) counters: Counters,
     epoch: AtomicU64,
     is_draining: AtomicBool,
     register: Mutex<Register>,
     changed: watch::Sender<Epoch>,
-    /// Is told of each generation's first connection before that is used.
+    /// Called at each generation's first connection, before that connection is used.
     first: OnceLock<OnFirst>,
 }
 
-/// Is told of a generation.
+/// A function that is called with the number of a generation.
 struct OnFirst(Box<dyn Fn(u64) + Send + Sync>);
 
 impl fmt::Debug for OnFirst {
@@ -176,7 +181,7 @@ impl SharedRoute {
         })
     }
 
-    // Every critical section leaves the register whole at each step, so a panic inside one is no reason to stop.
+    // Every critical section leaves the register consistent at each step, so a panic inside one does not invalidate it.
     fn register(&self) -> MutexGuard<'_, Register> {
         self.register.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -190,12 +195,12 @@ impl SharedRoute {
         (self.epoch(), register.state.clone())
     }
 
-    /// Returns a receiver of epochs. An epoch is announced last of all, when workers may already act on it.
+    /// Returns a receiver of epochs. An epoch is announced last, when workers may already act on it.
     pub(super) fn changes(&self) -> watch::Receiver<Epoch> {
         self.changed.subscribe()
     }
 
-    /// Changes the state; see the module's comment for what is true when this returns.
+    /// Changes the state; the module comment states what holds when this returns.
     pub(super) fn change(&self, command: Command) -> bool {
         let mut register = self.register();
         let Some(next) = register.state.after(command) else {
@@ -218,14 +223,14 @@ impl SharedRoute {
             target.abort();
         }
         let cut = register.clients.values().filter(|client| client.expel(epoch)).count();
-        // Still under the mutex, or two changes could be announced in the wrong order.
+        // The mutex is still held: otherwise two changes could be announced in the wrong order.
         self.changed.send_replace(epoch);
         drop(register);
         self.counters.cut.fetch_add(cut as u64, Ordering::Relaxed);
         true
     }
 
-    /// Enters a client connection, unless the limit is reached.
+    /// Registers a client connection, unless the limit is reached.
     pub(super) fn enter_client(self: &Arc<Self>, link: Arc<ClientLink>, most: usize) -> Option<ClientEntry> {
         let mut register = self.register();
         if register.clients.len() >= most {
@@ -236,7 +241,7 @@ impl SharedRoute {
         Some(ClientEntry { route: Arc::clone(self), key })
     }
 
-    /// Enters a connection to the target of `epoch`, unless that is of the past.
+    /// Registers a connection to the target of `epoch`, unless the route has moved on to a later epoch.
     pub(super) fn enter_target(self: &Arc<Self>, epoch: Epoch, wire: Option<Arc<Wire>>) -> Option<TargetEntry> {
         let mut register = self.register();
         if self.epoch() != epoch {
@@ -245,19 +250,20 @@ impl SharedRoute {
         let key = register.key();
         register.targets.insert(key, wire);
         let is_first = !std::mem::replace(&mut register.is_reached, true);
-        // Under the mutex: nobody else has a connection before this returns.
+        // The mutex is held, so no other request obtains a connection before the function returns.
         if let (true, Some(first), Some(generation)) = (is_first, self.first.get(), register.generation) {
             (first.0)(generation);
         }
         Some(TargetEntry { route: Arc::clone(self), key, epoch })
     }
 
-    /// Has `told` told of each generation's first connection, before anything is sent on that; once per route.
+    /// Registers the function that is called at each generation's first connection, before anything is sent on it; only
+    /// the first registration per route takes effect.
     pub(super) fn on_first(&self, told: impl Fn(u64) + Send + Sync + 'static) {
         let _ = self.first.set(OnFirst(Box::new(told)));
     }
 
-    /// Takes a place among the held requests, unless all are taken.
+    /// Takes a place among the held requests, unless all places are taken.
     pub(super) fn enter_held(&self) -> Option<HeldPlace<'_>> {
         let taken = self
             .counters
@@ -266,12 +272,12 @@ impl SharedRoute {
         taken.ok().map(|_| HeldPlace { route: self })
     }
 
-    /// Whether every answer is to be its connection's last.
+    /// Whether every response must be the last on its connection.
     pub(super) fn is_draining(&self) -> bool {
         self.is_draining.load(Ordering::Relaxed)
     }
 
-    /// Lets what is going on end, and nothing begin.
+    /// Lets exchanges under way finish and closes idle connections; every further response ends its connection.
     pub(super) fn drain(&self) {
         self.is_draining.store(true, Ordering::SeqCst);
         self.each_client(ClientLink::close_if_idle);
@@ -290,7 +296,7 @@ impl SharedRoute {
     pub(super) fn stats(&self) -> RouteStats {
         let counters = &self.counters;
         let read = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
-        // Locked once, and let go of before anything else: in the expression below it would be held to its end.
+        // The lock is released before the counters are read: inside the expression below it would be held to the end.
         let (is_reached, was_reached, connections) = {
             let register = self.register();
             (register.is_reached, register.was_reached, register.clients.len() as u64)
@@ -311,7 +317,7 @@ impl SharedRoute {
     }
 }
 
-/// A client connection in the register; leaves it when dropped.
+/// A client connection in the register; dropping it removes the entry.
 #[derive(Debug)]
 pub(super) struct ClientEntry {
     route: Arc<SharedRoute>,
@@ -324,7 +330,7 @@ impl Drop for ClientEntry {
     }
 }
 
-/// A connection to a target in the register; leaves it when dropped.
+/// A connection to a target in the register; dropping it removes the entry.
 #[derive(Debug)]
 pub(super) struct TargetEntry {
     route: Arc<SharedRoute>,
@@ -334,13 +340,13 @@ pub(super) struct TargetEntry {
 
 impl Drop for TargetEntry {
     fn drop(&mut self) {
-        // Taken out under the mutex, dropped after it: the last owner of a connection closes it.
+        // Removed under the mutex and dropped after it, because dropping the last owner closes the connection.
         let wire = self.route.register().targets.remove(&self.key);
         drop(wire);
     }
 }
 
-/// A place among the held requests; given back when dropped.
+/// A place among the held requests; dropping it frees the place.
 #[derive(Debug)]
 pub(super) struct HeldPlace<'a> {
     route: &'a SharedRoute,

@@ -1,4 +1,5 @@
-//! A connection that left HTTP behind (WebSocket or other): bytes both ways until either side, or a switch, ends it.
+//! A connection that has left HTTP (WebSocket or another protocol): bytes flow both ways until either side, or a
+//! switch, ends it.
 //!
 //! A switch aborts both sockets, which ends the copying.
 
@@ -14,10 +15,11 @@ use super::client_io::ClientIo;
 use super::local::LocalRoute;
 use super::pool::Upgraded;
 
-/// Bytes on their way in one direction; small, because tunnels are many and idle.
+/// Size of the buffer for one direction, in bytes; small, because tunnels are many and mostly idle.
 const BUFFER: usize = 8 * 1024;
 
-/// Copies until both directions have ended, or one has failed. `ahead`: what hyper had read beyond the request.
+/// Copies until both directions have ended or one has failed. `ahead` holds the bytes that hyper read beyond the
+/// request.
 pub(super) async fn run(mut client: ClientIo, ahead: &[u8], target: Upgraded, route: &Rc<LocalRoute>) {
     let mut from_client = ahead.to_vec();
     from_client.extend_from_slice(&client.take_pending());
@@ -31,7 +33,7 @@ pub(super) async fn run(mut client: ClientIo, ahead: &[u8], target: Upgraded, ro
         copied = tokio::io::copy_bidirectional_with_sizes(&mut client, &mut io, BUFFER, BUFFER).await;
     }
     if copied.is_err() {
-        // Whatever was under way is incomplete, and both sides shall know.
+        // The data in transit is incomplete, and both sides must notice.
         client.io.link().cut();
     }
     drop(entry);

@@ -1,10 +1,10 @@
 //! One TCP connection that any thread may end at once.
 //!
-//! Ending it from another thread must not depend on the worker that owns the connection: it may be in the middle of a write.
-//! So the abort is one system call on the socket itself. `connect(AF_UNSPEC)` disconnects a TCP socket (Linux,
-//! `tcp_disconnect`): under the socket's own lock it throws away what was not sent, sends RST and leaves the socket closed.
-//! A write by the owner happens before it, and the rest of it is thrown away, or after it, and fails. Once `abort` has
-//! returned, no byte leaves through this socket.
+//! Ending it from another thread must not depend on the worker that owns the connection, which may be in the middle of
+//! a write. The abort is therefore one system call on the socket itself. `connect(AF_UNSPEC)` disconnects a TCP socket
+//! (Linux, `tcp_disconnect`): under the socket's own lock it discards unsent bytes, sends RST and leaves the socket
+//! closed. A write by the owner comes either before it, and its unsent bytes are discarded, or after it, and fails.
+//! Once `abort` has returned, no byte leaves through this socket.
 
 use std::io;
 use std::pin::Pin;
@@ -16,10 +16,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
-/// The writing half of a TCP connection, shared by its owner and by whoever may have to end it.
+/// The writing half of a TCP connection, shared by its owner and by the threads that may have to end it.
 #[derive(Debug)]
 pub(super) struct Wire {
-    // The half keeps the descriptor open, so that an abort can never hit a number that was given to another socket.
+    // The half keeps the descriptor open, so that an abort can never hit another socket with a reused number.
     half: OwnedWriteHalf,
 }
 
@@ -33,28 +33,28 @@ impl Wire {
         self.half.as_ref()
     }
 
-    /// Ends the connection with RST; unsent bytes are thrown away.
+    /// Ends the connection with RST and discards unsent bytes.
     pub(super) fn abort(&self) {
         if rustix::net::connect_unspec(self.stream()).is_err() {
             self.close();
         }
     }
 
-    /// Ends the connection in both directions, after the bytes that were already written.
+    /// Ends the connection in both directions, after the bytes that have already been written.
     pub(super) fn close(&self) {
-        // Fails only if the connection is gone already.
+        // Fails only if the connection has already ended.
         let _ = SockRef::from(self.stream()).shutdown(std::net::Shutdown::Both);
     }
 
-    /// Ends the writing direction after the bytes that were already written.
+    /// Ends the writing direction, after the bytes that have already been written.
     pub(super) fn finish(&self) {
         let _ = SockRef::from(self.stream()).shutdown(std::net::Shutdown::Write);
     }
 
-    /// Tells whether bytes that were written still wait in this machine's send buffer.
+    /// Returns whether written bytes are still in this machine's send buffer.
     ///
-    /// With a low-water mark of one byte the kernel calls a TCP socket writable only when everything has been put on the
-    /// wire (Linux, `tcp_stream_memory_free`), so asking costs nothing until somebody asks.
+    /// With a low-water mark of one byte, the kernel reports a TCP socket as writable only when everything has been
+    /// sent (Linux, `tcp_stream_memory_free`). The mark is set only for the query, so it costs nothing otherwise.
     pub(super) fn has_unsent(&self) -> bool {
         let socket = SockRef::from(self.stream());
         if socket.set_tcp_notsent_lowat(1).is_err() {
@@ -66,7 +66,7 @@ impl Wire {
         !writable || restored.is_err()
     }
 
-    /// Tells whether the peer has closed its side, whatever it sent before.
+    /// Returns whether the peer has closed its side, even if bytes from it are still unread.
     pub(super) fn peer_gone(&self) -> bool {
         self.polled(PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR)
     }
@@ -77,9 +77,10 @@ impl Wire {
         poll(&mut fds, Some(&none)).is_ok() && fds[0].revents().intersects(flags)
     }
 
-    /// Writes what the socket takes at once; meant for the first bytes of a connection, which it always takes.
+    /// Writes as many bytes as the socket accepts at once; meant for the first bytes of a connection, which it always
+    /// accepts.
     pub(super) fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
-        // Past tokio, which does not know yet that the socket is writable.
+        // Bypasses tokio, which has not yet registered that the socket is writable.
         SockRef::from(self.stream()).send(bytes)
     }
 

@@ -1,7 +1,8 @@
 //! The gateway's threads.
 //!
-//! Each worker is one thread with its own single-threaded runtime. A client's connection and the connections to targets that
-//! serve it live on one worker, so a request crosses no thread. Workers share only a route's register and counters.
+//! Each worker is one thread with its own single-threaded runtime. A client's connection and the connections to targets
+//! that serve it live on one worker, so a request crosses no thread. Workers share only a route's register and
+//! counters.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ use super::listener;
 use super::local::LocalRoute;
 use super::route::SharedRoute;
 
-/// What a worker is told to do.
+/// A command to a worker.
 pub(super) enum Order {
     Listen {
         route: Arc<SharedRoute>,
@@ -34,26 +35,26 @@ pub(super) enum Order {
         stream: std::net::TcpStream,
         share: Share,
     },
-    /// The route is closed; its pool may go.
+    /// The route is closed, so the worker may drop its pool.
     Forget {
         route: Arc<SharedRoute>,
     },
     Stop,
 }
 
-/// What all workers know of each other.
+/// The state that all workers share: the settings, and each worker's queue and load.
 pub(super) struct Team {
     pub(super) settings: Arc<GatewaySettings>,
     members: Vec<Member>,
 }
 
 struct Member {
-    // Not bounded: it carries at most one order per open connection, and those are bounded per route.
+    // Not bounded: the queue holds at most one order per open connection, and connections are bounded per route.
     orders: mpsc::UnboundedSender<Order>,
     connections: Arc<AtomicUsize>,
 }
 
-/// One connection of a worker's load.
+/// One connection in a worker's load; dropping it reduces the load.
 pub(super) struct Share(Arc<AtomicUsize>);
 
 impl Share {
@@ -69,7 +70,7 @@ impl Drop for Share {
     }
 }
 
-/// One thread's part of the gateway.
+/// One thread of the gateway, with the routes that it has served.
 pub(super) struct Worker {
     pub(super) team: Arc<Team>,
     index: usize,
@@ -84,7 +85,7 @@ impl Worker {
                     let worker = Rc::clone(&self);
                     tokio::task::spawn_local(async move {
                         listener::accept(worker, route, listener, stop).await;
-                        // The listener is closed; a closing route waits for this.
+                        // The listener is closed; a closing route waits for this signal.
                         let _ = done.send(());
                     });
                 }
@@ -111,7 +112,7 @@ impl Worker {
         });
     }
 
-    /// Gives an accepted connection to the worker with the fewest.
+    /// Gives an accepted connection to the worker with the fewest connections.
     pub(super) fn place(&self, stream: TcpStream, route: &Arc<SharedRoute>) {
         let members = self.team.members.iter().enumerate();
         let Some((index, member)) = members.min_by_key(|(_, member)| member.connections.load(Ordering::Relaxed)) else {
@@ -128,7 +129,9 @@ impl Worker {
 }
 
 impl Team {
-    /// Starts the threads.
+    /// Starts one thread per worker and waits until each has its runtime.
+    ///
+    /// Errors: a thread or its runtime could not be created.
     pub(super) fn start(settings: GatewaySettings) -> io::Result<(Arc<Self>, Vec<JoinHandle<()>>)> {
         let (members, seats): (Vec<_>, Vec<_>) = (0..settings.workers.max(1))
             .map(|_| {
@@ -142,7 +145,7 @@ impl Team {
             let (report, started) = blocking::sync_channel(1);
             let own = Arc::clone(&team);
             let thread = std::thread::Builder::new().name(format!("gateway-{index}")).spawn(move || {
-                // A local runtime stays on the thread that made it.
+                // A local runtime stays on the thread that created it.
                 let runtime =
                     Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default());
                 match runtime {
@@ -165,7 +168,7 @@ impl Team {
         Ok((team, threads))
     }
 
-    /// Gives the order to one worker; routes are spread over workers by number. False: the gateway has stopped.
+    /// Gives the order to one worker, chosen by the route's number. Returns false if the gateway has stopped.
     pub(super) fn order_one(&self, number: u64, order: Order) -> bool {
         let index = usize::try_from(number).unwrap_or(0) % self.members.len();
         self.members[index].orders.send(order).is_ok()

@@ -1,31 +1,32 @@
-//! Which requests may write to a site, and whether they may pass.
+//! Classification of requests that may write to a site, and the rule whether to refuse them.
 
 use globset::GlobSet;
 use http::{Method, Request};
 
-/// What a route does about requests that may write.
+/// The treatment of requests that may write on one route.
 #[derive(Debug, Clone, Default)]
 pub struct WriteRules {
-    /// Whether they are answered 405 instead of being passed on.
+    /// Whether requests that may write are answered 405 instead of being forwarded.
     pub is_refused: bool,
-    /// Paths whose requests only read, whatever their method: searches that are sent by POST.
+    /// Paths whose requests only read, whatever their method, such as searches sent by POST.
     pub reads: GlobSet,
 }
 
 impl WriteRules {
-    /// Whether a request may write: every method but GET, HEAD and OPTIONS does, unless its path is known to be read.
+    /// Returns whether a request may write: every method except GET, HEAD and OPTIONS may, unless `reads` matches its
+    /// path.
     pub(super) fn may_write<B>(&self, request: &Request<B>) -> bool {
         !is_safe(request.method()) && !self.is_read(request.uri().path())
     }
 
     fn is_read(&self, path: &str) -> bool {
-        // A server may take these for another path than the one that is written.
+        // A server may resolve such a path to another one.
         let is_plain = !path.contains("..") && !path.contains("//") && !path.contains(['%', '\\', ';']);
         is_plain && self.reads.is_match(path)
     }
 }
 
-/// Whether a request of the method only reads, by what HTTP says of it.
+/// Returns whether a request of the method only reads, according to the HTTP specification.
 pub(super) fn is_safe(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }

@@ -1,13 +1,13 @@
-//! The images and data of an environment that no build makes: what is needed, what is there, fetching, loading, proving.
+//! Lists, fetches, loads and verifies the images and data of an environment that no build creates.
 //!
 //! ```text
 //!   mirrors ──fetch──► NAME.part ──scan, pin──► NAME ──load──► engine ──identity──► present
 //!                      resumable               whole           atomic
 //!   --from FILE ─────────────────── scan, pin ──┘
 //! ```
-//! Nothing is taken for whole that is not: a download has its final name only once its content has been read and
-//! compared; an archive is taken apart before the engine sees it, so that the image's id is known beforehand; and after
-//! loading the engine is asked for that id. Whatever is interrupted is picked up by doing the same again.
+//! An incomplete file never counts as whole: a download gets its final name only after its content has been read and
+//! compared; an archive is parsed before the engine receives it, so that the image's id is known beforehand; and after
+//! loading, the engine is queried for that id. Repeating an interrupted command continues its work.
 //!
 //! This runs in the process of the command, not in the daemon: it needs none, takes the proxy and the certificates of
 //! the shell that it was typed in, and neither a daemon's restart nor its load disturbs a download of days.

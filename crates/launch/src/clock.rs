@@ -1,7 +1,9 @@
-//! Clocks that show another time than the host's: libfaketime, loaded into every program that a container runs.
+//! Gives containers a clock that differs from the host's: libfaketime is loaded into every program that a container
+//! runs.
 //!
-//! It cannot reach programs that ask the kernel without the C library (most that Go makes), nor those that drop their
-//! environment or run with rights of another's. So the containers are asked what time it is before anything relies on it.
+//! libfaketime does not affect programs that call the kernel without the C library (most Go programs), clear their
+//! environment or run with another user's rights. [`check_clock`] therefore reads the containers' time before anything
+//! relies on it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,13 +15,13 @@ use arenad_engine::Engine;
 use arenad_model::clock::ClockSetting;
 use arenad_model::site::{ServiceSpec, Site};
 
-/// Where Debian and what is made from it keep the library; the loader puts the folder of the machine's kind for `$LIB`.
+/// The path of the library in Debian and its derivatives; the loader replaces `$LIB` by the architecture's folder.
 const LIBRARY: &str = "/usr/$LIB/faketime/libfaketime.so.1";
 
-/// How long a container may take to say what time it is.
+/// The time limit for `date` in a container.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What is added to a service's environment.
+/// Returns the variables that are added to a service's environment; none if the service shows the host's time.
 pub(super) fn variables(
     site: &Site,
     service: &ServiceSpec,
@@ -37,7 +39,9 @@ pub(super) fn variables(
     variables
 }
 
-/// Insists that the containers show the time that they were made to show.
+/// Checks that the containers show the time that they were set to.
+///
+/// Errors: [`LaunchError::Clock`] if a container shows another time or none.
 pub async fn check_clock(
     engine: &dyn Engine,
     site: &Site,

@@ -1,34 +1,36 @@
-//! Commands in the containers of an incarnation.
+//! Runs the commands that a site defines in the containers of an incarnation.
 
 use super::Incarnation;
 use arenad_engine::{Engine, EngineError};
 use arenad_model::site::ExecStep;
 
-/// How many lines of each stream of a command are kept for people.
+/// The number of last lines of each output stream that an error message shows.
 const LINES: usize = 5;
 
-/// Why a command did not do what it was to do.
+/// The reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// Its service has no container.
+    /// The service that the step names has no container.
     #[error("service {0} has no container")]
     NoContainer(String),
     /// The engine could not run it.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// It ended with something else than 0.
+    /// The command exited with a code other than 0.
     #[error("`{command}` ended with code {code}{said}")]
     Failed {
-        /// The command.
+        /// The program and its arguments, joined by spaces.
         command: String,
-        /// How it ended.
+        /// The exit code, never 0.
         code: i64,
         /// The last lines of both of its streams.
         said: String,
     },
 }
 
-/// Runs a command that must end with 0.
+/// Runs a command in the container of its service.
+///
+/// Errors: [`CommandError::Failed`] if the exit code is not 0.
 pub async fn run(engine: &dyn Engine, incarnation: &Incarnation, step: &ExecStep) -> Result<(), CommandError> {
     let Some(handle) = incarnation.containers.get(&step.service) else {
         return Err(CommandError::NoContainer(step.service.to_string()));
@@ -41,7 +43,7 @@ pub async fn run(engine: &dyn Engine, incarnation: &Incarnation, step: &ExecStep
     Err(CommandError::Failed { command: step.command.join(" "), code: output.code, said })
 }
 
-/// The last lines of both streams: programs print reasons to either.
+/// Returns the last lines of both streams, because programs print the reason for a failure to either.
 fn said(stdout: &str, stderr: &str) -> String {
     let streams = [("stdout", stdout.trim()), ("stderr", stderr.trim())];
     let streams: Vec<String> =

@@ -1,8 +1,8 @@
-//! Incarnations: the containers, network and volumes of one generation of an instance, made from images and removed again.
+//! Creates and removes incarnations: the containers, networks and volumes of one generation of an instance.
 //!
-//! Called by the reset strategies (from a snapshot) and by the baseline builder (from plain images). Everything made
-//! bears the labels of its [`Ownership`], and removal goes by those labels, never by memory: what a crash or a lost
-//! reply left behind is removed by the same code as what is known. Nothing here decides when.
+//! The reset strategies (from a snapshot) and the baseline builder (from plain images) call it. Every created object
+//! bears the labels of its [`Ownership`], and removal selects by those labels, never by memory: the same code removes
+//! known objects and those that a crash or a lost reply left behind. The callers decide when to create and remove.
 
 mod clock;
 mod command;
@@ -39,62 +39,62 @@ pub use state::{
 };
 pub use volumes::{SavedVolumes, save_volumes};
 
-/// How often a container is looked at while something is awaited of it.
+/// The period at which a container is inspected while a caller waits for a change of its state.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Why an incarnation could not be made.
+/// The reason why an incarnation could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// The engine refused or is gone.
+    /// The engine refused a request or is unreachable.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// No address range is left for the instance's network.
     #[error("find a free /{prefix} for the instance's network in {block}")]
     NoSubnet {
-        /// Where one was looked for.
+        /// The block of addresses that was searched.
         block: Subnet,
-        /// The size wanted.
+        /// The prefix length of the range that was needed.
         prefix: u8,
     },
-    /// A dependency did not come as far as another service needs it.
+    /// A dependency did not reach the condition that another service requires.
     #[error("start {service}: {dependency} {what}")]
     Dependency {
         /// The service that waits.
         service: ServiceName,
-        /// The service it waits for.
+        /// The service that it waits for.
         dependency: ServiceName,
-        /// What happened instead.
+        /// The predicate of the message: how the dependency failed.
         what: String,
     },
     /// A container has no address, because it does not run.
     #[error("find the address of {service}: its container {}", what_it_did(*.state))]
     NoAddress {
-        /// The service.
+        /// The service whose address was requested.
         service: ServiceName,
-        /// What its container is doing.
+        /// The state of its container.
         state: ContainerState,
     },
-    /// The state root refused something.
+    /// An operation on the state root failed.
     #[error(transparent)]
     State(#[from] StorageError),
-    /// A container has not the clock that the definition gives it.
+    /// A container does not show the time that the definition sets.
     #[error("set the clock of {service} to {wanted}: {what}")]
     Clock {
-        /// The service.
+        /// The service whose clock was checked.
         service: ServiceName,
-        /// What it should show.
+        /// The time that it should show.
         wanted: String,
-        /// What is wrong.
+        /// The observed time or failure.
         what: String,
     },
     /// A volume's archive could not be read or written.
     #[error("{doing} {path}")]
     Archive {
-        /// What was being done.
+        /// The failed action, as an imperative phrase.
         doing: &'static str,
-        /// The file.
+        /// The path of the archive.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         #[source]
         cause: std::io::Error,
     },
@@ -107,50 +107,50 @@ fn what_it_did(state: ContainerState) -> String {
     }
 }
 
-/// What an incarnation is made from.
+/// The input from which an incarnation is created.
 #[derive(Debug, Clone)]
 pub struct Blueprint<'a> {
-    /// The instance.
+    /// The instance that gets the containers.
     pub id: &'a InstanceId,
-    /// The definition.
+    /// The definition of the instance's site.
     pub site: &'a Site,
-    /// Who it belongs to, generation included.
+    /// The owner that the labels name, including the generation.
     pub ownership: Ownership,
     /// The image id of each service.
     pub images: BTreeMap<ServiceName, String>,
     /// The archives to fill volumes with, by service and mount path. Empty for builders.
     pub volumes: SavedVolumes,
-    /// The snapshot's state, where it is kept outside of the images. None for builders.
+    /// The snapshot's state, if it is stored outside of the images. `None` for builders.
     pub state: Option<StateSource<'a>>,
-    /// Where address ranges are taken from.
+    /// The block from which address ranges are allocated.
     pub block: Subnet,
-    /// What the containers take the time for; none: what the host does.
+    /// The clock that the containers show; `None` for the host's clock.
     pub clock: Option<ClockSetting>,
-    /// How much the containers get of the processors.
+    /// The CPU weight of the containers.
     pub weight: CpuWeight,
 }
 
 /// The containers of one generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incarnation {
-    /// The generation.
+    /// The number of the generation that the containers now serve.
     pub generation: u64,
-    /// The generation that the containers were made for, which their labels name: an earlier one, where they have been
-    /// brought back to the snapshot since.
+    /// The generation that the containers were created for and that their labels name: an earlier one if they have
+    /// since been restored to the snapshot.
     pub made: u64,
     /// The container of each service.
     pub containers: BTreeMap<ServiceName, EngineHandle>,
     /// The address of each service; empty until started.
     pub addresses: BTreeMap<ServiceName, IpAddr>,
-    /// When the first container was started, in seconds since 1970 UTC; where log probes begin to read.
+    /// The time when the first container was started, in seconds since 1970 UTC. Log probes read from this time on.
     pub started_at: i64,
-    /// What the containers held outside of their stores before the first client. None: nobody knows, because it was not
-    /// looked at or another daemon made them.
+    /// The content of the containers outside of their stores before the first client. `None` if it is unknown, because
+    /// it was not inspected or another daemon created the containers.
     pub pristine: Option<Arc<Traces>>,
 }
 
 impl Incarnation {
-    /// Where a service listens.
+    /// Returns the socket address of a service's port; `None` if the service has no address.
     pub fn socket(&self, service: &ServiceName, port: u16) -> Option<SocketAddr> {
         self.addresses.get(service).map(|address| SocketAddr::new(*address, port))
     }
@@ -167,7 +167,7 @@ impl Blueprint<'_> {
         if self.ownership.role == labels::ROLE_BUILDER { format!("{name}-builder") } else { name }
     }
 
-    /// Creates network, volumes and containers; starts nothing.
+    /// Creates the networks, volumes and containers without starting any container.
     pub async fn create(&self, engine: &dyn Engine) -> Result<Incarnation, LaunchError> {
         let network = match self.ownership.role {
             labels::ROLE_BUILDER => format!("{}-builder", self.name(None)),
@@ -223,7 +223,7 @@ pub async fn start(
     find_addresses(engine, site, incarnation).await
 }
 
-/// Asks the engine where the services of a running incarnation are.
+/// Reads the addresses of a running incarnation's services from the engine.
 pub async fn find_addresses(
     engine: &dyn Engine,
     site: &Site,
@@ -238,7 +238,7 @@ pub async fn find_addresses(
             (Some(address), ContainerState::Running) => {
                 incarnation.addresses.insert(service.name.clone(), address);
             }
-            // A one-shot service that has done its work needs no address.
+            // A one-shot service that has finished needs no address.
             (_, ContainerState::Exited(0)) => {}
             (_, state) => {
                 return Err(LaunchError::NoAddress { service: service.name.clone(), state });
@@ -293,27 +293,27 @@ fn condition_name(condition: DependencyCondition) -> &'static str {
     }
 }
 
-/// Which of an instance's things to remove.
+/// Selects the objects of an instance that are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remains<'a> {
-    /// The installation they belong to.
+    /// The installation that the objects belong to.
     pub installation: &'a str,
-    /// The instance they belong to.
+    /// The instance that the objects belong to.
     pub instance: &'a InstanceId,
-    /// The role that they have.
+    /// The role that their labels name.
     pub role: &'static str,
-    /// Of which generations.
+    /// The generations that the objects belong to.
     pub which: Which<'a>,
 }
 
-/// Which generations are meant, by the labels of their containers.
+/// Selects generations by the labels of their containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which<'a> {
-    /// All.
+    /// Every generation of the instance.
     All,
-    /// This one alone.
+    /// Only the generation with this number.
     Only(u64),
-    /// All but these.
+    /// Every generation except those with these numbers.
     Except(&'a [u64]),
 }
 
@@ -326,7 +326,8 @@ impl Which<'_> {
         }
     }
 
-    /// A label that is no number belongs to no generation that anyone could want.
+    /// Returns whether a generation label is selected. A missing or unreadable label belongs to no generation that
+    /// could be kept, so only [`Self::Only`] leaves it out.
     fn covers(self, label: Option<&String>) -> bool {
         match label.and_then(|label| label.parse().ok()) {
             Some(generation) => self.means(generation),
@@ -345,19 +346,21 @@ impl Remains<'_> {
     }
 }
 
-/// Why something of an instance could not be removed.
+/// The reason why an object of an instance could not be removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
-    /// The engine refused or is gone.
+    /// The engine refused a request or is unreachable.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The state root refused something.
+    /// An operation on the state root failed.
     #[error(transparent)]
     State(#[from] StorageError),
 }
 
-/// Removes containers, then networks, volumes and state. What is gone already is fine; the first other failure is returned
-/// after everything has been tried.
+/// Removes containers, then networks, volumes and state.
+///
+/// Errors: objects that are already gone are ignored; the first other failure is returned after all removals were
+/// tried.
 pub async fn remove(engine: &dyn Engine, storage: Option<&Storage>, remains: Remains<'_>) -> Result<(), RemoveError> {
     let instance = remains.instance.to_string();
     let containers = engine.containers(labels::INSTANCE, &instance).await?;
@@ -384,9 +387,9 @@ fn first_error(results: Vec<Result<(), EngineError>>) -> Result<(), EngineError>
     results.into_iter().find(Result::is_err).unwrap_or(Ok(()))
 }
 
-/// Finds the containers that were made for a generation and run; `None` unless every service has one.
+/// Finds the running containers that were created for a generation; `None` unless every service has one.
 ///
-/// Used after a restart of the daemon, to take up what it finds rather than make it anew.
+/// The daemon uses it after a restart to adopt running containers instead of creating new ones.
 pub async fn find(
     engine: &dyn Engine,
     site: &Site,
@@ -404,7 +407,7 @@ pub async fn find(
     }
 }
 
-/// The same whatever they are doing, and without their addresses: those that are frozen can be let go on.
+/// Finds the containers in any state, without their addresses, so that paused ones can be resumed.
 pub async fn find_containers(
     engine: &dyn Engine,
     site: &Site,

@@ -1,5 +1,6 @@
-//! One network for each incarnation, without a way out, from arenad's own block of addresses; and where some of its services
-//! reach the world, another one for these alone.
+//! Creates the networks of an incarnation in arenad's own block of addresses: an inner network without outbound access
+//! for all containers and, if the site grants outbound access to some services, a second network for these services
+//! only.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +10,25 @@ use arenad_model::ids::ServiceName;
 use arenad_model::site::Site;
 use arenad_model::subnet::Subnet;
 
-/// How often another range is tried when someone else took the one chosen in the meantime.
+/// The number of further ranges that are tried when another process takes the chosen range first.
 const ATTEMPTS: u32 = 8;
 
-/// Of an instance's range, the addresses that are not for containers: network, gateway, broadcast.
+/// The number of addresses in a range that containers cannot use: network, gateway and broadcast.
 const RESERVED: usize = 3;
 
-/// What is behind the name of the network by which some of an incarnation's containers reach the world.
+/// The suffix of the name of the network with outbound access.
 const OUTWARD: &str = "-out";
 
 /// The networks of an incarnation.
 pub(super) struct Networks {
-    /// The one that all containers are in, without a way out.
+    /// The name of the network that all containers join; it has no outbound access.
     pub(super) inner: String,
-    /// The one of those that have a way out, where there are any.
+    /// The name of the network with outbound access; `None` if no service has such access.
     pub(super) outward: Option<String>,
 }
 
 impl Networks {
-    /// The network beside the inner one that a service's container joins.
+    /// Returns the network that a service's container joins in addition to the inner one.
     pub(super) fn outward_of(&self, site: &Site, service: &ServiceName) -> Option<String> {
         self.outward.clone().filter(|_| site.egress.contains(service))
     }
@@ -49,7 +50,7 @@ pub(super) async fn create_all(
     Ok(Networks { inner: name.to_owned(), outward })
 }
 
-/// Creates a network for as many containers, with a range that overlaps none in use.
+/// Creates a network that has room for `containers` containers and whose range overlaps no range in use.
 async fn create(
     engine: &dyn Engine,
     name: &str,
@@ -66,7 +67,7 @@ async fn create(
             .ok_or(LaunchError::NoSubnet { block, prefix })?;
         match engine.create_network(name, subnet, egress, labels).await {
             Ok(()) => return Ok(()),
-            // Between the list and the creation someone may have taken the range.
+            // Another process may take the range between the listing and the creation.
             Err(EngineError::Refused { message, .. }) if message.contains("overlap") && attempt < ATTEMPTS => {
                 attempt += 1;
             }
@@ -75,8 +76,9 @@ async fn create(
     }
 }
 
-/// Where in the block a range is looked for first. Scattered, so that installations that do not know of each other seldom
-/// choose the same one; by name, so that the same network gets the same range.
+/// Returns the position in the block at which the search for a free range starts. Positions are scattered, so that
+/// independent installations seldom choose the same range, and depend on the name, so that a network gets the same
+/// range again.
 fn start(name: &str, attempt: u32) -> u32 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();

@@ -1,8 +1,8 @@
-//! The state of an incarnation that lies outside of its containers: for each outermost folder of the site's stores, a tree of
-//! the state root, cloned from the snapshot's and mounted where the folder is.
+//! Manages the state of an incarnation outside of its containers: each outermost folder of the site's stores is a tree
+//! in the state root, cloned from the snapshot's tree and mounted at the folder's path.
 //!
-//! A clone costs nothing where the file system shares blocks, so a generation gets its state however large it is, and
-//! what is mounted can be exchanged for a fresh clone while the containers run.
+//! A clone costs nothing where the file system shares blocks. A generation therefore gets its state regardless of its
+//! size, and a mounted tree can be exchanged for a fresh clone while the containers run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use arenad_model::store::{StateLimit, is_within};
 use arenad_seams::fault::{self, Point};
 use arenad_storage::{Limits, Storage, StorageError, Tree};
 
-/// Where an incarnation's state comes from.
+/// The state root and the snapshot from which an incarnation gets its state.
 #[derive(Debug, Clone)]
 pub struct StateSource<'a> {
-    /// The state root.
+    /// The state root that holds the snapshot's trees and receives their clones.
     pub storage: &'a Storage,
     /// The snapshot whose trees are cloned.
     pub snapshot: String,
@@ -28,29 +28,29 @@ pub struct StateSource<'a> {
 /// One folder of a service that lies in the state root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateMount {
-    /// The service.
+    /// The service whose container has the folder.
     pub service: ServiceName,
     /// The folder's path in its container.
     pub path: String,
-    /// What its trees are called.
+    /// The store name of its trees, derived from the service and the path.
     pub name: String,
-    /// How much the site may write there, where that can be limited.
+    /// The limit on what the site may write there, if the file system can enforce one.
     pub limit: StateLimit,
 }
 
 impl StateMount {
-    /// The tree of a snapshot.
+    /// Returns the tree that holds this folder in a snapshot.
     pub fn of_snapshot(&self, snapshot: &str) -> Result<Tree, StorageError> {
         Tree::snapshot(snapshot, &self.name)
     }
 
-    /// The tree of the containers that were made for a generation.
+    /// Returns the tree that is mounted in the containers created for generation `made`.
     pub fn of_instance(&self, id: &InstanceId, made: u64) -> Result<Tree, StorageError> {
         Tree::instance(id, made, &self.name)
     }
 }
 
-/// The folders of a site that lie in the state root, where there is one.
+/// Returns the folders of a site that lie in the state root, if there is one.
 pub fn state_mounts(site: &Site) -> Vec<StateMount> {
     let mounts = site.state_mounts().into_iter().map(|(service, path)| {
         let name = format!("{service}{}", path.replace(|c: char| !c.is_ascii_alphanumeric(), "-"));
@@ -60,13 +60,14 @@ pub fn state_mounts(site: &Site) -> Vec<StateMount> {
     mounts.collect()
 }
 
-/// Whether a volume's place is covered by the state root.
+/// Returns whether the state root covers the mount path of a volume.
 pub(super) fn covers(site: &Site, service: &ServiceName, path: &str) -> bool {
     site.state_mounts().iter().any(|(of, folder)| of == service && is_within(path, folder))
 }
 
-/// Clones the snapshot's trees for the containers of a generation, which are not there yet. Shape: by service and path in
-/// the container, the folder on the host.
+/// Clones the snapshot's trees for a generation whose containers do not exist yet.
+///
+/// Shape: the folder on the host, by service and path in the container.
 pub(super) async fn clone(
     source: &StateSource<'_>,
     site: &Site,
@@ -83,7 +84,7 @@ pub(super) async fn clone(
     Ok(folders)
 }
 
-/// Puts the trees of an instance's generations into the trash; their containers are gone.
+/// Moves the trees of an instance's generations to the trash. The containers must have been removed before.
 pub(super) async fn discard(storage: &Storage, id: &InstanceId, which: Which<'_>) -> Result<(), StorageError> {
     for tree in storage.trees().await? {
         if matches!(&tree, Tree::Instance { instance, generation, .. } if instance == id && which.means(*generation)) {
@@ -93,8 +94,8 @@ pub(super) async fn discard(storage: &Storage, id: &InstanceId, which: Which<'_>
     Ok(())
 }
 
-/// Brings the snapshot's trees back under the mounts of running containers, whose writers are at rest: by fresh clones where
-/// there are any, and by what was touched where not.
+/// Restores the snapshot's trees under the mounts of running containers, whose writers are at rest: exchanges them for
+/// fresh clones if there are any, and otherwise restores the touched entries.
 pub async fn exchange(
     source: &StateSource<'_>,
     site: &Site,
@@ -117,7 +118,7 @@ pub async fn exchange(
     Ok(())
 }
 
-/// Whether all that was touched of the containers' trees is known, so that no whole clones are needed.
+/// Returns whether all touched entries of the containers' trees are known, so that no whole clones are needed.
 pub fn knows_touched(source: &StateSource<'_>, site: &Site, id: &InstanceId, made: u64) -> Result<bool, StorageError> {
     for mount in state_mounts(site) {
         let (live, from) = (mount.of_instance(id, made)?, mount.of_snapshot(&source.snapshot)?);
@@ -128,7 +129,7 @@ pub fn knows_touched(source: &StateSource<'_>, site: &Site, id: &InstanceId, mad
     Ok(true)
 }
 
-/// Clones the snapshot's trees for an exchange to come, in the order of [`state_mounts`].
+/// Clones the snapshot's trees for a later exchange, in the order of [`state_mounts`].
 pub async fn fresh(source: &StateSource<'_>, site: &Site) -> Result<Vec<arenad_storage::Fresh>, StorageError> {
     let mut all = Vec::new();
     for mount in state_mounts(site) {
@@ -137,8 +138,8 @@ pub async fn fresh(source: &StateSource<'_>, site: &Site) -> Result<Vec<arenad_s
     Ok(all)
 }
 
-/// Keeps the state of stopped containers as the trees of a snapshot: cloned where it lies in the state root already, and
-/// read out of the containers where it does not.
+/// Saves the state of stopped containers as the trees of a snapshot: clones trees that lie in the state root already
+/// and reads the others from the containers.
 pub async fn save_state(
     engine: &dyn arenad_engine::Engine,
     storage: &Storage,
@@ -149,7 +150,7 @@ pub async fn save_state(
 ) -> Result<(), LaunchError> {
     for mount in state_mounts(site) {
         let tree = mount.of_snapshot(snapshot)?;
-        // The same content taken twice is one snapshot.
+        // Two snapshots of the same content share one id, so the tree may exist already.
         if storage.root().is_whole(&tree) {
             continue;
         }
@@ -168,8 +169,8 @@ pub async fn save_state(
     Ok(())
 }
 
-/// What the state of an instance is, for the name of a snapshot. Its containers are stopped. `None`: none of it lies in the
-/// state root.
+/// Returns the hash of an instance's state, from which a snapshot gets its name. The containers must be stopped.
+/// `None` if none of the state lies in the state root.
 pub async fn fingerprint(
     storage: &Storage,
     site: &Site,
@@ -183,8 +184,8 @@ pub async fn fingerprint(
     fingerprint_of(storage, trees).await
 }
 
-/// BLAKE3 (hex) over every path of trees with its attributes and its content: the same wherever they lie. Those that are
-/// not there are left out; `None` if all are.
+/// Returns the BLAKE3 hash (hex) of every path of the trees with its attributes and content; it does not depend on
+/// where the trees lie. Missing trees are left out; `None` if all are missing.
 pub async fn fingerprint_of(storage: &Storage, trees: Vec<Tree>) -> Result<Option<String>, StorageError> {
     let root = storage.root().clone();
     let mut folders: Vec<(String, PathBuf)> = trees
@@ -216,13 +217,13 @@ fn hash(folders: &[(String, PathBuf)]) -> Result<String, (PathBuf, std::io::Erro
             let at = |error: std::io::Error| (folder.clone(), error);
             let entry = entry.map_err(|error| at(error.into()))?;
             let found = entry.metadata().map_err(|error| at(error.into()))?;
-            // Sockets do not travel; servers make them anew.
+            // Sockets are not copied; servers create them again.
             if found.file_type().is_socket() {
                 continue;
             }
             let path = entry.path().strip_prefix(folder).unwrap_or(entry.path());
             let (mode, owner, group) = (found.mode(), found.uid(), found.gid());
-            // How long a folder is depends on the file system.
+            // The length of a folder depends on the file system.
             let length = if found.is_dir() { 0 } else { found.len() };
             hasher.update(path.as_os_str().as_bytes());
             hasher.update(format!("\0{mode:o} {owner}:{group} {} {length}\0", found.rdev()).as_bytes());

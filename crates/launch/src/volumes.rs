@@ -1,8 +1,9 @@
-//! Volumes of an incarnation: made empty, filled from the snapshot's archives, saved to archives when one is taken.
+//! Manages the volumes of an incarnation: creates them empty, fills them from the snapshot's archives and saves them to
+//! archives when a snapshot is taken.
 //!
-//! A container's file system travels in its committed image; what lies in volumes does not. That goes for volumes that
-//! the Compose file declares and for those that an image declares by itself (the database images do), so both are saved
-//! as tar archives through the engine, and each incarnation gets volumes of its own.
+//! A committed image contains the container's file system but not its volumes, whether the Compose file or the image
+//! itself declares them (database images do). Both kinds are therefore saved as tar archives through the engine, and
+//! each incarnation gets volumes of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -21,16 +22,17 @@ use arenad_model::hex::hex;
 use arenad_model::ids::ServiceName;
 use arenad_model::site::{MountSpec, Site};
 
-/// The longest archive of a volume that is kept, in bytes: holes count, and a site decides how large they are.
+/// The maximum size of a volume's archive, in bytes. Holes count, and a site decides how large they are.
 const VOLUME_MAX: u64 = 64 << 30;
 
-/// The archives of a snapshot's volumes: service, mount path, file.
+/// The archive files of a snapshot's volumes, by service and mount path.
 pub type SavedVolumes = BTreeMap<ServiceName, BTreeMap<String, PathBuf>>;
 
-/// The engine's volumes of each service: mount path, engine name and whether it is read-only.
+/// The engine's name of each volume and whether it is read-only, by service and mount path.
 type Volumes = BTreeMap<ServiceName, BTreeMap<String, (String, bool)>>;
 
-/// The name of the volume that a service mounts at a path: shared between services where the file says so.
+/// Returns the name of the volume that a service mounts at a path and whether it is read-only. Services that mount the
+/// same declared volume share its name.
 fn volume_part(site: &Site, service: &ServiceName, path: &str) -> (String, bool) {
     let declared =
         site.service(service).into_iter().flat_map(|service| &service.mounts).find_map(|mount| match mount {
@@ -53,7 +55,7 @@ pub(super) async fn create(engine: &dyn Engine, blueprint: &Blueprint<'_>) -> Re
     });
     let saved =
         blueprint.volumes.iter().flat_map(|(service, paths)| paths.keys().map(|path| (service.clone(), path.clone())));
-    // What lies in the state root is mounted from there.
+    // Folders in the state root are mounted from there and need no volume.
     let is_state =
         |place: &(ServiceName, String)| blueprint.state.is_some() && state::covers(blueprint.site, &place.0, &place.1);
     let wanted: BTreeSet<(ServiceName, String)> = declared.chain(saved).filter(|place| !is_state(place)).collect();
@@ -75,7 +77,7 @@ pub(super) async fn create(engine: &dyn Engine, blueprint: &Blueprint<'_>) -> Re
     Ok(volumes)
 }
 
-/// Unpacks the snapshot's archives into the created, not yet started containers.
+/// Unpacks the snapshot's archives into containers that are created but not started.
 pub(super) async fn fill(
     engine: &dyn Engine,
     blueprint: &Blueprint<'_>,
@@ -104,7 +106,7 @@ pub(super) async fn fill(
     Ok(())
 }
 
-/// An archive of `/var/lib/mysql` holds `mysql/…`, so it is unpacked one level up.
+/// Returns the folder to unpack an archive in: an archive of `/var/lib/mysql` holds `mysql/…`, so its parent.
 fn parent(path: &str) -> &str {
     match path.trim_end_matches('/').rsplit_once('/') {
         Some(("", _)) | None => "/",

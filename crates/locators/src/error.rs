@@ -1,43 +1,43 @@
-//! Why nothing was found.
+//! The reasons why a locator finds no value.
 
 use std::time::Duration;
 
-/// Why a locator found nothing. Whether the site or the locator is at fault is in the variant.
+/// The reason why a locator found no value. The variant shows whether the site or the locator is at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LocateError {
     /// The locator asks for more than reading.
     #[error("refuse the locator: {0}")]
     Refused(String),
-    /// The locator names what the site does not have.
+    /// The locator names an object that the site does not have, or it cannot be parsed.
     #[error("understand the locator: {0}")]
     Unknown(String),
-    /// It ran, and the site's server, the page's script or the selection said no.
+    /// The locator ran, and the site's server, the page's script or the selection reported an error.
     #[error("run the locator: {0}")]
     Failed(String),
-    /// The expression threw something.
+    /// The expression threw an exception.
     #[error("run the locator: the expression throws: {0}")]
     Threw(String),
-    /// The site, or what looks at it, could not be reached. Says nothing about the site's state.
+    /// The site, or the tool that reads it, could not be reached. This says nothing about the site's state.
     #[error("reach the site: {0}")]
     Unavailable(String),
-    /// It took too long.
+    /// The locator did not finish in time.
     #[error("run the locator: no value within {limit:?}")]
     TimedOut {
-        /// The limit.
+        /// The time limit that the locator exceeded.
         limit: Duration,
     },
-    /// There is more to read than a locator may.
+    /// The result is larger than a locator may read.
     #[error("run the locator: {what}, which is more than {limit}")]
     TooLarge {
-        /// What was found.
+        /// Description of the data that was found.
         what: String,
-        /// What there may be.
+        /// The limit that the data exceeds, with its unit.
         limit: String,
     },
 }
 
 impl LocateError {
-    /// Whether the environment is at fault, so that the same locator may find a value later.
+    /// Returns whether the environment is at fault, so that the same locator may find a value later.
     pub fn is_environment_fault(&self) -> bool {
         match self {
             Self::Unavailable(_) | Self::TimedOut { .. } => true,
@@ -45,7 +45,7 @@ impl LocateError {
         }
     }
 
-    /// More bytes than [`super::SIZE_MAX`].
+    /// Returns the error for more bytes than [`super::SIZE_MAX`].
     pub(super) fn too_many_bytes(what: impl Into<String>) -> Self {
         Self::TooLarge { what: what.into(), limit: format!("{} MiB", super::SIZE_MAX >> 20) }
     }

@@ -1,6 +1,7 @@
-//! What a command in a container prints.
+//! The output of a command in a container.
 //!
-//! It has fixed arguments and no shell, but it is a command: whoever writes the locator answers for what it does.
+//! The command has fixed arguments and no shell, but it is still a command: the author of the locator is responsible
+//! for its effects.
 
 use std::time::Duration;
 
@@ -27,16 +28,16 @@ pub(super) async fn run(
         let said = output.stderr.trim().lines().last().unwrap_or("it said nothing").to_owned();
         return Err(LocateError::Failed(format!("`{ran}` ended with code {}: {said}", output.code)));
     }
-    // As a shell's `$(…)` does.
+    // A shell's `$(…)` removes trailing line breaks as well.
     let text = output.stdout.trim_end_matches('\n').to_owned();
     Ok(Found { value: Value::Text(text), ran, notes: Vec::new() })
 }
 
-/// An engine's refusal as a locator's.
+/// Maps an engine error to a locator error.
 pub(super) fn failed(error: &EngineError, limit: Duration) -> LocateError {
     match error {
         EngineError::TimedOut { .. } => LocateError::TimedOut { limit },
-        // A container that was there a moment ago is gone or has ended.
+        // A container that existed a moment ago has been removed or has ended.
         EngineError::NotFound { .. } | EngineError::Conflict { .. } | EngineError::Unreachable { .. } => {
             LocateError::Unavailable(describe(error))
         }

@@ -1,4 +1,4 @@
-//! A file of a container, read through the engine: the container runs nothing for it, and no path leaves it.
+//! A file of a container, read through the engine: nothing runs in the container, and no path leads out of it.
 
 use std::io::Read;
 
@@ -10,7 +10,7 @@ use arenad_model::ids::ServiceName;
 use arenad_model::locator::FileLocator;
 use arenad_model::locator::json::text_or_bytes;
 
-/// How many links are followed.
+/// Maximum number of symbolic links that are followed.
 const LINKS_MAX: usize = 8;
 
 pub(super) async fn run(engine: &dyn Engine, scene: &Scene<'_>, locator: &FileLocator) -> Result<Found, LocateError> {
@@ -22,7 +22,7 @@ pub(super) async fn run(engine: &dyn Engine, scene: &Scene<'_>, locator: &FileLo
     Ok(Found { value: text_or_bytes(bytes), ran, notes })
 }
 
-/// A file's bytes; `None` where there is none. Links are followed inside of the container.
+/// Returns the bytes of a file, or `None` if the file does not exist. Links are followed inside the container.
 pub(super) async fn read(
     engine: &dyn Engine,
     service: &ServiceName,
@@ -49,14 +49,15 @@ pub(super) async fn read(
     Err(LocateError::Failed(format!("{path} of {service} is behind more than {LINKS_MAX} links")))
 }
 
-/// The archive of a path, as much of it as can be of use.
+/// Returns the archive of a path, up to slightly more than the largest file that can be used.
 async fn archive(
     engine: &dyn Engine,
     container: &EngineHandle,
     path: &str,
     size_max: usize,
 ) -> Result<Option<Vec<u8>>, LocateError> {
-    // A header before, padding and an end after; names may need headers of their own.
+    // The margin covers the headers before the content, including those for long names, and the padding and end after
+    // it.
     let most = size_max + (64 << 10);
     let mut archive = Vec::new();
     let mut chunks = engine.read_archive(container, path);
@@ -80,7 +81,7 @@ enum Entry {
     Other,
 }
 
-/// The first entry of an archive: the path that was asked for.
+/// Reads the first entry of an archive, which is the requested path.
 fn entry(archive: &[u8], size_max: usize) -> std::io::Result<Entry> {
     let mut archive = tar::Archive::new(archive);
     let Some(entry) = archive.entries()?.next() else { return Ok(Entry::Other) };
@@ -101,7 +102,7 @@ fn entry(archive: &[u8], size_max: usize) -> std::io::Result<Entry> {
     Ok(Entry::File(bytes))
 }
 
-/// Where a link leads. The engine resolves `..` inside of the container.
+/// Returns the path to which a link leads. The engine resolves `..` inside the container.
 fn join(path: &str, target: &str) -> String {
     if target.starts_with('/') {
         return target.to_owned();

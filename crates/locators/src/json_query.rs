@@ -1,4 +1,4 @@
-//! What is asked of JSON: by a path, or by a filter of jq.
+//! Queries over JSON text: a JSONPath or a jq filter.
 
 use std::io;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use arenad_confined::Worker;
 use arenad_model::locator::json::{parsed, to_value};
 use arenad_model::locator::{JsonQuery, Value};
 
-/// The hidden command that makes this program the process for what may never end.
+/// Name of the hidden command that runs this program as the worker process for queries that may never end.
 pub const COMMAND: &str = "confined-filter";
 
-/// What is asked of JSON text.
+/// A query with the JSON text that it reads.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Question {
@@ -24,10 +24,10 @@ enum Question {
     JsonPath { path: String, input: String, all: bool },
 }
 
-/// Asks; what may never end is asked in a confined process.
+/// Runs a query; a query that may never end runs in a confined process.
 pub(super) async fn ask(query: &JsonQuery, input: String, limit: Duration) -> Result<Value, LocateError> {
     let question = match query.clone() {
-        // Two descents can look at every value for every value.
+        // Two descendant segments can visit every value once for every value.
         JsonQuery::Path { path, all } if path.matches("..").count() < 2 => return json_path(&path, &input, all),
         JsonQuery::Path { path, all } => Question::JsonPath { path, input, all },
         JsonQuery::Jq { filter, all } => Question::Jq { filter, input, all },
@@ -36,7 +36,7 @@ pub(super) async fn ask(query: &JsonQuery, input: String, limit: Duration) -> Re
     answer.map_err(|error| no_answer(error, "it has no value"))?.into_value(limit)
 }
 
-/// Asks one thing; the hidden command's whole life.
+/// Runs one query; this is the entire execution of the hidden command.
 pub fn serve() -> io::Result<()> {
     arenad_confined::serve(async |inside| {
         let mut parent = inside.alone()?;
@@ -53,7 +53,9 @@ fn json(input: &str) -> Result<Json, LocateError> {
     serde_json::from_str(input).map_err(|error| LocateError::Failed(format!("the answer is not JSON: {error}")))
 }
 
-/// The values at a path of JSON text.
+/// Returns the value at a path of JSON text, or with `all` the list of all values.
+///
+/// Errors: `Unknown` for an invalid path; `Failed` for invalid JSON, or for several values without `all`.
 pub fn json_path(path: &str, input: &str, all: bool) -> Result<Value, LocateError> {
     let parsed = arenad_queries::json_path::parse(path)
         .map_err(|reason| LocateError::Unknown(format!("`{}` is no JSONPath: {reason}", shown(path))))?;
@@ -67,7 +69,7 @@ pub fn json_path(path: &str, input: &str, all: bool) -> Result<Value, LocateErro
     }
 }
 
-/// As much of a query as an error shows.
+/// Returns as much of a query as an error message shows.
 fn shown(query: &str) -> String {
     const SHOWN_MAX: usize = 200;
     let shown: String = query.chars().take(SHOWN_MAX).collect();
@@ -78,7 +80,10 @@ fn several_values(kind: &str, count: usize) -> LocateError {
     LocateError::Failed(format!("there are {count} values or more; write `{kind}(all): …` for a list of them"))
 }
 
-/// What a filter makes of JSON text.
+/// Returns the output of a jq filter on JSON text, or with `all` the list of all outputs.
+///
+/// Errors: `Unknown` for an invalid filter; `Failed` for invalid JSON, an error of the filter, or several outputs
+/// without `all`; `TooLarge` for more than [`SIZE_MAX`] bytes.
 pub fn jq(filter: &str, input: &str, all: bool) -> Result<Value, LocateError> {
     let compiled = arenad_queries::jq::compile(filter)
         .map_err(|reason| LocateError::Unknown(format!("`{}` is no jq filter: {reason}", shown(filter))))?;
@@ -88,7 +93,7 @@ pub fn jq(filter: &str, input: &str, all: bool) -> Result<Value, LocateError> {
     let mut outputs = Vec::new();
     let mut size = 0;
     for output in compiled.id.run((context, input)) {
-        // `halt` would end the process in jq's own program.
+        // In jq's own program, `halt` would end the process.
         let output = output.map_err(|stop| match stop.get_err() {
             Ok(error) => LocateError::Failed(format!("jq says: {error}")),
             Err(_) => LocateError::Failed("the filter halts".to_owned()),

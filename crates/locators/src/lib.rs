@@ -1,17 +1,18 @@
-//! Running locators: reading one value from an instance, with evidence of how it was found.
+//! Execution of locators: each reads one value from an instance and returns it with evidence of how it was found.
 //!
 //! ```text
-//!   text ─► domain::locator ─► Locators::locate(scene, locator) ─► Located: value + evidence
+//!   text ─► arenad_model::locator ─► Locators::locate(scene, locator) ─► Located: value + evidence
 //!                                 │ sql   account, guard, read-only transaction, server's own time limit
 //!                                 │ http  the entry only, an account's session, then JSONPath, jq, CSS, header
-//!                                 │ js    a warm browser, a context of its own, no address but the site's
+//!                                 │ js    a running browser, a context per page, no address but the site's
 //!                                 │ exec  fixed arguments, no shell
 //!                                 │ file  the engine's archive of a container
-//!                                 └ trace recorded traffic that whoever asks has
+//!                                 └ trace recorded traffic that the caller supplies
 //! ```
-//! Called by the daemon, which knows what is up. Judges nothing: that is the evaluators' work. Every locator ends in time,
-//! and what it reads is bounded. What is evaluated on texts that a site controls, by engines that cannot be stopped from
-//! inside (jq, SQLite), runs in a process of its own: see [`arenad_confined`].
+//! The daemon, which knows the running instances, calls this crate. The crate makes no judgements; the evaluators do.
+//! Every locator ends within a time limit, and the amount that it reads is bounded. Queries over text that a site
+//! controls, by engines that cannot be stopped from inside (jq, SQLite), run in a process of their own: see
+//! [`arenad_confined`].
 
 mod error;
 mod exec;
@@ -41,62 +42,62 @@ use arenad_site_client::SiteClient;
 pub use error::LocateError;
 pub use scene::Scene;
 
-/// How long statements, commands, files and requests may take.
+/// Time limit for statements, commands, files and requests that have no limit of their own.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long an expression may take, the page's load included.
+/// Time limit for an expression without a limit of its own, including the load of its page.
 const JS_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long the kinds get to clean up behind what took too long.
+/// Additional time for a locator to clean up after a timeout.
 const SLACK: Duration = Duration::from_secs(8);
 
-/// The most that a locator reads, in bytes.
+/// Maximum number of bytes that a locator reads.
 pub const SIZE_MAX: usize = 4 << 20;
 
-/// A value and how it was found.
+/// A value and the evidence of how it was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Located {
-    /// The value.
+    /// The value that the locator read.
     pub value: Value,
-    /// How it was found.
+    /// The evidence of how the value was found.
     pub evidence: Evidence,
 }
 
-/// How a value was found.
+/// The evidence of how a value was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
-    /// What ran, such as the statement with its places.
+    /// The statement, request, command or expression that ran, with placeholders for its arguments.
     pub ran: String,
-    /// The instance that was asked.
+    /// Id of the instance that was read.
     pub instance: String,
-    /// Its generation.
+    /// Generation of the instance at that time.
     pub generation: u64,
-    /// From the request to the value.
+    /// Time from the request to the value.
     pub took: Duration,
-    /// What else was seen, such as the status of an answer.
+    /// Further observations by name, such as the status of a response.
     pub notes: Vec<(&'static str, String)>,
 }
 
-/// What the kinds find.
+/// The result of one kind of locator, before the instance and the duration are added.
 struct Found {
     value: Value,
     ran: String,
     notes: Vec<(&'static str, String)>,
 }
 
-/// Runs locators.
+/// Runs locators of every kind against instances.
 pub struct Locators {
     engine: Arc<dyn Engine>,
     http: SiteClient,
     sessions: Sessions,
-    /// Where databases are copied to.
+    /// Folder to which databases are copied.
     copies: PathBuf,
     browser: Browser,
 }
 
-/// Ends and removes what locators of a daemon that was killed have left in their folder.
+/// Removes the database copies, and ends the browser processes, that the locators of a killed daemon have left.
 pub fn end_remains(folder: &Path) {
-    // There is none at first.
+    // The folder does not exist before the first use.
     let _ = std::fs::remove_dir_all(copies(folder));
     js::end_remains(&browser(folder));
 }
@@ -110,10 +111,10 @@ fn browser(folder: &Path) -> PathBuf {
 }
 
 impl Locators {
-    /// Prepares everything; nothing is started before it is needed. `http` looks at sites, `folder` is
-    /// where the browser and copies of databases are kept.
+    /// Prepares to run locators; processes start only when they are needed. `http` sends requests to sites, and
+    /// `folder` holds the browser's files and the copies of databases.
     ///
-    /// Errors: the client that carries browsers' requests could not be made.
+    /// Errors: the client that carries browsers' requests could not be created.
     pub fn new(engine: Arc<dyn Engine>, http: SiteClient, folder: PathBuf) -> Result<Self, reqwest::Error> {
         Ok(Self {
             engine,
@@ -124,10 +125,10 @@ impl Locators {
         })
     }
 
-    /// Reads a value.
+    /// Reads a value from the instance of `scene`.
     ///
-    /// Errors: see [`LocateError`]; `TimedOut` at the locator's limit at the latest. Cancellation: safe; what runs on the
-    /// site's servers ends by their own time limits.
+    /// Errors: see [`LocateError`]; `TimedOut` at the latest `SLACK` after the locator's limit. Cancellation: safe;
+    /// work on the site's servers ends by their own time limits.
     pub async fn locate(&self, scene: &Scene<'_>, locator: &Locator) -> Result<Located, LocateError> {
         let begun = Instant::now();
         let usual = if matches!(locator.kind, LocatorKind::Js(_)) { JS_TIMEOUT } else { TIMEOUT };
@@ -148,7 +149,7 @@ impl Locators {
                 LocatorKind::Trace(locator) => trace::run(scene, locator, limit).await,
             }
         };
-        // The kinds stop by themselves, and know better what took so long; this is for whatever they overlook.
+        // Each kind of locator stops at the limit itself and reports the cause best; this outer limit is a safety net.
         let found = tokio::time::timeout(limit + SLACK, work).await;
         let found = found.unwrap_or(Err(LocateError::TimedOut { limit }))?;
         let evidence = Evidence {
@@ -161,7 +162,7 @@ impl Locators {
         Ok(Located { value: found.value, evidence })
     }
 
-    /// Ends the browser, if one runs.
+    /// Ends the browser, if one is running.
     pub async fn close(&self) {
         self.browser.close().await;
     }

@@ -1,5 +1,5 @@
-//! Files in folders of this host that are mounted into containers. What lies there is the site's, so nothing leads out of
-//! it: no link is followed, and what is no plain file is not read.
+//! Files in host folders that are mounted into containers. The site controls their content, so no path may lead out of
+//! the folder: symbolic links are not followed, and only regular files are read.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,16 +9,16 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// Opens the folder.
+/// Opens the folder below which `read` resolves paths.
 pub(super) fn open(folder: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// A file's bytes; `None` where there is none.
+/// Returns the bytes of a file, or `None` if the file does not exist.
 pub(super) fn read(folder: &OwnedFd, path: &str, size_max: usize) -> Result<Option<Vec<u8>>, Errno> {
     let resolve =
         ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
-    // A pipe would keep whoever opens it waiting.
+    // Without NONBLOCK, opening a named pipe would block.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match rustix::fs::openat2(folder, path, flags, Mode::empty(), resolve) {
         Ok(file) => File::from(file),

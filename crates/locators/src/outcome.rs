@@ -1,4 +1,4 @@
-//! What a confined process has to say of a locator, on its way to the daemon.
+//! The result of a locator in a confined process, in the form in which it is sent to the daemon.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use arenad_confined::WorkerError;
 use arenad_model::locator::Value;
 use arenad_model::locator::json;
 
-/// A value with its type, or why there is none.
+/// A value with its type, or the reason why there is none.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
@@ -33,14 +33,14 @@ impl From<Result<Value, LocateError>> for Outcome {
             Err(LocateError::Unavailable(reason)) => Self::Unavailable(reason),
             Err(LocateError::TimedOut { .. }) => Self::TimedOut,
             Err(LocateError::TooLarge { what, limit }) => Self::TooLarge { what, limit },
-            // Only expressions throw, and the browser evaluates those.
+            // Only JavaScript expressions throw, and the browser evaluates those.
             Err(threw @ LocateError::Threw(_)) => Self::Failed(threw.to_string()),
         }
     }
 }
 
 impl Outcome {
-    /// What the daemon makes of it, where there was `limit` for it.
+    /// Converts the outcome to the daemon's result. `limit` is the time limit that a timeout reports.
     pub(super) fn into_value(self, limit: Duration) -> Result<Value, LocateError> {
         match self {
             Self::Value(value) => {
@@ -56,8 +56,8 @@ impl Outcome {
     }
 }
 
-/// Why a process that was given all that it reads has no answer: what ends it is what it was given. `what` says what it could not
-/// do.
+/// Maps the failure of a confined process that received all of its input in advance. If such a process ends, its input
+/// is the cause. `what` describes the work that it could not do.
 pub(super) fn no_answer(error: WorkerError, what: &str) -> LocateError {
     match error {
         WorkerError::TimedOut(limit) => LocateError::TimedOut { limit },

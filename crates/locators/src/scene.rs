@@ -1,4 +1,4 @@
-//! Where a locator looks.
+//! The instance and the context in which a locator runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use arenad_launch::Incarnation;
 use arenad_model::ids::ServiceName;
 use arenad_model::site::{Account, Database, Site};
 
-/// One instance of a site as it is now, and what whoever asks has in mind.
+/// One instance of a site in its current generation, and the caller's options for one locator.
 #[derive(Debug, Clone)]
 pub struct Scene<'a> {
-    /// The site.
+    /// The site to which the instance belongs.
     pub site: &'a Site,
-    /// Its public address and its entry.
+    /// The site's public address and its entry.
     pub place: Place,
-    /// Its containers.
+    /// The containers of the current generation.
     pub incarnation: &'a Incarnation,
-    /// The folders of this host that are mounted into its containers, by service and path in the container.
+    /// Host folders that are mounted into the containers, by service and path in the container.
     pub folders: BTreeMap<(ServiceName, String), PathBuf>,
-    /// The instance's id.
+    /// Id of the instance, for evidence.
     pub instance: String,
-    /// The path of the page that [`arenad_model::locator::JsPage::Given`] means; `None`: the one that the site's URL has.
+    /// Path of the page that [`arenad_model::locator::JsPage::Given`] means; `None` means the path of the site's URL.
     pub page: Option<String>,
-    /// The CDP address of the agent's browser.
+    /// CDP address of the agent's browser.
     pub live: Option<String>,
-    /// The traffic of its browser: the text of a HAR.
+    /// Traffic of the agent's browser, as the text of a HAR.
     pub traffic: Option<&'a str>,
 }
 
@@ -63,7 +63,7 @@ impl Scene<'_> {
         })
     }
 
-    /// Where a path of a container lies on this host: a folder that is mounted there, and what follows it.
+    /// Resolves a path in a container to a mounted host folder and the remaining path below it.
     pub(super) fn on_host<'p>(&self, service: &ServiceName, path: &'p str) -> Option<(&Path, &'p str)> {
         self.folders.iter().find_map(|((of, mounted), folder)| {
             let below = path.strip_prefix(mounted.as_str())?.strip_prefix('/')?;
@@ -71,7 +71,7 @@ impl Scene<'_> {
         })
     }
 
-    /// The container of a service; `None`: of the site's entry.
+    /// Returns the container of a service; `None` means the service of the site's entry.
     pub(super) fn container(&self, service: Option<&str>) -> Result<(&ServiceName, &EngineHandle), LocateError> {
         let name = service.unwrap_or(self.site.entry.service.as_str());
         let spec = self.site.services.iter().find(|spec| spec.name.as_str() == name).ok_or_else(|| {

@@ -1,4 +1,5 @@
-//! Sessions of accounts, kept while they are good: a log-in costs a password hash and leaves a mark on the site.
+//! Sessions of accounts, which are reused while they are valid: a log-in costs a password hash and leaves traces on the
+//! site.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +11,8 @@ use super::{LocateError, Scene};
 use arenad_accounts::{self as accounts, Session};
 use arenad_site_client::SiteClient;
 
-/// How long a session is used. Sites keep theirs for hours; an account that changed its password is noticed in time.
+/// Time for which a session is used. Sites keep sessions for hours; the shorter time bounds how long a changed password
+/// goes unnoticed.
 const GOOD_FOR: Duration = Duration::from_secs(300);
 
 #[derive(Default)]
@@ -23,7 +25,7 @@ struct Kept {
 }
 
 impl Sessions {
-    /// The account's session on the instance; `None` without an account.
+    /// Returns the account's session on the instance, signing in if necessary, or `None` without an account.
     pub(super) async fn of(
         &self,
         client: &SiteClient,

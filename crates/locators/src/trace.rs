@@ -1,7 +1,8 @@
-//! A look into recorded traffic: requests to the site in a HAR.
+//! Queries over recorded traffic: requests to the site in a HAR.
 //!
-//! A HAR of the gateway's own (`_arenad`) is bounded and says what it lacks. Where that could make the value another one, there is
-//! none, so that no check takes a part for the whole.
+//! A HAR of the gateway's own (`_arenad`) is bounded and states which traffic is missing. If the missing traffic could
+//! change the value, the locator returns no value, so that no check mistakes an incomplete recording for a complete
+//! one.
 
 use std::time::Duration;
 
@@ -30,10 +31,10 @@ struct Log {
 struct Entry {
     request: Request,
     response: Response,
-    /// The site that the gateway sent it to.
+    /// Name of the site to which the gateway sent the request.
     #[serde(default, rename = "_site")]
     site: Option<String>,
-    /// What the gateway did not keep of it: `body`, `answer`.
+    /// Parts of the exchange that the gateway did not keep: `body`, `answer`.
     #[serde(default, rename = "_lost")]
     lost: Vec<String>,
 }
@@ -74,7 +75,7 @@ struct Pair {
     value: String,
 }
 
-/// A request that is meant.
+/// A request that the locator matches.
 struct Meant {
     shown: Json,
     lost: Vec<String>,
@@ -119,13 +120,13 @@ pub(super) async fn run(scene: &Scene<'_>, locator: &TraceLocator, limit: Durati
     }
 }
 
-/// The requests that are meant, in order.
+/// Returns the requests that the locator matches, in order.
 fn requests(traffic: &str, site: &str, place: &Place, locator: &TraceLocator) -> Result<Vec<Meant>, LocateError> {
     let har: Har = serde_json::from_str(traffic)
         .map_err(|error| LocateError::Failed(format!("the traffic is no HAR: {error}")))?;
     let mut found = Vec::new();
     for mut entry in har.log.entries {
-        // Whatever has no address was never sent to the site.
+        // An entry without a valid URL was never sent to the site.
         let Ok(url) = reqwest::Url::parse(&entry.request.url) else { continue };
         let is_here = match &entry.site {
             Some(recorded) => recorded == site,
@@ -154,7 +155,7 @@ fn requests(traffic: &str, site: &str, place: &Place, locator: &TraceLocator) ->
     Ok(found)
 }
 
-/// Why a recording of the gateway's does not say what is asked.
+/// Returns the reason why a recording of the gateway cannot answer the locator, or `None` if it can.
 fn lacks(coverage: &Coverage, locator: &TraceLocator, found: &[Meant]) -> Option<String> {
     match coverage.records.as_str() {
         "all" => {}
@@ -162,7 +163,7 @@ fn lacks(coverage: &Coverage, locator: &TraceLocator, found: &[Meant]) -> Option
         "writes" => return Some("`record: writes` leaves out GET, HEAD and OPTIONS".to_owned()),
         _ => return Some("nothing is recorded of the site".to_owned()),
     }
-    // What came last is known, whatever came before it.
+    // The newest request is complete even if older ones were dropped.
     let wants_all = locator.all || locator.part == TracePart::Count || found.is_empty();
     if let Some(lacks) = coverage.lacks.as_ref().filter(|_| wants_all) {
         return Some(lacks.clone());
@@ -172,7 +173,7 @@ fn lacks(coverage: &Coverage, locator: &TraceLocator, found: &[Meant]) -> Option
     Some(format!("the {lost} of a request was not kept"))
 }
 
-/// Whether a part of a request, `body` or `answer`, could be in what is taken of it. Errs on the side of yes.
+/// Returns whether the selection may read a part of a request, `body` or `answer`. It errs on the side of true.
 fn may_ask_for(taken: &TracePart, part: &str) -> bool {
     const OTHERS: [&str; 6] = ["method", "url", "path", "query", "headers", "status"];
     let text = match taken {
@@ -205,10 +206,10 @@ fn shown(entry: Entry, url: &reqwest::Url) -> Json {
     })
 }
 
-/// A body: JSON, a form's fields with the first text of each (of a file its name), text, or nothing.
+/// Converts a body: JSON, the fields of a form with the first text of each (for a file, its name), text, or null.
 fn body(content: Option<Content>) -> Json {
     let Some(content) = content else { return Json::Null };
-    // Pictures and the like, in Base64: nobody looks for a text in them.
+    // Base64 marks images and other binary content, in which no task looks for text.
     let Some(text) = content.text.filter(|text| !text.is_empty() && content.encoding.is_none()) else {
         return Json::Null;
     };
@@ -230,12 +231,12 @@ fn body(content: Option<Content>) -> Json {
     Json::from(text)
 }
 
-/// The fields of a multipart form; `None` for anything else.
+/// Returns the fields of a multipart form, or `None` for any other content.
 fn parts(text: &str, kind: &str) -> Option<Map<String, Json>> {
     let (_, boundary) = kind.strip_prefix("multipart/form-data")?.split_once("boundary=")?;
     let boundary = boundary.split(';').next().unwrap_or_default().trim().trim_matches('"');
     let mut fields = Map::new();
-    // What stands before the first boundary is nobody's.
+    // Content before the first boundary belongs to no field.
     for part in text.split(&format!("--{boundary}")).skip(1) {
         let Some((head, content)) = part.split_once("\r\n\r\n") else { continue };
         let said = |what: &str| Some(head.split_once(what)?.1.split_once('"')?.0.to_owned());

@@ -1,20 +1,21 @@
-//! The state root: where the declared stores of sites are kept, on a file system that copies by sharing, if there is one.
+//! The state root holds the declared stores of sites, on a file system that shares blocks between copies if there is
+//! one.
 //!
 //! ```text
 //!   engine's archive ──receive──► snapshots/ID/STORE ──clone──► instances/ENV.SITE.N/gG/STORE ──► mounted in a container
 //!                                        │                              ▲         │
 //!                                        └──────clone──► partial/… ──exchange     └──discard──► trash/… ──► gone
 //! ```
-//! A *tree* is the folder of one store. What has a tree's name is whole: it is made under another name, brought to disk if it
-//! is to outlive the host's next start (snapshots are; instances begin anew then), and renamed. The one thing that
-//! changes a tree in its place is an exchange, of all of it or of what was touched (`touched.rs`), and a mark beside the tree
-//! says so until it is done.
+//! A *tree* is the folder of one store. A folder with a tree's name is whole: it is created under another name, synced
+//! to disk if it must survive a restart of the host (snapshots must; instances start afresh), and renamed. Only an
+//! exchange, of the whole tree or of its touched entries (`touched.rs`), changes a tree in place; a mark next to the
+//! tree records the exchange until it is complete.
 //!
-//! Trees hold what sites wrote, so nothing in them is trusted: folders are opened without following links, below their
-//! tree and on its file system only, and links are never read through.
+//! Sites write the content of trees, so the content is not trusted: folders are opened without following links, only
+//! below their tree and only on its file system, and links are never read through.
 //!
-//! Everything here blocks; [`Storage`] is the same for async callers. It knows no engine and no site. The lock of the
-//! state directory sees to it that one daemon at a time works here.
+//! All functions block; [`Storage`] offers them to async callers. The crate depends on no engine and no site. The lock
+//! of the state directory ensures that one daemon at a time uses the state root.
 
 pub mod archive;
 mod attributes;

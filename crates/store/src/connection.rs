@@ -1,10 +1,10 @@
-//! The store's way to SQLite: a pool, or one connection whose statements run in place.
+//! The store's connection to SQLite: a pool, or one connection whose statements run in place.
 //!
-//! SQLite itself brings nothing to disk before a checkpoint. What is to be on disk when it is done is followed by a flush of
-//! the WAL, which keeps nobody else from writing, and which all share that have committed before it began.
+//! SQLite itself syncs nothing to disk before a checkpoint. A durable statement is therefore followed by a flush of the
+//! WAL. The flush does not block other writers, and one flush serves every commit that was made before it began.
 //!
-//! In place a statement is done when its future is polled for the first time, so that the order of everything in a daemon is
-//! that of its tasks and nothing else.
+//! In place, a statement completes when its future is first polled, so that the order of events in a daemon is
+//! determined by the order of its tasks alone.
 
 use std::fmt;
 use std::fs::File;
@@ -21,18 +21,19 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use arenad_seams::inline::{self, Inline};
 
-/// What statements are executed on.
+/// A connection that executes statements.
 #[derive(Clone)]
 pub(super) enum Connection {
-    /// By threads of SQLite's own. What is committed outlives the daemon, but not yet the host.
+    /// Runs statements on SQLite's own threads. A commit survives a crash of the daemon, but possibly not one of the
+    /// host.
     Pool(SqlitePool),
-    /// The same, and on disk when it is done.
+    /// Like `Pool`, but a statement returns only when its changes are on disk.
     Durable(SqlitePool, Arc<Flusher>),
-    /// In place.
+    /// Runs statements in place, on the thread that polls them.
     Inline(InlineConnection),
 }
 
-/// One connection, in place.
+/// A single connection whose statements run in place.
 #[derive(Clone)]
 pub(super) struct InlineConnection {
     pub(super) how: Inline,
@@ -40,7 +41,8 @@ pub(super) struct InlineConnection {
 }
 
 impl InlineConnection {
-    /// Nobody else holds it: no statement yields, and no transaction is left open over an await that waits.
+    /// Locks the connection. The lock is never contended: no statement yields, and no transaction is left open over an
+    /// await that waits.
     async fn lock(&self) -> OwnedMutexGuard<SqliteConnection> {
         self.connection.clone().lock_owned().await
     }
@@ -50,18 +52,19 @@ impl InlineConnection {
     }
 }
 
-/// Nobody keeps a transaction that has ended: the call that ends it takes it.
+/// Returns the error for a transaction that has ended. It cannot occur in practice: the call that ends a transaction
+/// consumes it.
 fn ended() -> sqlx::Error {
     sqlx::Error::Protocol("the transaction has ended".to_owned())
 }
 
-/// What SQLite says of a full disk.
+/// Returns the error that SQLite reports for a full disk.
 fn full() -> sqlx::Error {
     sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::StorageFull, "database or disk is full"))
 }
 
 impl Connection {
-    /// Begins a transaction; dropped without a commit, it is rolled back.
+    /// Begins a transaction, which is rolled back if it is dropped without a commit.
     pub(super) async fn begin(&self) -> Result<Transaction, sqlx::Error> {
         match self {
             Self::Pool(pool) => Ok(Transaction::Pool { open: Some(pool.begin().await?), flusher: None }),
@@ -83,22 +86,22 @@ impl Connection {
     }
 }
 
-/// Statements that count together.
+/// A transaction on either kind of connection.
 pub(super) enum Transaction {
-    /// On a connection of the pool.
+    /// A transaction on a connection of the pool.
     Pool {
-        /// None once it has ended.
+        /// The open transaction; `None` once it has ended.
         open: Option<sqlx::Transaction<'static, Sqlite>>,
-        /// What brings it to disk, if it is to be there when it is committed.
+        /// Flushes the WAL after the commit; `None` if the commit need not be durable.
         flusher: Option<Arc<Flusher>>,
     },
-    /// In place.
+    /// A transaction whose statements run in place.
     Inline {
-        /// How.
+        /// The connection through which statements and the commit are run.
         how: InlineConnection,
-        /// Held to the end.
+        /// The locked connection, held until the transaction ends.
         connection: OwnedMutexGuard<SqliteConnection>,
-        /// Whether it has been neither committed nor rolled back.
+        /// Whether the transaction has been neither committed nor rolled back.
         is_open: bool,
     },
 }
@@ -132,7 +135,7 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        // A connection that cannot roll back cannot do anything else either.
+        // The error is dropped: a connection that cannot roll back cannot do anything else either.
         let _ = self.end("ROLLBACK");
     }
 }
@@ -149,14 +152,14 @@ impl fmt::Debug for Transaction {
     }
 }
 
-/// Brings to disk what has been committed.
+/// Flushes committed transactions to disk.
 pub(super) struct Flusher {
     wal: PathBuf,
-    /// Held while the file is flushed.
+    /// Held while the file is flushed, so that one flush runs at a time.
     turn: Mutex<()>,
-    /// How many commits have asked for it.
+    /// The number of commits that have requested a flush.
     asked: AtomicU64,
-    /// How many of them are on disk.
+    /// The number of those commits that are on disk.
     done: AtomicU64,
 }
 
@@ -168,7 +171,7 @@ impl Flusher {
         Arc::new(Self { wal: wal.into(), turn, asked, done })
     }
 
-    /// The file.
+    /// Returns the path of the WAL file.
     pub(super) fn wal(&self) -> &Path {
         &self.wal
     }
@@ -189,13 +192,13 @@ impl Flusher {
     }
 }
 
-/// All that a statement yields, once what it changed is on disk.
+/// Runs a statement and returns all its results once its changes are on disk.
 async fn flushed<'q>(
     pool: &SqlitePool,
     flusher: &Flusher,
     query: impl Execute<'q, Sqlite> + 'q,
 ) -> Result<Vec<Step>, sqlx::Error> {
-    // To its end: a statement that returns rows is committed behind the last of them.
+    // Read to the end: a statement that returns rows is committed after the last row.
     let all: Vec<Result<Step, sqlx::Error>> = pool.fetch_many(query).collect().await;
     let steps = all.into_iter().collect::<Result<Vec<_>, _>>()?;
     flusher.flush().await?;
@@ -204,7 +207,7 @@ async fn flushed<'q>(
 
 type Step = Either<SqliteQueryResult, SqliteRow>;
 
-/// All that a statement yields, computed at once.
+/// Runs a statement at once and returns all its results.
 fn steps<'q>(
     connection: &mut SqliteConnection,
     query: impl Execute<'q, Sqlite> + 'q,

@@ -1,10 +1,10 @@
-//! The table of digests: what is in the stores of each snapshot.
+//! The table of digests, which describe the content of each snapshot's stores.
 
 use super::{Doing, Store, StoreError, json, to_json};
 use arenad_digest::Digest;
 
 impl Store {
-    /// The digest of a snapshot, if one has been taken.
+    /// Returns the digest of a snapshot, if one has been taken.
     pub async fn digest(&self, snapshot: &str) -> Result<Option<Digest>, StoreError> {
         let text: Option<String> = sqlx::query_scalar("SELECT digest FROM digests WHERE snapshot = ?")
             .bind(snapshot)
@@ -14,8 +14,10 @@ impl Store {
         text.map(|text| json("a digest", &text)).transpose()
     }
 
-    /// Keeps the digest of a snapshot, in place of one that was taken by other declarations, and returns the one that
-    /// counts: the first that was taken by these.
+    /// Saves the digest of a snapshot and returns the digest that counts.
+    ///
+    /// A digest taken under other declarations is replaced. Of several taken under the same declarations, the first one
+    /// counts.
     pub async fn save_digest(&self, snapshot: &str, digest: &Digest) -> Result<Digest, StoreError> {
         sqlx::query(
             "INSERT INTO digests (snapshot, digest) VALUES (?, ?) \

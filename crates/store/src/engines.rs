@@ -1,6 +1,7 @@
-//! The tables of engines: which one is in use, and which has what of this installation.
+//! The tables of engines: the engine in use, and the objects of this installation that each engine holds.
 //!
-//! What the engine in use does not have may be on another one, so nothing is ever removed because it is missing here.
+//! An object that is missing on the engine in use may be on another one, so nothing is ever removed because it is
+//! missing here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,25 +14,25 @@ use super::{Doing, Store, StoreError, timestamp};
 /// An engine that the installation has worked with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEngine {
-    /// Tells it from all others.
+    /// The id that distinguishes the engine from all others.
     pub id: String,
-    /// Where it answered last.
+    /// The endpoint where the engine last answered.
     pub endpoint: String,
 }
 
-/// Where the images of a snapshot are.
+/// The location of a snapshot's images.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SnapshotPlace {
-    /// The engine that has them; none if that is not known.
+    /// The engine that holds the images; `None` if it is unknown.
     pub engine: Option<String>,
-    /// When that engine was first seen without them.
+    /// The time when that engine was first seen without the images.
     pub missing_since: Option<Timestamp>,
 }
 
 impl Store {
-    /// Notes which engine is in use. Returns the one that was in use before, if that is another.
+    /// Records the engine in use and returns the previous one if it is a different engine.
     ///
-    /// What was made on the engine before stays that engine's.
+    /// Objects that were made on the previous engine stay recorded as that engine's.
     pub async fn meet_engine(&self, id: &str, endpoint: &str) -> Result<Option<StoredEngine>, StoreError> {
         const DOING: &str = "note which engine is in use";
         const IN_USE: &str = "SELECT installation.engine, coalesce(engines.endpoint, '') AS endpoint FROM installation \
@@ -43,7 +44,7 @@ impl Store {
         let is_known = |known: &Option<StoredEngine>| {
             known.as_ref().is_some_and(|known| known.id == id && known.endpoint == endpoint)
         };
-        // Nearly always it is the same, and nothing is written.
+        // In almost every call the engine is unchanged and nothing is written.
         let row = sqlx::query(IN_USE).fetch_one(&self.quick).await.doing(DOING)?;
         if is_known(&engine_of(&row)) {
             return Ok(None);
@@ -76,7 +77,7 @@ impl Store {
         .execute(&mut transaction)
         .await
         .doing(DOING)?;
-        // What this one has is listed, and judged by that.
+        // The objects on this engine are listed and judged from that list, so their rows are not needed.
         for statement in ["DELETE FROM elsewhere WHERE engine = ?", "UPDATE installation SET engine = ?"] {
             sqlx::query(statement).bind(id).execute(&mut transaction).await.doing(DOING)?;
         }
@@ -84,7 +85,7 @@ impl Store {
         Ok(others)
     }
 
-    /// The engine in use, once one has answered.
+    /// Returns the id of the engine in use; `None` until an engine has answered.
     pub async fn engine_in_use(&self) -> Result<Option<String>, StoreError> {
         sqlx::query_scalar("SELECT engine FROM installation")
             .fetch_optional(&self.quick)
@@ -93,13 +94,13 @@ impl Store {
             .map(Option::flatten)
     }
 
-    /// Where each engine answered last, by its id.
+    /// Returns the endpoint where each engine last answered, by engine id.
     pub async fn engines(&self) -> Result<BTreeMap<String, String>, StoreError> {
         let rows = sqlx::query("SELECT id, endpoint FROM engines").fetch_all(&self.quick).await;
         Ok(rows.doing("read the engines")?.iter().map(|row| (row.get("id"), row.get("endpoint"))).collect())
     }
 
-    /// The engine that has an instance's containers, if it is another than the one in use.
+    /// Returns the engine that holds an instance's containers, if it is not the engine in use.
     pub async fn other_engine_of(&self, instance: &str) -> Result<Option<StoredEngine>, StoreError> {
         let row = sqlx::query(
             "SELECT engines.id, engines.endpoint FROM instances JOIN engines ON engines.id = instances.engine \
@@ -112,7 +113,8 @@ impl Store {
         Ok(row.map(|row| StoredEngine { id: row.get("id"), endpoint: row.get("endpoint") }))
     }
 
-    /// Notes that the engine in use has the containers of a generation: an engine may change its id, by an upgrade.
+    /// Records that the engine in use holds the containers of a generation; an upgrade may have changed the engine's
+    /// id. Returns whether the instance's row changed.
     pub async fn place_instance(&self, instance: &str, made: u64) -> Result<bool, StoreError> {
         let made = i64::try_from(made).unwrap_or(i64::MAX);
         let placed = sqlx::query(
@@ -133,8 +135,8 @@ impl Store {
         Ok(placed.rows_affected() > 0)
     }
 
-    /// The generations that [`Store::place_instance`] has something to note of, should the engine in use have their containers:
-    /// instance and number.
+    /// Returns the generations, as instance and number, that [`Store::place_instance`] would update if the engine in
+    /// use had their containers.
     pub async fn misplaced(&self) -> Result<BTreeSet<(String, u64)>, StoreError> {
         let rows = sqlx::query(
             "SELECT id AS instance, made FROM instances WHERE made IS NOT NULL \
@@ -146,7 +148,7 @@ impl Store {
         Ok(rows.iter().map(|row| (row.get("instance"), row.get::<i64, _>("made").unsigned_abs())).collect())
     }
 
-    /// The generations whose containers are on engines that are not in use, by instance.
+    /// Returns the generations whose containers are on engines that are not in use, by instance.
     pub async fn generations_elsewhere(&self) -> Result<BTreeMap<String, BTreeSet<u64>>, StoreError> {
         let rows = sqlx::query("SELECT instance, made FROM elsewhere").fetch_all(&self.quick).await;
         let mut elsewhere: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
@@ -156,7 +158,7 @@ impl Store {
         Ok(elsewhere)
     }
 
-    /// Where the images of each snapshot are, by its id.
+    /// Returns the location of each snapshot's images, by snapshot id.
     pub async fn snapshot_places(&self) -> Result<BTreeMap<String, SnapshotPlace>, StoreError> {
         let rows = sqlx::query("SELECT id, engine, missing_since FROM snapshots").fetch_all(&self.quick).await;
         let read = rows.doing("read where snapshots are")?;
@@ -168,7 +170,7 @@ impl Store {
         places.collect()
     }
 
-    /// Notes that the engine in use has the images of a snapshot.
+    /// Records that the engine in use has the images of a snapshot.
     pub async fn place_snapshot(&self, id: &str) -> Result<(), StoreError> {
         sqlx::query(
             "UPDATE snapshots SET engine = (SELECT engine FROM installation), missing_since = NULL WHERE id = ?",
@@ -180,7 +182,7 @@ impl Store {
         Ok(())
     }
 
-    /// Notes that the engine that had the images of a snapshot has them no more.
+    /// Records that the engine that had the images of a snapshot no longer has them.
     pub async fn miss_snapshot(&self, id: &str) -> Result<(), StoreError> {
         sqlx::query("UPDATE snapshots SET missing_since = coalesce(missing_since, ?) WHERE id = ?")
             .bind(self.now())

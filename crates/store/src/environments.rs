@@ -1,4 +1,4 @@
-//! The table of definitions as `arenad up` gave them.
+//! The table of definitions, as `arenad up` received them.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use super::instances::want;
 use super::{Doing, Store, StoreError, json, to_json};
 use arenad_model::instance::InstanceId;
 
-/// A definition as texts, with the variables it was resolved with.
+/// A definition as the text of its files, with the variables that it was resolved with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEnvironment {
-    /// The environment's name.
+    /// The name of the environment.
     pub name: String,
     /// The folder that holds `environments/` and `compose/`.
     pub root: String,
-    /// Path and text of `environments/<name>.yaml`.
+    /// The path and text of `environments/<name>.yaml`.
     pub environment: (String, String),
-    /// Path and text of `compose/<name>.yaml`.
+    /// The path and text of `compose/<name>.yaml`.
     pub compose: (String, String),
-    /// Path and text of the `.env` file, where there is one.
+    /// The path and text of the `.env` file, if there is one.
     pub dotenv: Option<(String, String)>,
     /// The variables of the caller's shell that the files mention.
     pub variables: BTreeMap<String, String>,
@@ -39,7 +39,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredEnvironment, StoreError> {
 }
 
 impl Store {
-    /// Keeps a definition, in place of one of the same name, and notes which of its instances are wanted up: both or neither.
+    /// Saves a definition, replacing one of the same name, and marks the given instances as wanted, in one transaction.
     pub async fn save_environment(
         &self,
         environment: &StoredEnvironment,
@@ -74,7 +74,7 @@ impl Store {
         transaction.commit().await.doing("keep a definition")
     }
 
-    /// All definitions, by name.
+    /// Returns all definitions, ordered by name.
     pub async fn environments(&self) -> Result<Vec<StoredEnvironment>, StoreError> {
         let rows = sqlx::query("SELECT * FROM environments ORDER BY name")
             .fetch_all(&self.quick)
@@ -83,7 +83,7 @@ impl Store {
         rows.iter().map(from_row).collect()
     }
 
-    /// Forgets a definition and its instances. The numbers of their generations are not given out again.
+    /// Deletes a definition and its instances. The numbers of their generations are never reused.
     pub async fn forget_environment(&self, name: &str) -> Result<(), StoreError> {
         const DOING: &str = "forget a definition";
         let mut transaction = self.durable.begin().await.doing(DOING)?;

@@ -1,4 +1,4 @@
-//! The append-only log of what happened, for `arenad events` and for people who come later.
+//! The append-only event log, for `arenad events` and for later inspection.
 
 use jiff::Timestamp;
 use sqlx::Row;
@@ -6,18 +6,18 @@ use sqlx::sqlite::SqliteRow;
 
 use super::{Doing, Retention, Store, StoreError, time_text, timestamp};
 
-/// One event.
+/// One entry of the event log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvent {
-    /// Counts up; never used twice.
+    /// The sequence number; it increases and is never reused.
     pub seq: i64,
-    /// When it happened.
+    /// The time of the event.
     pub at: Timestamp,
-    /// A stable word, such as `instance.ready`.
+    /// The kind of event, a stable identifier such as `instance.ready`.
     pub kind: String,
-    /// The instance that it is about.
+    /// The id of the instance that the event concerns; `None` if it concerns none.
     pub instance: Option<String>,
-    /// A sentence that reads alone.
+    /// A sentence that can be read without context.
     pub message: String,
 }
 
@@ -32,7 +32,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredEvent, StoreError> {
 }
 
 impl Store {
-    /// Appends an event.
+    /// Appends an event with the current time.
     pub async fn append_event(
         &self,
         kind: &str,
@@ -50,7 +50,7 @@ impl Store {
         from_row(&row)
     }
 
-    /// The events after `seq`, oldest first, at most `limit`.
+    /// Returns at most `limit` events after `seq`, oldest first.
     pub async fn events_after(&self, seq: i64, limit: u32) -> Result<Vec<StoredEvent>, StoreError> {
         let rows = sqlx::query("SELECT * FROM events WHERE seq > ? ORDER BY seq LIMIT ?")
             .bind(seq)
@@ -61,7 +61,7 @@ impl Store {
         rows.iter().map(from_row).collect()
     }
 
-    /// The sequence number before the newest `count` events, to read those with [`Store::events_after`].
+    /// Returns the sequence number before the newest `count` events, to read them with [`Store::events_after`].
     pub async fn seq_before_last(&self, count: u32) -> Result<i64, StoreError> {
         let seq: Option<i64> = sqlx::query_scalar("SELECT seq FROM events ORDER BY seq DESC LIMIT 1 OFFSET ?")
             .bind(count)
@@ -71,7 +71,8 @@ impl Store {
         Ok(seq.unwrap_or(0))
     }
 
-    /// The sequence number of the last event before a time, to read what followed with [`Store::events_after`].
+    /// Returns the sequence number of the last event before a time, to read the later events with
+    /// [`Store::events_after`].
     pub async fn seq_before(&self, time: Timestamp) -> Result<i64, StoreError> {
         let seq: Option<i64> = sqlx::query_scalar("SELECT max(seq) FROM events WHERE at < ?")
             .bind(time_text(time))
@@ -81,7 +82,7 @@ impl Store {
         Ok(seq.unwrap_or(0))
     }
 
-    /// The sequence numbers of the oldest event that is kept and of the newest; none if there is no event.
+    /// Returns the sequence numbers of the oldest and the newest event that are kept; `None` if there are no events.
     pub async fn event_range(&self) -> Result<Option<(i64, i64)>, StoreError> {
         let row = sqlx::query("SELECT min(seq) AS oldest, max(seq) AS newest FROM events")
             .fetch_one(&self.readers)
@@ -90,7 +91,7 @@ impl Store {
         Ok(row.get::<Option<i64>, _>("oldest").zip(row.get("newest")))
     }
 
-    /// Forgets old events; returns how many.
+    /// Deletes old events and returns their number.
     pub async fn prune_events(&self, keep: Retention) -> Result<u64, StoreError> {
         let done = sqlx::query(
             "DELETE FROM events WHERE seq <= (SELECT max(seq) FROM events) - ?1 \

@@ -1,4 +1,4 @@
-//! The table of imports: snapshots that have not arrived as a whole.
+//! The table of imports: snapshots that have not arrived completely.
 
 use std::collections::BTreeSet;
 
@@ -10,27 +10,27 @@ use super::sessions::StoredSession;
 use super::{Doing, Store, StoreError, json, timestamp, to_json};
 use arenad_export::{Manifest, RawJson};
 
-/// An import that has begun.
+/// An import that has begun but is not complete.
 #[derive(Debug, Clone)]
 pub struct StoredImport {
-    /// What it is to be called, whatever the manifest says.
+    /// The name that the snapshot will get, which overrides the manifest's name; `None` keeps the manifest's name.
     pub name: Option<String>,
-    /// What is to arrive.
+    /// The manifest of the snapshot that is to arrive.
     pub manifest: Manifest,
-    /// When something of it arrived last.
+    /// The time when a part of the import last arrived.
     pub touched_at: Timestamp,
 }
 
-/// What an import has brought so far or will bring, without its manifest.
+/// The objects that an import has brought or will bring, without its manifest, which may be large.
 #[derive(Debug, Clone)]
 pub struct ImportOutline {
-    /// The snapshot.
+    /// The id of the snapshot.
     pub snapshot: String,
-    /// The ids of its images.
+    /// The ids of the snapshot's images.
     pub images: BTreeSet<String>,
-    /// Its archives of volumes.
+    /// The file names of the snapshot's volume archives.
     pub volumes: BTreeSet<String>,
-    /// When something of it arrived last.
+    /// The time when a part of the import last arrived.
     pub touched_at: Timestamp,
 }
 
@@ -52,7 +52,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredImport, StoreError> {
 }
 
 impl Store {
-    /// Keeps an import, in place of an earlier attempt at the same snapshot.
+    /// Saves an import, replacing an earlier attempt at the same snapshot.
     pub async fn save_import(&self, name: Option<&str>, manifest: &Manifest) -> Result<(), StoreError> {
         let images: BTreeSet<&String> = manifest.services.values().map(|service| &service.image).collect();
         let volumes: BTreeSet<&String> = manifest.volumes.values().flat_map(|paths| paths.values()).collect();
@@ -71,7 +71,7 @@ impl Store {
         Ok(())
     }
 
-    /// Notes that something of an import has arrived.
+    /// Records that a part of an import has arrived.
     pub async fn touch_import(&self, snapshot: &str) -> Result<(), StoreError> {
         sqlx::query("UPDATE imports SET touched_at = ? WHERE snapshot = ?")
             .bind(self.now())
@@ -82,7 +82,7 @@ impl Store {
         Ok(())
     }
 
-    /// The imports that have begun.
+    /// Returns the outlines of the imports that have begun, ordered by snapshot id.
     pub async fn imports(&self) -> Result<Vec<ImportOutline>, StoreError> {
         let query = "SELECT snapshot, images, volumes, touched_at FROM imports ORDER BY snapshot";
         let rows = sqlx::query(query).fetch_all(&self.quick).await;
@@ -95,20 +95,21 @@ impl Store {
         Ok(row.await.doing("look for an import")?.is_some())
     }
 
-    /// The import of a snapshot.
+    /// Returns the import of a snapshot, if one has begun.
     pub async fn import(&self, snapshot: &str) -> Result<Option<StoredImport>, StoreError> {
         let row = sqlx::query("SELECT * FROM imports WHERE snapshot = ?").bind(snapshot).fetch_optional(&self.quick);
         row.await.doing("read an import")?.as_ref().map(from_row).transpose()
     }
 
-    /// Forgets an import: it is whole, or given up.
+    /// Deletes an import, which is complete or was abandoned.
     pub async fn forget_import(&self, snapshot: &str) -> Result<(), StoreError> {
         let deleted = sqlx::query("DELETE FROM imports WHERE snapshot = ?").bind(snapshot).execute(&self.durable);
         deleted.await.doing("forget an import")?;
         Ok(())
     }
 
-    /// The sessions that are part of a snapshot: account, place, session. Opaque, for another store of arenad.
+    /// Returns the sessions that belong to a snapshot, as account, place and session. They are opaque, for another
+    /// arenad's store.
     pub async fn packed_sessions(&self, snapshot: &str) -> Result<Vec<(String, String, RawJson)>, StoreError> {
         let rows = sqlx::query("SELECT account, place, session FROM sessions WHERE snapshot = ? ORDER BY account")
             .bind(snapshot)
@@ -122,7 +123,8 @@ impl Store {
         packed.collect()
     }
 
-    /// Keeps sessions that another store has packed; what is none is left out: it can be had again by signing in.
+    /// Saves sessions that another store has packed. Entries that are not sessions are left out: signing in again
+    /// replaces them.
     pub async fn unpack_sessions(
         &self,
         snapshot: &str,

@@ -1,4 +1,4 @@
-//! The table of instances: what is wanted of each, and its newest generation.
+//! The table of instances: the desired state of each and its newest generation.
 
 use jiff::Timestamp;
 use sqlx::Row;
@@ -9,70 +9,70 @@ use super::resets::{NewReset, insert_reset};
 use super::{Doing, Store, StoreError, time_text, timestamp};
 use arenad_model::instance::{InstanceId, InstanceState};
 
-/// An instance as it stands in the store.
+/// One row of the table of instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredInstance {
-    /// `environment/site/number`.
+    /// The instance's id, `environment/site/number`.
     pub id: String,
-    /// The site.
+    /// The name of the site.
     pub site: String,
-    /// Whether it is wanted up.
+    /// Whether the instance should be up.
     pub desired_up: bool,
-    /// The name of its last state.
+    /// The name of the last recorded state.
     pub state: String,
-    /// Its newest generation: the highest number that was given out.
+    /// The newest generation: the highest number that has been assigned.
     pub generation: u64,
-    /// The one that serves, or is being made to; none before the first.
+    /// The generation that serves or is being made to serve; `None` before the first one.
     pub serving: Option<Serving>,
-    /// The snapshot that it starts from.
+    /// The id of the snapshot that the instance starts from.
     pub snapshot: Option<String>,
-    /// The snapshot that a reset leads to.
+    /// The id of the snapshot that a reset leads to.
     pub baseline: Option<String>,
-    /// When its last state began.
+    /// The time when the last recorded state began.
     pub since: Timestamp,
 }
 
 /// The generation of an instance that clients reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Serving {
-    /// Its number.
+    /// The number of the generation that serves.
     pub generation: u64,
-    /// The generation that its containers were made for, which their labels name. Bringing them back to the snapshot in place
-    /// makes a new generation of the same containers.
+    /// The generation that the containers were made for; their labels name it. It is lower than `generation` after a
+    /// rewind, which makes a new generation of the same containers.
     pub made: u64,
 }
 
 /// A generation that is about to be made.
 #[derive(Debug, Clone, Copy)]
 pub struct NewGeneration<'a> {
-    /// Whether it gets containers of its own; otherwise those that serve are brought back to the snapshot.
+    /// Whether the generation gets containers of its own; otherwise the serving containers are rewound to the snapshot.
     pub has_new_containers: bool,
-    /// The snapshot that it is made from.
+    /// The id of the snapshot that the generation is made from.
     pub snapshot: &'a str,
-    /// The state of the instance from now on.
+    /// The instance's state from now on.
     pub state: &'a InstanceState,
-    /// When that state begins.
+    /// The time when that state begins.
     pub since: Timestamp,
-    /// The reset that it is made for, if it is one.
+    /// The id of the reset that needs the generation; `None` outside a reset.
     pub reset: Option<&'a str>,
-    /// The way that is being tried.
+    /// The way of resetting that is being tried.
     pub strategy: &'a str,
 }
 
 /// A generation that is about to serve.
 #[derive(Debug, Clone, Copy)]
 pub struct NewServing<'a> {
-    /// Its number; `None` gives it the next one.
+    /// The generation's number; `None` assigns the next one.
     pub generation: Option<u64>,
-    /// The generation that its containers were made for.
+    /// The generation that the containers were made for.
     pub made: u64,
-    /// The snapshot that it was made from.
+    /// The id of the snapshot that the generation was made from.
     pub snapshot: &'a str,
-    /// The snapshot that a reset leads to from now on; `None` leaves it as it is.
+    /// The id of the snapshot that later resets lead to; `None` leaves the recorded one unchanged.
     pub baseline: Option<&'a str>,
-    /// When it begins to serve.
+    /// The time when the generation begins to serve.
     pub since: Timestamp,
-    /// The reset that led to it, if it was one.
+    /// The reset that led to the generation; `None` if there was none.
     pub reset: Option<NewReset<'a>>,
 }
 
@@ -96,8 +96,10 @@ fn serving(row: &SqliteRow) -> Option<Serving> {
     Some(Serving { generation, made })
 }
 
-/// Notes that an instance is wanted up or down; makes its row if it has none. The numbers of a new row begin above those of
-/// every instance that was forgotten: another engine may still have its containers, and the state root its trees.
+/// Records whether an instance should be up, and creates its row if it has none.
+///
+/// The generation numbers of a new row start above those of every deleted instance, whose containers may still exist on
+/// another engine and whose trees may still be in the state root.
 pub(super) async fn want(
     transaction: &mut Transaction,
     id: &InstanceId,
@@ -120,7 +122,7 @@ pub(super) async fn want(
 }
 
 impl Store {
-    /// Notes that an instance is not wanted any more.
+    /// Records that an instance should be down.
     pub async fn unwant_instance(&self, id: &InstanceId) -> Result<(), StoreError> {
         let doing = "note what is wanted of an instance";
         let mut transaction = self.durable.begin().await.doing(doing)?;
@@ -128,7 +130,7 @@ impl Store {
         transaction.commit().await.doing(doing)
     }
 
-    /// The instances of an environment, by id.
+    /// Returns the instances of an environment, ordered by id.
     pub async fn instances(&self, environment: &str) -> Result<Vec<StoredInstance>, StoreError> {
         let rows = sqlx::query("SELECT * FROM instances WHERE environment = ? ORDER BY id")
             .bind(environment)
@@ -138,7 +140,7 @@ impl Store {
         rows.iter().map(from_row).collect()
     }
 
-    /// One instance, if it has a row.
+    /// Returns one instance, if it has a row.
     pub async fn instance(&self, id: &InstanceId) -> Result<Option<StoredInstance>, StoreError> {
         let row = sqlx::query("SELECT * FROM instances WHERE id = ?")
             .bind(id.to_string())
@@ -148,9 +150,12 @@ impl Store {
         row.as_ref().map(from_row).transpose()
     }
 
-    /// Notes the state that an instance is in, and since when. One that is ready is wanted, also where a `down` had failed before
-    /// it was made ready; one that is stopping is not, whoever asked. What a reset that was cut off has left serves no more once it is
-    /// brought up again: a later daemon would not know that it is as it was.
+    /// Records the state of an instance and the time when it began.
+    ///
+    /// The desired state follows. An instance that is ready should be up, even if an earlier `down` had failed; an
+    /// instance that is stopping should be down, regardless of the requester. When an instance is brought up after an
+    /// interrupted reset, its containers are no longer recorded as serving, because a later daemon could not know
+    /// whether they are still in their previous state.
     pub async fn save_state(&self, id: &InstanceId, state: &InstanceState, since: Timestamp) -> Result<(), StoreError> {
         let trouble = state.trouble();
         sqlx::query(
@@ -171,7 +176,8 @@ impl Store {
         Ok(())
     }
 
-    /// Notes that no generation of an instance serves or is being made to: what is left of the last one belongs to nobody.
+    /// Records that no generation of an instance serves or is being made to serve; its remaining containers become
+    /// orphans.
     pub async fn disown_serving(&self, id: &InstanceId) -> Result<(), StoreError> {
         sqlx::query("UPDATE instances SET serving = NULL, made = NULL WHERE id = ?")
             .bind(id.to_string())
@@ -181,11 +187,12 @@ impl Store {
         Ok(())
     }
 
-    /// Begins a new generation that is to serve, and returns its number, which no earlier one has had. State, generation and
-    /// the reset that goes on are one change.
+    /// Begins a new generation that is to serve and returns its number, which no earlier generation has had. The state,
+    /// the generation and the reset in progress are written in one change.
     ///
-    /// It is on disk before anything of that generation exists in the engine, so that a generation found there that the
-    /// row does not know is impossible, and one that is neither serving nor a standby of this daemon is a leftover.
+    /// The row is on disk before any object of that generation exists in the engine. The engine can therefore hold no
+    /// generation that the row does not know, and a generation that neither serves nor is a standby of this daemon is
+    /// an orphan.
     pub async fn begin_generation(&self, id: &InstanceId, begun: &NewGeneration<'_>) -> Result<u64, StoreError> {
         let generation: i64 = sqlx::query_scalar(
             "UPDATE instances SET generation = generation + 1, serving = generation + 1, \
@@ -205,10 +212,10 @@ impl Store {
         Ok(generation.unsigned_abs())
     }
 
-    /// Notes that a generation serves, in one change with the reset that led to it. It is on disk before the first client
-    /// reaches the generation: after a crash in between, the next daemon takes up containers that no client has used.
+    /// Records that a generation serves and returns its number; a standby that takes over gets a new number.
     ///
-    /// Returns the generation; a standby that takes over gets a new one.
+    /// The reset that led to it is written in the same transaction. The row is on disk before the first client reaches
+    /// the generation, so after a crash in between, the next daemon adopts containers that no client has used.
     pub async fn record_serving(&self, id: &InstanceId, recorded: &NewServing<'_>) -> Result<u64, StoreError> {
         let doing = "note which generation serves";
         let as_integer = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
@@ -240,7 +247,7 @@ impl Store {
         Ok(generation.unsigned_abs())
     }
 
-    /// Begins a new generation that is not to serve yet, and returns its number.
+    /// Begins a new generation that does not serve yet, and returns its number.
     pub async fn begin_standby(&self, id: &InstanceId) -> Result<u64, StoreError> {
         let generation: i64 =
             sqlx::query_scalar("UPDATE instances SET generation = generation + 1 WHERE id = ? RETURNING generation")

@@ -1,10 +1,10 @@
-//! The daemon's memory: one SQLite file in the state directory, in WAL mode.
+//! The daemon's store: one SQLite file in the state directory, in WAL mode.
 //!
-//! What a later daemon must know is on disk before it counts. Events, rounds, standbys and digests come to disk with the next
-//! of those: losing the newest of them with the host costs nothing.
+//! Data that a later daemon depends on is written to disk before it takes effect. Events, rounds, standbys and digests
+//! reach the disk with the next such write; losing the newest of them in a crash of the host costs nothing.
 //!
-//! The only module that holds the pool. What is stored is intent and identity (what should be up, which generation is
-//! the newest, which snapshots exist); what is true of containers is always asked of the engine.
+//! No other module holds the database pool. The store holds intent and identity: which instances should be up, which
+//! generation is the newest, which snapshots exist. The actual state of containers is always read from the engine.
 
 mod connection;
 mod digests;
@@ -49,55 +49,55 @@ pub use snapshots::StoredSnapshot;
 pub use standbys::StoredStandby;
 pub use writes::StoredWrites;
 
-/// Why the store could not do what it was asked.
+/// The reason why an operation of the store failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The database could not be opened or brought to the current schema.
     #[error("open the store {path}")]
     Open {
-        /// The file.
+        /// The path of the database file.
         path: String,
-        /// What SQLite said.
+        /// The error that SQLite reported.
         #[source]
         cause: sqlx::Error,
     },
-    /// A migration failed; the file is as it was before it.
+    /// A migration failed; the file is left as it was before that migration.
     #[error("bring the store {path} to the current schema")]
     Migrate {
-        /// The file.
+        /// The path of the database file.
         path: String,
-        /// What went wrong.
+        /// The error that the migration reported.
         #[source]
         cause: sqlx::migrate::MigrateError,
     },
-    /// A statement failed.
+    /// SQLite refused or could not execute a statement.
     #[error("{doing} in the store")]
     Statement {
-        /// What was being done.
+        /// The action that the statement was part of.
         doing: &'static str,
-        /// What SQLite said.
+        /// The error that SQLite reported.
         #[source]
         cause: sqlx::Error,
     },
-    /// Instances that are not down need the snapshot.
+    /// The snapshot is in use by instances that are not down.
     #[error("remove snapshot {snapshot}: {} uses it", users.join(", "))]
     InUse {
-        /// The snapshot's id.
+        /// The id of the snapshot that was to be removed.
         snapshot: String,
-        /// The instances.
+        /// The ids of the instances that use the snapshot.
         users: Vec<String>,
     },
-    /// A row says something that the program no longer understands.
+    /// A row holds a value that this version cannot parse.
     #[error("understand `{text}` of {what} in the store")]
     Row {
-        /// Which column of what.
+        /// The kind of value that the column holds.
         what: &'static str,
-        /// What it said.
+        /// The value that could not be parsed.
         text: String,
     },
 }
 
-/// Names the statement in its error.
+/// Adds the action to the error of a statement.
 trait Doing<T> {
     fn doing(self, doing: &'static str) -> Result<T, StoreError>;
 }
@@ -108,23 +108,24 @@ impl<T> Doing<T> for Result<T, sqlx::Error> {
     }
 }
 
-/// How long the WAL may get before it is moved, in bytes.
+/// The size of the WAL from which a checkpoint is worthwhile, in bytes.
 const WORTH_A_CHECKPOINT: u64 = 4 << 20;
 
-/// What moves the WAL into the database.
+/// The connection that moves the WAL into the database.
 #[derive(Debug, Clone)]
 struct Keeper {
     pool: SqlitePool,
     wal: PathBuf,
 }
 
-/// A database for stores whose statements are done in place, one after the other: each finds what the last has committed.
+/// A database for stores whose statements run in place, one after the other; each statement sees everything committed
+/// before it.
 pub struct InlineDatabase {
     connection: Arc<tokio::sync::Mutex<SqliteConnection>>,
 }
 
 impl InlineDatabase {
-    /// Opens a database file that exists and has the current schema. Nothing is brought to disk.
+    /// Opens a database file that exists and has the current schema. Changes are never flushed to disk.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let options = options(path)
             .journal_mode(SqliteJournalMode::Memory)
@@ -139,32 +140,33 @@ impl InlineDatabase {
 /// The store of one installation.
 #[derive(Clone)]
 pub struct Store {
-    /// For what is to be on disk when it is done.
+    /// Runs statements whose changes must be on disk when they return.
     durable: Connection,
-    /// For what need not be, and for what is read and then acted upon.
+    /// Runs statements that need not be durable, and reads whose result decides a later write.
     quick: Connection,
-    /// For what clients wait for and only read: it does not stand behind a write.
+    /// Runs pure reads that clients wait for, so that they do not queue behind writes.
     readers: Connection,
-    /// For what moves the WAL into the database.
+    /// Moves the WAL into the database; `None` for a store in place.
     keeper: Option<Keeper>,
-    /// What rows are dated by.
+    /// The clock that dates rows.
     clock: WallClock,
 }
 
 impl Store {
-    /// Opens the database file, making it if there is none, and applies the migrations that it lacks.
+    /// Opens the database file, creating it if it does not exist, and applies the missing migrations.
     pub async fn open(path: &Path, clock: WallClock) -> Result<Self, StoreError> {
         let options = options(path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
-            // `Connection::Durable` brings commits to disk, and `Store::checkpoint` moves them, both past the writers' way.
+            // `Connection::Durable` flushes commits and `Store::checkpoint` moves the WAL; neither blocks the writers.
             .synchronous(SqliteSynchronous::Normal)
             .pragma("wal_autocheckpoint", "0");
         let shown = || path.display().to_string();
-        // One connection: SQLite has one writer anyway, and every statement here takes microseconds.
+        // One connection suffices: SQLite has one writer anyway, and every statement here takes microseconds.
         let pool = SqlitePoolOptions::new()
             .max_connections(1)
-            // The WAL goes with the last connection, and with it what is to be flushed.
+            // The last connection to close deletes the WAL, which the flusher still needs, so the connection never
+            // expires.
             .idle_timeout(None)
             .max_lifetime(None)
             .connect_with(options.clone())
@@ -187,19 +189,19 @@ impl Store {
         })
     }
 
-    /// A store whose statements are done in place, on a database that outlives it.
+    /// Returns a store whose statements run in place, on a database that outlives the store.
     pub fn inline(database: &InlineDatabase, clock: WallClock, how: Inline) -> Self {
         let connection = Connection::Inline(InlineConnection { how, connection: database.connection.clone() });
         let [durable, quick, readers] = std::array::from_fn(|_| connection.clone());
         Self { durable, quick, readers, keeper: None, clock }
     }
 
-    /// The time now as it stands in columns: RFC 3339, UTC.
+    /// Returns the current time in the format of columns: RFC 3339, UTC.
     fn now(&self) -> String {
         time_text(self.clock.now())
     }
 
-    /// The installation's id; made at the first call of all.
+    /// Returns the installation's id, which the very first call creates.
     ///
     /// Shape: 12 characters of `0-9a-f`.
     pub async fn installation(&self) -> Result<String, StoreError> {
@@ -218,7 +220,8 @@ impl Store {
             .doing("read the installation's id")
     }
 
-    /// Moves what is in the WAL into the database, if it is worth it. Nobody waits for that: neither writers nor readers.
+    /// Moves the content of the WAL into the database if the WAL is large enough. Neither writers nor readers wait for
+    /// it.
     pub async fn checkpoint(&self) -> Result<(), StoreError> {
         let Some(keeper) = &self.keeper else { return Ok(()) };
         if std::fs::metadata(&keeper.wal).is_ok_and(|wal| wal.len() < WORTH_A_CHECKPOINT) {
@@ -228,7 +231,7 @@ impl Store {
         Ok(())
     }
 
-    /// Waits for what is running and closes the file; the WAL is merged into it.
+    /// Waits for running statements and closes the file; SQLite merges the WAL into it.
     pub async fn close(&self) {
         self.readers.close().await;
         if let Some(keeper) = &self.keeper {
@@ -242,24 +245,26 @@ fn options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new().filename(path).foreign_keys(true).busy_timeout(Duration::from_secs(10))
 }
 
-/// A time as it stands in columns: RFC 3339, UTC, with nine digits of the second, so that texts sort as times do.
+/// Formats a time for a column: RFC 3339, UTC, with nine fractional digits, so that texts sort in the order of the
+/// times.
 fn time_text(time: Timestamp) -> String {
     format!("{time:.9}")
 }
 
-/// How much of a table of history is kept.
+/// The limits that decide which rows of a history table are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// At most so many rows.
+    /// The largest number of rows that are kept.
     pub most: u32,
-    /// The newest rows stay however old they are: a clock that jumps ahead makes all of them old.
+    /// The number of newest rows that are kept regardless of their age; a clock that jumps ahead makes every row look
+    /// old.
     pub least: u32,
-    /// What is older goes.
+    /// The age from which a row is deleted.
     pub age: Duration,
 }
 
 impl Retention {
-    /// The time before which rows are old, as it stands in columns.
+    /// Returns the time before which rows are old, in the format of columns.
     fn cutoff(&self, now: Timestamp) -> String {
         let age = jiff::SignedDuration::try_from(self.age).unwrap_or(jiff::SignedDuration::MAX);
         time_text(now.checked_sub(age).unwrap_or(Timestamp::MIN))
@@ -275,6 +280,6 @@ fn json<T: serde::de::DeserializeOwned>(what: &'static str, text: &str) -> Resul
 }
 
 fn to_json<T: serde::Serialize>(value: &T) -> String {
-    // Maps with text keys and plain fields: nothing that JSON cannot say.
+    // The values are maps with text keys and plain fields, which JSON can always represent.
     serde_json::to_string(value).expect("values of the store are plain maps and lists")
 }

@@ -1,4 +1,4 @@
-//! The table of resets: who asked when, how it ended, where the time went.
+//! The table of resets: the time of each request, its outcome, and the duration of its stages.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,63 +10,64 @@ use super::{Doing, Retention, Store, StoreError, json, time_text, timestamp, to_
 use arenad_model::instance::InstanceId;
 use arenad_model::verify::Verified;
 
-/// How long one stage of a reset took. Stages may overlap, so they need not add up to the whole.
+/// The duration of one stage of a reset. Stages may overlap, so their sum may differ from the total.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StageTime {
-    /// `hold`, `remove`, `create`, `start`, `ready`, `switch`.
+    /// The name of the stage: `hold`, `remove`, `create`, `start`, `ready` or `switch`.
     pub stage: String,
-    /// Milliseconds.
+    /// The duration of the stage, in milliseconds.
     pub duration_ms: f64,
 }
 
-/// A reset as it stands in the store.
+/// One row of the table of resets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredReset {
-    /// Its id.
+    /// The id of the reset, which is that of its operation.
     pub id: String,
-    /// The instance.
+    /// The id of the instance that was reset.
     pub instance: String,
-    /// The way it was done.
+    /// The way in which the reset was done.
     pub strategy: String,
-    /// When it was asked for.
+    /// The time when the reset was requested.
     pub requested_at: Timestamp,
-    /// When it ended.
+    /// The time when the reset ended; `None` while it is in progress.
     pub finished_at: Option<Timestamp>,
-    /// `done`, `failed`, `cancelled`, `interrupted`; none while it goes on.
+    /// The outcome: `done`, `failed`, `cancelled` or `interrupted`; `None` while the reset is in progress.
     pub outcome: Option<String>,
-    /// Why it failed; where it was done, why by no faster way.
+    /// The reason for the failure, or the reason why a completed reset could not use a faster way.
     pub reason: Option<String>,
-    /// Milliseconds from the request to the new instance serving.
+    /// The time from the request until the new generation served, in milliseconds.
     pub duration_ms: Option<f64>,
-    /// Where the time went.
+    /// The durations of the reset's stages.
     pub stages: Vec<StageTime>,
-    /// How much was compared with the snapshot: `everything`, `moved`, `nothing`; none if it did not come to that.
+    /// The extent of the comparison with the snapshot: `everything`, `moved` or `nothing`; `None` if the reset ended
+    /// before it.
     pub verified: Option<String>,
-    /// What that covered; none if it did not come to that, or it was not noted yet.
+    /// The stores that the comparison covered; `None` if the reset ended before it, or the row predates this column.
     pub compared: Option<StoredCompared>,
 }
 
-/// Which of the declared stores a reset compared.
+/// The declared stores that a reset compared, and those that it left out.
 ///
 /// Shape: `{"declared": 2, "stores": ["database"], "left_out": [{"store": "files", "part": null, "reason": "…"}]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredCompared {
-    /// How many stores the definition declared.
+    /// The number of stores that the definition declares.
     pub declared: usize,
-    /// The names of those that were compared.
+    /// The names of the stores that were compared.
     pub stores: Vec<String>,
-    /// What was left out.
+    /// The stores, and parts of stores, that were left out.
     pub left_out: Vec<StoredLeftOut>,
 }
 
 /// A store, or a part of one, that a reset did not compare.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredLeftOut {
-    /// The store.
+    /// The name of the store.
     pub store: String,
-    /// The part; none: all of it.
+    /// The part of the store that was left out; `None` for the whole store.
     pub part: Option<String>,
-    /// Why.
+    /// The reason why it was left out.
     pub reason: String,
 }
 
@@ -81,28 +82,28 @@ impl StoredCompared {
     }
 }
 
-/// A reset that has ended.
+/// A reset that has ended and is to be recorded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NewReset<'a> {
-    /// Its id.
+    /// The id of the reset, which is that of its operation.
     pub id: &'a str,
-    /// When it was asked for.
+    /// The time when the reset was requested.
     pub requested_at: Timestamp,
-    /// The way by which it was done, or the last one that was tried.
+    /// The way in which the reset was done, or the last way that was tried.
     pub strategy: &'a str,
-    /// `done`, `failed`, `cancelled`.
+    /// The outcome: `done`, `failed` or `cancelled`.
     pub outcome: &'static str,
-    /// Why it failed; where it was done, why by no faster way.
+    /// The reason for the failure, or the reason why a completed reset could not use a faster way.
     pub reason: Option<&'a str>,
-    /// Milliseconds from the request to the instance being ready to serve.
+    /// The time from the request until the instance was ready to serve, in milliseconds.
     pub duration_ms: f64,
-    /// Where the time went.
+    /// The durations of the reset's stages.
     pub stages: &'a [StageTime],
-    /// What was compared with the snapshot; none if it did not come to that.
+    /// The result of the comparison with the snapshot; `None` if the reset ended before it.
     pub verified: Option<&'a Verified>,
 }
 
-/// Writes the one row of a reset.
+/// Inserts the row of a reset; a reset has exactly one.
 pub(super) async fn insert_reset(
     transaction: &mut Transaction,
     instance: &InstanceId,
@@ -146,7 +147,8 @@ fn from_row(row: &SqliteRow) -> Result<StoredReset, StoreError> {
 }
 
 impl Store {
-    /// Notes a reset that left the instance as it was, or failed: one that led to a new generation is noted with it.
+    /// Records a reset that failed or left the instance as it was. A reset that led to a new generation is recorded
+    /// together with that generation.
     pub async fn note_reset(&self, instance: &InstanceId, reset: &NewReset<'_>) -> Result<(), StoreError> {
         let doing = "note a reset";
         let mut transaction = self.durable.begin().await.doing(doing)?;
@@ -162,7 +164,7 @@ impl Store {
         transaction.commit().await.doing(doing)
     }
 
-    /// Notes the resets that a crash cut off; returns how many there were.
+    /// Records the resets that a crash interrupted and returns their number.
     pub async fn note_interrupted_resets(&self) -> Result<u64, StoreError> {
         let doing = "note interrupted resets";
         let mut transaction = self.durable.begin().await.doing(doing)?;
@@ -179,7 +181,7 @@ impl Store {
             .execute(&mut transaction)
             .await
             .doing(doing)?;
-        // Rows of versions that wrote one when a reset began.
+        // Earlier versions inserted the row when a reset began.
         sqlx::query("UPDATE resets SET outcome = 'interrupted', finished_at = ? WHERE outcome IS NULL")
             .bind(self.now())
             .execute(&mut transaction)
@@ -189,7 +191,7 @@ impl Store {
         Ok(done.rows_affected())
     }
 
-    /// One reset by its id.
+    /// Returns the reset with the given id.
     pub async fn reset(&self, id: &str) -> Result<Option<StoredReset>, StoreError> {
         let row = sqlx::query("SELECT * FROM resets WHERE id = ?")
             .bind(id)
@@ -199,7 +201,7 @@ impl Store {
         row.as_ref().map(from_row).transpose()
     }
 
-    /// The last reset of an instance that was done.
+    /// Returns the most recent reset of an instance that has ended, with any outcome.
     pub async fn last_reset(&self, instance: &InstanceId) -> Result<Option<StoredReset>, StoreError> {
         let row =
             sqlx::query("SELECT * FROM resets WHERE instance = ? AND outcome IS NOT NULL ORDER BY seq DESC LIMIT 1")
@@ -210,7 +212,8 @@ impl Store {
         row.as_ref().map(from_row).transpose()
     }
 
-    /// Forgets old resets that have ended; returns how many. Which are the newest is told by their order, not by the clock.
+    /// Deletes old resets that have ended and returns their number. Insertion order, not the clock, determines which
+    /// resets are the newest.
     pub async fn prune_resets(&self, keep: Retention) -> Result<u64, StoreError> {
         let done = sqlx::query(
             "DELETE FROM resets WHERE outcome IS NOT NULL AND (seq <= (SELECT max(seq) FROM resets) - ?1 \

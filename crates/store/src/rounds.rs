@@ -1,4 +1,4 @@
-//! The table of health rounds: what watching has seen of each instance.
+//! The table of health rounds: the history of each instance's probes.
 
 use std::time::Duration;
 
@@ -10,33 +10,33 @@ use sqlx::{Row, Sqlite};
 use super::{Doing, Retention, Store, StoreError, time_text, timestamp};
 use arenad_model::health::Depth;
 
-/// A round that has just ended.
+/// A round that has just ended and is to be recorded.
 #[derive(Debug, Clone)]
 pub struct NewRound {
-    /// The instance.
+    /// The id of the instance.
     pub instance: String,
-    /// Its generation.
+    /// The generation that was probed.
     pub generation: u64,
-    /// Which probes were run.
+    /// The kind of probes that were run.
     pub depth: Depth,
-    /// When it began.
+    /// The time when the round began.
     pub at: Timestamp,
-    /// How long it took.
+    /// The duration of the round.
     pub took: Duration,
-    /// Why it failed; `None`: it passed.
+    /// The reason why the round failed; `None` if it passed.
     pub reason: Option<String>,
 }
 
-/// A round as it stands in the store.
+/// One row of the table of health rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRound {
-    /// The generation that it looked at.
+    /// The generation that was probed.
     pub generation: u64,
-    /// When it began.
+    /// The time when the round began.
     pub at: Timestamp,
-    /// Milliseconds.
+    /// The duration of the round, in milliseconds.
     pub duration_ms: f64,
-    /// Why it failed; `None`: it passed.
+    /// The reason why the round failed; `None` if it passed.
     pub reason: Option<String>,
 }
 
@@ -49,7 +49,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredRound, StoreError> {
     })
 }
 
-/// The statement that appends a round.
+/// Returns the statement that inserts a round.
 fn insert(round: &NewRound) -> Query<'_, Sqlite, SqliteArguments> {
     sqlx::query(
         "INSERT INTO health_rounds (instance, generation, kind, at, duration_ms, ok, reason) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -64,10 +64,10 @@ fn insert(round: &NewRound) -> Query<'_, Sqlite, SqliteArguments> {
 }
 
 impl Store {
-    /// Appends rounds, all or none.
+    /// Appends all of the rounds, or none if a statement fails.
     pub async fn append_rounds(&self, rounds: &[NewRound]) -> Result<(), StoreError> {
         const DOING: &str = "note health rounds";
-        // Mostly there is one, and a statement alone is a transaction.
+        // A batch usually holds one round, and a single statement is a transaction of its own.
         if let [round] = rounds {
             return insert(round).execute(&self.quick).await.map(drop).doing(DOING);
         }
@@ -78,7 +78,7 @@ impl Store {
         transaction.commit().await.doing(DOING)
     }
 
-    /// The newest rounds of an instance, the newest first.
+    /// Returns at most `limit` rounds of an instance and kind, newest first.
     pub async fn rounds(&self, instance: &str, depth: Depth, limit: u32) -> Result<Vec<StoredRound>, StoreError> {
         let rows = sqlx::query("SELECT * FROM health_rounds WHERE instance = ? AND kind = ? ORDER BY seq DESC LIMIT ?")
             .bind(instance)
@@ -90,7 +90,8 @@ impl Store {
         rows.iter().map(from_row).collect()
     }
 
-    /// Forgets all but the newest `keep` rounds of each instance and kind, and those older than `age` of instances that are gone.
+    /// Deletes all but the newest `keep` rounds of each instance and kind, and the rounds older than `age` of instances
+    /// that no longer exist. Returns the number of deleted rows.
     pub async fn prune_rounds(&self, keep: u32, age: Duration) -> Result<u64, StoreError> {
         let done = sqlx::query(
             "DELETE FROM health_rounds WHERE seq IN (SELECT seq FROM (SELECT seq, row_number() OVER \

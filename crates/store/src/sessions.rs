@@ -1,4 +1,4 @@
-//! The table of sessions: who was signed in when a snapshot was taken.
+//! The table of sessions: the accounts that were signed in when a snapshot was taken.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ impl From<StoredSession> for Session {
 }
 
 impl Store {
-    /// Keeps the session of an account that is part of a snapshot.
+    /// Saves the session of an account as part of a snapshot.
     pub async fn save_session(
         &self,
         snapshot: &str,
@@ -80,7 +80,7 @@ impl Store {
         Ok(())
     }
 
-    /// The session of an account that is part of a snapshot, if it is good at this place.
+    /// Returns the session of an account that is part of a snapshot, if it is valid at the given place.
     pub async fn session(&self, snapshot: &str, account: &str, place: &str) -> Result<Option<Session>, StoreError> {
         let row = sqlx::query("SELECT session FROM sessions WHERE snapshot = ? AND account = ? AND place = ?")
             .bind(snapshot)
@@ -93,7 +93,8 @@ impl Store {
         Ok(stored.map(Session::from))
     }
 
-    /// Says that whoever was signed in in one snapshot is signed in in another, which was made from it.
+    /// Copies the sessions of one snapshot to another that was made from it, because its accounts are still signed in
+    /// there.
     pub async fn inherit_sessions(&self, from: &str, to: &str) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT OR IGNORE INTO sessions (snapshot, account, place, session) \

@@ -1,4 +1,4 @@
-//! The table of snapshots. A row exists only when everything that it names has been stored.
+//! The table of snapshots. A row exists only once every object that it names has been stored.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +8,32 @@ use sqlx::sqlite::SqliteRow;
 
 use super::{Doing, Store, StoreError, json, time_text, timestamp, to_json};
 
-/// A stored, immutable state of a site.
+/// One row of the table of snapshots: a stored, immutable state of a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSnapshot {
-    /// Derived from its content: two snapshots of one id are the same.
+    /// The snapshot's id, derived from its content: snapshots with equal ids are identical.
     pub id: String,
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// The site.
+    /// The name of the site.
     pub site: String,
-    /// What it was made from, if it is a baseline.
+    /// The hash of the inputs that the snapshot was made from; `None` unless it is a baseline.
     pub baseline_key: Option<String>,
-    /// The name it was given by hand.
+    /// The name that a user gave the snapshot.
     pub name: Option<String>,
-    /// The committed image of each service.
+    /// The committed image of each service, by service.
     pub images: BTreeMap<String, String>,
-    /// The archive of each volume: service, mount path, file name in the state directory.
+    /// The archive of each volume: file name in the state directory, by service and mount path.
     pub volumes: BTreeMap<String, BTreeMap<String, String>>,
-    /// The trees of the state root that belong to it.
+    /// The names of the trees of the state root that belong to the snapshot.
     pub state: Vec<String>,
-    /// What it was made from, apart from who built it where, if it is a baseline.
+    /// The hash of the inputs, independent of the host that built the images; `None` unless the snapshot is a baseline.
     pub recipe: Option<String>,
-    /// Whether it came in a file, from elsewhere.
+    /// Whether the snapshot was imported from a file.
     pub is_imported: bool,
-    /// What it adds to the images that it was made from, in bytes.
+    /// The size that the snapshot adds to the images it was made from, in bytes.
     pub size_bytes: u64,
-    /// When it was taken.
+    /// The time when the snapshot was taken.
     pub created_at: Timestamp,
 }
 
@@ -55,10 +55,10 @@ fn from_row(row: &SqliteRow) -> Result<StoredSnapshot, StoreError> {
 }
 
 impl Store {
-    /// Keeps a snapshot whose images and archives are in place. The same content taken twice is one row.
+    /// Saves a snapshot whose images and archives are in place. Identical content that is taken twice gets one row.
     ///
-    /// A snapshot that a person named keeps the images that another engine has of it: `up` there makes a baseline of the same
-    /// content, and nobody would know of the named one's images any more.
+    /// A named snapshot whose images are on another engine keeps its reference to them. Otherwise, `up` on the engine
+    /// in use, which makes a baseline of the same content, would overwrite the only record of those images.
     pub async fn save_snapshot(&self, snapshot: &StoredSnapshot) -> Result<(), StoreError> {
         const KEEPS: &str =
             "snapshots.name IS NOT NULL AND excluded.name IS NULL AND snapshots.engine <> excluded.engine";
@@ -89,7 +89,8 @@ impl Store {
         Ok(())
     }
 
-    /// The name of a snapshot that another engine has, and where that engine answered last; none for any other.
+    /// Returns the name of a snapshot that another engine holds, and the endpoint where that engine last answered;
+    /// `None` for any other snapshot.
     pub async fn named_elsewhere(&self, id: &str) -> Result<Option<(String, String)>, StoreError> {
         let row = sqlx::query(
             "SELECT snapshots.name, engines.endpoint FROM snapshots JOIN engines ON engines.id = snapshots.engine \
@@ -102,7 +103,7 @@ impl Store {
         Ok(row.map(|row| (row.get("name"), row.get("endpoint"))))
     }
 
-    /// All snapshots, the newest first.
+    /// Returns all snapshots, newest first.
     pub async fn snapshots(&self) -> Result<Vec<StoredSnapshot>, StoreError> {
         let rows = sqlx::query("SELECT * FROM snapshots ORDER BY created_at DESC, id")
             .fetch_all(&self.quick)
@@ -111,7 +112,7 @@ impl Store {
         rows.iter().map(from_row).collect()
     }
 
-    /// One snapshot by its id.
+    /// Returns the snapshot with the given id.
     pub async fn snapshot(&self, id: &str) -> Result<Option<StoredSnapshot>, StoreError> {
         let row = sqlx::query("SELECT * FROM snapshots WHERE id = ?")
             .bind(id)
@@ -121,7 +122,7 @@ impl Store {
         row.as_ref().map(from_row).transpose()
     }
 
-    /// The newest baseline of a site that was made from `key`; one that the engine in use has comes before others.
+    /// Returns the newest baseline of a site that was made from `key`, preferring one that the engine in use holds.
     pub async fn baseline(
         &self,
         environment: &str,
@@ -141,7 +142,7 @@ impl Store {
         row.as_ref().map(from_row).transpose()
     }
 
-    /// The imported baselines of a site, the newest first.
+    /// Returns the imported baselines of a site, newest first.
     pub async fn imported_baselines(&self, environment: &str, site: &str) -> Result<Vec<StoredSnapshot>, StoreError> {
         let rows = sqlx::query(
             "SELECT * FROM snapshots WHERE environment = ? AND site = ? AND baseline_key IS NOT NULL \
@@ -166,14 +167,14 @@ impl Store {
         .doing("look up who uses a snapshot")
     }
 
-    /// Takes the name off a snapshot, which stays.
+    /// Removes the name of a snapshot but keeps the snapshot.
     pub async fn unname_snapshot(&self, id: &str) -> Result<(), StoreError> {
         let unnamed =
             sqlx::query("UPDATE snapshots SET name = NULL WHERE id = ?").bind(id).execute(&self.durable).await;
         unnamed.doing("take a snapshot's name off").map(drop)
     }
 
-    /// Forgets a snapshot, unless an instance that is not down starts from it or is reset to it.
+    /// Deletes a snapshot's row, unless an instance that is not down starts from it or is reset to it.
     pub async fn forget_snapshot(&self, id: &str) -> Result<(), StoreError> {
         let doing = "forget a snapshot";
         let mut transaction = self.durable.begin().await.doing(doing)?;
@@ -183,7 +184,7 @@ impl Store {
         ] {
             sqlx::query(statement).bind(id).execute(&mut transaction).await.doing(doing)?;
         }
-        // Asked again under the lock of the transaction: a reset may have begun since the caller looked.
+        // The check is repeated inside the transaction: a reset may have begun since the caller's check.
         let users: Vec<String> =
             sqlx::query_scalar("SELECT id FROM instances WHERE snapshot = ?1 OR baseline = ?1 ORDER BY id")
                 .bind(id)

@@ -1,23 +1,23 @@
-//! The table of standbys: those that are ready, of which the next daemon knows by it.
+//! The table of standbys: the ready ones, from which the next daemon knows which containers it can adopt.
 
 use sqlx::Row;
 
 use super::{Doing, Store, StoreError};
 use arenad_model::instance::InstanceId;
 
-/// A standby as it stands in the store.
+/// One row of the table of standbys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredStandby {
-    /// The generation that its containers were made for.
+    /// The generation that the standby's containers were made for.
     pub made: u64,
-    /// The snapshot that it is of.
+    /// The id of the snapshot that the standby was made from.
     pub snapshot: String,
-    /// How often it has been brought back since it was made.
+    /// The number of times that the standby has been restored to its snapshot since it was made.
     pub renewals: u32,
 }
 
 impl Store {
-    /// Notes that a standby is ready.
+    /// Records that a standby is ready.
     pub async fn keep_standby(&self, instance: &InstanceId, standby: &StoredStandby) -> Result<(), StoreError> {
         sqlx::query("INSERT OR REPLACE INTO standbys (instance, made, snapshot, renewals) VALUES (?, ?, ?, ?)")
             .bind(instance.to_string())
@@ -30,7 +30,7 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets one, before anything is done to it.
+    /// Deletes the row of one standby; called before anything is done to the standby.
     pub async fn forget_standby(&self, instance: &InstanceId, made: u64) -> Result<(), StoreError> {
         sqlx::query("DELETE FROM standbys WHERE instance = ? AND made = ?")
             .bind(instance.to_string())
@@ -41,7 +41,7 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets all of an instance.
+    /// Deletes the rows of all standbys of an instance.
     pub async fn forget_standbys(&self, instance: &InstanceId) -> Result<(), StoreError> {
         sqlx::query("DELETE FROM standbys WHERE instance = ?")
             .bind(instance.to_string())
@@ -51,7 +51,7 @@ impl Store {
         Ok(())
     }
 
-    /// Those of an instance, by its id, the oldest first.
+    /// Returns the standbys of an instance, oldest first.
     pub async fn standbys(&self, instance: &str) -> Result<Vec<StoredStandby>, StoreError> {
         let rows = sqlx::query("SELECT made, snapshot, renewals FROM standbys WHERE instance = ? ORDER BY made")
             .bind(instance)

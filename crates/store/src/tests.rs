@@ -1,4 +1,4 @@
-//! The store on databases that an earlier version has filled.
+//! Tests of the store, some of them on databases that an earlier version filled.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -17,14 +17,14 @@ fn instance() -> InstanceId {
     InstanceId::serving(&EnvironmentName::parse("mini").expect("a name"), &SiteName::parse("shop").expect("a name"))
 }
 
-/// A store that an installation has begun to use.
+/// Opens a store that an installation has begun to use.
 async fn store(folder: &tempfile::TempDir) -> Store {
     let store = Store::open(&folder.path().join("arenad.db"), WallClock::system()).await.expect("a store");
     store.installation().await.expect("an installation");
     store
 }
 
-/// A row of an environment and one of its site.
+/// Inserts an environment and an instance of its site.
 async fn with_instance(store: &Store) {
     let insert = "INSERT INTO environments (name, root, environment_path, environment_text, compose_path, compose_text, \
                   variables, updated_at) VALUES ('mini', '/', 'e', '', 'c', '', '{}', '2026-01-01T00:00:00.000000000Z')";
@@ -34,7 +34,7 @@ async fn with_instance(store: &Store) {
     store.durable.execute(insert).await.expect("an instance");
 }
 
-/// Begins a generation of containers from the snapshot `keep`.
+/// Begins a generation with new containers from the snapshot `keep`.
 async fn begin(store: &Store) -> u64 {
     let begun = NewGeneration {
         has_new_containers: true,
@@ -114,7 +114,7 @@ async fn a_database_of_an_earlier_version_keeps_its_rows_in_order() {
 async fn a_clock_that_is_set_back_or_ahead_keeps_the_newest_resets() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = store(&folder).await;
-    // The last three were asked for after the clock had been set back by years.
+    // The last three were requested after the clock had been set back by years.
     for number in 0..10 {
         let year = if number < 7 { 2026 } else { 2019 };
         let insert =
@@ -126,7 +126,7 @@ async fn a_clock_that_is_set_back_or_ahead_keeps_the_newest_resets() {
     store.prune_resets(keep).await.expect("rows go");
     let left = "SELECT id FROM resets ORDER BY seq";
     assert_eq!(texts(&store.durable, left).await, ["4", "5", "6", "7", "8", "9"]);
-    // By today's clock all of them are old: the newest stay.
+    // By the current clock all of them are old, so only the newest stay.
     store.prune_resets(Retention { age: Duration::ZERO, ..keep }).await.expect("rows go");
     assert_eq!(texts(&store.durable, left).await, ["7", "8", "9"]);
     store.prune_resets(Retention { least: 0, age: Duration::ZERO, most: 0 }).await.expect("rows go");
@@ -188,7 +188,7 @@ async fn what_was_made_on_one_engine_stays_its_own_while_another_is_in_use() {
 
     let elsewhere = store.named_elsewhere("keep").await.expect("rows");
     assert_eq!(elsewhere, Some(("keep".to_owned(), "unix:///a".to_owned())));
-    // Brought up on B, it is B's from then on; what A has of it is not forgotten.
+    // Brought up on B, the instance now belongs to B; its objects on A are not forgotten.
     begin(&store).await;
     assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row"), None);
     assert_eq!(store.generations_elsewhere().await.expect("rows")["mini/shop/1"], [made].into());
@@ -198,7 +198,7 @@ async fn what_was_made_on_one_engine_stays_its_own_while_another_is_in_use() {
     assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row").expect("it is B's").id, "B");
     assert_eq!(store.snapshot_places().await.expect("rows")["keep"], place("A"));
     assert_eq!(store.named_elsewhere("keep").await.expect("rows"), None, "it is here");
-    // The engine has got a new id, and the containers are there.
+    // The engine got a new id, and the containers are still there.
     assert!(store.place_instance("mini/shop/1", made + 1).await.expect("a row"));
     assert_eq!(store.other_engine_of("mini/shop/1").await.expect("a row"), None);
     assert!(store.generations_elsewhere().await.expect("rows").is_empty());
@@ -257,7 +257,7 @@ async fn what_was_moved_is_in_the_database_itself() {
         store.append_event("test", None, &message).await.expect("an event");
     }
     store.checkpoint().await.expect("moved");
-    // Without its WAL, as if that had never been.
+    // The database is copied without its WAL.
     let alone = tempfile::tempdir().expect("a folder");
     std::fs::copy(folder.path().join("arenad.db"), alone.path().join("arenad.db")).expect("a copy");
     let copied = Store::open(&alone.path().join("arenad.db"), WallClock::system()).await.expect("a store");
@@ -283,7 +283,7 @@ async fn whoever_writes_at_once_gets_a_number_of_its_own() {
     assert_eq!(row.generation, 50, "a reader sees what was committed");
 }
 
-/// A manifest of an import, as an earlier version kept it.
+/// The manifest of an import as an earlier version saved it.
 const MANIFEST: &str = r#"{"id":"0123456789abcdef","environment":"mini","site":"shop","name":null,"baseline":null,
     "services":{"db":{"image":"sha256:2","layers":[]},"web":{"image":"sha256:1","layers":[]}},
     "volumes":{"db":{"/data":"a.tar","/log":"b.tar"}},"fingerprint":null,"id_covers_stores":false,"digest":{"of":"stores"},
@@ -315,7 +315,7 @@ async fn what_imports_await_is_known_without_their_manifests() {
     store.forget_import("0123456789abcdef").await.expect("forgotten");
     store.save_import(None, &import.manifest).await.expect("kept");
     assert_eq!(awaited().await, expected, "of this one");
-    // Nothing reads it until its parts arrive.
+    // The manifest is not read until the parts of the import arrive.
     store.durable.execute("UPDATE imports SET manifest = 'gigabytes'").await.expect("a change");
     assert_eq!(awaited().await, expected);
     assert!(store.has_import("0123456789abcdef").await.expect("a row"));

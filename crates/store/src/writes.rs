@@ -1,4 +1,4 @@
-//! The table of writes: what reached instances that are only read.
+//! The table of writes that reached read-only instances.
 
 use jiff::Timestamp;
 use sqlx::Row;
@@ -6,26 +6,26 @@ use sqlx::Row;
 use super::{Doing, Store, StoreError, time_text, timestamp};
 use arenad_model::instance::InstanceId;
 
-/// What is known of writes to an instance that is only read.
+/// The writes to a read-only instance that are known so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredWrites {
-    /// Requests that may write.
+    /// The number of requests that may have written.
     pub requests: u64,
-    /// When the first of them, or the first difference, was seen.
+    /// The time of the first such request or of the first difference.
     pub since: Timestamp,
-    /// What differed from the snapshot; `None`: nothing that is known.
+    /// The difference from the snapshot; `None` if none is known.
     pub difference: Option<String>,
 }
 
 impl StoredWrites {
-    /// Nothing yet, from now on.
+    /// Returns a record without writes that starts at `now`.
     pub fn since(now: Timestamp) -> Self {
         Self { requests: 0, since: now, difference: None }
     }
 }
 
 impl Store {
-    /// What is known of writes to a generation of an instance.
+    /// Returns the known writes to a generation of an instance.
     pub async fn writes(&self, instance: &InstanceId, generation: u64) -> Result<Option<StoredWrites>, StoreError> {
         let row = sqlx::query("SELECT * FROM writes WHERE instance = ? AND generation = ?")
             .bind(instance.to_string())
@@ -41,7 +41,7 @@ impl Store {
         }))
     }
 
-    /// Keeps what is known of writes to a generation of an instance, in place of what was known of older ones.
+    /// Saves the known writes to a generation of an instance, replacing those of older generations.
     pub async fn save_writes(
         &self,
         instance: &InstanceId,

@@ -1,5 +1,5 @@
-//! `arenad up --dry-run`: what would be done, in order. Asks the engine which images are there, if it answers; needs no
-//! daemon and makes nothing.
+//! `arenad up --dry-run`: prints the steps of bringing an environment up, in order. It asks the engine which images are
+//! present, if the engine answers; it needs no daemon and creates nothing.
 
 mod plan;
 mod print;
@@ -13,10 +13,10 @@ use arenad_engine::Engine;
 use arenad_engine::docker::DockerEngine;
 use arenad_model::site::Environment;
 
-/// How long the engine gets to say that it is there.
+/// The time limit for the engine to answer.
 const ENGINE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Prints the plan for some sites of an environment; for all if none is named.
+/// Prints the plan for some sites of an environment, or for all sites if none is named.
 pub async fn run(
     environment: &Environment,
     sites: &[String],

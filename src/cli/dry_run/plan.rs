@@ -1,4 +1,4 @@
-//! From a definition to the plan of bringing it up.
+//! Converts a definition into the plan of bringing it up.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use arenad_model::site::{
     BuildSpec, ConfigureAction, ConfigureStep, Environment, ExecStep, HttpStep, MountSpec, ServiceSpec, Site,
 };
 
-/// What bringing the environment's sites up would do. Without an engine every image counts as missing.
+/// Returns the plan for the environment's sites. Without an engine every image counts as missing.
 pub(super) async fn of(environment: &Environment, engine: Option<&dyn Engine>) -> Result<Plan, EngineError> {
     let mut images = Vec::new();
     for needed in environment.needed_images() {
@@ -65,7 +65,7 @@ async fn image(
     })
 }
 
-/// The hash by which a build that need not be repeated is known; `None` where the build could not even begin.
+/// Returns the hash that identifies a build, so that it is not repeated; `None` if the build's inputs cannot be read.
 fn inputs(build: &BuildSpec) -> Option<String> {
     context::pack(build).ok().map(|packed| packed.inputs)
 }
@@ -135,7 +135,7 @@ fn request(step: &HttpStep) -> String {
     format!("{} {}", step.method, step.path)
 }
 
-/// A command as a shell would be given it.
+/// Returns a command in the syntax of a shell.
 fn command_line(words: &[String]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     let quoted = words.iter().map(|word| match !word.is_empty() && word.chars().all(is_plain) {

@@ -1,9 +1,9 @@
-//! The plan as people read it.
+//! Prints the plan in the form for people.
 
 use crate::cli::output::{bytes, print_table, table};
 use arenad_api::plan::{ImageAction, Plan, PlannedImage, PlannedSite};
 
-/// Prints the plan.
+/// Prints the steps of the plan, site by site.
 pub(super) fn plan(plan: &Plan) {
     outln!("What `arenad up {}` does, in this order; nothing has been done.", plan.environment);
     if plan.engine.is_none() {

@@ -94,7 +94,7 @@ pub enum Profiles {
 }
 
 impl Profiles {
-    /// Which, in the order in which they are shown.
+    /// Returns the profiles, in the order in which they are shown.
     pub fn list(self) -> &'static [Profile] {
         match self {
             Self::Compat => &[Profile::Compat],
@@ -111,14 +111,14 @@ pub fn benchmark(name: &str) -> Result<Benchmark, String> {
     })
 }
 
-/// A site's placeholder and address.
+/// Parses the placeholder and the address of a site.
 pub fn site(text: &str) -> Result<(String, String), String> {
     let (name, url) = pair(text)?;
     match url::Url::parse(&url) {
         Ok(url) if url.has_host() => {}
         _ => return Err(format!("`{url}` is no URL; expected such as SHOPPING=http://localhost:7770")),
     }
-    // Tasks put paths behind it.
+    // Tasks append paths that begin with a slash.
     Ok((placeholder(&name), url.trim_end_matches('/').to_owned()))
 }
 

@@ -1,6 +1,6 @@
-//! Many episodes: folders of results, and of evidence.
+//! Judges many episodes: folders of results, and of evidence.
 //!
-//! A batch that was interrupted is run again: judging takes milliseconds, and a judge's replies are kept.
+//! An interrupted batch is simply run again: judging takes milliseconds, and a judge's replies are kept.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,33 +22,33 @@ use arenad_judge::Judge;
 use arenad_verdict::{Benchmark, Evaluated, Evidence, Urls};
 use arenad_verdict::{Check, Report, Verdict};
 
-/// How much of a reason fits into a table.
+/// The maximum length of a reason in a table.
 const WHY_MAX: usize = 100;
 
-/// A result and what came of it.
+/// One result and the outcome of its evaluation.
 #[derive(Serialize)]
 struct Outcome {
-    /// Its file or folder.
+    /// The file or folder of the result.
     path: String,
-    /// Its reports.
+    /// The reports, unless the evaluation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     evaluated: Option<Evaluated>,
-    /// The score that whoever ran it has given.
+    /// The score that the benchmark run itself recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     recorded: Option<f64>,
-    /// Why it could not be read or judged.
+    /// The error that prevented reading or judging.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
 
-/// The whole batch, as `--json` prints it.
+/// The whole batch, in the shape of `--json`.
 #[derive(Serialize)]
 struct Batch {
     results: Vec<Outcome>,
     summary: Summary,
 }
 
-/// What all results of a batch share.
+/// The inputs that all results of a batch share.
 struct Common<'a> {
     args: &'a EvalArgs,
     folder: &'a Path,
@@ -94,7 +94,7 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, folder: &Path) -> Resu
 impl<'a> Common<'a> {
     async fn new(global: &Global, args: &'a EvalArgs, folder: &'a Path) -> Result<Self, Failure> {
         let (mut files, mut urls) = (BTreeMap::new(), BTreeMap::new());
-        // A benchmark that no result is of need not have files.
+        // Task files are needed only for benchmarks that occur among the results.
         for benchmark in Benchmark::ALL {
             files.insert(benchmark, task_files(args, benchmark).map(Arc::new).map_err(|failure| said(&failure.error)));
             urls.insert(benchmark, super::urls(global, args, benchmark).await?);
@@ -112,7 +112,7 @@ impl<'a> Common<'a> {
 
     async fn judged(&self, stored: Stored) -> anyhow::Result<(Evaluated, Option<f64>)> {
         let target = self.args.evidence.as_ref().map(|folder| folder.join(file_name(self.folder, &stored.path)));
-        // Files, archives and traffic take the processor's time: each in a thread of its own.
+        // Reading files, archives and traffic is CPU-bound, so each result gets a thread of its own.
         let read = tokio::task::spawn_blocking(move || stored.read()).await??;
         let (mut evidence, recorded) = match read {
             Read::Evidence(mut evidence) => {
@@ -157,7 +157,7 @@ impl<'a> Common<'a> {
     }
 }
 
-/// The name of a result's evidence: its path below the batch's folder, so that no two results have one.
+/// Returns the file name of a result's evidence, derived from the path below the batch's folder so that it is unique.
 fn file_name(folder: &Path, result: &Path) -> String {
     let parts = result.strip_prefix(folder).unwrap_or(result).iter().map(|part| part.to_string_lossy());
     let path = parts.collect::<Vec<_>>().join(".");
@@ -165,7 +165,7 @@ fn file_name(folder: &Path, result: &Path) -> String {
     format!("{bare}{EVIDENCE}")
 }
 
-/// An error with its causes, in one line.
+/// Returns an error with its causes, in one line.
 fn said(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
@@ -196,7 +196,7 @@ fn show(batch: &Batch) {
     }
     for outcome in &batch.results {
         if let Some(error) = &outcome.error {
-            // What is wrong with a file names it already, and the place in it.
+            // Some errors already contain the file's path and the position in it.
             let place = if error.contains(&outcome.path) { String::new() } else { format!("{}: ", outcome.path) };
             errln!("error: {place}{error}");
         }
@@ -207,7 +207,8 @@ fn show(batch: &Batch) {
     }
 }
 
-/// A tally in one line. The rate is over all results; those without a verdict of passed or failed are named beside it.
+/// Returns a tally in one line. The rate is over all results; results whose verdict is neither passed nor failed are
+/// counted separately.
 fn counted(tally: &Tally) -> String {
     let rate = tally.success_rate.map(|rate| format!(" ({:.1} %)", rate * 100.0)).unwrap_or_default();
     let open = [
@@ -221,7 +222,7 @@ fn counted(tally: &Tally) -> String {
     format!("{} of {} passed{rate}, {} failed{open}", tally.passed, tally.total, tally.failed)
 }
 
-/// What decided against a pass, in short.
+/// Returns a short reason for a verdict other than passed.
 fn why(report: &Report) -> String {
     let decisive = |check: &&Check| check.verdict == report.verdict && report.verdict != Verdict::Passed;
     let Some(check) = report.checks.iter().find(decisive) else { return String::new() };

@@ -1,4 +1,4 @@
-//! Who judges what only meaning decides.
+//! Selects the judge, which decides questions of meaning.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use arenad_folders as folders;
 use arenad_judge::{Endpoint, Judge, Recorded, Settings};
 use arenad_model::site::Secret;
 
-/// How long an endpoint may take for a reply.
+/// The time limit of an endpoint for one reply.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How often it is asked, and the first pause between.
+/// The number of attempts per question; the pauses between them grow.
 const ATTEMPTS: usize = 6;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The judge that the options name; nothing if there is to be none.
+/// Returns the judge that the options select; `None` if judging is off.
 pub(super) fn of(global: &Global, args: &EvalArgs) -> Result<Option<Box<dyn Judge>>, Failure> {
     if args.judge == "off" {
         return Ok(None);

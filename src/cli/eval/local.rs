@@ -1,4 +1,4 @@
-//! Answers that need no site: a judge's, and pictures that lie in files.
+//! Answers questions without a site: a judge's replies, and pictures from files.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use arenad_verdict::Profile;
 use arenad_verdict::question::{Answer, Question};
 use arenad_verdict::{Benchmark, Evidence};
 
-/// Who can be asked without a site.
+/// The sources of answers that need no site.
 #[derive(Clone, Copy)]
 pub(super) struct Local<'a> {
     pub(super) judge: Option<&'a dyn Judge>,
@@ -16,7 +16,7 @@ pub(super) struct Local<'a> {
 }
 
 impl Local<'_> {
-    /// Finds the answers that it can, and returns whether questions are left that only the sites can answer.
+    /// Adds the answers that these sources have, and returns whether questions remain that only the sites can answer.
     pub(super) async fn settle(self, evidence: &mut Evidence, profiles: &[Profile]) -> Result<bool, CaseError> {
         if evidence.benchmark == Benchmark::WebArenaVerified {
             return Ok(false);
@@ -41,7 +41,7 @@ impl Local<'_> {
         match question {
             Question::Judge(_) => judge::answer(self.judge?, question, &evidence.told).await,
             Question::Look { place, selector, .. } => {
-                // The pictures come first: whoever has not seen them cannot say what they show.
+                // The pictures are fetched first, because the question about their content depends on them.
                 let seen = Question::Pictures { place: place.clone(), selector: selector.clone() };
                 if !evidence.told.knows(&seen) {
                     return None;
@@ -60,7 +60,7 @@ fn is_for_sites(question: &Question) -> bool {
     !matches!(question, Question::Judge(_) | Question::Look { .. })
 }
 
-/// Whether a picture is one of a site's.
+/// Returns whether a picture's address belongs to one of the sites.
 fn is_of_site(source: &str, evidence: &Evidence) -> bool {
     evidence
         .urls

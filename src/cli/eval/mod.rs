@@ -1,7 +1,7 @@
-//! `arenad eval`: episodes of benchmarks, judged.
+//! `arenad eval`: judges episodes of benchmarks.
 //!
-//! One episode may need a look at the sites, which the daemon takes; results in folders are of episodes whose sites have gone
-//! on since, so nobody looks at them, and what would have needed a look is inconclusive.
+//! A single episode may require readings of the sites, which the daemon takes. The sites of episodes in result folders
+//! have changed since, so they are not read, and a check that needs a reading is inconclusive.
 
 pub mod args;
 mod batch;
@@ -22,7 +22,7 @@ use arenad_evaluation::{TaskFiles, results};
 use arenad_verdict::{Benchmark, Evaluated, Evidence, Urls};
 use arenad_verdict::{Profile, Report, SideBySide};
 
-/// Judges.
+/// Judges one episode, a folder of results, or stored evidence.
 pub async fn run(global: &Global, args: &EvalArgs) -> Result<u8, Failure> {
     if let Some(from) = &args.from {
         if from.is_dir() {
@@ -39,8 +39,8 @@ pub async fn run(global: &Global, args: &EvalArgs) -> Result<u8, Failure> {
     }
 }
 
-/// Where the sites are. WebArena-Verified takes that from the traffic where nobody says, as its own code does, so an
-/// environment is asked only if it is named.
+/// Returns the addresses of the sites. WebArena-Verified takes them from the traffic unless they are given, as its own
+/// code does, so an environment is used only if it is named.
 async fn urls(global: &Global, args: &EvalArgs, benchmark: Benchmark) -> Result<Urls, Failure> {
     match (benchmark, args.environment.as_deref()) {
         (Benchmark::WebArenaVerified, None) => Ok(places::given(&args.sites)),
@@ -48,7 +48,7 @@ async fn urls(global: &Global, args: &EvalArgs, benchmark: Benchmark) -> Result<
     }
 }
 
-/// The benchmark's task files.
+/// Finds the task files of a benchmark.
 fn task_files(args: &EvalArgs, benchmark: Benchmark) -> Result<TaskFiles, Failure> {
     let Some(path) = &args.tasks else {
         return Err(Failure::usage(format!("nobody says where the tasks of {benchmark} are"))
@@ -81,7 +81,7 @@ fn of(evaluated: &Evaluated, profile: Profile) -> Option<&Report> {
     evaluated.reports.iter().find(|report| report.profile == profile)
 }
 
-/// Writes evidence so that a file is there whole or not at all.
+/// Writes evidence atomically, so that no partial file is left.
 fn save(evidence: &Evidence, path: &Path) -> anyhow::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! One episode.
+//! Judges one episode.
 
 use anyhow::Context;
 use reqwest::Method;
@@ -15,15 +15,16 @@ use arenad_api::{Evaluation, EvaluationRequest};
 use arenad_evaluation::Case;
 use arenad_verdict::{Benchmark, Evidence, Traffic};
 
-/// How often sites and judge are asked in turn; what one says may lead to a question for the other.
+/// The maximum number of rounds in which sites and judge are asked in turn; an answer of one may lead to a question for
+/// the other.
 const ROUNDS_MAX: usize = 4;
 
-/// Judges an episode that has just ended, while its sites are as the agent left them.
+/// Judges an episode that has just ended, while its sites are in the state that the agent left.
 pub(super) async fn run(global: &Global, args: &EvalArgs, benchmark: Benchmark, id: &str) -> Result<u8, Failure> {
     let task = task_files(args, benchmark)?.find(id).map_err(|error| Failure::new(exit_code::USAGE, error))?;
     let named = args.environment.as_deref();
     let (urls, environment) = match (benchmark, named) {
-        // Its addresses are those of the traffic, unless someone says which environment is meant.
+        // The addresses come from the traffic, unless an environment is named.
         (Benchmark::WebArenaVerified, None) => (places::given(&args.sites), None),
         _ => places::of_task(global, named, &task, &args.sites).await?,
     };
@@ -56,7 +57,7 @@ pub(super) async fn run(global: &Global, args: &EvalArgs, benchmark: Benchmark, 
     finish(global, args, &evidence)
 }
 
-/// Judges an episode by what was seen before.
+/// Judges an episode again by stored evidence.
 pub(super) async fn again(global: &Global, args: &EvalArgs, mut evidence: Evidence) -> Result<u8, Failure> {
     let judge = judge::of(global, args)?;
     let local = Local { judge: judge.as_deref(), pictures: args.pictures.as_deref() };
@@ -71,7 +72,7 @@ fn finish(global: &Global, args: &EvalArgs, evidence: &Evidence) -> Result<u8, F
     print(global, &arenad_evaluation::evaluate(evidence, args.profile.list())?)
 }
 
-/// Lets the daemon look at the sites.
+/// Requests the readings of the sites from the daemon.
 async fn look(
     global: &Global,
     args: &EvalArgs,
@@ -81,7 +82,7 @@ async fn look(
     let client = Client::new(global)?;
     let environment = match environment {
         Some(found) => found.to_owned(),
-        // The task itself does not say: only one that is up alone, or that is named, can be meant.
+        // The task does not name its environment, so it must be the only one that is up, or be named by an option.
         None => find::environment(&client.status().await?, args.environment.as_deref())?.name.clone(),
     };
     let request = EvaluationRequest {
@@ -118,7 +119,8 @@ fn answer(args: &EvalArgs) -> Result<String, Failure> {
     }
 }
 
-/// The traffic that is given; for WebArena-Verified else what the gateway of the named environment has recorded.
+/// Returns the given traffic; for WebArena-Verified, otherwise the traffic that the gateway of the named environment
+/// has recorded.
 async fn traffic(global: &Global, args: &EvalArgs, benchmark: Benchmark) -> Result<Option<Traffic>, Failure> {
     let read = |file: &std::path::PathBuf| {
         std::fs::read(file).map(Traffic::of).with_context(|| format!("read the traffic in {}", file.display()))

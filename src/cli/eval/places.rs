@@ -1,4 +1,4 @@
-//! Where the sites are.
+//! Finds the addresses of the sites.
 
 use serde_json::Value;
 
@@ -10,8 +10,9 @@ use arenad_api::{Environment, Status};
 use arenad_evaluation::{of_environment, placeholder, speaks_of};
 use arenad_verdict::Urls;
 
-/// The sites' addresses: those given, else those of the environment that is up, else those of the definition of `otherwise`.
-/// Where a result was made is not guessed from what lies around: a wrong address is a wrong verdict.
+/// Returns the sites' addresses: the given ones, else those of the environment that is up, else those of the definition
+/// of `otherwise`. The origin of a result is never guessed from the surroundings, because a wrong address leads to a
+/// wrong verdict.
 pub async fn of(
     global: &Global,
     environment: Option<&str>,
@@ -23,8 +24,8 @@ pub async fn of(
     together(up, otherwise, given)
 }
 
-/// The same for one task, with the environment that it is of, if it is up: the one that is named, the only one, or the only
-/// one that has the sites that the task speaks of.
+/// Returns the same for one task, with the environment of the task if it is up: the named one, the only one, or the
+/// only one that has the sites that the task refers to.
 pub async fn of_task(
     global: &Global,
     environment: Option<&str>,
@@ -49,7 +50,7 @@ fn together(up: Option<&Environment>, otherwise: Option<&str>, given: &[(String,
     Ok(urls)
 }
 
-/// The environment among those that are up that a task is of; none where it speaks of no site.
+/// Returns the environment, among those that are up, that has the task's sites; `None` if the task refers to no site.
 fn of_sites<'a>(
     status: &'a Status,
     name: Option<&str>,
@@ -74,7 +75,7 @@ fn of_sites<'a>(
     }
 }
 
-/// Addresses that were given, by placeholder.
+/// Returns the given addresses, by placeholder.
 pub fn given(pairs: &[(String, String)]) -> Urls {
     let mut urls = Urls::new();
     for (name, url) in pairs {
@@ -83,7 +84,7 @@ pub fn given(pairs: &[(String, String)]) -> Urls {
     urls
 }
 
-/// The status; none where no daemon can be asked: whether one is needed shows later.
+/// Returns the status; `None` if no daemon can be reached, because it is not yet known whether one is needed.
 async fn status(global: &Global) -> Result<Option<Status>, Failure> {
     let client = Client::new(global)?;
     match client.is_running().await {
@@ -97,7 +98,7 @@ fn addresses(environment: &Environment) -> Urls {
     sites.filter_map(|site| Some((placeholder(site.variable.as_ref()?), vec![site.url.clone()]))).collect()
 }
 
-/// The environment that is named, or the only one that is up.
+/// Returns the named environment, or the only one that is up.
 fn chosen<'a>(status: &'a Status, name: Option<&str>) -> Option<&'a Environment> {
     match (name, status.environments.as_slice()) {
         (Some(name), all) => all.iter().find(|environment| environment.name == name),

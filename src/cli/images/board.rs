@@ -1,4 +1,4 @@
-//! Shows how far work on images is: a bar on a terminal, a line for each stage and each tenth of it elsewhere.
+//! Shows the progress of work on images: a bar on a terminal; elsewhere a line for each stage and each tenth of it.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use arenad_images::watch::{Look, Watch};
 
-/// How often the work is looked at.
+/// The interval at which the progress is polled.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Follows the work until it has ended.
+/// Shows the progress until the work has ended.
 pub async fn follow<T>(name: &str, is_silent: bool, watch: &Arc<Watch>, work: impl Future<Output = T>) -> T {
     let mut board = Board::new(is_silent);
     let mut work = std::pin::pin!(work);

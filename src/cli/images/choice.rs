@@ -1,4 +1,4 @@
-//! Which images and data of which environment are meant.
+//! Selects the images and data of an environment that a command applies to.
 
 use std::path::Path;
 
@@ -8,18 +8,18 @@ use crate::cli::failure::Failure;
 use arenad_model::archive::{Archive, DataSource, NeededImage, Origin, full_reference};
 use arenad_model::site::Environment;
 
-/// What a command is about.
+/// The images and data that a command applies to.
 pub(super) struct Choice {
-    /// The environment.
+    /// The environment that the definition describes.
     pub(super) environment: Environment,
-    /// Its images that are meant.
+    /// The selected images of the environment.
     pub(super) images: Vec<NeededImage>,
-    /// Its data that is meant.
+    /// The selected data of the environment.
     pub(super) data: Vec<DataSource>,
 }
 
 impl Choice {
-    /// Reads the definition and chooses by the names of sites, images and data.
+    /// Reads the definition, and selects by the names of sites, images and data.
     pub(super) fn make(args: &ImagesChoice) -> Result<Self, Failure> {
         let (name, names) = match (&args.file, &args.environment, args.names.split_first()) {
             (_, Some(name), _) => (Some(name.as_str()), args.names.as_slice()),
@@ -62,7 +62,7 @@ impl Choice {
         Ok(())
     }
 
-    /// The archives of what is meant.
+    /// Returns the archives of the selected images and data.
     pub(super) fn archives(&self) -> impl Iterator<Item = &Archive> {
         let of_images = self.images.iter().filter_map(|image| match &image.origin {
             Origin::Archive(archive) => Some(archive),
@@ -71,7 +71,8 @@ impl Choice {
         of_images.chain(self.data.iter().map(|data| &data.archive))
     }
 
-    /// Insists that a file that was brought along is one of the archives: by its name, or because there is only one.
+    /// Checks that a file that was given with `--from` is one of the archives: by its name, or because there is only
+    /// one.
     pub(super) fn check_file(&self, from: &Path) -> Result<(), Failure> {
         if !from.exists() {
             return Err(Failure::usage(format!("{} does not exist", from.display())));

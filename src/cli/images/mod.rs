@@ -1,4 +1,4 @@
-//! `arenad images`. Unlike other commands it works by itself, without the daemon; [`arenad_images`] says why.
+//! `arenad images`. Unlike other commands it works without the daemon; [`arenad_images`] explains the reason.
 
 pub mod board;
 mod choice;
@@ -22,7 +22,7 @@ use arenad_images::fetch::{Fetcher, Patience};
 use arenad_images::load::Works;
 use arenad_images::shelf::Shelf;
 
-/// Lists, fetches, loads or verifies.
+/// Lists, fetches, loads or verifies images and data.
 pub async fn run(global: &Global, command: &ImagesCommand) -> Result<u8, Failure> {
     match command {
         ImagesCommand::Ls(args) => list(global, &args.choice).await,
@@ -53,7 +53,7 @@ async fn list(global: &Global, chosen: &ImagesChoice) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-/// Does the same to everything that was chosen; what fails does not keep the rest from being done.
+/// Processes every selected item; the failure of one does not stop the others.
 async fn work(
     global: &Global,
     chosen: &ImagesChoice,
@@ -89,7 +89,7 @@ async fn work(
     match errors.len() {
         0 if is_sound => Ok(exit_code::OK),
         0 => Ok(exit_code::FAILED),
-        // What is wrong has been said item by item; one hint is enough, and one failure is what the command ends with.
+        // Each item's error has been printed already; the command ends with one failure and one hint.
         _ => Err(together(errors)),
     }
 }
@@ -101,7 +101,7 @@ async fn works(global: &Global, chosen: &ImagesChoice, write: Option<&ImagesWrit
     }
     let engine: Arc<dyn Engine> = Arc::new(DockerEngine::new(&chosen.engine));
     let version = engine.version().await.map_err(|error| super::engine::away(&chosen.engine, error))?;
-    // On another machine the folder would be another one.
+    // On another machine the path would denote a different folder.
     let is_here = chosen.engine.starts_with("unix://");
     let state_dir = client::state_dir(global)?;
     Ok(Works {
@@ -114,7 +114,7 @@ async fn works(global: &Global, chosen: &ImagesChoice, write: Option<&ImagesWrit
     })
 }
 
-/// A failure of the whole command.
+/// Returns the failure of the whole command.
 fn failure(error: ImagesError) -> Failure {
     let code = match error {
         ImagesError::Busy { .. } => exit_code::BUSY,
@@ -129,7 +129,7 @@ fn failure(error: ImagesError) -> Failure {
     }
 }
 
-/// What several items failed with; the first decides the exit code.
+/// Combines the errors of several items; the first one determines the exit code.
 fn together(mut errors: Vec<(String, ImagesError)>) -> Failure {
     let (name, first) = errors.remove(0);
     let mut text = format!("{name}: {}", arenad_model::error::describe(&first));

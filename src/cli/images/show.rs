@@ -1,4 +1,4 @@
-//! Images and data for people and programs.
+//! Converts images and data into the forms for people and programs.
 
 use comfy_table::Cell;
 
@@ -10,7 +10,7 @@ use arenad_images::shelf::Place;
 use arenad_model::archive::{Archive, DataSource, NeededImage, Origin};
 use arenad_model::site::Environment;
 
-/// An image.
+/// Returns the description of an image.
 pub(super) fn image(image: &NeededImage, standing: &Standing, works: &Works) -> ImageItem {
     let (origin, archive) = match &image.origin {
         Origin::Built => ("built", None),
@@ -21,7 +21,7 @@ pub(super) fn image(image: &NeededImage, standing: &Standing, works: &Works) -> 
     item(&image.reference, "image", origin, sites, standing, archive)
 }
 
-/// Data.
+/// Returns the description of a piece of data.
 pub(super) fn data(environment: &Environment, data: &DataSource, standing: &Standing, works: &Works) -> ImageItem {
     let mut sites: Vec<String> = environment.users_of(data).iter().map(|(site, _)| site.to_string()).collect();
     sites.dedup();
@@ -64,7 +64,7 @@ fn archive(archive: &Archive, place: &Place, standing: &Standing) -> ImageArchiv
     }
 }
 
-/// Prints the list, and what is left to do.
+/// Prints the list, and the steps that remain.
 pub(super) fn table(listed: &Images) {
     let mut table = output::table(&["NAME", "SITES", "FROM", "STATE", "ARCHIVE", "LOADED", "ID"]);
     for item in &listed.items {
@@ -97,11 +97,11 @@ pub(super) fn table(listed: &Images) {
     outln!("\n{count} to go, {roughly} {size} to fetch: `arenad images pull {environment}`");
 }
 
-/// The state, with the percentage of a part.
+/// Returns the state, with a percentage for a partial download.
 fn state_cell(item: &ImageItem) -> Cell {
     let percent = item.archive.as_ref().and_then(|archive| {
         let percent = archive.here_bytes.saturating_mul(100).checked_div(archive.size_bytes?)?;
-        // All but a byte is not all.
+        // A download that lacks a single byte must not show as 100 %.
         Some(percent.min(99))
     });
     let text = match percent.filter(|_| item.state == State::Partial.word()) {

@@ -1,4 +1,4 @@
-//! What is done to one image or data, shown while it is done.
+//! Processes one image or piece of data, and shows the progress.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,27 +22,27 @@ use arenad_images::watch::Watch;
 use arenad_model::archive::{Archive, DataSource, NeededImage, Origin, Placement};
 use arenad_model::error::describe;
 
-/// What is to be done.
+/// The work to do on each item.
 pub(super) enum Task {
-    /// Fetch what is missing, and load it.
+    /// Fetch the missing parts, and load them.
     Pull(Box<Fetcher>),
-    /// Load, from there or from the shelf.
+    /// Load from that folder or from the shelf.
     Load(Option<PathBuf>),
-    /// Verify, there or on the shelf.
+    /// Verify the copy in that folder or on the shelf.
     Verify(Option<PathBuf>),
 }
 
-/// What came of it.
+/// The result for one item.
 pub(super) enum Told {
-    /// It is there now, or was.
+    /// The item is present now, or was before.
     Done(Done),
-    /// It is not this command's.
+    /// The command does not apply to the item, for this reason.
     Skipped(&'static str),
-    /// What was verified.
+    /// The facts that were verified.
     Verified(Report),
 }
 
-/// One command at work.
+/// The state that one command shares across its items.
 pub(super) struct Session {
     pub(super) works: Works,
     pub(super) task: Task,
@@ -50,7 +50,7 @@ pub(super) struct Session {
 }
 
 impl Task {
-    /// Refuses what cannot be meant.
+    /// Rejects selections that contradict the command.
     pub(super) fn check(&self, choice: &Choice) -> Result<(), Failure> {
         match self {
             Self::Load(Some(from)) | Self::Verify(Some(from)) => choice.check_file(from),
@@ -58,7 +58,7 @@ impl Task {
         }
     }
 
-    /// The copy of an archive that was brought along.
+    /// Returns the path of an archive's copy in the folder that was given with `--from`.
     fn brought(&self, archive: &Archive) -> Option<PathBuf> {
         let from = match self {
             Self::Load(Some(from)) | Self::Verify(Some(from)) => from,
@@ -72,7 +72,7 @@ impl Task {
 }
 
 impl Session {
-    /// Works on an image.
+    /// Processes one image, until it is done or cancelled.
     pub(super) async fn image(&self, image: &NeededImage, cancel: &CancellationToken) -> Result<Told, ImagesError> {
         let watch = Arc::new(Watch::new(cancel.clone()));
         if cancel.is_cancelled() {
@@ -125,7 +125,7 @@ impl Session {
         Ok(Told::Done(done))
     }
 
-    /// Works on data.
+    /// Processes one piece of data, until it is done or cancelled.
     pub(super) async fn data(&self, data: &DataSource, cancel: &CancellationToken) -> Result<Told, ImagesError> {
         let watch = Arc::new(Watch::new(cancel.clone()));
         if cancel.is_cancelled() {
@@ -181,7 +181,7 @@ impl Session {
         fetcher.fetch(archive, place, wanted, room, watch).await.map(drop)
     }
 
-    /// Whether there is room for the rest of a download, and for what becomes of it.
+    /// Checks that there is space for the rest of a download, and for the content that is unpacked from it.
     fn room(&self, place: &Place, total: u64, here: u64, then: Option<Need>) -> Result<(), ImagesError> {
         let folder = place.file.parent().unwrap_or(Path::new("/")).to_owned();
         let rest = Need { folder, bytes: total.saturating_sub(here) };
@@ -189,7 +189,7 @@ impl Session {
         self.works.check_space(&format!("fetch {}", place.name), &needs)
     }
 
-    /// Removes an archive of the shelf that has served; one that was brought along is its owner's.
+    /// Removes an archive from the shelf after its use; one that was given with `--from` belongs to the user and stays.
     fn discard(&self, place: &Place) {
         if self.works.discard
             && let Err(error) = fs::remove_file(&place.file)
@@ -199,7 +199,7 @@ impl Session {
         }
     }
 
-    /// Says what came of an item and notes it; an error that ends the whole command is returned.
+    /// Prints and records the result for an item; returns an error that ends the whole command.
     pub(super) fn told(
         &self,
         mut item: ImageItem,
@@ -226,7 +226,7 @@ impl Session {
             }
         };
         item.outcome = Some(outcome.to_owned());
-        // Errors are said at the end, where they are not overlooked.
+        // Errors are printed at the end, where they are not overlooked.
         if !self.is_silent && !said.is_empty() {
             outln!("{}: {said}", item.name);
         }

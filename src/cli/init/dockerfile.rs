@@ -1,28 +1,29 @@
-//! What an image will run, by its Dockerfile: the last ENTRYPOINT and CMD of the last stage. Enough for a proposal.
+//! Derives the command of an image from its Dockerfile: the last ENTRYPOINT and CMD of the last stage, which suffices
+//! for a proposal.
 
 use std::collections::BTreeMap;
 
-/// What an image runs.
+/// The command and the ports of an image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ImageCommand {
-    /// Its entry point; empty: none.
+    /// The entry point; empty means none.
     pub(super) entrypoint: Vec<String>,
-    /// Its command; empty: none.
+    /// The command; empty means none.
     pub(super) command: Vec<String>,
-    /// The ports that it says it listens on.
+    /// The ports that the image exposes.
     pub(super) ports: Vec<u16>,
 }
 
-/// A stage of a build.
+/// One stage of a build.
 #[derive(Default)]
 struct Stage {
     image: ImageCommand,
-    /// Whether it, or a stage that it stands on, says what it runs.
+    /// Whether this stage, or a stage that it is based on, sets an entry point or a command.
     is_known: bool,
 }
 
-/// Reads a Dockerfile as far as a stage, the last one if none is named. `None` where no stage says what is run, because an image
-/// from elsewhere does.
+/// Reads a Dockerfile up to a stage, or the last stage if none is named. Returns `None` if no stage sets a command,
+/// because a base image from elsewhere does.
 pub(super) fn read(text: &str, target: Option<&str>) -> Option<ImageCommand> {
     let mut named: BTreeMap<String, Stage> = BTreeMap::new();
     let mut name = String::new();
@@ -54,7 +55,7 @@ pub(super) fn read(text: &str, target: Option<&str>) -> Option<ImageCommand> {
     stage.is_known.then_some(stage.image)
 }
 
-/// Lines with those joined that end in a backslash; without comments.
+/// Joins lines that end in a backslash with their successors, and drops comments.
 fn joined(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut is_open = false;
@@ -69,7 +70,7 @@ fn joined(text: &str) -> Vec<String> {
     lines
 }
 
-/// The exec form as it is; the shell form as Docker runs it.
+/// Returns the exec form unchanged, and the shell form as Docker runs it.
 fn words(text: &str) -> Vec<String> {
     serde_json::from_str(text).unwrap_or_else(|_| vec!["/bin/sh".to_owned(), "-c".to_owned(), text.to_owned()])
 }

@@ -1,4 +1,4 @@
-//! The files of a new environment on disk.
+//! Writes the files of a new environment to disk.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,10 +14,10 @@ use super::services::{Source, text_of};
 use crate::cli::exit_code;
 use crate::cli::failure::Failure;
 
-/// The most that is copied of a build context, in bytes.
+/// The maximum size of a build context that is copied, in bytes.
 const COPY_MAX: u64 = 256 << 20;
 
-/// The helpers, as they are shipped.
+/// The helper scripts that are embedded in the program.
 const HELPERS: [(&str, &str); 4] = [
     ("supervise", include_str!("../../../compose/helpers/supervise")),
     ("stop", include_str!("../../../compose/helpers/stop")),
@@ -25,7 +25,7 @@ const HELPERS: [(&str, &str); 4] = [
     ("README.md", include_str!("../../../compose/helpers/README.md")),
 ];
 
-/// Where the files of an environment go.
+/// The paths of an environment's files.
 pub(super) struct Place {
     root: PathBuf,
     name: String,
@@ -36,22 +36,22 @@ impl Place {
         Self { root: root.to_owned(), name: name.to_owned() }
     }
 
-    /// The environment file.
+    /// Returns the path of the environment file.
     pub(super) fn environment(&self) -> PathBuf {
         self.root.join("environments").join(format!("{}.yaml", self.name))
     }
 
-    /// The Compose file.
+    /// Returns the path of the Compose file.
     pub(super) fn compose(&self) -> PathBuf {
         self.root.join("compose").join(format!("{}.yaml", self.name))
     }
 
-    /// What belongs to the Compose file.
+    /// Returns the folder of the files that the Compose file refers to.
     pub(super) fn folder(&self) -> PathBuf {
         self.root.join("compose").join(&self.name)
     }
 
-    /// Refuses to write over what is there.
+    /// Refuses to overwrite existing files.
     pub(super) fn refuse_existing(&self, with_compose: bool) -> Result<(), Failure> {
         let all = [Some(self.environment()), with_compose.then(|| self.compose())];
         match all.into_iter().flatten().find(|path| path.exists()) {
@@ -63,7 +63,7 @@ impl Place {
         }
     }
 
-    /// Writes a file; returns its path.
+    /// Writes a file, and returns its path.
     pub(super) fn write(&self, path: &Path, text: &str) -> Result<PathBuf, Failure> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).with_context(|| format!("make the folder {}", folder.display()))?;
@@ -73,7 +73,7 @@ impl Place {
     }
 }
 
-/// Writes the helpers beside the Compose file.
+/// Writes the helpers into the folder of the Compose file's own files.
 pub(super) fn write_helpers(place: &Place) -> Result<Vec<PathBuf>, Failure> {
     let folder = place.folder().join("helpers");
     for (name, text) in HELPERS {
@@ -85,8 +85,8 @@ pub(super) fn write_helpers(place: &Place) -> Result<Vec<PathBuf>, Failure> {
     Ok(vec![folder])
 }
 
-/// Build contexts and mounted files, which must lie below `compose/`: where each was, and where it is now, relative to the
-/// Compose file.
+/// Copies of build contexts and mounted files, which must lie below `compose/`: the original path of each, and the new
+/// one, relative to the Compose file.
 #[derive(Debug, Default)]
 pub(super) struct Copied {
     paths: BTreeMap<String, String>,
@@ -94,7 +94,7 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    /// Copies what the Compose file names by relative paths, unless it lies in the right place already.
+    /// Copies the files that the Compose file names by relative paths, unless they already lie below `compose/`.
     pub(super) fn make(place: &Place, source: &Source, proposal: &Proposal, force: bool) -> Result<Self, Failure> {
         let mut copied = Self::default();
         let Some(folder) = source.folder() else { return Ok(copied) };
@@ -109,7 +109,7 @@ impl Copied {
                 let from = folder.join(&given);
                 let Ok(real) = from.canonicalize() else { continue };
                 let last = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                // The folder of the Compose file itself would have no name of its own.
+                // The folder of the Compose file itself gets the fixed name `build`.
                 let name = if real == folder { "build".to_owned() } else { last };
                 let to = place.folder().join(&name);
                 if to.exists() && !force {
@@ -124,12 +124,12 @@ impl Copied {
         Ok(copied)
     }
 
-    /// What was written.
+    /// Returns the paths of the copies.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
         self.written.clone()
     }
 
-    /// Names the copies in a service instead of what was copied.
+    /// Replaces the original paths in a service by those of the copies.
     pub(super) fn apply(&self, service: &mut Mapping) {
         let moved = |text: &str| self.paths.get(text).cloned();
         match service.get_mut("build") {
@@ -156,7 +156,7 @@ impl Copied {
     }
 }
 
-/// The relative paths that a service names: its build context, and files that are mounted.
+/// Returns the relative paths that a service names: its build context, and mounted files.
 fn named(service: &Mapping) -> Vec<String> {
     let context = match service.get("build") {
         Some(Value::Mapping(build)) => build.get("context").and_then(text_of),

@@ -1,11 +1,11 @@
-//! `arenad init`: a new environment from a Compose file, with proposals that a person reads and corrects.
+//! `arenad init`: creates an environment from a Compose file, with proposals that a person reviews and corrects.
 //!
 //! ```text
 //!   Compose file ──► services ──► roles (database, cache, application) ──► stores, writers, probes, databases ──► two files
 //!                      ▲
 //!                      └── running containers: entry points, what was written where, what the site answers
 //! ```
-//! What is only guessed is said to be, in comments of the files.
+//! Comments in the files mark the values that are guesses.
 
 mod dockerfile;
 mod files;
@@ -49,7 +49,8 @@ pub async fn run(global: &Global, args: &InitArgs) -> Result<u8, Failure> {
     if args.running {
         running::look(&engine, &source, &mut services).await?;
     } else {
-        // What an image runs is known where the engine has it already; one that does not answer is no hindrance.
+        // Images that the engine already has reveal their commands; if the engine does not answer, the proposal does
+        // without.
         running::look_at_images(&engine, &mut services).await;
     }
     let proposal = propose::of(&services, args.port, PORT)?;
@@ -63,7 +64,7 @@ pub async fn run(global: &Global, args: &InitArgs) -> Result<u8, Failure> {
     report(global, name.as_str(), &root, &all, &proposal)
 }
 
-/// The folder to write to.
+/// Returns the folder that the files are written to.
 fn root(given: Option<&Path>) -> Result<PathBuf, Failure> {
     let here = std::env::current_dir().context("find the current folder")?;
     let root = match given {
@@ -77,7 +78,7 @@ fn root(given: Option<&Path>) -> Result<PathBuf, Failure> {
     Ok(root.canonicalize().with_context(|| format!("find {}", root.display()))?)
 }
 
-/// Says what was written, whether it holds, and what is left to do.
+/// Prints the files that were written, the result of validating them, and the steps that remain.
 fn report(
     global: &Global,
     name: &str,

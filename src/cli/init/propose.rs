@@ -1,9 +1,9 @@
-//! What is proposed for each service: what it is, where it keeps state, and how it is stopped and started.
+//! Proposes for each service its role, its stores, and the way to stop and start it.
 
 use super::services::{Page, Service};
 use crate::cli::failure::Failure;
 
-/// What a service is.
+/// The role of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Postgres,
@@ -14,7 +14,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// The name of such a server's store and database in the environment file.
+    /// Returns the kind of such a server's store and database in the environment file.
     pub(super) fn kind(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",
@@ -25,7 +25,7 @@ impl Role {
         }
     }
 
-    /// The port that its server listens on.
+    /// Returns the port that such a server listens on.
     pub(super) fn port(self) -> Option<u16> {
         match self {
             Self::Postgres => Some(5432),
@@ -35,12 +35,13 @@ impl Role {
         }
     }
 
-    /// Whether SQL is spoken there.
+    /// Returns whether the server speaks SQL.
     pub(super) fn speaks_sql(self) -> bool {
         matches!(self, Self::Postgres | Self::Mariadb | Self::Mysql)
     }
 
-    /// A health check in Compose's form, over TCP: some images start a server on its socket alone first, to fill it.
+    /// Returns a health check in Compose's form, over TCP: some images first start a server that listens only on its
+    /// Unix socket, in order to fill it.
     pub(super) fn health_check(self) -> Option<&'static [&'static str]> {
         match self {
             Self::Postgres => Some(&["CMD", "pg_isready", "-q", "-h", "127.0.0.1"]),
@@ -50,7 +51,7 @@ impl Role {
         }
     }
 
-    /// The signal that ends it at once. What it leaves is thrown away.
+    /// Returns the signal that ends the server immediately. Its unsaved state is discarded anyway.
     pub(super) fn stop_signal(self) -> &'static str {
         match self {
             Self::Postgres => "QUIT",
@@ -60,17 +61,17 @@ impl Role {
     }
 }
 
-/// A place where a service keeps state.
+/// A path at which a service keeps state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Store {
     pub(super) name: String,
     pub(super) kind: &'static str,
     pub(super) path: String,
-    /// Why it is proposed.
+    /// The reason for the proposal, which becomes a comment.
     pub(super) reason: String,
 }
 
-/// How to reach a database as an account that sees everything in it.
+/// The account through which a database is read completely.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Account {
     pub(super) user: String,
@@ -78,26 +79,26 @@ pub(super) struct Account {
     pub(super) database: String,
 }
 
-/// A service with what is proposed for it.
+/// A service with the proposals for it.
 #[derive(Debug, Clone)]
 pub(super) struct Proposed {
     pub(super) service: Service,
     pub(super) role: Role,
     pub(super) stores: Vec<Store>,
     pub(super) account: Account,
-    /// Its entry point and command, where `supervise` can be put before them.
+    /// The entry point and the command, if `supervise` can be put before them.
     pub(super) runs: Option<(Vec<String>, Vec<String>)>,
-    /// Places outside of the stores that may differ: path, whether a rewind empties it, reason.
+    /// Paths outside of the stores that may differ: the path, whether a rewind empties it, and the reason.
     pub(super) scratch: Vec<(String, bool, &'static str)>,
 }
 
 impl Proposed {
-    /// The name of its database in the environment file.
+    /// Returns the name of its database in the environment file.
     pub(super) fn database(&self) -> Option<&str> {
         self.role.speaks_sql().then_some(self.service.name.as_str())
     }
 
-    /// The port that it listens on.
+    /// Returns the port that the service listens on.
     pub(super) fn port(&self) -> Option<u16> {
         let seen = self.service.seen.as_ref().and_then(|seen| seen.listens.first().copied());
         let published = self.service.ports.first().map(|(_, target)| *target);
@@ -106,41 +107,42 @@ impl Proposed {
     }
 }
 
-/// All that is proposed.
+/// The proposals for the whole environment.
 #[derive(Debug, Clone)]
 pub(super) struct Proposal {
-    /// In the order of the Compose file.
+    /// The services, in the order of the Compose file.
     pub(super) services: Vec<Proposed>,
-    /// Which of them serves the pages.
+    /// The index of the service that serves the pages.
     pub(super) entry: usize,
     pub(super) entry_port: u16,
     pub(super) public_port: u16,
 }
 
 impl Proposal {
-    /// The service that serves the pages.
+    /// Returns the service that serves the pages.
     pub(super) fn entry(&self) -> &Proposed {
         &self.services[self.entry]
     }
 
-    /// What the site answered, if it was asked.
+    /// Returns the page that the running site returned, if it was requested.
     pub(super) fn page(&self) -> Option<&Page> {
         self.entry().service.seen.as_ref()?.page.as_ref()
     }
 
-    /// Whether the helpers can stop and start everything that writes.
+    /// Returns whether the helpers can stop and start every process that writes.
     pub(super) fn is_supervised(&self) -> bool {
         self.services.iter().any(|part| !part.stores.is_empty()) && self.services.iter().all(|part| part.runs.is_some())
     }
 
-    /// The services in the order in which they are stopped: who needs others first.
+    /// Returns the services in the order in which they are stopped: each before the services that it depends on.
     pub(super) fn in_stop_order(&self) -> Vec<&Proposed> {
         let mut left: Vec<&Proposed> = self.services.iter().collect();
         let mut order = Vec::new();
         while !left.is_empty() {
             let is_needed =
                 |name: &str| left.iter().any(|other| other.service.depends_on.iter().any(|needed| needed == name));
-            // Applications before servers where nothing is said; services that need each other in a circle as they come.
+            // Without declared dependencies, applications come before servers; services that depend on each other in a
+            // cycle keep their order.
             let free = |part: &&Proposed| !is_needed(&part.service.name);
             let next = left.iter().position(|part| free(part) && part.role == Role::Application);
             let next = next.or_else(|| left.iter().position(free)).unwrap_or(0);
@@ -149,7 +151,7 @@ impl Proposal {
         order
     }
 
-    /// What a person must look at.
+    /// Returns the points that a person must review.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         for part in &self.services {
@@ -182,7 +184,7 @@ impl Proposal {
     }
 }
 
-/// Proposes everything.
+/// Makes the proposals for all services.
 pub(super) fn of(services: &[Service], port: Option<u16>, default: u16) -> Result<Proposal, Failure> {
     let proposed: Vec<Proposed> = services.iter().map(|service| propose(service, services)).collect();
     let is_front = |part: &Proposed| part.role == Role::Application && !part.service.ports.is_empty();
@@ -274,7 +276,7 @@ fn role(service: &Service) -> Role {
     }
 }
 
-/// Where a server keeps its data.
+/// Returns the data directory of a server.
 fn data(service: &Service, role: Role) -> Option<String> {
     let (variable, option, usual, hint) = match role {
         Role::Postgres => ("PGDATA", "-D", "/var/lib/postgresql/data", "postgres"),
@@ -294,12 +296,13 @@ fn data(service: &Service, role: Role) -> Option<String> {
         [only] => Some(only),
         _ => None,
     });
-    // A server's folder may lie inside of the volume; the volume is mounted above it, and what lies beside belongs to it.
+    // A server's folder may lie inside the volume: the volume is mounted above it, and the neighbouring files belong to
+    // the store as well.
     let path = service.environment.get(variable).cloned().or(given).or(volume.cloned());
     Some(path.filter(|path| path.starts_with('/')).unwrap_or_else(|| usual.to_owned()).trim_end_matches('/').to_owned())
 }
 
-/// The value of an option: `-D /data`, `-D=/data`, or within a line that a shell runs.
+/// Returns the value of an option: `-D /data`, `-D=/data`, or within a line that a shell runs.
 fn after(words: &[String], option: &str) -> Option<String> {
     let words: Vec<&str> = words.iter().flat_map(|word| word.split_whitespace()).collect();
     words.iter().enumerate().find_map(|(index, word)| match word.strip_prefix(option)? {
@@ -308,7 +311,8 @@ fn after(words: &[String], option: &str) -> Option<String> {
     })
 }
 
-/// The account by which a database is read: from the server's own variables, else from an address that another service has.
+/// Returns the account for reading a database: from the server's own variables, else from a URL in another service's
+/// variables.
 fn account(service: &Service, role: Role, all: &[Service]) -> Account {
     let value = |names: &[&str]| names.iter().find_map(|name| service.environment.get(*name)).cloned();
     let own = match role {
@@ -341,7 +345,7 @@ fn account(service: &Service, role: Role, all: &[Service]) -> Account {
     own.or_else(of_address).unwrap_or_default()
 }
 
-/// `postgresql://user:password@host/database`
+/// Parses `postgresql://user:password@host/database`.
 fn of_url(address: &str, host: &str) -> Option<Account> {
     let url = url::Url::parse(address).ok().filter(|url| url.host_str() == Some(host))?;
     let database = url.path().trim_start_matches('/').to_owned();
@@ -353,13 +357,13 @@ fn of_url(address: &str, host: &str) -> Option<Account> {
     })
 }
 
-/// The entry point and command, if both are known.
+/// Returns the entry point and the command, if both are known.
 fn runs(service: &Service, role: Role) -> Option<(Vec<String>, Vec<String>)> {
     if service.has_init {
         return None;
     }
     let of_image = service.of_image.as_ref();
-    // The official images' own; what is made from them keeps it.
+    // These are the entry points of the official images; images that are based on them inherit them.
     let official = match role {
         Role::Postgres => Some("postgres"),
         Role::Mariadb => Some("mariadbd"),
@@ -374,7 +378,7 @@ fn runs(service: &Service, role: Role) -> Option<(Vec<String>, Vec<String>)> {
         .clone()
         .or_else(|| of_image.map(|image| image.entrypoint.clone()))
         .or_else(|| official.map(|_| vec!["docker-entrypoint.sh".to_owned()]))?;
-    // An entry point of the Compose file takes the image's command away.
+    // An entry point in the Compose file discards the image's command.
     let inherited =
         || if service.entrypoint.is_some() { Some(Vec::new()) } else { of_image.map(|image| image.command.clone()) };
     let command =
@@ -400,14 +404,14 @@ fn known_scratch(role: Role) -> Vec<(String, bool, &'static str)> {
     places.iter().map(|(path, is_emptied, reason)| ((*path).to_owned(), *is_emptied, *reason)).collect()
 }
 
-/// What was seen to be written outside of mounts: files, and folders in which nothing else was.
+/// Returns the paths that were seen to be written outside of mounts: files, and folders that contain no other change.
 fn written(service: &Service) -> Vec<String> {
     let Some(seen) = &service.seen else { return Vec::new() };
     let is_folder = |path: &str| seen.changed.iter().any(|other| other.len() > path.len() && is_within(other, path));
     seen.changed.iter().filter(|path| !is_folder(path)).cloned().collect()
 }
 
-/// Places that hold nothing that a site would miss.
+/// Returns the reason, among others, if a path holds only content that a site can lose.
 fn passing(path: &str) -> Option<(&'static str, bool, &'static str)> {
     const PLACES: [(&str, bool, &str); 7] = [
         ("/tmp", true, "uploads that are under way, sockets and locks of the server"),
@@ -436,7 +440,7 @@ fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(folder, _)| folder)
 }
 
-/// A name for a store of a service.
+/// Returns a name for a store of a service.
 fn named(service: &str, path: &str) -> String {
     let last = path.rsplit('/').next().unwrap_or_default();
     let plain: String =
@@ -444,7 +448,7 @@ fn named(service: &str, path: &str) -> String {
     format!("{service}-{}", plain.trim_matches('-'))
 }
 
-/// Folders within others, and second stores of one place, go; names are made unique.
+/// Removes folders inside other stores and duplicate paths, and makes the names unique.
 fn make_unique(stores: &mut Vec<Store>) {
     let all = stores.clone();
     let mut index = 0;

@@ -1,4 +1,5 @@
-//! What the engine knows: what images run, and what running containers have written, run and answer.
+//! Reads facts from the engine: the commands of images; and the changed files, processes and pages of running
+//! containers.
 
 use std::time::Duration;
 
@@ -8,26 +9,26 @@ use crate::cli::failure::Failure;
 use arenad_engine::docker::DockerEngine;
 use arenad_engine::{Engine, EngineHandle};
 
-/// How long the engine gets to say what an image runs, where that is only a convenience.
+/// The time limit for the engine to describe images, where that is optional.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long a page may take.
+/// The time limit for loading a page.
 const PAGE_LIMIT: Duration = Duration::from_secs(5);
 
-/// The label by which Compose marks a container's service.
+/// The label by which Compose marks the service of a container.
 const SERVICE: &str = "com.docker.compose.service";
 
-/// The label by which Compose marks the files that a container was made from.
+/// The label by which Compose marks the files that a container was created from.
 const FILES: &str = "com.docker.compose.project.config_files";
 
-/// A command that prints what listens on TCP, in the form of the kernel.
+/// A command that prints the listening TCP sockets, in the kernel's format.
 const LISTENING: [&str; 3] = ["/bin/sh", "-c", "cat /proc/net/tcp /proc/net/tcp6 2>/dev/null"];
 
-/// A command that prints the command lines of all processes, a line for each.
+/// A command that prints the command lines of all processes, one per line.
 const PROCESSES: [&str; 3] =
     ["/bin/sh", "-c", "for line in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <\"$line\" 2>/dev/null; echo; done"];
 
-/// Fills in what images run that the engine has.
+/// Adds the commands of the images that the engine has.
 pub(super) async fn look_at_images(engine: &DockerEngine, services: &mut [Service]) {
     let look = async {
         for service in services.iter_mut().filter(|service| !service.image.is_empty()) {
@@ -36,11 +37,11 @@ pub(super) async fn look_at_images(engine: &DockerEngine, services: &mut [Servic
             }
         }
     };
-    // One that does not answer leaves what the files say.
+    // If the engine does not answer, the proposal relies on the files alone.
     let _ = tokio::time::timeout(PATIENCE, look).await;
 }
 
-/// Looks into the containers that Compose runs from the file.
+/// Examines the containers that Compose runs from the file.
 pub(super) async fn look(engine: &DockerEngine, source: &Source, services: &mut [Service]) -> Result<(), Failure> {
     let all = engine.running().await.map_err(|error| crate::cli::engine::away(engine.endpoint(), error))?;
     let file = source.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
@@ -66,7 +67,7 @@ pub(super) async fn look(engine: &DockerEngine, source: &Source, services: &mut 
 async fn see(engine: &DockerEngine, handle: &EngineHandle) -> Result<Seen, Failure> {
     let changed = engine.changes(handle).await?.into_iter().map(|change| change.path).collect();
     let words = |command: [&str; 3]| command.map(str::to_owned);
-    // An image without a shell says nothing.
+    // The commands fail in an image without a shell, which leaves the facts unknown.
     let said = async |command: [&str; 3]| {
         let ran = engine.exec(handle, &words(command), None, PAGE_LIMIT).await;
         ran.map(|ran| ran.stdout).unwrap_or_default()
@@ -87,12 +88,12 @@ async fn see(engine: &DockerEngine, handle: &EngineHandle) -> Result<Seen, Failu
     Ok(Seen { changed, processes, listens, page })
 }
 
-/// The ports that are listened on, the lowest first.
+/// Returns the ports of listening sockets, in ascending order.
 fn listening(table: &str) -> Vec<u16> {
     let port = |line: &str| {
         let mut fields = line.split_whitespace().skip(1);
         let (local, _, state) = (fields.next()?, fields.next()?, fields.next()?);
-        // Docker's own name server listens on a loopback address of its own.
+        // Docker's embedded DNS server listens on a loopback address, which is ignored.
         let (address, port) = local.rsplit_once(':').filter(|_| state == "0A")?;
         (address != "0B00007F").then(|| u16::from_str_radix(port, 16).ok()).flatten()
     };
@@ -111,11 +112,11 @@ async fn ask(address: &str) -> Option<Page> {
     Some(Page { status, title: title(&text) })
 }
 
-/// What the title of a page says.
+/// Returns the text of a page's title.
 fn title(html: &str) -> Option<String> {
     let begin = html.find("<title>")? + "<title>".len();
     let text = html[begin..].split("</title>").next()?.trim();
-    // What is escaped would not be found again as it stands here.
+    // A title with escaped characters is skipped, because a search for the literal text would fail.
     (!text.is_empty() && text.len() < 80 && !text.contains(['&', '\n'])).then(|| text.to_owned())
 }
 

@@ -1,4 +1,4 @@
-//! The services of a Compose file, as far as a proposal needs them.
+//! Reads the services of a Compose file, as far as a proposal needs them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,16 @@ use serde_yaml::{Mapping, Value};
 use super::dockerfile::{self, ImageCommand};
 use crate::cli::failure::Failure;
 
-/// A Compose file.
+/// A Compose file, as parsed YAML.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    /// Where it is; `None` for the template.
+    /// The path of the file; `None` for the template.
     pub(super) file: Option<PathBuf>,
-    /// What it says.
+    /// The top-level mapping of the file.
     pub(super) root: Mapping,
 }
 
-/// What is written where there is no Compose file.
+/// The Compose file that is written if none is given.
 const TEMPLATE: &str = "
 services:
   web:
@@ -36,7 +36,7 @@ volumes: { data: null }
 ";
 
 impl Source {
-    /// Reads a file.
+    /// Reads and parses a Compose file.
     pub(super) fn read(file: &Path) -> Result<Self, Failure> {
         let file = file.canonicalize().with_context(|| format!("find {}", file.display()))?;
         let text = std::fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
@@ -45,61 +45,61 @@ impl Source {
         Ok(Self { file: Some(file), root })
     }
 
-    /// An application and its database, to be filled in.
+    /// Returns a template with an application and its database, for the user to complete.
     pub(super) fn template(name: &str) -> Self {
         let root = serde_yaml::from_str(&TEMPLATE.replace("@NAME@", name)).unwrap_or_default();
         Self { file: None, root }
     }
 
-    /// The folder that paths in it are relative to.
+    /// Returns the folder that relative paths in the file refer to.
     pub(super) fn folder(&self) -> Option<&Path> {
         self.file.as_deref().and_then(Path::parent)
     }
 }
 
-/// One service.
+/// One service of the Compose file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Service {
     pub(super) name: String,
     pub(super) image: String,
-    /// The folder that its image is built from.
+    /// The folder that the service's image is built from.
     pub(super) context: Option<PathBuf>,
     pub(super) environment: BTreeMap<String, String>,
-    /// Published ports: of the host, if one is named, and of the container.
+    /// The published ports: the host's, if it is given, and the container's.
     pub(super) ports: Vec<(Option<u16>, u16)>,
-    /// Where named volumes are mounted.
+    /// The mount paths of named volumes.
     pub(super) volumes: Vec<String>,
     pub(super) depends_on: Vec<String>,
     pub(super) entrypoint: Option<Vec<String>>,
     pub(super) command: Option<Vec<String>>,
     pub(super) has_init: bool,
-    /// What its image runs, if that is known.
+    /// The command of the image, if it is known.
     pub(super) of_image: Option<ImageCommand>,
-    /// What was seen of a running container.
+    /// The observations of a running container.
     pub(super) seen: Option<Seen>,
 }
 
-/// What was seen of a running container.
+/// The observations of a running container.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
-    /// Paths outside of mounts that are not as in the image.
+    /// The paths outside of mounts that differ from the image.
     pub(super) changed: Vec<String>,
-    /// Command lines of its processes.
+    /// The command lines of its processes.
     pub(super) processes: Vec<String>,
-    /// TCP ports that it listens on.
+    /// The TCP ports that it listens on.
     pub(super) listens: Vec<u16>,
-    /// The title of the page at `/`, and its status, by port.
+    /// The page at `/` of the first port that returned one.
     pub(super) page: Option<Page>,
 }
 
-/// What a service answers.
+/// A page that a service returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) status: u16,
     pub(super) title: Option<String>,
 }
 
-/// The services of a Compose file, in its order.
+/// Returns the services of a Compose file, in its order.
 pub(super) fn of(source: &Source) -> Result<Vec<Service>, Failure> {
     let services = source.root.get("services").and_then(Value::as_mapping);
     let services = services.ok_or_else(|| Failure::usage("the Compose file has no services"))?;
@@ -136,7 +136,7 @@ fn service(source: &Source, name: &str, value: &Mapping) -> Service {
     }
 }
 
-/// A scalar as text.
+/// Returns a scalar as text.
 pub(super) fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -173,7 +173,7 @@ fn environment(value: Option<&Value>) -> BTreeMap<String, String> {
     }
 }
 
-/// `8080:80`, `127.0.0.1:8080:80/tcp`, `80`, or the long form.
+/// Parses a port: `8080:80`, `127.0.0.1:8080:80/tcp`, `80`, or the long form.
 fn port(value: &Value) -> Option<(Option<u16>, u16)> {
     if let Some(long) = value.as_mapping() {
         let number = |key: &str| long.get(key).and_then(text_of).and_then(|text| text.parse().ok());
@@ -186,7 +186,7 @@ fn port(value: &Value) -> Option<(Option<u16>, u16)> {
     Some((parts.next().and_then(|published| published.parse().ok()), target))
 }
 
-/// Where a named volume is mounted.
+/// Returns the mount path of a named volume.
 fn volume(value: &Value) -> Option<String> {
     if let Some(long) = value.as_mapping() {
         let is_volume = long.get("type").and_then(Value::as_str).is_none_or(|kind| kind == "volume");
@@ -203,7 +203,7 @@ fn volume(value: &Value) -> Option<String> {
     }
 }
 
-/// A command as a list; the text form is split as a shell would, quotes of either kind kept together.
+/// Returns a command as a list; the text form is split in the manner of a shell, which keeps quoted words together.
 fn command(value: &Value) -> Vec<String> {
     match value {
         Value::Sequence(words) => words.iter().filter_map(text_of).collect(),

@@ -1,4 +1,4 @@
-//! The two files, as texts.
+//! Renders the two files as text.
 
 use std::fmt::Write as _;
 
@@ -9,16 +9,17 @@ use super::propose::{Account, Proposal, Proposed, Role};
 use super::services::Source;
 use crate::cli::failure::Failure;
 
-/// Where the helpers are mounted in containers.
+/// The mount path of the helpers in containers.
 const HELPERS: &str = "/arenad";
 
-/// The Compose file: the one that was given, without what arenad refuses, and with the helpers before what each service runs.
+/// Returns the Compose file: the given one, without the keys that arenad refuses, and with the helpers before the
+/// command of each service.
 pub(super) fn compose(name: &str, source: &Source, proposal: &Proposal, copied: &Copied) -> Result<String, Failure> {
     let mut root = source.root.clone();
     let refused = refused();
     let mut left_out = Vec::new();
     for key in ["version", "name", "networks", "configs", "secrets"] {
-        // What follows keeps its order.
+        // `shift_remove` keeps the order of the remaining keys.
         root.shift_remove(key);
     }
     let mut services = root.get_mut("services").and_then(Value::as_mapping_mut);
@@ -71,7 +72,7 @@ pub(super) fn compose(name: &str, source: &Source, proposal: &Proposal, copied: 
     Ok(text + "\n" + &yaml)
 }
 
-/// A service that needs a database is started when that answers, where the file only says that it comes first.
+/// Makes a service wait until its database answers, if the file only orders the start of the two.
 fn await_databases(service: &mut Mapping, proposal: &Proposal) {
     let Some(needed) = service.get("depends_on").and_then(Value::as_sequence).cloned() else { return };
     let mut conditions = Mapping::new();
@@ -88,7 +89,7 @@ fn services_entry<'a>(services: &'a mut Option<&mut Mapping>, name: &str) -> Opt
     services.as_mut()?.get_mut(name)?.as_mapping_mut()
 }
 
-/// The keys of a service that arenad refuses, with the reasons.
+/// Returns the keys of a service that arenad refuses, with the reasons.
 fn refused() -> serde_json::Map<String, serde_json::Value> {
     let schema = serde_json::to_value(arenad_definition::compose_schema()).unwrap_or_default();
     let mut found = serde_json::Map::new();
@@ -113,7 +114,7 @@ fn is_service(object: &serde_json::Map<String, serde_json::Value>) -> bool {
     object.get("properties").and_then(|properties| properties.get("image")).is_some()
 }
 
-/// Puts `supervise` before what a service runs, and mounts the helpers.
+/// Puts `supervise` before the command of a service, and mounts the helpers.
 fn supervise(name: &str, service: &mut Mapping, entrypoint: &[String], command: &[String]) {
     let supervised: Vec<Value> =
         [format!("{HELPERS}/supervise")].into_iter().chain(entrypoint.iter().cloned()).map(Value::String).collect();
@@ -127,7 +128,7 @@ fn supervise(name: &str, service: &mut Mapping, entrypoint: &[String], command: 
     }
 }
 
-/// A scalar as YAML writes it in flow style.
+/// Returns a scalar in the syntax of YAML's flow style.
 fn quoted(text: &str) -> String {
     let is_plain = !text.is_empty()
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./@".contains(c))
@@ -140,7 +141,7 @@ fn quoted(text: &str) -> String {
     if is_plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
 }
 
-/// The environment file.
+/// Returns the text of the environment file.
 pub(super) fn environment(name: &str, proposal: &Proposal) -> String {
     let mut out = format!(
         "# What compose/{name}.yaml cannot say: which service is the site, when it is ready, where it keeps state.\n\
@@ -186,7 +187,7 @@ pub(super) fn environment(name: &str, proposal: &Proposal) -> String {
     out
 }
 
-/// A name as a benchmark would spell it.
+/// Returns a name in the spelling of the benchmarks.
 fn variable(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
 }

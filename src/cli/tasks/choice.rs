@@ -1,4 +1,4 @@
-//! Which task files are meant, and of which environment.
+//! Selects task files and their environment.
 
 use std::path::{Path, PathBuf};
 
@@ -8,16 +8,16 @@ use arenad_definition::{Diagnostics, SourceFile, Style, tasks};
 use arenad_model::site::Environment;
 use arenad_model::task::Task;
 
-/// Task files of one environment, and what they belong to.
+/// Task files of one environment, and that environment.
 pub struct Chosen {
-    /// The environment.
+    /// The environment that the tasks belong to.
     pub environment: Environment,
-    /// Its files, or those of them that were named.
+    /// All task files of the environment, or those that were named.
     pub files: Vec<SourceFile>,
 }
 
 impl Chosen {
-    /// All task files of an environment.
+    /// Selects all task files of an environment.
     pub fn of_environment(name: Option<&str>, root: Option<&Path>) -> Result<Self, Failure> {
         let environment = environment(name, root)?;
         let files = tasks::read_tasks(&environment.root, &environment.name).map_err(definition::from_definition)?;
@@ -28,7 +28,7 @@ impl Chosen {
         Ok(Self { environment, files })
     }
 
-    /// A file, a folder of files, or the files of an environment. Files of several environments are told apart.
+    /// Selects a file, a folder of files, or the files of an environment, and groups them by environment.
     pub fn of_words(what: Option<&str>, root: Option<&Path>) -> Result<Vec<Self>, Failure> {
         let path = what.map(PathBuf::from).filter(|path| path.exists());
         let Some(path) = path else {
@@ -49,7 +49,7 @@ impl Chosen {
         }
         let mut chosen: Vec<Self> = Vec::new();
         for file in files {
-            // A file that names no environment is looked at with the usual one, which says what is missing.
+            // A file that names no environment is read with the default one, whose diagnostics report the missing name.
             let name = tasks::environment_of(&file);
             match chosen
                 .iter_mut()
@@ -65,7 +65,7 @@ impl Chosen {
         Ok(chosen)
     }
 
-    /// The task of that name.
+    /// Returns the task of that name.
     pub fn find(&self, name: &str) -> Result<Task, Failure> {
         let loaded = tasks::load(&self.files, &self.environment);
         if let Some(task) = loaded.find(name) {
@@ -85,7 +85,7 @@ fn environment(name: Option<&str>, root: Option<&Path>) -> Result<Environment, F
     Ok(definition::load(&located)?.loaded.environment)
 }
 
-/// What is wrong, as people read it.
+/// Returns the problems in the form for people.
 pub fn rendered(problems: &Diagnostics) -> String {
     problems.render(Style { color: crate::cli::output::is_colored(), prefix: "" }).trim_end().to_owned()
 }

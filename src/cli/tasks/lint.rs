@@ -1,4 +1,4 @@
-//! `arenad tasks lint`
+//! `arenad tasks lint`: checks task files.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use crate::cli::failure::Failure;
 use crate::cli::{exit_code, output};
 use arenad_definition::tasks;
 
-/// Says everything that is wrong with task files, and on request with what their checks say where nothing has been done.
+/// Prints every problem of task files and, on request, of their checks when they are run in the tasks' initial state.
 pub async fn run(global: &Global, args: &TasksLintArgs) -> Result<u8, Failure> {
     let mut is_fine = true;
     let mut told = Vec::new();

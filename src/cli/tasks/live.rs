@@ -1,5 +1,5 @@
-//! `arenad tasks lint --live`: every check, made where its task starts and nothing has been done. There it must fail, and
-//! nothing may keep it from being made.
+//! `arenad tasks lint --live`: runs every check in the initial state of its task. There it must fail, and each of its
+//! readings must be possible.
 
 use reqwest::Method;
 use serde::Serialize;
@@ -14,16 +14,16 @@ use arenad_model::locator::{JsPage, LocatorKind};
 use arenad_model::task::{CriterionKind, Recipe, Task};
 use arenad_verdict::{Check, Verdict};
 
-/// What is wrong with a task where it starts.
+/// A problem of a task in its initial state.
 #[derive(Debug, Serialize)]
 pub struct Finding {
-    /// The task.
+    /// The name of the task.
     pub task: String,
-    /// What is wrong.
+    /// The description of the problem.
     pub problem: String,
 }
 
-/// Makes every check of some tasks on the running environment.
+/// Runs every check of some tasks on the running environment.
 pub async fn findings(client: &Client, chosen: &Chosen, loaded: &Loaded) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
     for task in &loaded.tasks {
@@ -38,7 +38,7 @@ pub async fn findings(client: &Client, chosen: &Chosen, loaded: &Loaded) -> Resu
     Ok(findings)
 }
 
-/// The name of a task as its file has it: without the number that tasks of a template with variables have.
+/// Returns the name of a task in its file: without the number that tasks of a template with variables have.
 fn template(name: &str) -> &str {
     match name.rsplit_once('.') {
         Some((template, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => template,
@@ -67,14 +67,14 @@ fn problems(task: &Task, checked: &Checked) -> Vec<String> {
     if checked.report.verdict == Verdict::Passed {
         problems.push("its check passes where nothing has been done".to_owned());
     }
-    // Nobody's browser is there to be looked at.
+    // There is no agent, so checks that read its page cannot be run.
     if !reads_agents_page(task) {
         checked.report.checks.iter().for_each(|check| open(check, &mut problems));
     }
     problems
 }
 
-/// What could not be looked at.
+/// Collects the readings that could not be taken.
 fn open(check: &Check, problems: &mut Vec<String>) {
     let is_open = !matches!(check.verdict, Verdict::Passed | Verdict::Failed);
     if check.parts.is_empty() && is_open {

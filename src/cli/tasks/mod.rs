@@ -1,4 +1,4 @@
-//! `arenad tasks`: native tasks, as their files say them, and benchmarks' task files with this environment's URLs.
+//! `arenad tasks`: native tasks from their files, and benchmarks' task files with this environment's URLs.
 
 pub mod choice;
 mod lint;

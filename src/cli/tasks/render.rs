@@ -1,4 +1,4 @@
-//! `arenad tasks render`
+//! `arenad tasks render`: writes a benchmark's task files with an environment's URLs.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ pub struct RenderArgs {
     pub out: PathBuf,
 }
 
-/// Writes `test.json` and a file for each task; of VisualWebArena a folder for each of its files.
+/// Writes `test.json` and one file per task; for VisualWebArena, one folder for each of its task files.
 pub async fn run(global: &Global, args: &RenderArgs) -> Result<u8, Failure> {
     if args.benchmark == Benchmark::WebArenaVerified {
         return Err(Failure::usage("WebArena-Verified has no rendered tasks")
@@ -79,7 +79,8 @@ fn write(rendered: &Rendered, whole: &Path, folder: &Path) -> anyhow::Result<()>
     for (index, text) in &rendered.tasks {
         put(&folder.join(format!("{index}.json")), text)?;
     }
-    // What an earlier environment had must not pass for this one's.
+    // Files of tasks that are left out are removed, so that the files of an earlier environment are not mistaken for
+    // this one's.
     for index in &rendered.left_out {
         match std::fs::remove_file(folder.join(format!("{index}.json"))) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

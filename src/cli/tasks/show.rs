@@ -1,4 +1,4 @@
-//! `arenad tasks ls`, `arenad tasks show`
+//! `arenad tasks ls` and `arenad tasks show`: list native tasks.
 
 use serde_json::{Value as Json, json};
 
@@ -23,7 +23,7 @@ pub fn list(global: &Global, args: &TasksLsArgs) -> Result<u8, Failure> {
         }
         output::print_fitted(&mut table, 3, output::width());
     }
-    // Those that cannot be read are not listed, which must not go unnoticed.
+    // Tasks that cannot be read are missing from the list, so their problems are reported.
     if let Some(problems) = &loaded.problems {
         return Err(Failure::new(
             exit_code::USAGE,
@@ -33,7 +33,7 @@ pub fn list(global: &Global, args: &TasksLsArgs) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-/// Shows one task.
+/// Prints one task, with the commands that prepare it.
 pub fn one(global: &Global, args: &TasksShowArgs) -> Result<u8, Failure> {
     let chosen = Chosen::of_environment(args.environment.as_deref(), args.root.as_deref())?;
     let task = chosen.find(&args.task)?;
@@ -62,7 +62,7 @@ fn summary(task: &Task) -> Json {
     })
 }
 
-/// The commands that bring the task's sites to where it begins.
+/// Returns the commands that reset the task's sites to the state that it starts from.
 fn resets(task: &Task) -> Vec<String> {
     let mut commands = Vec::new();
     let of_baseline: Vec<&str> =

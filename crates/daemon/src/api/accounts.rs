@@ -1,4 +1,4 @@
-//! The accounts of a site, and signing in with them.
+//! Endpoints that list a site's accounts and sign in with them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use arenad_instance::baseline::sessions;
 use arenad_instance::{AskError, InstanceHandle, Report};
 use arenad_model::login::Login;
 
-/// `GET /v1/environments/{environment}/sites/{site}/accounts`
+/// `GET /v1/environments/{environment}/sites/{site}/accounts`: returns the accounts of a site and how each signs in.
 pub(super) async fn list(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
@@ -29,7 +29,8 @@ pub(super) async fn list(
     Ok(Json(wire::Accounts { accounts: accounts.collect() }))
 }
 
-/// `POST /v1/environments/{environment}/sites/{site}/accounts/{account}/login`
+/// `POST /v1/environments/{environment}/sites/{site}/accounts/{account}/login`: returns a valid session of an account,
+/// from the snapshot or by signing in.
 pub(super) async fn log_in(
     State(api): State<Arc<Api>>,
     Path((environment, site, name)): Path<(String, String, String)>,
@@ -66,7 +67,7 @@ pub(super) async fn log_in(
         };
         Ok::<_, ApiError>((session, is_kept))
     };
-    // A visit that goes on after the switch could reach the next generation through the same containers.
+    // A visit that continued after the switch could reach the next generation through the same containers.
     let visited = report.visits.run_until_cancelled(visit).await;
     let took = begun.elapsed();
     let was_reset = || {
@@ -81,7 +82,7 @@ pub(super) async fn log_in(
     Ok(Json(wire::Session { is_kept, ..shown(&handle, &name, &place.host, took.as_secs_f64() * 1e3, session) }))
 }
 
-/// The session that is part of the snapshot, if it is still good.
+/// Returns the session that is part of the snapshot, if the site still accepts it.
 async fn kept(
     api: &Api,
     handle: &InstanceHandle,

@@ -1,4 +1,4 @@
-//! Native tasks: an episode begins, an episode is judged.
+//! Endpoints for native tasks: beginning an episode and judging it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use arenad_model::task::{Reading, Task};
 use arenad_seams::inline::blocking;
 use arenad_store::StoredSnapshot;
 
-/// `POST /v1/environments/{environment}/checks/begin`
+/// `POST /v1/environments/{environment}/checks/begin`: begins an episode and returns the captured values.
 pub(super) async fn begin(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
@@ -41,7 +41,7 @@ pub(super) async fn begin(
     begun(&api, &environment, body(request)?).await
 }
 
-/// `POST /v1/checks/begin`: in the only environment that is up, or the only one that has the task.
+/// `POST /v1/checks/begin`: uses the only environment that is up, or the only one that has the task.
 pub(super) async fn begin_found(
     State(api): State<Arc<Api>>,
     request: Body<BeginRequest>,
@@ -66,7 +66,7 @@ async fn begun(api: &Api, environment: &str, request: BeginRequest) -> Result<Js
     Ok(Json(shown(&task, &definition, beginning)))
 }
 
-/// `POST /v1/environments/{environment}/checks`
+/// `POST /v1/environments/{environment}/checks`: judges an episode.
 pub(super) async fn check(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
@@ -75,7 +75,7 @@ pub(super) async fn check(
     checked(&api, environment, body(request)?).await
 }
 
-/// `POST /v1/checks`: in the environment in which the episode began, else as for [`begin_found`].
+/// `POST /v1/checks`: uses the environment in which the episode began, otherwise chooses as [`begin_found`] does.
 pub(super) async fn check_found(
     State(api): State<Arc<Api>>,
     request: Body<CheckRequest>,
@@ -146,7 +146,8 @@ async fn checked(api: &Api, environment: String, request: CheckRequest) -> Resul
     }))
 }
 
-/// The environment that a task is of: the one that its file names, or the one that has a task of that name.
+/// Returns the environment that a task belongs to: the one that its file names, or the one that has a task of that
+/// name.
 fn environment_of(api: &Api, task: &str, file: Option<&SourceText>) -> Result<String, ApiError> {
     let named = file.and_then(|file| tasks::environment_of(&SourceFile::new(file.path.clone(), file.text.clone())));
     let subject = Subject { what: format!("task {task}"), unknown: "unknown_task" };
@@ -156,8 +157,8 @@ fn environment_of(api: &Api, task: &str, file: Option<&SourceText>) -> Result<St
     }
 }
 
-/// Whether an environment's files have a task. One whose file names it and cannot be understood has it too, so that this is
-/// what the caller gets to hear.
+/// Whether an environment's files contain a task. A file that names the task but is invalid counts as containing it, so
+/// that the caller sees the problems in that file.
 fn has_task(definition: &Environment, name: &str) -> bool {
     let Ok(files) = tasks::read_tasks(&definition.root, &definition.name) else { return false };
     let naming = naming(&files, name);
@@ -165,7 +166,7 @@ fn has_task(definition: &Environment, name: &str) -> bool {
     loaded.find(name).is_some() || (!naming.is_empty() && loaded.problems.is_some())
 }
 
-/// The files that may have a task: most do not name it, and need not be understood.
+/// Returns the files that may contain a task; most files do not mention its name and need not be parsed.
 fn naming(files: &[SourceFile], name: &str) -> Vec<SourceFile> {
     let template = name.rsplit_once('.').map_or(name, |(template, _)| template);
     files.iter().filter(|file| file.text.contains(template)).cloned().collect()
@@ -175,17 +176,17 @@ fn generation(site: &BegunSite) -> (String, u64) {
     (site.site.clone(), site.generation)
 }
 
-/// The definition by which an environment is up, and its sites.
+/// Returns the definition with which an environment was brought up, and its sites.
 fn open(api: &Api, environment: &str) -> Result<(Environment, Vec<InstanceHandle>), ApiError> {
     let handles = api.environments.choose(environment, &[])?;
     let definition = api.environments.definition(environment);
     Ok((definition.ok_or_else(|| ApiError::not_found("this environment"))?, handles))
 }
 
-/// The task of that name, of the file that was sent or of the environment's own.
+/// Returns the task of that name, from the file that was sent or from the environment's own files.
 async fn task(definition: &Environment, name: String, file: Option<SourceText>) -> Result<Task, ApiError> {
     let definition = definition.clone();
-    // Files are read and checked, which takes milliseconds.
+    // Reading and checking the files takes milliseconds.
     let found = blocking(move || find_task(&definition, &name, file)).await;
     found.map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string()))?
 }
@@ -211,7 +212,7 @@ fn find_task(definition: &Environment, name: &str, file: Option<SourceText>) -> 
     })
 }
 
-/// Brings a task's sites to where it starts, all at the same time.
+/// Resets a task's sites to the task's start, all at the same time.
 async fn reset(task: &Task, handles: &[InstanceHandle], known: &[StoredSnapshot]) -> Result<(), ApiError> {
     let mut tickets = Vec::new();
     for site in &task.sites {
@@ -239,7 +240,7 @@ async fn reset(task: &Task, handles: &[InstanceHandle], known: &[StoredSnapshot]
     Ok(())
 }
 
-/// The site's snapshot of that name.
+/// Returns the site's snapshot of that name.
 fn named<'a>(known: &'a [StoredSnapshot], handle: &InstanceHandle, name: &str) -> Result<&'a StoredSnapshot, ApiError> {
     let (environment, site) = (handle.id.environment.as_str(), handle.site.name.as_str());
     let own = known.iter().filter(|stored| stored.environment == environment && stored.site == site);
@@ -255,7 +256,7 @@ fn named<'a>(known: &'a [StoredSnapshot], handle: &InstanceHandle, name: &str) -
     })
 }
 
-/// An episode that begins elsewhere than its task is another task's.
+/// Checks that a site is at the task's start; an episode that begins in another state is effectively another task.
 fn stands_at_start(
     task: &Task,
     site: &SiteName,
@@ -307,7 +308,7 @@ fn shown(task: &Task, definition: &Environment, begun: Beginning) -> Begun {
     }
 }
 
-/// The captured values that the task knows, with their types.
+/// Returns the captured values that the task declares, with their types.
 fn captured(task: &Task, begun: Option<&Begun>) -> Result<BTreeMap<String, Value>, ApiError> {
     let Some(begun) = begun else { return Ok(BTreeMap::new()) };
     let wrong = |name: &str| {
@@ -336,7 +337,7 @@ impl From<BeginError> for ApiError {
     }
 }
 
-/// Writes a look down.
+/// Converts a reading to its form in the evidence.
 fn seen_reading(sight: &Sight) -> SeenReading {
     let Reading { site, text, arguments, page, account, .. } = &sight.reading;
     SeenReading {

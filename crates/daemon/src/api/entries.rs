@@ -1,7 +1,7 @@
-//! Entering a container of a site by hand: `arenad exec` and `arenad shell`.
+//! The endpoint for entering a container of a site by hand: `arenad exec` and `arenad shell`.
 //!
-//! The command itself is run by the client through the engine, so that a terminal needs no way through the daemon. The daemon
-//! is told before: from then on it takes nothing for granted about these containers.
+//! The client runs the command through the engine, so the terminal does not pass through the daemon. The client
+//! notifies the daemon first; from then on, the daemon no longer assumes that these containers are unchanged.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use arenad_api::{Entry, EntryRequest};
 use arenad_engine::{ContainerState, EngineHandle, labels};
 use arenad_instance::{AskError, InstanceHandle};
 
-/// `POST /v1/environments/{environment}/sites/{site}/entries`
+/// `POST /v1/environments/{environment}/sites/{site}/entries`: returns the container to enter, and notes the entry.
 pub(super) async fn enter(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
@@ -32,7 +32,8 @@ pub(super) async fn enter(
     };
     let container = report.containers.get(&service).map(|(id, _)| id.clone());
     let container = container.ok_or_else(|| ApiError::not_found(&format!("a container of {service}")))?;
-    // First noted, then looked at again: a reset that comes between sees the note, or this sees the reset.
+    // The note comes first and the state is read again afterwards: a reset in between sees the note, or this code sees
+    // the reset.
     handle.note_entry(incarnation.made);
     handle.note_look(report.generation);
     let now = handle.report();
@@ -48,7 +49,7 @@ pub(super) async fn enter(
     Ok(Json(Entry { environment, site, service, container, engine, generation: Some(report.generation) }))
 }
 
-/// The service that is meant: the one that is named, or the site's entry.
+/// Returns the service that the request names, or the site's entry service if it names none.
 fn service(handle: &InstanceHandle, named: Option<String>) -> Result<String, ApiError> {
     let site = &handle.site;
     let Some(named) = named else { return Ok(site.entry.service.to_string()) };
@@ -63,7 +64,7 @@ fn service(handle: &InstanceHandle, named: Option<String>) -> Result<String, Api
     }
 }
 
-/// The container of a baseline that could not be made and was kept.
+/// Returns the container of a baseline that could not be made and whose containers were kept.
 async fn kept(api: &Api, handle: &InstanceHandle, service: String) -> Result<Json<Entry>, ApiError> {
     let (engine, id) = (api.shared.engine.as_ref(), handle.id.to_string());
     if !api.shared.kept_builds.has(&handle.id) {

@@ -1,4 +1,4 @@
-//! Bringing environments up, resetting their sites, taking them down.
+//! Endpoints that bring environments up, reset their sites, and take them down.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) fn body<T>(body: Body<T>) -> Result<T, ApiError> {
         .map_err(|rejection| ApiError::new(StatusCode::BAD_REQUEST, "bad_request", rejection.body_text()))
 }
 
-/// `PUT /v1/environments/{environment}`
+/// `PUT /v1/environments/{environment}`: brings sites up, and returns the operations that have begun.
 pub(super) async fn up(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
@@ -39,7 +39,7 @@ pub(super) async fn up(
         dotenv: request.dotenv.map(text),
         variables: request.variables,
     };
-    // In a task of its own, like `down`: a client that goes away leaves nothing half done.
+    // The work runs in a task of its own, as for `down`, so that a client that disconnects leaves nothing half done.
     let environments = api.environments.clone();
     let UpRequest { sites, force, recreate, keep_failed, .. } = request;
     let options = UpOptions { force, recreate, keep_failed };
@@ -54,7 +54,7 @@ pub(super) async fn up(
     Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings })))
 }
 
-/// `POST /v1/environments/{environment}/resets`
+/// `POST /v1/environments/{environment}/resets`: resets sites, and returns the operations that have begun.
 pub(super) async fn reset(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
@@ -75,7 +75,7 @@ pub(super) async fn reset(
     Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))
 }
 
-/// Brings one site to a snapshot that is not its baseline.
+/// Resets one site to a snapshot that is not its baseline.
 async fn reset_to(
     api: &Api,
     environment: &str,
@@ -98,21 +98,21 @@ async fn reset_to(
     Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))
 }
 
-/// `POST /v1/environments/{environment}/down`; answers when it is done.
+/// `POST /v1/environments/{environment}/down`; responds when the environment is down.
 pub(super) async fn down(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
     request: Body<DownRequest>,
 ) -> Result<StatusCode, ApiError> {
     let request = body(request)?;
-    // In a task of its own: a client that goes away must not leave half of it undone.
+    // The work runs in a task of its own, so that a client that disconnects leaves nothing half done.
     let environments = api.environments.clone();
     let work = async move { environments.down(&environment, &request.sites, request.purge).await };
     api.shared.tasks.spawn(work).await.map_err(ApiError::internal)??;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// `POST /v1/purge`; snapshots and built images go, once nothing is up.
+/// `POST /v1/purge`; removes snapshots and built images, once nothing is up.
 pub(super) async fn purge(State(api): State<Arc<Api>>) -> Result<StatusCode, ApiError> {
     api.environments.purge_all().await?;
     Ok(StatusCode::NO_CONTENT)

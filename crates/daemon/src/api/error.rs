@@ -1,4 +1,4 @@
-//! Errors as answers: RFC 9457 problems with a stable code, a hint, and the id that finds the request in the log.
+//! Error responses: RFC 9457 problems with a stable code, a hint, and the id under which the log has the request.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -18,7 +18,7 @@ use arenad_model::error::describe;
 use arenad_storage::StorageError;
 use arenad_store::StoreError;
 
-/// An error on its way to a client.
+/// An error as it is sent to a client.
 #[derive(Debug)]
 pub struct ApiError {
     status: StatusCode,
@@ -28,29 +28,29 @@ pub struct ApiError {
 }
 
 impl ApiError {
-    /// An error of that status and code.
+    /// Returns an error with the given status and code, without a hint.
     pub fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         Self { status, code, detail: detail.into(), hint: None }
     }
 
-    /// The same with a hint.
+    /// Sets the hint of the error.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// A task of the daemon's own that has panicked or was stopped.
+    /// Returns the error for a task of the daemon that panicked or was cancelled.
     pub fn internal(error: tokio::task::JoinError) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", error.to_string())
     }
 
-    /// The same in other words.
+    /// Replaces the detail of the error.
     pub fn detailed(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();
         self
     }
 
-    /// Something that does not exist.
+    /// Returns the error for an object that does not exist.
     pub fn not_found(what: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", format!("{what} does not exist"))
     }

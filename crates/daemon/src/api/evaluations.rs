@@ -1,4 +1,4 @@
-//! Episodes judged by what is on the sites.
+//! Endpoints that judge an episode by the state of the sites.
 
 use std::path::Path as FilePath;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ use arenad_model::site::Environment;
 use arenad_verdict::Profile;
 use arenad_verdict::{Benchmark, Evidence, Traffic};
 
-/// The largest request, in bytes: recorded traffic with its bodies, and pictures that were seen before.
+/// The largest request, in bytes: it can hold recorded traffic with bodies, and pictures of earlier readings.
 pub(super) const SIZE_MAX: usize = 256 << 20;
 
-/// `POST /v1/environments/{environment}/evaluations`
+/// `POST /v1/environments/{environment}/evaluations`: judges an episode of a benchmark's task.
 pub(super) async fn evaluate(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
@@ -36,7 +36,7 @@ pub(super) async fn evaluate(
     evaluated(&api, &environment, body(request)?).await
 }
 
-/// `POST /v1/evaluations`: in the only environment that is up, or the only one that has the sites that the task speaks of.
+/// `POST /v1/evaluations`: uses the only environment that is up, or the only one whose sites the task mentions.
 pub(super) async fn evaluate_found(
     State(api): State<Arc<Api>>,
     request: Body<EvaluationRequest>,
@@ -64,7 +64,7 @@ async fn evaluated(api: &Api, environment: &str, request: EvaluationRequest) -> 
         document => document.to_string(),
     };
     let traffic = match (request.traffic, request.benchmark) {
-        // Nobody gave the browser's own recording: then it is the gateway's, if it has one.
+        // The request has no recording of the browser, so the gateway's recording is used if there is one.
         (None, Benchmark::WebArenaVerified) => {
             let sites: Vec<SiteTraffic> = handles.iter().map(SiteTraffic::of).collect();
             match sites.iter().any(|site| site.generation().is_some()) {
@@ -89,7 +89,7 @@ async fn evaluated(api: &Api, environment: &str, request: EvaluationRequest) -> 
     let host = api.environments.host(environment).unwrap_or_default();
     let witness = Witness::new(&api.shared, &handles, &host, request.cdp.as_deref(), &request.accounts);
     evaluate::look(&witness, &mut evidence, &profiles).await?;
-    // Traffic may be large, and pictures take their time to be compared.
+    // Traffic can be large, and comparing pictures takes time.
     let judged =
         tokio::task::spawn_blocking(move || (arenad_evaluation::evaluate(&evidence, &profiles), evidence)).await;
     let (evaluated, evidence) = judged
@@ -98,7 +98,7 @@ async fn evaluated(api: &Api, environment: &str, request: EvaluationRequest) -> 
     Ok(Json(Evaluation { evaluated, evidence, duration_ms: begun.elapsed().as_secs_f64() * 1e3 }))
 }
 
-/// The task and its number: as it was sent, or of the benchmark's files.
+/// Returns the id of the task and the task itself, as sent or from the benchmark's files.
 async fn task(benchmark: Benchmark, given: Value) -> Result<(String, Value), ApiError> {
     let id = match &given {
         Value::Object(task) => {

@@ -1,4 +1,4 @@
-//! The event log, as a list or as a stream of server-sent events.
+//! The endpoint of the event log, as a list or as a stream of server-sent events.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,21 +19,22 @@ use arenad_instance::events::{FollowError, Followed};
 use arenad_model::error::describe;
 use arenad_store::StoredEvent;
 
-/// How many events one page has at most.
+/// The largest number of events on one page.
 const PAGE_MAX: u32 = 1000;
 
-/// How many events of a stream are read at a time: what is held for a client that does not read on.
+/// The number of events that a stream reads at a time, which bounds the memory that a slow client occupies.
 const STREAM_PAGE: u32 = 100;
 
 #[derive(Deserialize)]
 pub(super) struct Range {
-    /// After this sequence number; without it, the newest `limit`.
+    /// Only events after this sequence number; without it, the newest `limit` events.
     after: Option<i64>,
-    /// From this time on, in seconds since 1970.
+    /// Only events from this time on, in seconds since 1970.
     since: Option<i64>,
-    /// At most so many; of a stream, so many of the past, unless `after` or `since` says from where on.
+    /// The largest number of events. For a stream, the number of earlier events to start with, unless `after` or
+    /// `since` gives the starting point.
     limit: Option<u32>,
-    /// Whether to stream what follows.
+    /// Whether to stream later events.
     #[serde(default)]
     follow: bool,
 }
@@ -50,8 +51,9 @@ fn shown(event: StoredEvent) -> wire::Event {
 
 /// `GET /v1/events?after=SEQ&since=SECONDS&limit=N&follow=true`; `Last-Event-ID` counts as `after`.
 ///
-/// A stream has every event after the first that it sends, and each once. Where it cannot go on, because the client read so
-/// slowly that the next ones are forgotten, or the store fails, it ends with an event named [`wire::GONE`].
+/// A stream contains every event after the first one that it sends, each exactly once. It ends with an event named
+/// [`wire::GONE`] when it cannot continue: the client read so slowly that the next events have been deleted, or the
+/// store failed.
 pub(super) async fn events(
     State(api): State<Arc<Api>>,
     Query(range): Query<Range>,
@@ -74,7 +76,8 @@ pub(super) async fn events(
     Ok(Sse::new(stream).keep_alive(KeepAlive::default()).into_response())
 }
 
-/// The events as they are sent. The next page is read when the client has taken the last one.
+/// Returns the events in the form in which they are sent. The next page is read only after the client has taken the
+/// last one.
 fn sent(followed: Followed) -> impl Stream<Item = Result<Event, Infallible>> + Send {
     let pages = stream::unfold(Some(followed), |followed| async move {
         let mut followed = followed?;
@@ -94,7 +97,7 @@ fn one(event: &wire::Event) -> Event {
     sent.json_data(event).unwrap_or_default()
 }
 
-/// The end of a stream that cannot go on.
+/// Returns the last event of a stream that cannot continue.
 fn gone(after: i64, error: &FollowError) -> Event {
     let next = match error {
         FollowError::Forgotten { next, .. } => Some(*next),

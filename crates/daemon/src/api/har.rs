@@ -1,4 +1,4 @@
-//! What the gateway has recorded.
+//! The endpoint that returns the traffic that the gateway has recorded.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::traffic::{self, SiteTraffic};
 
 #[derive(Deserialize)]
 pub(super) struct Which {
-    /// Names of sites, separated by commas; none is all.
+    /// The names of the sites, separated by commas; an empty list selects all sites.
     #[serde(default)]
     sites: String,
 }
 
-/// `GET /v1/environments/{environment}/har?sites=a,b`: the requests of the generations that serve, in one HAR. Of a site that
-/// is not recorded `log._arenad.sites` says so.
+/// `GET /v1/environments/{environment}/har?sites=a,b`: returns the requests to the serving generations, in one HAR. For
+/// a site that is not recorded, `log._arenad.sites` says so.
 pub(super) async fn har(
     State(api): State<Arc<Api>>,
     Path(environment): Path<String>,
@@ -31,7 +31,7 @@ pub(super) async fn har(
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
-/// The HAR of sites.
+/// Returns the traffic of sites as the text of one HAR.
 pub(super) async fn text(sites: Vec<SiteTraffic>) -> Result<String, ApiError> {
     let work = tokio::task::spawn_blocking(move || traffic::har(&sites, |_| true).to_string());
     work.await.map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", format!("read: {error}")))

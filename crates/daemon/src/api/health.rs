@@ -1,4 +1,4 @@
-//! What watching has seen of the sites.
+//! The endpoint that returns the history of the sites' health probes.
 
 use std::sync::Arc;
 
@@ -13,23 +13,24 @@ use arenad_instance::InstanceHandle;
 use arenad_model::health::{Depth, HealthProbes};
 use arenad_store::StoredRound;
 
-/// How many rounds of each kind are listed at most: as many as are kept.
+/// The largest number of rounds that are listed of each kind, which is the number of rounds that are kept.
 const LIMIT_MAX: u32 = 1000;
 
-/// How many rounds of each kind are listed where nobody says.
+/// The number of rounds that are listed of each kind by default.
 const LIMIT: u32 = 100;
 
 #[derive(Deserialize)]
 pub(super) struct Choice {
-    /// One environment only.
+    /// The environment to list; all environments by default.
     environment: Option<String>,
-    /// One site only; of every environment, or of the one that is named.
+    /// The site to list, in the named environment or in every environment; all sites by default.
     site: Option<String>,
-    /// At most so many rounds of each kind.
+    /// The largest number of rounds of each kind.
     limit: Option<u32>,
 }
 
-/// `GET /v1/health?environment=NAME&site=NAME&limit=N`
+/// `GET /v1/health?environment=NAME&site=NAME&limit=N`: returns the newest rounds of the selected sites, with their
+/// statistics.
 pub(super) async fn health(
     State(api): State<Arc<Api>>,
     Query(choice): Query<Choice>,

@@ -1,4 +1,4 @@
-//! Values of a site.
+//! The endpoint that reads a value of a site by a locator or a helper.
 
 use std::sync::Arc;
 
@@ -18,10 +18,11 @@ use arenad_model::helper::{Helper, HelperCall};
 use arenad_model::locator::json;
 use arenad_model::locator::{self, Arguments, JsPage, Locator, LocatorKind, SyntaxError};
 
-/// What a text that names a helper begins with.
+/// The prefix of a text that calls a helper.
 const HELPER: &str = "helper:";
 
-/// `POST /v1/environments/{environment}/sites/{site}/locate`
+/// `POST /v1/environments/{environment}/sites/{site}/locate`: runs a locator or a helper, and returns its value with
+/// the evidence.
 pub(super) async fn locate(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
@@ -50,14 +51,15 @@ pub(super) async fn locate(
     Ok(Json(shown(&handle, locator.kind.name(), located)))
 }
 
-/// The first place such as `{sku}` of a locator for which there is no argument; empty, if there is none.
+/// Returns the first placeholder of a locator, such as `{sku}`, that has no argument; the empty string if there is
+/// none.
 fn without(locator: &str, arguments: &std::collections::BTreeMap<String, String>) -> String {
     let is_name = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     let places = locator.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name);
     places.into_iter().find(|name| is_name(name) && !arguments.contains_key(*name)).unwrap_or_default().to_owned()
 }
 
-/// What a request leaves out that its locator needs, as what to do about it.
+/// Returns a hint about the option that the locator needs and the request omits.
 fn lack(handle: &InstanceHandle, locator: &Locator, look: &Look, unbound: &str) -> Option<String> {
     match &locator.kind {
         LocatorKind::Js(js) if js.page == JsPage::Live && look.live.is_none() => {
@@ -72,7 +74,7 @@ fn lack(handle: &InstanceHandle, locator: &Locator, look: &Look, unbound: &str) 
     }
 }
 
-/// An error with the hint that fits what the request leaves out, if that may be why.
+/// Converts an error, with the hint about the omitted option if that option may be the cause.
 fn refused(error: LocatingError, lack: Option<String>) -> ApiError {
     let is_lacking = matches!(&error, LocatingError::Locate(LocateError::Refused(_) | LocateError::Unavailable(_)));
     match lack.filter(|_| is_lacking) {
@@ -81,7 +83,7 @@ fn refused(error: LocatingError, lack: Option<String>) -> ApiError {
     }
 }
 
-/// The helper that a call means, and its locator with the arguments.
+/// Parses a call; returns the helper and its locator with the arguments filled in.
 fn helper<'a>(handle: &'a InstanceHandle, call: &str) -> Result<(&'a Helper, Locator), ApiError> {
     let parsed = HelperCall::parse(call).map_err(|error| misread(call, &error))?;
     let site = &handle.site;

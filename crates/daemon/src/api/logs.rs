@@ -1,4 +1,4 @@
-//! The containers' logs of a site, as plain text.
+//! The endpoint that returns the logs of a site's containers, as plain text.
 
 use std::sync::Arc;
 
@@ -16,26 +16,27 @@ use super::error::ApiError;
 use arenad_engine::{EngineHandle, LogRange};
 use arenad_model::lines::{Line, Lines};
 
-/// How much of a line is passed on, in bytes.
+/// The largest part of a line that is sent, in bytes.
 const LINE_MAX: usize = 64 << 10;
 
 #[derive(Deserialize)]
 pub(super) struct Range {
-    /// The last lines only.
+    /// The number of last lines to return; all lines by default.
     tail: Option<u32>,
-    /// Since this time, in seconds since 1970.
+    /// Only lines since this time, in seconds since 1970.
     since: Option<i64>,
-    /// Whether to wait for more.
+    /// Whether to wait for new lines.
     #[serde(default)]
     follow: bool,
-    /// Whether each line begins with its time.
+    /// Whether each line starts with its time.
     #[serde(default)]
     timestamps: bool,
-    /// One service only.
+    /// The service to read; all services by default.
     service: Option<String>,
 }
 
-/// `GET /v1/environments/{environment}/sites/{site}/logs`; lines begin with the service where there are several.
+/// `GET /v1/environments/{environment}/sites/{site}/logs`; lines start with the service's name if there are several
+/// containers.
 pub(super) async fn logs(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
@@ -65,7 +66,8 @@ pub(super) async fn logs(
     Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], body).into_response())
 }
 
-/// Cuts chunks at line ends, so that the lines of several containers do not mix. A line that is too long is cut, and says so.
+/// Splits chunks at line ends, so that the lines of several containers do not mix. A line that is too long is cut and
+/// marked as cut.
 fn lines<E: std::fmt::Display + Send + 'static>(
     chunks: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
     prefix: String,

@@ -1,6 +1,6 @@
-//! The HTTP API: routes, who may use them, and the listeners they are served on.
+//! The HTTP API: the routes, and authorization by token.
 //!
-//! The Unix socket is open to whoever may open the file; TCP, where it was asked for, wants a bearer token.
+//! The Unix socket accepts every client that file permissions let open it. TCP, if enabled, requires a bearer token.
 
 mod accounts;
 mod checks;
@@ -40,25 +40,25 @@ use super::host::HostReport;
 use super::operations::Operations;
 use arenad_instance::shared::Shared;
 
-/// What the handlers have in hand.
+/// The state that the handlers share.
 pub struct Api {
-    /// The daemon's common ground.
+    /// The state that the daemon's parts share.
     pub shared: Arc<Shared>,
-    /// The environments.
+    /// The environments that are up.
     pub environments: Arc<Environments>,
-    /// The operations that clients wait for.
+    /// The operations that clients can wait for.
     pub operations: Operations,
-    /// What holds for the host.
+    /// The latest report about the engine and the disk.
     pub host: watch::Receiver<HostReport>,
     /// Whether `arenad up` started the daemon.
     pub background: bool,
-    /// When it was started.
+    /// The time when the daemon was started.
     pub started_at: Timestamp,
-    /// Asks the daemon to stop.
+    /// Cancelled to make the daemon stop.
     pub stop: CancellationToken,
 }
 
-/// The routes.
+/// Returns the router with all routes of the API.
 pub fn router(api: Arc<Api>) -> Router {
     Router::new()
         .route("/v1/version", get(status::version))
@@ -108,12 +108,13 @@ pub fn router(api: Arc<Api>) -> Router {
         .with_state(api)
 }
 
-/// Asks for `Authorization: Bearer <token>` before anything else.
+/// Requires `Authorization: Bearer <token>` on every request.
 pub fn with_token(router: Router, token: &str) -> Router {
     router.layer(middleware::from_fn_with_state(Arc::new(digest(token)), check_token))
 }
 
-/// Digests are compared, so that the time of the comparison says nothing about the token.
+/// Returns the digest of a token. Digests are compared instead of tokens, so that the duration of the comparison
+/// reveals nothing about the token.
 fn digest(token: &str) -> Vec<u8> {
     Sha256::digest(token.as_bytes()).to_vec()
 }

@@ -1,4 +1,4 @@
-//! How operations go, and how resets went.
+//! Endpoints that return the state of operations and resets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +15,16 @@ use arenad_api as wire;
 use arenad_instance::Outcome;
 use arenad_store::StoredReset;
 
-/// The longest that one request waits, in seconds.
+/// The longest time that one request waits, in seconds.
 const WAIT_MAX: f64 = 60.0;
 
 #[derive(Deserialize)]
 pub(super) struct Wait {
-    /// Seconds to wait for the end.
+    /// The time to wait for the end of the operation, in seconds.
     wait: Option<f64>,
 }
 
-/// `GET /v1/operations/{id}?wait=SECONDS`
+/// `GET /v1/operations/{id}?wait=SECONDS`: returns an operation, after waiting for its end for at most `wait`.
 pub(super) async fn operation(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,
@@ -36,13 +36,13 @@ pub(super) async fn operation(
     Ok(Json(shown(&api, &entry, ended).await?))
 }
 
-/// `GET /v1/resets/{id}`
+/// `GET /v1/resets/{id}`: returns the record of a reset that has ended.
 pub(super) async fn reset(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<wire::Reset>, ApiError> {
     let found = api.shared.store.reset(&id).await?.ok_or_else(|| ApiError::not_found(&format!("reset {id}")))?;
     Ok(Json(shown_reset(found)))
 }
 
-/// An operation as clients see it.
+/// Converts an operation to its form in the API.
 pub(super) async fn shown(api: &Api, entry: &Entry, ended: Option<Outcome>) -> Result<wire::Operation, ApiError> {
     let mut shown = wire::Operation {
         id: entry.ticket.operation.clone(),
@@ -82,7 +82,7 @@ pub(super) async fn shown(api: &Api, entry: &Entry, ended: Option<Outcome>) -> R
     Ok(shown)
 }
 
-/// A reset as clients see it.
+/// Converts a reset to its form in the API.
 pub(super) fn shown_reset(reset: StoredReset) -> wire::Reset {
     wire::Reset {
         id: reset.id,

@@ -1,4 +1,4 @@
-//! Snapshots: listed, taken, removed.
+//! Endpoints that list, take, compare and remove snapshots.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use arenad_instance::baseline::snapshot;
 use arenad_model::request_queue::Want;
 use arenad_store::StoredSnapshot;
 
-/// A snapshot as clients see it.
+/// Converts a snapshot to its form in the API.
 pub(super) fn shown(snapshot: StoredSnapshot, used_by: Vec<String>) -> Snapshot {
     Snapshot {
         id: snapshot.id,
@@ -34,7 +34,7 @@ pub(super) fn shown(snapshot: StoredSnapshot, used_by: Vec<String>) -> Snapshot 
     }
 }
 
-/// The same with where their images are.
+/// Converts snapshots, adding the location of their images.
 async fn placed(api: &Api, stored: Vec<StoredSnapshot>) -> Result<Vec<Snapshot>, ApiError> {
     let store = &api.shared.store;
     let (places, engines, in_use) =
@@ -52,13 +52,13 @@ async fn placed(api: &Api, stored: Vec<StoredSnapshot>) -> Result<Vec<Snapshot>,
     Ok(snapshots)
 }
 
-/// `GET /v1/snapshots`
+/// `GET /v1/snapshots`: returns all snapshots, newest first.
 pub(super) async fn list(State(api): State<Arc<Api>>) -> Result<Json<Snapshots>, ApiError> {
     let snapshots = placed(&api, api.shared.store.snapshots().await?).await?;
     Ok(Json(Snapshots { snapshots }))
 }
 
-/// `GET /v1/snapshots/{id}`
+/// `GET /v1/snapshots/{id}`: returns one snapshot.
 pub(super) async fn one(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<Snapshot>, ApiError> {
     let known = api.shared.store.snapshots().await?;
     let stored = find(&known, &id)?.clone();
@@ -67,10 +67,10 @@ pub(super) async fn one(State(api): State<Arc<Api>>, Path(id): Path<String>) -> 
     Ok(Json(found.ok_or_else(|| ApiError::not_found(&format!("snapshot {id}")))?))
 }
 
-/// Insists that a text may name a snapshot.
+/// Checks that `name` is a valid name for a snapshot.
 pub(super) fn check_name(name: &str) -> Result<(), ApiError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    // It becomes part of file names, where `..` and `-x` mean something else.
+    // The name becomes part of file names, where `..` and `-x` have special meanings.
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     if begins && name.len() <= 64 && name.chars().all(is_plain) {
         return Ok(());
@@ -81,7 +81,7 @@ pub(super) fn check_name(name: &str) -> Result<(), ApiError> {
     Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_name", detail))
 }
 
-/// `POST /v1/environments/{environment}/sites/{site}/snapshots`
+/// `POST /v1/environments/{environment}/sites/{site}/snapshots`: begins to take a named snapshot.
 pub(super) async fn take(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
@@ -108,11 +108,12 @@ pub(super) async fn take(
     Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))
 }
 
-/// `DELETE /v1/snapshots/{id}`, by id, by the beginning of an id, or by name.
+/// `DELETE /v1/snapshots/{id}`; accepts an id, the beginning of an id, or a name.
 pub(super) async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<StatusCode, ApiError> {
     let known = api.shared.store.snapshots().await?;
     let stored = find(&known, &id)?;
-    // A snapshot of a site that was as its baseline is that baseline under a name: the name goes, the baseline is still needed.
+    // A snapshot of an unchanged site is the baseline itself with a name. Only the name is removed; the baseline is
+    // still needed.
     let is_by_name = stored.name.as_deref() == Some(id.as_str());
     if is_by_name && stored.baseline_key.is_some() {
         api.shared.store.unname_snapshot(&stored.id).await?;
@@ -122,7 +123,8 @@ pub(super) async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) 
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The snapshot that is meant: by id, by name, or by the beginning of an id.
+/// Returns the snapshot with the given id or name, or the only one whose id begins with the text (at least four
+/// characters).
 pub(super) fn find<'a>(known: &'a [StoredSnapshot], id: &str) -> Result<&'a StoredSnapshot, ApiError> {
     let exact: Vec<&StoredSnapshot> =
         known.iter().filter(|stored| stored.id == id || stored.name.as_deref() == Some(id)).collect();
@@ -142,13 +144,13 @@ pub(super) fn find<'a>(known: &'a [StoredSnapshot], id: &str) -> Result<&'a Stor
     }
 }
 
-/// Which snapshot to compare with.
+/// The query that selects the snapshot to compare with.
 #[derive(Deserialize)]
 pub(super) struct From {
     from: String,
 }
 
-/// `GET /v1/snapshots/{id}/differences?from={id}`
+/// `GET /v1/snapshots/{id}/differences?from={id}`: compares the digests of two snapshots of one site.
 pub(super) async fn differences(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,

@@ -1,4 +1,4 @@
-//! What takes room, and making some.
+//! Endpoints that report disk usage and free disk space.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use crate::space;
 use arenad_api::{Df, PruneRequest, Pruned};
 use arenad_model::prune::Budget;
 
-/// `GET /v1/df`
+/// `GET /v1/df`: returns the disk usage of all objects.
 pub(super) async fn df(State(api): State<Arc<Api>>) -> Result<Json<Df>, ApiError> {
     Ok(Json(space::df(&api.shared).await?))
 }
 
-/// `POST /v1/prune`; answers when it is done.
+/// `POST /v1/prune`; responds when pruning is done.
 pub(super) async fn prune(State(api): State<Arc<Api>>, request: Body<PruneRequest>) -> Result<Json<Pruned>, ApiError> {
     let request = body(request)?;
     let budget = Budget { older: request.older_seconds.map(Duration::from_secs), keep_bytes: request.keep_bytes };
-    // In a task of its own: a client that goes away must not leave half of it undone.
+    // The work runs in a task of its own, so that a client that disconnects leaves nothing half done.
     let (environments, shared) = (api.environments.clone(), api.shared.clone());
     let work = async move { space::prune(&environments, &shared, budget, &request.only, request.is_trial).await };
     match api.shared.tasks.spawn(work).await {

@@ -1,4 +1,4 @@
-//! What is up, how it is, and since when; and the daemon's end.
+//! Endpoints that report the version and the status of all sites, and stop the daemon.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use arenad_instance::InstanceHandle;
 use arenad_model::instance::InstanceState;
 use arenad_model::standby_schedule::count_at;
 
-/// `GET /v1/version`
+/// `GET /v1/version`: returns the version of the daemon and of the API.
 pub(super) async fn version() -> Json<wire::Version> {
     Json(wire::Version { version: env!("CARGO_PKG_VERSION").to_owned(), api: "v1".to_owned() })
 }
 
-/// `POST /v1/shutdown`; the containers go on running.
+/// `POST /v1/shutdown`; the containers keep running.
 pub(super) async fn shutdown(State(api): State<Arc<Api>>) -> StatusCode {
     api.stop.cancel();
     StatusCode::ACCEPTED
 }
 
-/// `GET /v1/status`
+/// `GET /v1/status`: returns the state of the daemon, the host and every site.
 pub(super) async fn status(State(api): State<Arc<Api>>) -> Result<Json<wire::Status>, ApiError> {
     let host = api.host.borrow().clone();
     let mut environments = Vec::new();
@@ -123,7 +123,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
     })
 }
 
-/// An environment that could not be taken up again, as one whose sites have failed.
+/// Converts a stranded environment to one whose sites have failed.
 fn stranded(stranded: Stranded) -> wire::Environment {
     let definition = stranded.definition.as_ref();
     let host = definition.map(|definition| definition.host.clone()).unwrap_or_default();
@@ -168,7 +168,7 @@ fn stranded(stranded: Stranded) -> wire::Environment {
     }
 }
 
-/// Kubernetes' reasons begin with a capital.
+/// Capitalizes a word, because Kubernetes' reasons begin with a capital letter.
 fn camel(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Snapshots on their way: out as one file, in part by part.
+//! Endpoints that export a snapshot as one file and import one part by part.
 
 use std::io;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use arenad_export::MANIFEST_BYTES_MAX;
 /// The longest request that begins an import, in bytes: a manifest and a name.
 pub(super) const REQUEST_BYTES_MAX: usize = MANIFEST_BYTES_MAX as usize + 4096;
 
-/// `GET /v1/snapshots/{id}/export`: the file, whose length is known only roughly.
+/// `GET /v1/snapshots/{id}/export`: returns the file; its length is known only approximately.
 pub(super) async fn export(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Response, ApiError> {
     let known = api.shared.store.snapshots().await?;
     let stored = find(&known, &id)?;
@@ -43,7 +43,7 @@ pub(super) async fn export(State(api): State<Arc<Api>>, Path(id): Path<String>) 
     Ok((headers, RawBody::from_stream(pieces)).into_response())
 }
 
-/// `POST /v1/imports`: begins an import, or goes on with one.
+/// `POST /v1/imports`: begins an import or resumes one.
 pub(super) async fn begin(
     State(api): State<Arc<Api>>,
     request: Body<ImportRequest<arenad_export::Manifest>>,
@@ -59,7 +59,7 @@ pub(super) async fn begin(
     }))
 }
 
-/// `PUT /v1/imports/{id}/parts/{index}`: the content of a part, as it is.
+/// `PUT /v1/imports/{id}/parts/{index}`: receives the raw content of a part.
 pub(super) async fn part(
     State(api): State<Arc<Api>>,
     Path((id, index)): Path<(String, usize)>,
@@ -69,9 +69,9 @@ pub(super) async fn part(
     Ok(imports::receive(&api.shared, &id, index, content).await?)
 }
 
-/// `POST /v1/imports/{id}/finish`: the snapshot, once everything of it is there.
+/// `POST /v1/imports/{id}/finish`: returns the snapshot, once all its parts have arrived.
 pub(super) async fn finish(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<Snapshot>, ApiError> {
-    // In a task of its own: a client that goes away must not leave half of it undone.
+    // The work runs in a task of its own, so that a client that disconnects leaves nothing half done.
     let shared = api.shared.clone();
     let finished = api.shared.tasks.spawn(async move { imports::finish(&shared, &id).await }).await;
     match finished {

@@ -1,4 +1,4 @@
-//! Comparing what serves with its snapshot.
+//! The endpoint that compares the serving generation with its snapshot.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use arenad_instance::AskError;
 use arenad_instance::proof::{Candidate, ProofError};
 use arenad_model::error::describe;
 
-/// `POST /v1/environments/{environment}/sites/{site}/verify`
+/// `POST /v1/environments/{environment}/sites/{site}/verify`: returns the differences between the serving generation
+/// and its snapshot.
 pub(super) async fn verify(
     State(api): State<Arc<Api>>,
     Path((environment, site)): Path<(String, String)>,
@@ -60,7 +61,7 @@ pub(super) async fn verify(
     }))
 }
 
-/// A difference as clients see it.
+/// Converts a difference to its form in the API.
 pub(super) fn difference(found: &digest::Difference) -> wire::Difference {
     wire::Difference {
         store: found.store.clone(),

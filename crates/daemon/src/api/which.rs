@@ -1,5 +1,5 @@
-//! Which environment is meant where a request names none: the only one that is up, or the only one that has what the request
-//! is about. The command line and the Python client ask here alike.
+//! The choice of an environment for a request that names none: the only one that is up, or the only one that has the
+//! subject of the request. The command line and the Python client both rely on it.
 
 use axum::http::StatusCode;
 
@@ -7,15 +7,16 @@ use super::Api;
 use super::error::ApiError;
 use arenad_model::site::Environment;
 
-/// What a request is about, for the messages.
+/// The subject of a request, for messages.
 pub(super) struct Subject {
-    /// Such as `task shopping.order.1`.
+    /// A description such as `task shopping.order.1`.
     pub(super) what: String,
-    /// The code where no environment has it.
+    /// The error code for the case that no environment has the subject.
     pub(super) unknown: &'static str,
 }
 
-/// The environment that is meant. One that is up alone is it, so that what is wrong with the request is said about it.
+/// Returns the environment that is meant. If only one is up, it is chosen without a test, so that errors in the request
+/// are reported for that environment.
 pub(super) fn environment(
     api: &Api,
     subject: &Subject,

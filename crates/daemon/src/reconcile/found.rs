@@ -1,4 +1,4 @@
-//! What there is of this installation: in the engine, in the state root, among the archives of volumes.
+//! Listing this installation's objects: in the engine, in the state root, and among the archives of volumes.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use arenad_instance::shared::Shared;
 use arenad_model::reconcile::{Kind, Owner, Thing};
 use arenad_storage::Tree;
 
-/// What was found.
+/// The objects that a pass has found.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub things: Vec<Thing>,
     /// Whether the engine answers.
     pub answers: bool,
-    /// The ids of the images that bear this installation's id; none if they could not be listed.
+    /// The ids of the images with this installation's label; `None` if they could not be listed.
     pub images: Option<Vec<String>>,
 }
 
-/// Lists everything. What cannot be listed is noted and left out.
+/// Lists all objects. A kind of object that cannot be listed is recorded as a failure and left out.
 pub(super) async fn list(shared: &Shared, findings: &mut Findings) -> Found {
     let mut found = Found::default();
     of_engine(shared, &mut found, findings).await;
@@ -38,7 +38,7 @@ async fn of_engine(shared: &Shared, found: &mut Found, findings: &mut Findings) 
     let containers = engine.containers(labels::INSTALLATION, ours).await;
     found.answers = !matches!(containers, Err(EngineError::Unreachable { .. } | EngineError::TimedOut { .. }));
     let containers = findings.take("listing containers", containers);
-    // Each further question would wait as long for nothing.
+    // Each further query would wait just as long and fail.
     if !found.answers {
         return;
     }
@@ -68,8 +68,8 @@ async fn of_engine(shared: &Shared, found: &mut Found, findings: &mut Findings) 
 fn owner(labels: &BTreeMap<String, String>) -> Option<Owner> {
     let instance = labels.get(labels::INSTANCE)?.clone();
     let made = labels.get(labels::GENERATION)?.parse().ok()?;
-    // A container that someone runs by hand from one of our snapshots inherits the image's labels, whose role is
-    // `snapshot`: it is theirs.
+    // A container that a user runs from one of the snapshots inherits the image's labels, whose role is `snapshot`; it
+    // belongs to the user.
     match labels.get(labels::ROLE)?.as_str() {
         labels::ROLE_INSTANCE => Some(Owner::Generation { instance, made }),
         labels::ROLE_BUILDER => Some(Owner::Builder { instance }),
@@ -87,7 +87,7 @@ fn of_tree(tree: &Tree) -> Thing {
     Thing { kind: Kind::Tree, id: tree.to_string(), name: tree.to_string(), owner }
 }
 
-/// Discards a tree by the name that it is shown with.
+/// Discards a tree, identified by its displayed name.
 pub(super) async fn discard(shared: &Shared, shown: &str) -> Result<(), ReconcileError> {
     let Some(storage) = &shared.storage else { return Ok(()) };
     if let Some(tree) = storage.trees().await?.into_iter().find(|tree| tree.to_string() == shown) {
@@ -98,7 +98,7 @@ pub(super) async fn discard(shared: &Shared, shown: &str) -> Result<(), Reconcil
 
 fn archives(shared: &Shared) -> Vec<Thing> {
     let mut archives = Vec::new();
-    // No folder: no snapshot has ever had a volume.
+    // Without the folder, no snapshot has ever had a volume.
     let Ok(folder) = std::fs::read_dir(shared.state_dir.volumes()) else { return archives };
     for entry in folder.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

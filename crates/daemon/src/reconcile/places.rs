@@ -1,5 +1,5 @@
-//! Which engine is in use, and which engine has what: the same address may lead to another engine, and an engine may lose
-//! images behind our back. Both are told; neither leads to the removal of anything.
+//! Recording which engine is in use and which objects each engine holds: the same address may lead to another engine,
+//! and an engine may lose images outside arenad's control. Both are reported; neither causes any removal.
 
 use super::found::Found;
 use super::{Findings, ReconcileError};
@@ -8,7 +8,7 @@ use arenad_instance::shared::Shared;
 use arenad_model::reconcile::{Kind, Owner};
 use arenad_store::StoredSnapshot;
 
-/// Notes the engine in use, and what of this installation it has.
+/// Records the engine in use and the objects of this installation that it holds.
 pub(super) async fn note(shared: &Shared, found: &Found, findings: &mut Findings) {
     let Some(Some(id)) = findings.take("noting the engine", arenad_instance::ask(shared).await) else { return };
     let placed = place_instances(shared, found).await;
@@ -19,9 +19,10 @@ pub(super) async fn note(shared: &Shared, found: &Found, findings: &mut Findings
     }
 }
 
-/// An upgrade may give an engine a new id: what is found in it is its own.
+/// Records the instances whose containers the engine holds. An upgrade may give an engine a new id; containers found in
+/// it are recorded under that id.
 async fn place_instances(shared: &Shared, found: &Found) -> Result<(), ReconcileError> {
-    // Mostly there is none, and a pass writes nothing.
+    // Usually there are none, and a pass writes nothing.
     let misplaced = shared.store.misplaced().await?;
     for thing in &found.things {
         if let (Kind::Container, Owner::Generation { instance, made }) = (thing.kind, &thing.owner)
@@ -38,7 +39,7 @@ async fn place_snapshots(shared: &Shared, engine: &str, images: &[String]) -> Re
     for stored in shared.store.snapshots().await? {
         let place = places.get(&stored.id).cloned().unwrap_or_default();
         let are_listed = stored.images.values().all(|image| images.contains(image));
-        // Images of imported snapshots bear their maker's id.
+        // Images of imported snapshots carry the label of the installation that made them, so they are not in the list.
         if are_listed || snapshot::is_whole(shared, &stored).await? {
             if place.engine.as_deref() != Some(engine) || place.missing_since.is_some() {
                 shared.store.place_snapshot(&stored.id).await?;

@@ -1,31 +1,32 @@
-//! Bodies out of the coding that they were sent in.
+//! Decoding bodies from their content coding.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// The most that a body may unpack to, in bytes; what is longer is a bomb.
+/// The largest size that a body may decompress to, in bytes; a larger body is treated as a decompression bomb.
 const UNPACKED_MAX: u64 = 4 << 20;
 
-/// Why a body cannot be read.
+/// The reason why a body cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DecodingError {
-    /// Nobody here knows the coding.
+    /// The content coding is unknown.
     #[error("not decoded: the coding `{0}` is unknown")]
     Unknown(String),
-    /// It is not of that coding.
+    /// The body does not have the declared coding.
     #[error("not decoded: it is no {coding}: {cause}")]
     Broken {
-        /// The coding.
+        /// The name of the coding.
         coding: String,
-        /// What is wrong.
+        /// The error of the decoder.
         cause: io::Error,
     },
-    /// It unpacks to too much, by itself or with all others.
+    /// The body decompresses to too many bytes, by itself or together with the others.
     #[error("not decoded: it, or all bodies together, would be too long")]
     TooLong,
 }
 
-/// The body as it was before `coding`, the value of Content-Encoding, was applied. What is unpacked is taken from `room`, in bytes.
+/// Returns the body as it was before `coding`, the value of Content-Encoding, was applied. The decompressed size is
+/// subtracted from `room`, in bytes.
 pub(super) fn decoded<'a>(bytes: &'a [u8], coding: &str, room: &mut u64) -> Result<Cow<'a, [u8]>, DecodingError> {
     let mut body = Cow::Borrowed(bytes);
     let most = UNPACKED_MAX.min(*room);
@@ -35,7 +36,7 @@ pub(super) fn decoded<'a>(bytes: &'a [u8], coding: &str, room: &mut u64) -> Resu
             "" | "identity" => body,
             "gzip" | "x-gzip" => unpack(flate2::read::MultiGzDecoder::new(&*body), &coding, most)?,
             "deflate" => unpack(flate2::read::ZlibDecoder::new(&*body), &coding, most)
-                // Some servers leave the wrapper out.
+                // Some servers omit the zlib wrapper.
                 .or_else(|_| unpack(flate2::read::DeflateDecoder::new(&*body), &coding, most))?,
             "zstd" => {
                 let decoder = zstd::stream::read::Decoder::new(&*body);

@@ -1,6 +1,7 @@
-//! One exchange as an entry of a HAR.
+//! Converting one exchange to an entry of a HAR.
 //!
-//! Source: <http://www.softwareishard.com/blog/har-12-spec/>. What is not known is -1 there; sizes of heads are.
+//! Source: <http://www.softwareishard.com/blog/har-12-spec/>. The format uses -1 for unknown values, such as the sizes
+//! of heads.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -15,18 +16,18 @@ use serde_json::{Map, Value, json};
 use super::{decoding, secrets};
 use arenad_gateway::{Exchange, Loss, RecordedBody};
 
-/// A body as it is shown.
+/// A body in the form in which it is shown.
 enum Body<'a> {
     None,
     Read(Cow<'a, [u8]>),
-    /// It is not there; `is_text`: although there was something to read.
+    /// The body was not kept; `is_text` tells whether it would have been readable.
     Lost {
         because: String,
         is_text: bool,
     },
 }
 
-/// Writes an exchange down. `room` is how many bytes all bodies together may still unpack to.
+/// Converts an exchange to a HAR entry. `room` is the number of bytes that all bodies together may still decompress to.
 pub(super) fn of(site: &str, exchange: &Exchange, room: &mut u64) -> Value {
     let request = &exchange.request;
     let waited = exchange.answer.as_ref().map(|answer| answer.waited);
@@ -38,7 +39,7 @@ pub(super) fn of(site: &str, exchange: &Exchange, room: &mut u64) -> Value {
     let queries: Vec<Value> = queries.map(|(name, value)| json!({ "name": name, "value": value })).collect();
     let sent = read(&exchange.sent, Some(&request.headers), room);
     let received = read(&exchange.received, exchange.answer.as_ref().map(|answer| &answer.headers), room);
-    // Of what has not ended, nobody knows the rest.
+    // Of an exchange that has not ended, the rest is unknown.
     let is_under_way = exchange.took.is_none();
     let is_coming = is_under_way && matches!(sent, Body::None) && announces_body(&request.headers);
     let is_lost = |body: &Body<'_>| matches!(body, Body::Lost { is_text: true, .. });
@@ -93,7 +94,7 @@ fn read<'a>(body: &'a RecordedBody, headers: Option<&HeaderMap>, room: &mut u64)
 
 fn response(exchange: &Exchange, received: Body<'_>) -> Value {
     let Some(answer) = &exchange.answer else {
-        // As browsers show requests that came to nothing.
+        // Browsers show requests without a response in this form.
         return json!({
             "status": 0, "statusText": "", "httpVersion": "HTTP/1.1", "cookies": [], "headers": [], "redirectURL": "",
             "content": { "size": 0, "mimeType": "x-unknown" }, "headersSize": -1, "bodySize": -1,
@@ -114,14 +115,14 @@ fn response(exchange: &Exchange, received: Body<'_>) -> Value {
     })
 }
 
-/// What was sent; nothing if there was no body.
+/// Returns the body that was sent; `None` if there was none.
 fn post_data(headers: &HeaderMap, sent: Body<'_>) -> Option<Value> {
     let kind = media_type(headers);
     match sent {
         Body::None => None,
         Body::Lost { because, .. } => Some(json!({ "mimeType": kind, "params": [], "comment": because })),
         Body::Read(bytes) => {
-            // The format has no coding for bytes here, and forms with files in them have fields worth reading.
+            // The format has no encoding for binary data here, and forms that contain files also have readable fields.
             let text = secrets::out_of_body(&String::from_utf8_lossy(&bytes), &kind).into_owned();
             Some(json!({ "mimeType": kind, "params": [], "text": text }))
         }
@@ -144,7 +145,7 @@ fn content(exchange: &Exchange, headers: &HeaderMap, received: Body<'_>) -> Valu
         Ok(text) => json!({ "size": text.len(), "mimeType": kind, "text": secrets::out_of_body(&text, &kind) }),
         Err(error) => {
             let bytes = error.into_bytes();
-            // A text in another coding has its secrets where one in UTF-8 has them; only what has none stays as it is.
+            // Text in other encodings is redacted like UTF-8; only a body without secrets is kept unchanged.
             if let Cow::Owned(text) = secrets::out_of_body(&String::from_utf8_lossy(&bytes), &kind) {
                 return json!({ "size": bytes.len(), "mimeType": kind, "text": text });
             }
@@ -161,14 +162,14 @@ fn headers(headers: &HeaderMap) -> Vec<Value> {
     shown.collect()
 }
 
-/// The cookies of a request: their names.
+/// Returns the cookies of a request, with their values redacted.
 fn cookies(headers: &HeaderMap) -> Vec<Value> {
     let pairs = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = pairs.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
     pairs.map(|(name, _)| json!({ "name": name, "value": secrets::MARK })).collect()
 }
 
-/// The cookies that an answer sets, with the values of those that are no secrets.
+/// Returns the cookies that a response sets, with the values of those that are not secret.
 fn set_cookies(headers: &HeaderMap) -> Vec<Value> {
     let set = headers.get_all(SET_COOKIE).iter().filter_map(|value| value.to_str().ok());
     let shown = set.filter_map(|cookie| {
@@ -191,7 +192,7 @@ fn set_cookies(headers: &HeaderMap) -> Vec<Value> {
     shown.collect()
 }
 
-/// Whether a request's head says that a body follows.
+/// Whether a request's head announces a body.
 fn announces_body(headers: &HeaderMap) -> bool {
     headers.contains_key(TRANSFER_ENCODING) || headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
 }

@@ -1,11 +1,12 @@
-//! What the gateway has recorded, as HAR 1.2.
+//! The gateway's recordings, as HAR 1.2.
 //!
 //! ```text
-//!   Recording ─► exchanges that are meant ─► entry: bodies decoded, secrets taken out ─► log, with what it lacks
+//!   Recording ─► selected exchanges ─► entry: bodies decoded, secrets redacted ─► log, with the reasons for gaps
 //! ```
-//! Beside what the format asks for, entries have `_site` and `_lost` (which of `body` and `answer` was not kept), and the log has
-//! `_arenad.sites`: of each site `site`, `instance`, `generation`, `records` (`all`, `writes`, `none`), `since`, and `lacks`, which is
-//! why earlier requests are missing, or null. Secrets are taken out when a HAR is made: see [`secrets`].
+//! In addition to the format's own fields, entries have `_site` and `_lost` (which of `body` and `answer` was not
+//! kept), and the log has `_arenad.sites`: for each site `site`, `variable`, `instance`, `generation`, `records`
+//! (`all`, `writes`, `none`), `since`, and `lacks`, which is the reason why earlier requests are missing, or null.
+//! Secrets are removed when a HAR is made: see [`secrets`].
 
 mod decoding;
 mod entry;
@@ -17,23 +18,23 @@ use serde_json::{Value, json};
 use arenad_gateway::{Recording, RequestHead};
 use arenad_instance::InstanceHandle;
 
-/// What the compressed bodies of a HAR may unpack to, in bytes.
+/// The largest total size that the compressed bodies of a HAR may decompress to, in bytes.
 const UNPACKED_MAX: u64 = 32 << 20;
 
-/// A HAR of the sites' requests that are meant, in the order in which they began.
+/// Returns a HAR of the sites' selected requests, in the order in which they began.
 ///
-/// Shape: `{"log": {"version", "creator", "entries", "_arenad": {"sites"}}}`. Bodies of tens of megabytes are decoded: not for a
-/// thread that others wait for.
+/// Shape: `{"log": {"version", "creator", "pages", "entries", "_arenad": {"sites"}}}`. It decodes tens of megabytes of
+/// bodies, so it must not run on a thread that other tasks wait for.
 pub fn har(sites: &[SiteTraffic], is_meant: impl Fn(&RequestHead) -> bool) -> Value {
     let mut entries: Vec<(Timestamp, Value)> = Vec::new();
     let mut room = UNPACKED_MAX;
     for site in sites {
-        // The newest first: where the room does not suffice, the oldest bodies are missing.
+        // Newest first: if the room does not suffice, the oldest bodies are left out.
         let exchanges = site.recording.iter().flat_map(|recording| &recording.exchanges).rev();
         let meant = exchanges.filter(|exchange| is_meant(&exchange.request));
         entries.extend(meant.map(|exchange| (exchange.request.at, entry::of(&site.name, exchange, &mut room))));
     }
-    // Requests of one moment keep their order: the sort is stable.
+    // The sort is stable, so requests with equal times keep their order.
     entries.reverse();
     entries.sort_by_key(|(at, _)| *at);
     json!({ "log": {
@@ -45,11 +46,11 @@ pub fn har(sites: &[SiteTraffic], is_meant: impl Fn(&RequestHead) -> bool) -> Va
     } })
 }
 
-/// What is known of a site's traffic.
+/// The recorded traffic of one site.
 #[derive(Debug)]
 pub struct SiteTraffic {
     name: String,
-    /// The site's names in benchmarks' tasks.
+    /// The names of the site in benchmarks' tasks.
     variable: Option<String>,
     instance: String,
     records: &'static str,
@@ -57,7 +58,7 @@ pub struct SiteTraffic {
 }
 
 impl SiteTraffic {
-    /// What was recorded of a site until now.
+    /// Returns the traffic of a site that has been recorded so far.
     pub fn of(handle: &InstanceHandle) -> Self {
         Self {
             name: handle.site.name.to_string(),
@@ -68,7 +69,7 @@ impl SiteTraffic {
         }
     }
 
-    /// A recording of a site by itself, without its instance.
+    /// Returns the traffic of a site from a recording alone, without an instance.
     pub fn recorded(name: &str, recording: Recording) -> Self {
         Self {
             name: name.to_owned(),
@@ -79,7 +80,7 @@ impl SiteTraffic {
         }
     }
 
-    /// The generation that was recorded; `None`: nothing is.
+    /// Returns the generation that was recorded; `None` if nothing is recorded.
     pub fn generation(&self) -> Option<u64> {
         self.recording.as_ref().map(|recording| recording.generation)
     }
@@ -98,7 +99,7 @@ impl SiteTraffic {
     }
 }
 
-/// Why earlier requests of a generation are missing.
+/// Returns the reason why earlier requests of a generation are missing, if some are.
 fn lacks(recording: &Recording) -> Option<String> {
     if recording.is_late {
         let since = recording.since.strftime("%Y-%m-%dT%H:%M:%SZ");

@@ -1,35 +1,37 @@
-//! What a HAR must not carry further: credentials, sessions, passwords.
+//! Redaction of secrets in a HAR: credentials, sessions and passwords.
 //!
-//! Taken out are the values of `Authorization`, `Cookie` and the like; of `Set-Cookie` where scripts cannot read the cookie
-//! (`HttpOnly`) or its name is of a session; and of fields with a secret's name in URLs, forms (multipart ones too) and JSON, both
-//! ways; and whatever an address that gives tokens answers. Names stay. What a page shows in its HTML stays: a key that a site
-//! prints for its user is in there.
+//! The following are redacted, in both directions: the values of `Authorization`, `Cookie` and similar headers; the
+//! value of `Set-Cookie` if scripts cannot read the cookie (`HttpOnly`) or its name is that of a session; the values of
+//! fields with a secret's name in URLs, forms (including multipart ones) and JSON; and every response from a URL that
+//! issues tokens. Names are kept. Text in HTML pages is kept, so a key that a site prints for its user stays in the
+//! HAR.
 //!
-//! JSON is found by its form, for servers and scripts send it under any type, a line at a time, and in fields of forms and of other
-//! JSON; so are forms and addresses in fields. A list of names and values is as good as fields of these names.
+//! JSON is recognized by its syntax, because servers and scripts send it with any media type, one line at a time, and
+//! inside fields of forms and of other JSON. Forms and URLs inside fields are recognized as well. A list of names and
+//! values is treated like fields with these names.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// What stands in a secret's place.
+/// The text that replaces a secret.
 pub(super) const MARK: &str = "[redacted]";
 
-/// Parts of names of fields that hold secrets, without `_`, `-` and the like.
+/// Substrings of the names of secret fields, compared without `_`, `-` and other punctuation.
 const SECRET: [&str; 10] =
     ["password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "credential", "privatekey", "sessionid"];
 
-/// Further such parts of names of cookies.
+/// Additional substrings of the names of secret cookies.
 const SESSION: [&str; 5] = ["sess", "sid", "auth", "remember", "csrf"];
 
-/// How many texts within texts are looked into: JSON in a field of a form in a field of JSON.
+/// The depth to which texts inside texts are searched, such as JSON in a field of a form in a field of JSON.
 const WITHIN_MAX: usize = 4;
 
-/// Fields that name what stands in a field beside them, and what these are called.
+/// The names of fields that name an adjacent field, and of the fields that they name.
 const NAMING: [&str; 9] = ["name", "key", "field", "id", "label", "code", "property", "attribute", "header"];
 const NAMED: [&str; 8] = ["value", "values", "val", "data", "content", "contents", "text", "default"];
 
-/// Headers that are secrets, where they are listed as fields.
+/// Secret headers that appear as fields in a list.
 const HEADERS: [&str; 4] = ["authorization", "proxyauthorization", "cookie", "setcookie"];
 
 fn plain(name: &str) -> String {
@@ -41,7 +43,8 @@ fn is_secret(name: &str) -> bool {
     name == "pass" || HEADERS.contains(&name.as_str()) || SECRET.iter().any(|part| name.contains(part))
 }
 
-/// Whether all that an address answers is a secret: what gives tokens, as Magento's `…/customer/token` does, names no field.
+/// Whether the whole response from a URL is secret: responses that issue tokens, such as Magento's `…/customer/token`,
+/// have no field name.
 pub(super) fn is_all_secret(url: &str) -> bool {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     path.trim_end_matches('/').rsplit('/').next().is_some_and(|last| plain(last) == "token")
@@ -82,7 +85,7 @@ pub(super) fn out_of_url(url: &str) -> Cow<'_, str> {
     out_of_address(url, 0)
 }
 
-/// `//USER:PASSWORD@HOST/PATH;NAME=VALUE?FORM#FORM`, where what follows `#` may be an address of its own.
+/// Redacts `//USER:PASSWORD@HOST/PATH;NAME=VALUE?FORM#FORM`, in which the fragment may itself be a URL.
 fn out_of_address(url: &str, within: usize) -> Cow<'_, str> {
     let (rest, fragment) = url.split_once('#').map_or((url, None), |(rest, fragment)| (rest, Some(fragment)));
     let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
@@ -101,7 +104,7 @@ fn out_of_address(url: &str, within: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{path_out}{query}{fragment}"))
 }
 
-/// The password before the host, and parameters of the path, such as `;jsessionid=`.
+/// Redacts the password before the host, and parameters of the path, such as `;jsessionid=`.
 fn out_of_path(path: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(path);
     let authority = path.split_once("//").map(|(_, rest)| rest.split('/').next().unwrap_or(rest));
@@ -122,7 +125,7 @@ fn out_of_path(path: &str) -> Cow<'_, str> {
     out
 }
 
-/// Takes secrets out of a body of the media type.
+/// Redacts a body of the given media type.
 pub(super) fn out_of_body<'a>(text: &'a str, kind: &str) -> Cow<'a, str> {
     let kind = kind.to_ascii_lowercase();
     if let Some(out) = out_of_json(text, 0) {
@@ -140,7 +143,7 @@ pub(super) fn out_of_body<'a>(text: &'a str, kind: &str) -> Cow<'a, str> {
     out_of_lines(text)
 }
 
-/// A value of a header, of a field of a form or of JSON: JSON, an address, a form, or a plain text.
+/// Redacts a value of a header, of a form field or of JSON, which may be JSON, a URL, a form or plain text.
 fn out_of_value(value: &str, within: usize) -> Cow<'_, str> {
     if within >= WITHIN_MAX {
         return Cow::Borrowed(value);
@@ -157,7 +160,7 @@ fn out_of_value(value: &str, within: usize) -> Cow<'_, str> {
     out_of_form(value, within + 1)
 }
 
-/// Nothing where it is no JSON of several values.
+/// Redacts JSON; returns `None` for text that is not a JSON object, array or string.
 fn out_of_json(text: &str, within: usize) -> Option<Cow<'_, str>> {
     let inner = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     if !inner.starts_with(['{', '[', '"']) {
@@ -165,15 +168,15 @@ fn out_of_json(text: &str, within: usize) -> Option<Cow<'_, str>> {
     }
     let mut json: Value = serde_json::from_str(inner).ok()?;
     let out = if blank(&mut json, within) { Cow::Owned(json.to_string()) } else { Cow::Borrowed(text) };
-    // Where a key stands twice, the reader above has seen the last one alone.
+    // If an object has the same key twice, the parser keeps only the last value, so the text is searched as well.
     match out_of_literals(&out) {
         Cow::Borrowed(_) => Some(out),
         Cow::Owned(out) => Some(Cow::Owned(out)),
     }
 }
 
-/// JSON a line at a time, as streams of events and logs have it, and pieces of what is no whole JSON, such as scripts and what is
-/// cut off.
+/// Redacts JSON one line at a time, as in event streams and logs, and fragments of incomplete JSON, as in scripts and
+/// truncated bodies.
 fn out_of_lines(text: &str) -> Cow<'_, str> {
     let clean = |line: &str| -> Option<String> {
         let at = line.find(['{', '['])?;
@@ -197,8 +200,8 @@ fn out_of_lines(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What follows a secret's name in quotes and a colon, whatever stands around it: a text or a number, whose quotes may be escaped,
-/// or a list or an object, as far as it goes.
+/// Redacts the value after a quoted secret name and a colon, regardless of the surrounding text. The value may be a
+/// string, possibly with escaped quotes, a number, or a list or object up to its end.
 fn out_of_literals(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut done = 0;
@@ -225,7 +228,7 @@ fn out_of_literals(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The name in quotes that a text ends with.
+/// Returns the quoted name at the end of a text.
 fn name_before(text: &str) -> Option<&str> {
     let text = text.trim_end();
     let quote = text.chars().next_back().filter(|c| matches!(c, '"' | '\''))?;
@@ -233,7 +236,8 @@ fn name_before(text: &str) -> Option<&str> {
     Some(&text[text.rfind(quote)? + 1..])
 }
 
-/// The text or number that a text begins with, and its quotes with what escapes them. A number gets quotes.
+/// Returns the string or number at the start of a text, and its quotes with the backslashes that escape them. A number
+/// gets quotes.
 fn scalar(text: &str) -> Option<(&str, &str)> {
     let escapes = text.len() - text.trim_start_matches('\\').len();
     let quotes = text.get(..=escapes)?;
@@ -246,7 +250,7 @@ fn scalar(text: &str) -> Option<(&str, &str)> {
             };
             match end {
                 Some(end) => Some((&inner[..end], quotes)),
-                // It is cut off.
+                // The string is truncated.
                 None => Some((text, "")),
             }
         }
@@ -258,8 +262,8 @@ fn scalar(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The list or object that a text begins with, if a text or a number in it is to be taken out; all of the text where it does not
-/// end.
+/// Returns the list or object at the start of a text if it contains a string or number to redact; returns the whole
+/// text if the list or object is truncated.
 fn nested(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0_usize;
     let mut open: Option<(usize, char)> = None;
@@ -287,11 +291,11 @@ fn nested(text: &str) -> Option<(&str, &str)> {
             (None, c) => has_values |= c.is_ascii_digit(),
         }
     }
-    // It is cut off.
+    // The list or object is truncated.
     (has_values || open.is_some()).then_some((text, "\""))
 }
 
-/// Where a text ends that is closed by that quote.
+/// Returns the index at which a text is closed by the given quote.
 fn unescaped_end(text: &str, quote: &str) -> Option<usize> {
     let mut is_escaped = false;
     for (at, c) in text.char_indices() {
@@ -305,7 +309,7 @@ fn unescaped_end(text: &str, quote: &str) -> Option<usize> {
     None
 }
 
-/// Each `name=value` by itself, so that what is no secret stays as it was written.
+/// Redacts each `name=value` separately, so that pairs without a secret stay exactly as they were written.
 fn out_of_form(text: &str, within: usize) -> Cow<'_, str> {
     let decoded = |pair: &str| {
         let decoded = form_urlencoded::parse(pair.as_bytes()).next();
@@ -313,7 +317,7 @@ fn out_of_form(text: &str, within: usize) -> Cow<'_, str> {
     };
     let pairs: Vec<(&str, String, String)> =
         text.split('&').map(|pair| (pair, decoded(pair))).map(|(pair, (name, value))| (pair, name, value)).collect();
-    // `0[name]=password&0[value]=…`
+    // Lists such as `0[name]=password&0[value]=…`.
     let groups = pairs.iter().filter(|(_, _, value)| is_secret(value));
     let secret_groups: Vec<&str> = groups.filter_map(|(_, name, _)| group(name, &NAMING)).collect();
     let mut has_changed = false;
@@ -339,7 +343,8 @@ fn out_of_form(text: &str, within: usize) -> Cow<'_, str> {
     if has_changed { Cow::Owned(out.join("&")) } else { Cow::Borrowed(text) }
 }
 
-/// What a field belongs to whose name ends with one of those: `` for `name`, `0` for `0[name]` and `0.name`.
+/// Returns the group of a field whose name has one of the endings: the empty string for `name`, `0` for `0[name]` and
+/// `0.name`.
 fn group<'a>(name: &'a str, endings: &[&str]) -> Option<&'a str> {
     endings.iter().find_map(|ending| {
         let rest = name.strip_suffix(']').unwrap_or(name).strip_suffix(ending)?;
@@ -350,7 +355,7 @@ fn group<'a>(name: &'a str, endings: &[&str]) -> Option<&'a str> {
     })
 }
 
-/// Whether anything was taken out.
+/// Redacts JSON in place; returns whether anything was redacted.
 fn blank(json: &mut Value, within: usize) -> bool {
     match json {
         Value::Object(fields) => {
@@ -365,7 +370,7 @@ fn blank(json: &mut Value, within: usize) -> bool {
             }
             has_changed
         }
-        // A list of a name and its value.
+        // An array of two values is treated as a name and its value.
         Value::Array(values) => match values.as_mut_slice() {
             [Value::String(name), value] if is_secret(name) && !value.is_object() => erase(value),
             values => values.iter_mut().fold(false, |has_changed, value| blank(value, within) | has_changed),
@@ -381,7 +386,7 @@ fn blank(json: &mut Value, within: usize) -> bool {
     }
 }
 
-/// Takes a secret away, and everything in it but names of fields. Whether there was anything.
+/// Redacts a value and everything in it except the names of fields; returns whether there was anything to redact.
 fn erase(value: &mut Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) => false,
@@ -393,9 +398,9 @@ fn erase(value: &mut Value) -> bool {
     }
 }
 
-/// The parts of a multipart form: head, empty line, content.
+/// Redacts a multipart form, whose parts are a head, an empty line and content.
 fn out_of_parts(text: &str) -> Cow<'_, str> {
-    // The first line is the boundary (RFC 2046 section 5.1.1); some senders end lines by a line feed alone.
+    // The first line is the boundary (RFC 2046 section 5.1.1); some senders end lines with a line feed alone.
     let first = text.split('\n').next().unwrap_or_default();
     let (boundary, end) = first.strip_suffix('\r').map_or((first, "\n"), |boundary| (boundary, "\r\n"));
     if !boundary.starts_with("--") {
@@ -416,7 +421,7 @@ fn out_of_parts(text: &str) -> Cow<'_, str> {
     Cow::Owned(parts.collect::<Vec<_>>().join(boundary))
 }
 
-/// A parameter of a part's `Content-Disposition`, with or without quotes.
+/// Returns a parameter of a part's `Content-Disposition`, with or without quotes.
 fn parameter<'a>(head: &'a str, wanted: &str) -> Option<&'a str> {
     let parameters = head.split([';', '\r', '\n']).filter_map(|parameter| parameter.trim().split_once('='));
     let mut found = parameters.filter(|(name, _)| name.trim_end_matches('*').trim().eq_ignore_ascii_case(wanted));

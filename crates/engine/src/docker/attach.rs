@@ -1,5 +1,5 @@
-//! A command in a container with its streams and, on request, a terminal: for people, not for the daemon, so it is no part of
-//! [`Engine`](crate::Engine).
+//! Runs a command in a container with its streams and, on request, a terminal. It serves people and not the daemon, so
+//! it is not part of [`Engine`](crate::Engine).
 
 use std::pin::Pin;
 
@@ -12,28 +12,28 @@ use tokio::io::AsyncWrite;
 use super::{CALL_TIMEOUT, DockerEngine, short};
 use crate::{EngineError, EngineHandle, EngineStream, LogChunk};
 
-/// A command to run.
+/// The command to run, with its user, variables and terminal.
 #[derive(Debug, Clone, Copy)]
 pub struct Attachment<'a> {
     /// The program and its arguments.
     pub command: &'a [String],
-    /// The user in the container; `None` is the image's.
+    /// The user in the container; `None` means the image's user.
     pub user: Option<&'a str>,
-    /// Variables, as `NAME=value`.
+    /// The environment variables, as `NAME=value`.
     pub environment: &'a [String],
-    /// Whether it gets a terminal; then standard error comes with standard output.
+    /// Whether the command gets a terminal; standard error is then merged into standard output.
     pub is_terminal: bool,
 }
 
 /// An image's entry point, command and ports.
 pub type ImageCommand = (Vec<String>, Vec<String>, Vec<u16>);
 
-/// A command that runs.
+/// A command that is running in a container.
 pub struct Attached {
     id: String,
-    /// What it prints.
+    /// The output of the command, as a stream of chunks.
     pub output: EngineStream<LogChunk>,
-    /// What it reads; closing it is the end of its standard input.
+    /// The command's standard input; closing it signals its end.
     pub input: Pin<Box<dyn AsyncWrite + Send>>,
 }
 
@@ -74,7 +74,7 @@ impl DockerEngine {
         Ok(Attached { id, output: Box::pin(output), input })
     }
 
-    /// What an image runs and listens on: its entry point, its command, its ports. `None` where the engine has no such image.
+    /// Returns the entry point, the command and the ports of an image; `None` if the engine does not have the image.
     pub async fn image_command(&self, reference: &str) -> Result<Option<ImageCommand>, EngineError> {
         let doing = format!("look up what image {reference} runs");
         let found = match self.call(doing, CALL_TIMEOUT, self.docker()?.inspect_image(reference)).await {
@@ -88,13 +88,13 @@ impl DockerEngine {
         Ok(Some((config.entrypoint.unwrap_or_default(), config.cmd.unwrap_or_default(), ports)))
     }
 
-    /// Tells a command with a terminal how large that is now.
+    /// Sets the size of a command's terminal, in character cells.
     pub async fn resize(&self, attached: &str, rows: u16, columns: u16) -> Result<(), EngineError> {
         let options = ResizeExecOptions { h: i32::from(rows), w: i32::from(columns) };
         self.call("resize the terminal", CALL_TIMEOUT, self.docker()?.resize_exec(attached, options)).await
     }
 
-    /// The exit code of a command that has ended.
+    /// Returns the exit code of a command that has ended.
     pub async fn exit_code(&self, attached: &str) -> Result<i64, EngineError> {
         let ended =
             self.call("look up how the command ended", CALL_TIMEOUT, self.docker()?.inspect_exec(attached)).await?;
@@ -103,7 +103,7 @@ impl DockerEngine {
 }
 
 impl Attached {
-    /// What [`DockerEngine::resize`] and [`DockerEngine::exit_code`] know it by.
+    /// Returns the id that [`DockerEngine::resize`] and [`DockerEngine::exit_code`] take.
     pub fn id(&self) -> &str {
         &self.id
     }

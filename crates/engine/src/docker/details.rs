@@ -1,4 +1,4 @@
-//! What the engine says of itself and its host, in our words.
+//! Converts the engine's description of itself and its host into arenad's types.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use bollard::models::SystemInfo;
 
 use crate::{EnforcedLimits, EngineDetails, EngineVersion};
 
-/// Reads what `GET /info` answered.
+/// Converts the answer to `GET /info`.
 pub(super) fn read(version: String, api: String, info: SystemInfo) -> EngineDetails {
     let is = |flag: Option<bool>| flag.unwrap_or(false);
     let pools = info.default_address_pools.unwrap_or_default().into_iter();

@@ -1,18 +1,18 @@
-//! The engine tells of each layer by itself; people want to know how far the image is.
+//! Sums up progress: the engine reports each layer separately, but people want the progress of the whole image.
 
 use std::collections::HashMap;
 
 use bollard::models::ProgressDetail;
 
-/// What is known of the layers of one pull or load.
+/// The progress of the layers of one pull or load.
 #[derive(Default)]
 pub(super) struct LayerProgress {
-    /// By what is being done to which layer: bytes done, bytes in all.
+    /// The bytes done and the bytes in total, by action and layer.
     layers: HashMap<(String, String), (i64, i64)>,
 }
 
 impl LayerProgress {
-    /// What is being done, and how far it is over all layers that this is done to.
+    /// Records one report, and returns the action with its progress, summed over all layers that undergo it.
     pub(super) fn tell(&mut self, status: &str, layer: Option<String>, detail: Option<ProgressDetail>) -> String {
         let counts = detail.and_then(|detail| Some((detail.current?, detail.total.filter(|total| *total > 0)?)));
         let (Some(layer), Some(counts)) = (layer, counts) else {

@@ -1,7 +1,7 @@
-//! The Docker engine, through bollard. The only folder that names bollard; its types end here.
+//! The Docker engine, through bollard. No other folder names bollard, and its types do not leave this one.
 //!
-//! bollard's model types are of a later API than 1.41, and an older engine ignores the fields it does not know, so only
-//! fields that 1.41 has are set.
+//! bollard's model types belong to an API later than 1.41, and an older engine ignores fields that it does not know.
+//! Therefore only fields that exist in 1.41 are set.
 
 pub mod attach;
 mod details;
@@ -36,34 +36,34 @@ use crate::{
 };
 use arenad_model::subnet::Subnet;
 
-/// The most that is kept of a command's output, in bytes per stream; the rest is read and dropped.
+/// The maximum output that is kept of a command, in bytes per stream; the rest is read and discarded.
 pub const EXEC_OUTPUT_MAX: usize = 1 << 20;
 
-/// How long one ordinary call may take. Builds, pulls and streams have limits of their own.
+/// The time limit of one ordinary call. Builds, pulls and streams have limits of their own.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long commits and archive transfers may take: they move whole file systems.
+/// The time limit of commits and archive transfers, which move whole file systems.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(3600);
 
-/// How long the engine may take to read an archive of images before it begins to answer: it may have to unpack a hundred
-/// gigabytes to a slow disk first.
+/// The time limit for the engine to read an archive of images before it begins to answer: it may have to unpack a
+/// hundred gigabytes to a slow disk first.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// A Docker engine behind a socket or an HTTP address.
 #[derive(Clone)]
 pub struct DockerEngine {
-    /// Made at the first call: bollard insists that the socket exists by then, and an engine may be stopped when the
-    /// daemon starts.
+    /// Created at the first call: bollard requires that the socket exists by then, and the engine may be stopped when
+    /// the daemon starts.
     client: Arc<OnceLock<Docker>>,
     endpoint: String,
 }
 
-/// How the builder begins to say that an image of its cache was removed under it: somebody else on the same engine cleans up. The
-/// next attempt makes that layer itself.
+/// The beginning of the builder's message when another client of the engine removes a cached image during the build.
+/// The next attempt builds that layer again.
 const VANISHED: &str = "unable to find image \"sha256:";
 
 impl DockerEngine {
-    /// Remembers the engine's address (`unix:///…`, `tcp://…` or `http://…`); nothing is sent yet.
+    /// Stores the engine's address (`unix:///…`, `tcp://…` or `http://…`) without connecting.
     pub fn new(endpoint: &str) -> Self {
         Self { client: Arc::default(), endpoint: endpoint.to_owned() }
     }
@@ -82,7 +82,7 @@ impl DockerEngine {
         Ok(self.client.get_or_init(|| docker))
     }
 
-    /// Turns bollard's error into ours; `doing` completes "failed to …".
+    /// Converts an error of bollard; `doing` completes "failed to …".
     fn error(&self, doing: impl Into<String>, cause: Error) -> EngineError {
         let doing = doing.into();
         match cause {
@@ -103,7 +103,7 @@ impl DockerEngine {
         }
     }
 
-    /// Bounds one call in time and names it in its error.
+    /// Runs one call with a time limit; `doing` names the call in its error.
     async fn call<T>(
         &self,
         doing: impl Into<String>,
@@ -118,7 +118,8 @@ impl DockerEngine {
         }
     }
 
-    /// The next thing that a long call tells. One that is silent for an hour is not heard of again.
+    /// Returns the next item of a long call's stream. A stream that is silent for [`TRANSFER_TIMEOUT`] fails with
+    /// `TimedOut`.
     async fn heard<T>(
         &self,
         doing: &str,
@@ -129,8 +130,8 @@ impl DockerEngine {
             .map_err(|_| EngineError::TimedOut { doing: doing.to_owned(), limit: TRANSFER_TIMEOUT })
     }
 
-    /// Removes all networks of one name. Docker 20.10 makes a second one where the first one's reply was lost, and then
-    /// refuses to say which of them the name means.
+    /// Removes all networks of one name. Docker 20.10 creates a second one if the first reply was lost and the call is
+    /// repeated, and then rejects the name as ambiguous.
     async fn remove_namesakes(&self, doing: &str, name: &str) -> Result<(), EngineError> {
         let filters = HashMap::from([("name".to_owned(), vec![format!("^{name}$")])]);
         let options = query::ListNetworksOptions { filters: Some(filters) };
@@ -214,13 +215,13 @@ impl DockerEngine {
     }
 }
 
-/// The cause that says what happened; those above it name the layers of the client.
+/// Returns the innermost cause, which states what happened; the outer ones only name the layers of the client.
 fn innermost(error: &Error) -> String {
     let causes = std::iter::successors(Some(error as &dyn std::error::Error), |&error| error.source());
     causes.last().map(ToString::to_string).unwrap_or_default()
 }
 
-/// The engine's messages sometimes carry line breaks; ours stay on one line.
+/// Joins the lines of a message, because the engine's messages may contain line breaks and arenad's do not.
 fn tidy(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -230,7 +231,7 @@ fn label_filter(label: &str, value: Option<&str>) -> HashMap<String, Vec<String>
     HashMap::from([("label".to_owned(), vec![wanted])])
 }
 
-/// Removing what is gone is done; removing what is being removed is as good.
+/// Treats the removal of an object that is gone, or is already being removed, as success.
 fn gone_is_done(result: Result<(), EngineError>) -> Result<(), EngineError> {
     match result {
         Err(EngineError::NotFound { .. }) => Ok(()),
@@ -397,7 +398,8 @@ impl Engine for DockerEngine {
     async fn remove_image(&self, id: &str) -> Result<(), EngineError> {
         let doing = format!("remove image {}", short(id));
         let options = query::RemoveImageOptions { force: false, noprune: false, platforms: None };
-        // An image of several names loses them one by one; `force` would also take it from under stopped containers.
+        // An image with several names loses them one at a time; `force` would remove it even while stopped containers
+        // use it.
         let names = match self.image(id).await? {
             Some(image) if image.tags.len() > 1 => image.tags,
             Some(_) => vec![id.to_owned()],
@@ -437,8 +439,9 @@ impl Engine for DockerEngine {
         egress: bool,
         labels: &BTreeMap<String, String>,
     ) -> Result<(), EngineError> {
-        // What Docker would choose by itself, but written down: a dockerd of 20.10 that is killed while it removes a network
-        // whose gateway it has chosen does not start any more (`reservePools` of libnetwork looks the gateway up and panics).
+        // This is the gateway that Docker would choose itself, but it is stated explicitly: a dockerd of 20.10 that is
+        // killed while it removes a network whose gateway it has chosen does not start again (`reservePools` of
+        // libnetwork looks the gateway up and panics).
         let gateway = Some(subnet.gateway().to_string());
         let range = IpamConfig { subnet: Some(subnet.to_string()), gateway, ..Default::default() };
         let request = NetworkCreateRequest {
@@ -647,7 +650,7 @@ impl Engine for DockerEngine {
             timestamps: range.timestamps,
             tail: range.tail.map_or_else(|| "all".to_owned(), |tail| tail.to_string()),
         };
-        // The stream borrows the client, so it gets one of its own (a handle to the same connection pool).
+        // The stream borrows the client, so it owns a clone (a handle to the same connection pool).
         let engine = self.clone();
         let doing = format!("read the log of container {}", short(&handle.0));
         let handle = handle.clone();
@@ -706,7 +709,7 @@ impl Engine for DockerEngine {
         let engine = self.clone();
         let mut filters = label_filter(label, Some(value));
         filters.insert("type".to_owned(), vec!["container".to_owned()]);
-        // Filtered by the engine: what is not wanted here does not cross the socket.
+        // The engine filters the events, so that unwanted ones do not cross the socket.
         filters.insert("event".to_owned(), EVENT_ACTIONS.map(str::to_owned).to_vec());
         Box::pin(stream::owned(move |sender| async move {
             let options = query::EventsOptions { filters: Some(filters), ..Default::default() };
@@ -732,7 +735,7 @@ impl Engine for DockerEngine {
     }
 }
 
-/// Appends the last lines of a builder's output to its error, which alone says little more than an exit code.
+/// Appends the last lines of a builder's output to its error, which alone contains little more than an exit code.
 fn with_tail(error: &str, last_lines: &[String]) -> String {
     let mut text = error.trim().to_owned();
     for line in last_lines {

@@ -1,4 +1,4 @@
-//! What the Compose file says of a service, in bollard's words for creating a container.
+//! Converts a Compose service into bollard's request for creating a container.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
@@ -14,7 +14,7 @@ use bollard::models::{
 use crate::{ContainerSpec, CpuWeight, labels};
 use arenad_model::site::{HealthCheck, MountSpec, ServiceSpec};
 
-/// Everything that creating the container is told.
+/// Returns the complete request for creating a container.
 pub(super) fn create_body(spec: &ContainerSpec<'_>) -> ContainerCreateBody {
     let service = spec.service;
     let endpoint = EndpointSettings { aliases: Some(vec![service.name.to_string()]), ..Default::default() };
@@ -43,7 +43,7 @@ fn environment(spec: &ContainerSpec<'_>) -> Vec<String> {
     of_file.chain(&spec.environment).map(|(key, value)| format!("{key}={value}")).collect()
 }
 
-/// A map as bollard wants it.
+/// Converts a map into the type that bollard requires.
 pub(super) fn to_hash_map(map: &BTreeMap<String, String>) -> HashMap<String, String> {
     map.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
 }
@@ -63,7 +63,7 @@ fn health_config(check: &HealthCheck) -> HealthConfig {
     }
 }
 
-/// The kernel's default is 1024.
+/// Returns the CPU shares of a weight. The kernel's default is 1024.
 pub(super) fn cpu_shares(weight: CpuWeight) -> i64 {
     match weight {
         CpuWeight::Serving => 1024,
@@ -77,8 +77,8 @@ fn mounts(spec: &ContainerSpec<'_>) -> Vec<Mount> {
         source: Some(volume.clone()),
         typ: Some(MountType::VOLUME),
         read_only: Some(*read_only),
-        // The engine would copy the image's files into a new volume; ours are filled from the snapshot instead,
-        // and a builder's first volume is the only one that wants the image's files.
+        // By default the engine copies the image's files into a new volume. Volumes of instances are filled from the
+        // snapshot instead; only a builder's first volume needs the image's files.
         volume_options: Some(MountVolumeOptions { no_copy: Some(!is_builder(spec)), ..Default::default() }),
         ..Default::default()
     });
@@ -119,13 +119,14 @@ fn is_builder(spec: &ContainerSpec<'_>) -> bool {
     spec.labels.get(labels::ROLE).is_some_and(|role| role == labels::ROLE_BUILDER)
 }
 
-/// The files that a container's log is kept in: the oldest goes when the newest is full.
+/// The number of files that hold a container's log: the oldest is deleted when the newest is full.
 const LOG_FILES: u32 = 3;
 
-/// How long one of them gets, in MiB.
+/// The maximum size of one log file, in MiB.
 const LOG_FILE_MIB: u32 = 10;
 
-/// Bounds the log of a container, whatever the engine does by default: a site that logs without end fills the host's disk.
+/// Returns the log configuration, which limits a container's log regardless of the engine's defaults: a site that logs
+/// endlessly would fill the host's disk.
 fn log_config() -> HostConfigLogConfig {
     let options = [("max-size", format!("{LOG_FILE_MIB}m")), ("max-file", LOG_FILES.to_string())];
     HostConfigLogConfig {
@@ -147,7 +148,7 @@ fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
         mounts: Some(mounts(spec)),
         memory: bytes(limits.memory_bytes),
         memory_reservation: bytes(limits.reserved_memory_bytes),
-        // Without this the container may use as much swap again.
+        // Without this setting the container may use the same amount of swap in addition.
         memory_swap: bytes(limits.memory_bytes),
         cpu_shares: Some(cpu_shares(spec.weight)),
         nano_cpus: limits.cpus.map(|cpus| (cpus * 1e9) as i64),
@@ -172,9 +173,9 @@ fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
         extra_hosts: Some(service.extra_hosts.iter().map(|(host, address)| format!("{host}:{address}")).collect()),
         sysctls: Some(to_hash_map(&service.sysctls)),
         log_config: Some(log_config()),
-        // An internal network still forwards name look-ups to the host's resolver, and names can carry data out.
-        // The container's own loopback answers nothing, so only the names of the instance's services resolve.
-        // Where a way out was chosen, names are looked up as on the host.
+        // An internal network still forwards name look-ups to the host's resolver, and names can carry data out. The
+        // container's own loopback answers no look-ups, so only the names of the instance's services resolve. If the
+        // definition grants egress, names are looked up as on the host.
         dns: spec.outward.is_none().then(|| vec![Ipv4Addr::LOCALHOST.to_string()]),
         ..Default::default()
     }

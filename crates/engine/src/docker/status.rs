@@ -1,4 +1,4 @@
-//! What the engine says of a container, in our words.
+//! Converts the engine's description of a container into arenad's types.
 
 use std::net::IpAddr;
 
@@ -6,11 +6,12 @@ use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum, Health
 
 use crate::{ContainerHealth, ContainerState, ContainerStatus, EngineHandle};
 
-/// Reads an inspection's answer.
+/// Converts the answer to an inspection.
 pub(super) fn read(handle: &EngineHandle, found: ContainerInspectResponse) -> ContainerStatus {
     let state = found.state.unwrap_or_default();
     let health = state.health.as_ref().and_then(|health| health.status);
-    // A container may be in another network as well, by which it reaches the world and nobody reaches it.
+    // A container with egress is in a second network, through which it reaches outside hosts but receives no
+    // connections.
     let first = found.host_config.and_then(|config| config.network_mode);
     let address = found
         .network_settings

@@ -1,8 +1,8 @@
-//! Streams that own what they read from: bollard's borrow the client.
+//! Streams that own their source, because bollard's streams borrow the client.
 
 use futures_util::{Stream, stream};
 
-/// A stream that a task feeds. The task ends with the stream: its next send fails.
+/// Returns a stream that a task feeds. The task ends with the stream, because its next send fails.
 pub(super) fn owned<T, F, Fut>(feed: F) -> impl Stream<Item = T> + Send
 where
     T: Send + 'static,

@@ -1,16 +1,17 @@
-//! A container's share of the processors, set where the kernel keeps it. The engine's own call starts a program for that, which
-//! costs more than some resets do, and two are needed for each.
+//! Sets a container's CPU shares directly in its control group. The engine's own call starts a program for that, which
+//! takes longer than some resets, and each reset needs two such calls.
 //!
-//! The control group of a container is named after its id, which no two engines share. Where it is not to be found, as on
-//! another host or without root's rights, the engine is asked.
+//! The control group of a container is named after its id, which is unique across engines. If the group is not found,
+//! as on another host or without root's rights, the engine's call is used.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The length of a container's id.
+/// The length of a container's id, in hexadecimal digits.
 const ID_LENGTH: usize = 64;
 
-/// Gives a container so many shares (of cgroup v1). `false`: its control group is not to be found here, or not ours to change.
+/// Sets a container's CPU shares (in the unit of cgroup v1). Returns `false` if its control group does not exist on
+/// this host or is not writable.
 pub(super) fn set(id: &str, shares: i64) -> bool {
     set_below(Path::new("/sys/fs/cgroup"), id, shares)
 }
@@ -28,12 +29,12 @@ fn set_below(root: &Path, id: &str, shares: i64) -> bool {
             (file("", "cpu.weight"), weight(shares)),
         ]
     });
-    // A file that is not there must not be made.
+    // Writing would create a missing file, so only existing files are considered.
     let mut known = places.filter(|(file, _)| file.exists());
     known.next().is_some_and(|(file, number)| fs::write(file, number.to_string()).is_ok())
 }
 
-/// The weight of cgroup v2 (1 to 10,000) that the runtime derives from shares (2 to 262,144).
+/// Returns the weight of cgroup v2 (1 to 10,000) that the runtime derives from shares (2 to 262,144).
 fn weight(shares: i64) -> i64 {
     1 + (shares.clamp(2, 262_144) - 2) * 9_999 / 262_142
 }

@@ -1,7 +1,8 @@
 //! Folders of BrowserGym's and AgentLab's experiments: `exp_args.pkl`, `step_<n>.pkl.gz`, `summary_info.json`.
 //!
-//! Source: `browsergym/experiments/loop.py` (`ExpArgs`, `StepInfo`, `_save_summary_info`) and `browsergym/webarena/task.py`. The pickles
-//! are read as data: of objects their attributes, of arrays nothing, and no code of theirs is run.
+//! Source: `browsergym/experiments/loop.py` (`ExpArgs`, `StepInfo`, `_save_summary_info`) and
+//! `browsergym/webarena/task.py`. The pickles are read as data: objects yield their attributes, arrays yield nothing,
+//! and no code in them is executed.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -16,7 +17,7 @@ use super::{Benchmark, Left, ResultError, form, pickle, text, traffic, unfinishe
 
 const ARGUMENTS: &str = "exp_args.pkl";
 
-/// What the benchmark is told where an agent says nothing, and where it gives up.
+/// The answers that the benchmark receives if an agent says nothing, and if it gives up.
 const NOTHING: &str = "whatever";
 const INFEASIBLE: &str = "N/A";
 
@@ -52,7 +53,7 @@ struct Message {
     message: String,
 }
 
-/// Whether a folder is one of an experiment.
+/// Returns whether a folder belongs to an experiment.
 pub(super) fn is_experiment(folder: &Path) -> bool {
     folder.join(ARGUMENTS).is_file() || folder.join("step_0.pkl.gz").is_file()
 }
@@ -79,7 +80,7 @@ pub(super) fn read(folder: &Path) -> Result<Left, ResultError> {
     })
 }
 
-/// The task's name: of the arguments, or of the folder's name `…_on_TASK_SEED`.
+/// Returns the task's name from the arguments, or from a folder name of the form `…_on_TASK_SEED`.
 fn task_name(folder: &Path) -> Result<String, ResultError> {
     let path = folder.join(ARGUMENTS);
     if path.is_file() {
@@ -92,7 +93,8 @@ fn task_name(folder: &Path) -> Result<String, ResultError> {
     task.ok_or_else(|| unfinished(folder, "it has no exp_args.pkl, and its name no `_on_TASK_SEED`"))
 }
 
-/// `webarena.310`, `browsergym/visualwebarena.35`, `webarena_verified.TEMPLATE.TASK.REVISION`.
+/// Parses a task name such as `webarena.310`, `browsergym/visualwebarena.35` or
+/// `webarena_verified.TEMPLATE.TASK.REVISION`.
 fn task(name: &str) -> Option<(Benchmark, String)> {
     let bare = name.strip_prefix("browsergym/").unwrap_or(name);
     let (benchmark, numbers) = bare.split_once('.')?;
@@ -105,7 +107,7 @@ fn task(name: &str) -> Option<(Benchmark, String)> {
     super::is_number(id).then(|| (benchmark, id.to_owned()))
 }
 
-/// The last step that was written.
+/// Reads the last step that was written.
 fn last_step(folder: &Path) -> Result<Step, ResultError> {
     let entries = std::fs::read_dir(folder).map_err(|cause| ResultError::Read { path: folder.to_owned(), cause })?;
     let number = |name: &str| name.strip_prefix("step_")?.strip_suffix(".pkl.gz")?.parse::<u32>().ok();
@@ -120,7 +122,7 @@ fn unpickled<T: DeserializeOwned>(path: &Path, input: impl std::io::Read) -> Res
     pickle::read(input).map_err(|error| form(path, "pickle of BrowserGym", error))
 }
 
-/// As `browsergym.webarena` has it: the last message of the agent, `N/A` where it gave up.
+/// Returns the agent's last message, or `N/A` if the agent gave up, as `browsergym.webarena` does.
 fn answer(messages: &[Message]) -> String {
     match messages.last() {
         Some(last) if last.role == "assistant" => last.message.clone(),
@@ -129,7 +131,7 @@ fn answer(messages: &[Message]) -> String {
     }
 }
 
-/// What the harness itself has given.
+/// Returns the score that the harness itself recorded.
 fn recorded(folder: &Path) -> Result<Option<f64>, ResultError> {
     let path = folder.join("summary_info.json");
     if !path.is_file() {

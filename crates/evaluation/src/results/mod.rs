@@ -1,4 +1,5 @@
-//! What runs of agents leave in folders: WebArena's `run.py`, BrowserGym and AgentLab, WebArena-Verified, and evidence of arenad's own.
+//! Results that runs of agents leave in folders: those of WebArena's `run.py`, BrowserGym and AgentLab, and
+//! WebArena-Verified, and evidence written by arenad itself.
 //!
 //! ```text
 //!   render_310.html                                      WebArena, VisualWebArena
@@ -19,97 +20,97 @@ use walkdir::WalkDir;
 
 use arenad_verdict::{Benchmark, Evidence, Traffic};
 
-/// How the names of files with evidence end.
+/// Suffix of the names of evidence files.
 pub const EVIDENCE: &str = ".evidence.json";
 
-/// How deep results may lie: a folder of studies has folders of experiments.
+/// Maximum depth of results below a folder: a folder of studies has folders of experiments.
 const DEPTH_MAX: usize = 4;
 
-/// Who wrote a result.
+/// The program that wrote a result, which determines its layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layout {
-    /// `render_<id>.html`.
+    /// A file `render_<id>.html` of WebArena or VisualWebArena.
     WebArena,
-    /// A folder of an experiment.
+    /// The folder of one experiment.
     BrowserGym,
-    /// A folder with the number of a task.
+    /// A folder named by the number of a task.
     WebArenaVerified,
-    /// A file that `--evidence` wrote.
+    /// A file written by `arenad eval --evidence`.
     Evidence,
 }
 
-/// A result that lies in a folder, not read yet.
+/// A result in a folder that has been found but not yet read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stored {
-    /// Its file or folder.
+    /// Path of the result's file or folder.
     pub path: PathBuf,
-    /// Who wrote it.
+    /// Layout of the result, by which it is read.
     pub layout: Layout,
 }
 
-/// What an agent left.
+/// The result that an agent left.
 #[derive(Debug, Clone, Default)]
 pub struct Left {
-    /// The benchmark, where the result says so.
+    /// Benchmark, if the result names it.
     pub benchmark: Option<Benchmark>,
-    /// The task's number.
+    /// Number of the task.
     pub id: String,
-    /// What the agent answered.
+    /// Answer of the agent.
     pub answer: String,
-    /// The URL of the page where it ended.
+    /// URL of the page on which the agent ended.
     pub url: String,
-    /// The traffic of its browser.
+    /// Traffic of the agent's browser.
     pub traffic: Option<Traffic>,
-    /// The score that whoever ran it has given.
+    /// Score that the harness itself recorded.
     pub recorded: Option<f64>,
 }
 
-/// A result that was read.
+/// A result that has been read.
 #[derive(Debug)]
 pub enum Read {
-    /// What an agent left; its task is to be found.
+    /// The result that an agent left, without its task.
     Left(Box<Left>),
-    /// All that is to be known.
+    /// The complete evidence of an episode, including its task.
     Evidence(Box<Evidence>),
 }
 
-/// Why a result cannot be read. Says which file, and where in it.
+/// The reason why a result cannot be read, with the file and the position in it.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultError {
     /// A file cannot be read.
     #[error("read {path}")]
     Read {
-        /// The file.
+        /// Path of the unreadable file.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         #[source]
         cause: io::Error,
     },
-    /// A file is not what its name says.
+    /// The content of a file does not have the form that its name promises.
     #[error("{path} is no {expected}: {found}")]
     Form {
-        /// The file.
+        /// Path of the invalid file.
         path: PathBuf,
-        /// What it should be.
+        /// Form that the content should have.
         expected: &'static str,
-        /// What is wrong, and where.
+        /// Description of the defect and its position.
         found: String,
     },
-    /// The run did not come to its end.
+    /// The run did not finish.
     #[error("{path}: {reason}")]
     Unfinished {
-        /// The file or folder.
+        /// File or folder of the run.
         path: PathBuf,
-        /// How that shows.
+        /// Sign by which the unfinished run is recognized.
         reason: &'static str,
     },
 }
 
-/// Finds the results below a folder, in order.
+/// Finds the results below a folder, in order of their paths.
 ///
 /// # Errors
 ///
-/// When the folder cannot be read.
+/// If the folder cannot be read.
 pub fn find(folder: &Path) -> Result<Vec<Stored>, ResultError> {
     let mut found = Vec::new();
     let mut walk = WalkDir::new(folder).max_depth(DEPTH_MAX).sort_by_file_name().into_iter();
@@ -119,7 +120,7 @@ pub fn find(folder: &Path) -> Result<Vec<Stored>, ResultError> {
             ResultError::Read { path, cause: error.into() }
         })?;
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy());
-        // BrowserGym so hides what it has repeated.
+        // BrowserGym hides repeated experiments by such a prefix.
         if entry.depth() > 0 && entry.file_type().is_dir() && name.starts_with(['_', '.']) {
             walk.skip_current_dir();
             continue;
@@ -151,11 +152,11 @@ fn of_file(name: &str) -> Option<Layout> {
 }
 
 impl Stored {
-    /// Reads it.
+    /// Reads the result.
     ///
     /// # Errors
     ///
-    /// When a file is missing, cannot be read or is not what its name says, and when the run did not come to its end.
+    /// If a file is missing, cannot be read or has the wrong form, or if the run did not finish.
     pub fn read(&self) -> Result<Read, ResultError> {
         let left = match self.layout {
             Layout::WebArena => webarena::read(&self.path)?,
@@ -167,11 +168,11 @@ impl Stored {
     }
 }
 
-/// Reads a file that `--evidence` wrote.
+/// Reads an evidence file written by `arenad eval --evidence`.
 ///
 /// # Errors
 ///
-/// When it cannot be read, or is none.
+/// If the file cannot be read or does not contain evidence.
 pub fn evidence(path: &Path) -> Result<Evidence, ResultError> {
     let text = text(path)?;
     serde_json::from_str(&text).map_err(|error| form(path, "evidence of arenad", error))
@@ -197,7 +198,7 @@ fn unfinished(path: &Path, reason: &'static str) -> ResultError {
     ResultError::Unfinished { path: path.to_owned(), reason }
 }
 
-/// The HAR or Playwright trace of a folder, if there is one.
+/// Reads the HAR or Playwright trace of a folder, if there is one.
 fn traffic(folder: &Path) -> Result<Option<Traffic>, ResultError> {
     let file = ["network.har", "trace.zip"].map(|name| folder.join(name)).into_iter().find(|path| path.is_file());
     file.map(|path| bytes(&path).map(Traffic::of)).transpose()

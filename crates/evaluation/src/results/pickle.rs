@@ -1,10 +1,10 @@
-//! Pickles of strangers: measured by a machine that knows sizes only, before they are read as data.
+//! Untrusted pickles: a machine that tracks only sizes measures them before they are read as data.
 //!
-//! A pickle is a program for a stack machine: a few bytes of it can stand for gigabytes, by references to what was built
-//! before, and for data nested so deep that whoever walks through it overflows the stack. The measuring machine runs the same
-//! program on sizes and depths, within bounds on all that the reader would keep, copy and visit.
+//! A pickle is a program for a stack machine. A few bytes can stand for gigabytes, through references to earlier
+//! values, or for data nested so deep that a recursive reader overflows the stack. The measuring machine runs the same
+//! program on sizes and depths, and bounds everything that the reader would keep, copy and visit.
 //!
-//! Source: `pickletools.py`, and `serde_pickle`, whose reading this is about.
+//! Source: `pickletools.py`, and `serde_pickle`, whose behaviour the machine models.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -12,50 +12,50 @@ use std::io::Read;
 use serde::de::DeserializeOwned;
 use serde_pickle::DeOptions;
 
-/// The longest pickle, uncompressed, in bytes: more than any step has, screenshots included.
+/// Maximum size of a pickle, uncompressed, in bytes: more than any step has, including screenshots.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// What a reader may keep of a pickle and copy, in bytes.
+/// Maximum number of bytes that a reader may keep and copy for a pickle.
 const KEPT_MAX: u64 = 512 << 20;
 
-/// How large the data may become where each reference is replaced by what it leads to, in bytes.
+/// Maximum size of the data with each reference replaced by its target, in bytes.
 const EXPANDED_MAX: u64 = 256 << 20;
 
-/// How deep it may be nested.
+/// Maximum nesting depth of the data.
 const DEPTH_MAX: u32 = 100;
 
-/// The longest number, in digits or bytes: Python converts no more digits.
+/// Maximum length of a number, in digits or bytes: Python converts no more digits.
 const NUMBER_MAX: usize = 4300;
 
-/// What a value takes, in bytes, besides its content; and what a list takes that is cut off the stack at a mark.
+/// Size of a value apart from its content, in bytes; and size of a list that is taken off the stack at a mark.
 const VALUE_BYTES: u64 = 40;
 const MARKED_BYTES: u64 = 128 * VALUE_BYTES;
 
-/// The longest part of an error of the reader that is shown, in characters: it may quote the data.
+/// Maximum length of the reader's error in a message, in characters, because the error may quote the data.
 const SHOWN_MAX: usize = 200;
 
-/// Why a pickle is not read.
+/// The reason why a pickle is not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PickleError {
-    /// It could not be read at all.
+    /// The input or the pickle could not be read; the text is the reader's error.
     #[error("{0}")]
     Unreadable(String),
-    /// It is too long.
+    /// The pickle has more than [`BYTES_MAX`] bytes.
     #[error("it has more than {} MiB, uncompressed", BYTES_MAX >> 20)]
     Long,
-    /// Its data would be too large.
+    /// The data would take more than [`KEPT_MAX`] or [`EXPANDED_MAX`] bytes.
     #[error("its data would take more memory than any result has")]
     Large,
-    /// Its data is nested too deep.
+    /// The data is nested more than [`DEPTH_MAX`] deep.
     #[error("its data is nested more than {DEPTH_MAX} deep")]
     Deep,
-    /// A number in it is too long.
+    /// A number has more than [`NUMBER_MAX`] digits or bytes.
     #[error("a number in it has more than {NUMBER_MAX} digits")]
     Number,
-    /// It contains itself.
+    /// The data contains itself.
     #[error("its data contains itself")]
     Recursive,
-    /// It is no pickle, or one that no pickler writes.
+    /// The input is not a pickle, or not one that a pickler writes.
     #[error("it is no pickle of data: {0}")]
     Malformed(&'static str),
 }
@@ -69,7 +69,7 @@ pub(super) fn read<T: DeserializeOwned>(input: impl Read) -> Result<T, PickleErr
         return Err(PickleError::Long);
     }
     measure(&bytes)?;
-    // Classes, arrays and functions that are not known here are none of our business.
+    // Unknown classes, arrays and functions are irrelevant here, so they become `None`.
     let options = DeOptions::new().replace_unresolved_globals();
     serde_pickle::from_slice(&bytes, options).map_err(|error| {
         let text = error.to_string();
@@ -78,14 +78,14 @@ pub(super) fn read<T: DeserializeOwned>(input: impl Read) -> Result<T, PickleErr
     })
 }
 
-/// Insists that a pickle can be read within bounds.
+/// Checks that a pickle can be read within the limits.
 fn measure(bytes: &[u8]) -> Result<(), PickleError> {
     let mut machine = Machine::new(bytes);
     let root = machine.run()?;
     machine.check_expanded(root)
 }
 
-/// What a value is, as far as operations insist on it.
+/// The type of a value, as far as operations require one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     List,
@@ -94,31 +94,31 @@ enum Kind {
     Tuple,
     Text,
     Global,
-    /// What a function yielded.
+    /// The result of a function, which satisfies every requirement.
     Any,
     Other,
 }
 
-/// A value that was built.
+/// A value that has been built.
 #[derive(Debug)]
 struct Node {
     kind: Kind,
-    /// What it takes by itself, in bytes.
+    /// Size of the value itself, in bytes.
     own: u64,
-    /// What it takes with everything in it, but for what references lead to.
+    /// Size of the value with its whole content, except the targets of references, in bytes.
     inline: u64,
     depth: u32,
     children: Vec<usize>,
 }
 
-/// A value on the stack: built there, or a reference to one that is remembered.
+/// A value on the stack: built there, or a reference to a memoized value.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     node: usize,
     is_reference: bool,
 }
 
-/// The one node of all values without content.
+/// The single node that stands for all values without content.
 const SCALAR: usize = 0;
 
 struct Machine<'a> {
@@ -137,7 +137,7 @@ impl<'a> Machine<'a> {
         Self { rest, nodes: vec![scalar], stack: Vec::new(), below: Vec::new(), memo: HashMap::new(), kept: 0 }
     }
 
-    /// Runs the program to its end; returns what it yields.
+    /// Runs the program to its end and returns its result.
     fn run(&mut self) -> Result<usize, PickleError> {
         loop {
             let [operation] = self.fixed()?;
@@ -185,12 +185,12 @@ impl<'a> Machine<'a> {
                 self.take(length)?;
                 if length > NUMBER_MAX { Err(PickleError::Number) } else { self.push_scalar() }
             }
-            // Texts and bytes, by the form of their length.
+            // Text and bytes, by the form of their length.
             b'S' | b'V' => self.line().map(<[u8]>::len).and_then(|length| self.push_text(length)),
             b'C' | b'U' | 0x8c => self.counted::<1>(),
             b'B' | b'T' | b'X' => self.counted::<4>(),
             0x8d | 0x8e | 0x96 => self.counted::<8>(),
-            // TUPLE, LIST, DICT, FROZENSET, and what begins empty.
+            // TUPLE, LIST, DICT, FROZENSET, and the operations that create empty containers.
             b')' | b']' | b'}' | 0x8f => self.push_new(empty(operation), VALUE_BYTES, &[]).map(drop),
             0x85..=0x87 => {
                 let count = usize::from(operation - 0x84);
@@ -221,7 +221,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Operations on classes and functions, of which nothing is run.
+    /// Runs an operation on classes and functions, none of which is executed.
     fn object(&mut self, operation: u8) -> Result<(), PickleError> {
         match operation {
             // GLOBAL, STACK_GLOBAL.
@@ -238,7 +238,7 @@ impl<'a> Machine<'a> {
                 }
                 self.push_new(Kind::Global, VALUE_BYTES, &[]).map(drop)
             }
-            // REDUCE: the arguments are copied, and may become what is yielded.
+            // REDUCE: the arguments are copied and may become the result.
             b'R' => {
                 let (arguments, function) = (self.pop()?, self.pop()?);
                 self.insist(arguments, Kind::Tuple)?;
@@ -249,7 +249,7 @@ impl<'a> Machine<'a> {
                 }
                 self.push_new(Kind::Any, VALUE_BYTES, &[Slot { is_reference: false, ..arguments }]).map(drop)
             }
-            // INST, OBJ, NEWOBJ, NEWOBJ_EX: an empty dictionary stands in for the object.
+            // INST, OBJ, NEWOBJ, NEWOBJ_EX: an empty dictionary stands for the object.
             b'i' | b'o' => {
                 if operation == b'i' {
                     self.line()?;
@@ -267,19 +267,19 @@ impl<'a> Machine<'a> {
                 }
                 self.push_new(Kind::Dict, VALUE_BYTES, &[]).map(drop)
             }
-            // BUILD: the state takes the place of the object.
+            // BUILD: the state replaces the object.
             b'b' => {
                 let state = self.pop()?;
                 self.pop()?;
                 self.stack.push(state);
                 Ok(())
             }
-            // DUP is among them: no pickler writes it, and it copies without a trace.
+            // DUP is refused as well: no pickler writes it, and it copies values without a memo entry.
             _ => Err(PickleError::Malformed("it has an operation that no data needs")),
         }
     }
 
-    /// Notes that a reader keeps or copies so much.
+    /// Counts bytes that a reader keeps or copies.
     fn keep(&mut self, bytes: u64) -> Result<(), PickleError> {
         self.kept = self.kept.saturating_add(bytes);
         if self.kept > KEPT_MAX { Err(PickleError::Large) } else { Ok(()) }
@@ -399,7 +399,7 @@ impl<'a> Machine<'a> {
         Ok(*taken)
     }
 
-    /// A length of so many bytes, the lowest first.
+    /// Reads a length of `N` bytes, the least significant byte first.
     fn length<const N: usize>(&mut self) -> Result<usize, PickleError> {
         let bytes = self.fixed::<N>()?;
         let length = bytes.iter().rev().fold(0_u64, |length, byte| length << 8 | u64::from(*byte));
@@ -416,9 +416,9 @@ impl<'a> Machine<'a> {
         line.ok_or(PickleError::Malformed("it numbers what it keeps by something else than numbers"))
     }
 
-    /// Insists that the data is within bounds where each reference is replaced by what it leads to, at the program's end.
+    /// Checks that the data at the program's end is within the limits with each reference replaced by its target.
     fn check_expanded(&self, root: usize) -> Result<(), PickleError> {
-        /// How far a node has been looked at.
+        /// Progress of the visit of a node.
         #[derive(Clone, Copy)]
         enum Seen {
             Not,
@@ -459,7 +459,7 @@ impl<'a> Machine<'a> {
 
 const UNDERFLOW: PickleError = PickleError::Malformed("it takes what was not put there");
 
-/// What an operation begins that begins something empty.
+/// Returns the kind of container that an operation creates empty.
 fn empty(operation: u8) -> Kind {
     match operation {
         b']' => Kind::List,
@@ -480,7 +480,7 @@ mod tests {
     }
 
     fn fails(pickle: &[u8]) -> PickleError {
-        // On the stack of a thread as the daemon has them.
+        // The stack has the size of those of the daemon's threads.
         let pickle = pickle.to_vec();
         let work = move || read::<serde::de::IgnoredAny>(pickle.as_slice()).map(drop).expect_err("it is refused");
         std::thread::Builder::new().stack_size(2 << 20).spawn(work).expect("a thread").join().expect("no panic")
@@ -507,7 +507,7 @@ mod tests {
             again: String,
             ints: (i64, i64),
         }
-        // An object of a class that is not known here, with a text that is kept and used twice.
+        // An object of an unknown class, with a text that is memoized and used twice.
         let pickle = b"\x80\x04\x8c\x01m\x94\x8c\x01C\x94\x93\x94)\x81\x94}\x94(\x8c\x04name\x94\x8c\x03abc\x94\x8c\x05again\x94h\x06\
             \x8c\x04ints\x94K\x01K\x02\x86\x94ub.";
         let object: Object = read(pickle.as_slice()).expect("an object");
@@ -520,14 +520,14 @@ mod tests {
             let closing = if nested[0] == b']' { b"a".repeat(99_999) } else { Vec::new() };
             assert_eq!(fails(&[nested, closing, b".".to_vec()].concat()), PickleError::Deep);
         }
-        // By references: each list has the one before, which is remembered.
+        // Nesting through references: each list contains the previous one, which is memoized.
         let mut by_reference = b"]q\x00".to_vec();
         for _ in 0..100_000 {
             by_reference.extend_from_slice(b"]h\x00aq\x00");
         }
         by_reference.push(b'.');
         assert_eq!(fails(&by_reference), PickleError::Deep);
-        // Grown after it was referred to: a list is put into the one before, which is there already.
+        // Nesting after the reference: each list is put into the previous one, which already exists.
         let mut late = Vec::new();
         for id in 0..1000_u32 {
             late.extend_from_slice(b"]r");
@@ -549,7 +549,7 @@ mod tests {
     fn what_would_take_gigabytes_is_refused() {
         let nones = [b"(".to_vec(), b"N".repeat(30 << 20), b"l.".to_vec()].concat();
         assert_eq!(fails(&nones), PickleError::Large);
-        // Each list has ten times the one before.
+        // Each list is ten times as large as the previous one.
         let mut laughs = b"]N.".to_vec();
         laughs.pop();
         laughs.extend_from_slice(b"aq\x00");
@@ -558,10 +558,10 @@ mod tests {
         }
         laughs.push(b'.');
         assert_eq!(fails(&laughs), PickleError::Large);
-        // A tuple cut off at a mark has room for more.
+        // A tuple that is taken off the stack at a mark has spare capacity.
         let tuples = [b"(".to_vec(), b"(t".repeat(1 << 20), b"l.".to_vec()].concat();
         assert_eq!(fails(&tuples), PickleError::Large);
-        // A function is called with the same arguments again and again.
+        // A function is called with the same arguments many times.
         let mut calls = b"cm\nf\nq\x01(".to_vec();
         calls.extend_from_slice(&b"N".repeat(1 << 20));
         calls.extend_from_slice(b"tq\x00");

@@ -1,12 +1,12 @@
-//! Folders of WebArena-Verified: `<id>/agent_response.json`, `network.har` or `trace.zip`, and `eval_result.json` where the
-//! benchmark's own code has judged.
+//! Folders of WebArena-Verified: `<id>/agent_response.json`, `network.har` or `trace.zip`, and `eval_result.json` if
+//! the benchmark's own code has judged the result.
 
 use std::path::Path;
 
 use super::{Benchmark, Left, ResultError, form, text, traffic, unfinished};
 use arenad_evaluators::webarena_verified::parse_json;
 
-/// What such a folder has at least one of.
+/// Files of which such a folder has at least one.
 pub(super) const FILES: [&str; 3] = [RESPONSE, "network.har", "eval_result.json"];
 
 const RESPONSE: &str = "agent_response.json";
@@ -20,7 +20,7 @@ pub(super) fn read(folder: &Path) -> Result<Left, ResultError> {
     let verdict = folder.join("eval_result.json");
     let recorded = if verdict.is_file() {
         let verdict_text = text(&verdict)?;
-        // Python writes numbers that JSON does not have, where the agent's answer had such.
+        // Python writes numbers that JSON does not have, if the agent's answer contained them.
         let found = parse_json(&verdict_text).ok().flatten();
         let found = found.ok_or_else(|| form(&verdict, "result of the benchmark", "it is no JSON"))?;
         found["score"].as_f64()

@@ -1,19 +1,20 @@
-//! `render_<id>.html`, which WebArena's and VisualWebArena's `run.py` write while an agent works.
+//! `render_<id>.html`, which the `run.py` of WebArena and VisualWebArena writes while an agent works.
 //!
-//! Source: `browser_env/helper_functions.py`, class `RenderHelper`, and `action2str` of `browser_env/actions.py`. Texts stand in
-//! it as they are, not escaped, so it is cut at the marks that the code writes and not read as HTML.
+//! Source: `browser_env/helper_functions.py`, class `RenderHelper`, and `action2str` of `browser_env/actions.py`. Text
+//! is not escaped in these files, so this module splits them at the markers that the code writes, and does not parse
+//! them as HTML.
 
 use std::path::Path;
 
 use super::{Left, ResultError, form, text, unfinished};
 
-/// What stands before the address of each page.
+/// Text that precedes the address of each page.
 const PAGE: &str = "<h3 class='url'><a href=";
 
-/// What stands around each action, as the agent is understood.
+/// Texts around each action in its parsed form.
 const ACTION: [&str; 3] = ["<div class='parsed_action'", "<pre>", "</pre></div></div>"];
 
-/// The task's number in a file name.
+/// Returns the number of the task in a file name.
 pub(super) fn id(name: &str) -> Option<&str> {
     let id = name.strip_prefix("render_")?.strip_suffix(".html")?;
     super::is_number(id).then_some(id)
@@ -35,7 +36,7 @@ pub(super) fn read(path: &Path) -> Result<Left, ResultError> {
     Ok(Left { id: id.to_owned(), answer: answer.to_owned(), url, ..Left::default() })
 }
 
-/// The last action.
+/// Returns the last action of a page.
 fn action(page: &str) -> Option<&str> {
     let [begin, open, close] = ACTION;
     let after = &page[page.rfind(begin)?..];
@@ -43,7 +44,7 @@ fn action(page: &str) -> Option<&str> {
     Some(&text[..text.rfind(close)?])
 }
 
-/// What `stop [ANSWER]` says.
+/// Returns the answer in `stop [ANSWER]`.
 fn stopped(action: &str) -> Option<&str> {
     action.strip_prefix("stop [")?.strip_suffix(']')
 }
@@ -52,7 +53,7 @@ fn stopped(action: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// A file as the benchmark's own class writes it.
+    /// Returns a file in the form in which the benchmark's own class writes it.
     fn rendered(pages: &[(&str, &str)]) -> String {
         let page = |(url, action): &(&str, &str)| {
             format!(

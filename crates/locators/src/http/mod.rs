@@ -1,7 +1,7 @@
-//! A request to the site, and what is taken of the answer.
+//! A request to the site, and the selection of a value from the response.
 //!
-//! Requests go to the entry of one instance with the public host and port as `Host`, as the log-ins' do. No address but
-//! the entry's is ever connected to: a redirect that leads elsewhere is an error, not a request.
+//! Requests go to the entry of one instance with the public host and port as `Host`, as those of log-ins do. The
+//! locator connects to no address but the entry's: a redirect to another origin is an error.
 
 pub mod select;
 
@@ -18,10 +18,10 @@ use arenad_model::locator::{HttpLocator, Selection};
 use arenad_probes::innermost;
 use arenad_site_client::{SiteClient, SiteError};
 
-/// How many redirects are followed in a row; browsers give up at twenty.
+/// Maximum number of redirects in a row; browsers give up at twenty.
 const REDIRECTS_MAX: usize = 10;
 
-/// What a site answered in the end.
+/// The last response of a site, after redirects.
 struct Answer {
     url: Url,
     status: StatusCode,
@@ -51,7 +51,7 @@ pub(super) async fn run(
         ("bytes", answer.body.len().to_string()),
     ];
     let needs_success = !matches!(locator.selection, Selection::Status | Selection::Header(_));
-    // A server that cannot answer has not said what the site's state is.
+    // A server that cannot answer has said nothing about the site's state.
     if needs_success && matches!(answer.status.as_u16(), 502..=504) {
         return Err(LocateError::Unavailable(format!("{} answers {}", answer.url.path(), answer.status)));
     }
@@ -67,7 +67,7 @@ fn origin(scene: &Scene<'_>) -> Result<Url, LocateError> {
     text.parse().map_err(|error| LocateError::Unavailable(format!("understand the public address {text}: {error}")))
 }
 
-/// The session's cookies as a store; the ones that the request brings go with it.
+/// Returns a cookie store with the session's cookies; cookies from responses are added to it.
 fn cookies(session: Option<&Session>) -> Result<CookieStore, LocateError> {
     let mut store = CookieStore::default();
     for cookie in session.iter().flat_map(|session| &session.cookies) {
@@ -84,7 +84,7 @@ fn cookies(session: Option<&Session>) -> Result<CookieStore, LocateError> {
         let Some((cookie, url)) = kept else {
             return Err(LocateError::Failed(format!("the session's cookie {} cannot be used", cookie.name)));
         };
-        // Refused are those that have expired.
+        // The store refuses only cookies that have expired.
         let _ = store.insert(cookie.into_owned(), &url);
     }
     Ok(store)

@@ -1,4 +1,4 @@
-//! What is taken of an answer.
+//! Selection of a value from a response.
 
 use std::io;
 use std::time::Duration;
@@ -45,11 +45,11 @@ fn text(answer: Answer) -> Result<String, LocateError> {
     String::from_utf8(answer.body).map_err(|_| LocateError::Failed("the answer is no text in UTF-8".to_owned()))
 }
 
-/// The hidden command that makes this program the process that reads a page: what a page's elements take of memory and time is
-/// the page's choice.
+/// Name of the hidden command that runs this program as the process that parses a page. A confined process is needed
+/// because the page determines how much memory and time its elements take.
 pub const COMMAND: &str = "confined-page";
 
-/// What is to be found on a page.
+/// A page, and the selection to make on it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Question {
     page: String,
@@ -58,7 +58,7 @@ struct Question {
     all: bool,
 }
 
-/// What was found.
+/// The result of a selection on a page.
 #[derive(Debug, Serialize, Deserialize)]
 enum Found {
     Nothing,
@@ -81,7 +81,7 @@ impl Found {
     }
 }
 
-/// Reads one page; the hidden command's whole life.
+/// Parses one page; this is the entire execution of the hidden command.
 pub fn serve() -> io::Result<()> {
     arenad_confined::serve(async |inside| {
         let mut parent = inside.alone()?;
@@ -90,15 +90,15 @@ pub fn serve() -> io::Result<()> {
     })
 }
 
-/// Reads a page in this process, as a worker does: the text or an attribute of the first element that a selector names, or of
-/// all of them as a JSON list.
+/// Parses a page in this process, as a worker does, and returns the text or an attribute of the first element that the
+/// selector matches, or of all of them as a JSON list.
 ///
 /// Errors: [`LocateError::Unknown`] for a selector that does not parse.
 pub fn of_page(page: &str, selector: &str, attribute: Option<&str>, all: bool) -> Result<Value, LocateError> {
     css(page, selector, attribute, all).into_value()
 }
 
-/// The text of elements, its white space as one space each, or their attribute.
+/// Returns the text of elements, with each run of whitespace as one space, or their attribute.
 fn css(page: &str, selector: &str, attribute: Option<&str>, all: bool) -> Found {
     let parsed = match Selector::parse(selector) {
         Ok(parsed) => parsed,

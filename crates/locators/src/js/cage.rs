@@ -1,11 +1,11 @@
-//! The cage of a browser of the host, made by `bwrap`.
+//! The cage of a browser of the host, built with `bwrap`.
 //!
-//! The browser is nobody there: a user of its own without any right, in its own processes, which end with it; of the host's
-//! files it sees programs, libraries and fonts, and of arenad's nothing but its profile; its memory and processes are limited.
-//! Its own sandbox is within, which keeps pages from the browser.
+//! In the cage the browser has a user of its own without any rights, and its own process namespace, which ends with it.
+//! Of the host's files it sees programs, libraries and fonts, and of arenad's files only its profile. Its memory and
+//! processes are limited. Its own sandbox runs inside, and isolates pages from the browser.
 //!
-//! There is no netlink, because Chromium cancels every request whenever a network appears on the host, which here happens all
-//! the time; it does not hear of it then.
+//! Netlink is blocked, because Chromium cancels every request when a network appears on the host, which happens all the
+//! time here; without netlink it is not notified.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -20,21 +20,21 @@ use tokio::process::Command;
 use super::cgroup::{Group, PREFIX};
 use super::launch::found;
 
-/// The user that the browser is where arenad is root: one that no distribution, service manager or container gives out.
+/// The browser's user if arenad runs as root: an id that no distribution, service manager or container assigns.
 const USER: u32 = 1_893_000_001;
 
-/// The user that the browser is, as the host sees it.
+/// Returns the browser's user, as the host sees it.
 pub(super) fn user() -> u32 {
     if is_root() { USER } else { rustix::process::geteuid().as_raw() }
 }
 
-/// Where the profile is, in the cage.
+/// Path of the profile inside the cage.
 const PROFILE: &str = "/profile";
 
-/// What each process may have of its own, in bytes: what a page may have, and a bit.
+/// Maximum size of each process's data segment, in bytes: the limit of a page, with a margin.
 const DATA_MAX: u64 = 2 << 30;
 
-/// What the browser reads in `/etc` and `/var`.
+/// Files and folders in `/etc` and `/var` that the browser reads.
 const CONFIGURATION: [&str; 9] = [
     "/etc/alternatives",
     "/etc/ca-certificates",
@@ -47,13 +47,13 @@ const CONFIGURATION: [&str; 9] = [
     "/var/cache/fontconfig",
 ];
 
-/// What joins the control groups, gives the browser its pipe and the cage its filter. Its arguments: the filter, the groups'
-/// files, `--`, the command.
+/// Shell script that joins the control groups and sets up the browser's pipe and the cage's filter. Arguments: the
+/// filter, the groups' files, `--`, the command.
 const SCRIPT: &str = r#"filter=$1; shift
 while [ "$1" != -- ]; do echo $$ >"$1" || exit 1; shift; done; shift
 exec "$@" 3<&0 4>&1 9<"$filter" </dev/null >&2"#;
 
-/// What a browser runs in.
+/// The environment in which a browser runs.
 pub(super) struct Cage {
     bwrap: PathBuf,
     filter: PathBuf,
@@ -62,7 +62,9 @@ pub(super) struct Cage {
 }
 
 impl Cage {
-    /// Makes a cage whose files are in `folder`, which is emptied first. Errors: why there is none, and what to do.
+    /// Creates a cage whose files are in `folder`, which is emptied first.
+    ///
+    /// Errors: the reason why there is no cage, and the remedy.
     pub(super) fn make(folder: &Path) -> Result<Self, String> {
         let bwrap = found("bwrap").ok_or(
             "a browser runs in a cage only, and bwrap is not installed: `apt-get install bubblewrap`, or build the browser's \
@@ -88,7 +90,7 @@ impl Cage {
     fn lay_out(folder: &Path, filter: &[u8]) -> io::Result<(PathBuf, PathBuf)> {
         let folder = std::path::absolute(folder)?;
         end_remains(&folder);
-        // What the last one has left.
+        // Files of the previous browser may remain.
         if folder.exists() {
             std::fs::remove_dir_all(&folder)?;
         }
@@ -101,7 +103,7 @@ impl Cage {
         Ok((profile, written))
     }
 
-    /// The command that runs a program in the cage, with its pipe on standard input and output.
+    /// Returns the command that runs a program in the cage, with its pipe on standard input and output.
     pub(super) fn command(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut words: Vec<OsString> =
             vec!["-c".into(), SCRIPT.into(), "arenad-browser".into(), self.filter.clone().into()];
@@ -148,7 +150,7 @@ impl Cage {
     }
 }
 
-/// What of the host's files is there, to look at.
+/// Returns the arguments that make the required files of the host visible, read-only.
 fn visible(program: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = ["--ro-bind", "/usr", "/usr"].map(OsString::from).into();
     for name in ["bin", "sbin", "lib", "lib32", "lib64", "libx32"] {
@@ -162,10 +164,11 @@ fn visible(program: &Path) -> Vec<OsString> {
     for path in CONFIGURATION {
         words.extend(["--ro-bind-try", path, path].map(OsString::from));
     }
-    // Where the program is and where it leads to, if that is elsewhere.
+    // The folder of the program, and the folder to which a link leads, if it is a different one.
     for path in [Some(program.to_owned()), program.canonicalize().ok()].into_iter().flatten() {
         if let Some(folder) = path.parent().filter(|folder| !folder.starts_with("/usr")) {
-            // The folders above would be as closed as on the host: somebody's home is.
+            // Without these arguments, the folders above would be as inaccessible as on the host; a home folder, for
+            // example, is.
             let above: Vec<&Path> = folder.ancestors().skip(1).filter(|above| above.parent().is_some()).collect();
             for above in above.into_iter().rev() {
                 words.extend(["--perms".into(), "0755".into(), "--dir".into(), above.into()]);
@@ -176,24 +179,24 @@ fn visible(program: &Path) -> Vec<OsString> {
     words
 }
 
-/// Ends browsers whose files are in a folder: those of a daemon that was killed and had no control group.
+/// Kills browsers whose files are in `folder`: those of a killed daemon without a control group.
 pub fn end_remains(folder: &Path) {
     let profile = folder.join("profile").display().to_string();
     for process in procfs::process::all_processes().into_iter().flatten().flatten() {
         let is_ours = process.cmdline().is_ok_and(|words| words.contains(&profile));
         if let Some(pid) = Pid::from_raw(process.pid).filter(|_| is_ours) {
-            // It may have ended by itself.
+            // The process may have ended by itself.
             let _ = kill_process(pid, Signal::KILL);
         }
     }
 }
 
-/// Ends what a daemon before has left of a browser whose files are in a folder.
+/// Ends the control groups that a previous daemon has left for a browser whose files are in `folder`.
 pub(super) fn end_group(folder: &Path) {
     Group::end_all(&group_name(folder));
 }
 
-/// How the names of the control groups begin of the browser whose files are in a folder.
+/// Returns the prefix of the control groups' names for the browser whose files are in `folder`.
 fn group_name(folder: &Path) -> String {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let hash = blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex();
@@ -204,12 +207,13 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// A filter of system calls that lets everything pass but sockets to the kernel's news of networks.
+/// Returns a filter of system calls that blocks only netlink sockets, through which the kernel reports changes of
+/// networks.
 ///
 /// Shape: `struct sock_filter` (code, jump if true, jump if false, operand; the host's byte order). Empty on processors
-/// whose numbers are not known here.
+/// whose call numbers are not listed here.
 fn netlink_filter() -> Vec<u8> {
-    /// `socket` of the processor.
+    /// Number of the system call `socket` on this processor.
     const SOCKET: u32 = if cfg!(target_arch = "x86_64") { 41 } else { 198 };
     const AF_NETLINK: u32 = 16;
     const EAFNOSUPPORT: u32 = 97;
@@ -217,7 +221,7 @@ fn netlink_filter() -> Vec<u8> {
         return Vec::new();
     }
     let program: [(u16, u8, u8, u32); 6] = [
-        // The call's number; the first argument; an error or the call.
+        // Loads and tests the call's number, then the first argument; then returns an error or allows the call.
         (0x20, 0, 0, 0),
         (0x15, 0, 3, SOCKET),
         (0x20, 0, 0, 16),

@@ -1,7 +1,7 @@
-//! A connection to a browser that speaks the Chrome DevTools Protocol: commands with their answers, and the events of the
-//! sessions that someone listens to.
+//! A connection to a browser that speaks the Chrome DevTools Protocol: commands with their replies, and the events of
+//! sessions that have a listener.
 //!
-//! One task owns the connection. Nothing is enabled that nobody asked for, so a page of the agent's is left alone.
+//! One task owns the connection. It enables no domain by itself, so a page of the agent is left unchanged.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,23 +15,23 @@ use tokio::task::AbortHandle;
 
 use super::transport::{self, Incoming, Outgoing};
 
-/// Why a command has no answer.
+/// The reason why a command has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CdpError {
-    /// The browser or its connection ended.
+    /// The browser or its connection has ended.
     #[error("it has gone")]
     Gone,
-    /// The browser said no.
+    /// The browser rejected the command.
     #[error("{method}: {message}")]
     Refused {
-        /// The command.
+        /// Name of the rejected command.
         method: &'static str,
-        /// The browser's words.
+        /// Error message of the browser.
         message: String,
     },
 }
 
-/// A command.
+/// A command in the form in which it is sent.
 #[derive(Debug, Serialize)]
 struct Command<'a> {
     id: u64,
@@ -41,7 +41,7 @@ struct Command<'a> {
     params: &'a Json,
 }
 
-/// What a browser sends: an answer has the number of its command, an event a method.
+/// A message from the browser: a reply has the number of its command, an event has a method.
 #[derive(Debug, Deserialize)]
 struct Told {
     id: Option<u64>,
@@ -58,7 +58,7 @@ struct Refusal {
     message: String,
 }
 
-/// Something that happened, such as `Page.loadEventFired`.
+/// An event, such as `Page.loadEventFired`.
 #[derive(Debug)]
 pub(super) struct Event {
     pub method: String,
@@ -70,7 +70,7 @@ enum Order {
     Forget { session: String },
 }
 
-/// A connection, shared by whoever has a page there.
+/// A connection, shared by the owners of its pages.
 #[derive(Clone)]
 pub(super) struct Cdp {
     orders: mpsc::UnboundedSender<Order>,
@@ -91,24 +91,24 @@ impl Cdp {
         transport::websocket(address).await.map(Self::over)
     }
 
-    /// Speaks over a transport.
+    /// Starts a connection over a transport.
     pub(super) fn over((incoming, outgoing): (Incoming, Outgoing)) -> Self {
         let (orders, inbox) = mpsc::unbounded_channel();
         let task = tokio::spawn(serve(incoming, outgoing, inbox));
         Self { orders, task: Arc::new(Task(task.abort_handle())) }
     }
 
-    /// Whether the browser has ended.
+    /// Returns whether the connection to the browser has ended.
     pub(super) fn is_gone(&self) -> bool {
         self.orders.is_closed()
     }
 
-    /// Whether this is the same connection.
+    /// Returns whether both handles belong to the same connection.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.task, &other.task)
     }
 
-    /// Sends a command to the browser, or to the session of a page, and waits for the answer.
+    /// Sends a command to the browser, or to the session of a page, and waits for the reply.
     pub(super) async fn call(
         &self,
         session: Option<&str>,
@@ -121,32 +121,32 @@ impl Cdp {
         answer.await.map_err(|_| CdpError::Gone)?
     }
 
-    /// Sends a command to the browser whose answer does not matter.
+    /// Sends a command to the browser and ignores the reply.
     pub(super) fn tell(&self, method: &'static str, params: Json) {
         self.send(method, None, params);
     }
 
-    /// The same to the session of a page.
+    /// Sends a command to the session of a page and ignores the reply.
     pub(super) fn tell_session(&self, session: &str, method: &'static str, params: Json) {
         self.send(method, Some(session.to_owned()), params);
     }
 
     fn send(&self, method: &'static str, session: Option<String>, params: Json) {
         let (reply, _) = oneshot::channel();
-        // A browser that has gone needs to be told nothing.
+        // If the browser has disconnected, the command is moot.
         let _ = self.orders.send(Order::Call { method, session, params, reply });
     }
 
-    /// The events of a session, from now on.
+    /// Returns the events of a session from now on.
     pub(super) fn listen(&self, session: &str) -> Events {
         let (sender, inbox) = mpsc::unbounded_channel();
-        // A browser that has gone has no events: the receiver says so.
+        // If the browser has disconnected, there are no events, and the receiver reports the end.
         let _ = self.orders.send(Order::Listen { session: session.to_owned(), events: sender });
         Events { inbox, session: session.to_owned(), orders: self.orders.clone() }
     }
 }
 
-/// The events of one session; `None` when the browser has gone.
+/// The events of one session; `next` returns `None` when the browser has disconnected.
 pub(super) struct Events {
     inbox: mpsc::UnboundedReceiver<Event>,
     session: String,
@@ -165,12 +165,12 @@ impl Drop for Events {
     }
 }
 
-/// Goes on until nobody wants anything any more, the browser ends, or it says something that is too long.
+/// Serves the connection until all handles are dropped, the browser ends, or a message from it is too long.
 async fn serve(mut incoming: Incoming, outgoing: Outgoing, mut inbox: mpsc::UnboundedReceiver<Order>) {
     let mut waiting = HashMap::new();
     let mut listeners: HashMap<String, mpsc::UnboundedSender<Event>> = HashMap::new();
     let mut last_id = 0;
-    // Writing waits for the browser, which may be waiting to be read.
+    // Sending runs concurrently with receiving: the browser may accept no more data until its own messages are read.
     let (messages, unsent) = mpsc::unbounded_channel();
     let mut sending = std::pin::pin!(send_all(outgoing, unsent));
     loop {
@@ -185,7 +185,7 @@ async fn serve(mut incoming: Incoming, outgoing: Outgoing, mut inbox: mpsc::Unbo
                     match serde_json::to_string(&command) {
                         Ok(message) => {
                             waiting.insert(last_id, (method, reply));
-                            // Its end is seen by the branch below.
+                            // The branch below notices the end of the sender.
                             let _ = messages.send(message);
                         }
                         Err(error) => drop(reply.send(Err(CdpError::Refused { method, message: error.to_string() }))),
@@ -195,14 +195,14 @@ async fn serve(mut incoming: Incoming, outgoing: Outgoing, mut inbox: mpsc::Unbo
             () = &mut sending => return,
             message = incoming.next() => {
                 let Some(Ok(message)) = message else { return };
-                // What is not understood is an event of a newer browser.
+                // A message that does not parse is an event of a newer browser.
                 let Ok(told) = serde_json::from_slice::<Told>(&message) else { continue };
                 if let Some((method, reply)) = told.id.and_then(|id| waiting.remove(&id)) {
                     let answer = match told.error {
                         Some(error) => Err(CdpError::Refused { method, message: error.message }),
                         None => Ok(told.result.unwrap_or_default()),
                     };
-                    // Whoever asked may have lost patience.
+                    // The caller may no longer be waiting.
                     let _ = reply.send(answer);
                 } else if let (Some(session), Some(method)) = (told.session, told.method) {
                     listeners.get(&session).map(|listener| listener.send(Event { method }));
@@ -212,7 +212,7 @@ async fn serve(mut incoming: Incoming, outgoing: Outgoing, mut inbox: mpsc::Unbo
     }
 }
 
-/// Ends with its first error.
+/// Sends messages until the first error.
 async fn send_all(mut outgoing: Outgoing, mut unsent: mpsc::UnboundedReceiver<String>) {
     while let Some(message) = unsent.recv().await {
         if outgoing.send(message).await.is_err() {

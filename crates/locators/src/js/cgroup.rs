@@ -1,4 +1,4 @@
-//! What the browser may take of the host: a control group with limits, where arenad may make one.
+//! Limits on the browser's use of the host: a control group, where arenad may create one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,35 +7,37 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Where control groups are.
+/// Mount point of the control groups.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// How the names of all groups begin; a hash, the owner's number and a count follow.
+/// Prefix of all groups' names; a hash, the owner's process id and a count follow.
 pub(super) const PREFIX: &str = "arenad-browser-";
 
-/// The memory of the browser and all of its pages, in bytes.
+/// Memory limit for the browser and all of its pages, in bytes.
 const MEMORY_MAX: &str = "2147483648";
 
-/// Its processes and threads; a page has some thirty.
+/// Limit for the browser's processes and threads; a page has some thirty.
 const TASKS_MAX: &str = "1024";
 
-/// How long what was killed may take to be gone.
+/// Time within which killed processes must be gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A control group; what is in it is killed when it goes.
+/// A control group; dropping it kills its processes.
 pub(super) struct Group {
-    /// One folder, or one per controller in the older layout.
+    /// One folder, or one per controller in the older layout (version 1).
     folders: Vec<PathBuf>,
 }
 
 impl Group {
-    /// Makes one whose name begins so. Errors: arenad may not make any.
+    /// Creates a group whose name begins with `prefix`.
+    ///
+    /// Errors: arenad may not create control groups.
     pub(super) fn make(prefix: &str) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let root = Path::new(ROOT);
         let name = &format!("{prefix}-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let (folders, limits): (Vec<PathBuf>, Vec<(&str, &str)>) = if root.join("cgroup.controllers").exists() {
-            // A host without swap has no such file, and no need of it.
+            // A host without swap has no such file and does not need it.
             let _ = std::fs::create_dir(root.join(name));
             let _ = std::fs::write(root.join(name).join("memory.swap.max"), "0");
             (vec![root.join(name)], vec![("memory.max", MEMORY_MAX), ("pids.max", TASKS_MAX)])
@@ -57,8 +59,8 @@ impl Group {
         Ok(group)
     }
 
-    /// Ends what is in the groups whose names begin so, and removes them; and those of any owner that is gone, if nothing is in
-    /// them.
+    /// Kills the processes in the groups whose names begin with `prefix`, and removes these groups. Also removes empty
+    /// groups of owners that no longer exist.
     pub(super) fn end_all(prefix: &str) {
         let roots = [Path::new(ROOT).to_owned(), Path::new(ROOT).join("memory"), Path::new(ROOT).join("pids")];
         let found = roots.iter().filter_map(|root| root.read_dir().ok()).flatten().flatten();
@@ -71,19 +73,19 @@ impl Group {
             } else if let Some(owner) = rest.split('-').nth(1)
                 && !Path::new("/proc").join(owner).exists()
             {
-                // It fails where something is in it: of an owner in another namespace of processes.
+                // Fails if the group has processes, whose owner is then in another process namespace.
                 let _ = std::fs::remove_dir(entry.path());
             }
         }
         Self { folders }.remove();
     }
 
-    /// The files that take the number of a process that enters.
+    /// Returns the files to which a process id is written to join the group.
     pub(super) fn entries(&self) -> impl Iterator<Item = PathBuf> {
         self.folders.iter().map(|folder| folder.join("cgroup.procs"))
     }
 
-    /// Kills what is in it, and removes it.
+    /// Kills the processes in the group, and removes it.
     fn remove(mut self) {
         self.kill();
         for folder in self.folders.drain(..) {
@@ -95,7 +97,7 @@ impl Group {
         }
     }
 
-    /// Kills what is in it, and waits until it is gone.
+    /// Kills the processes in the group, and waits until they are gone.
     fn kill(&self) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -103,7 +105,7 @@ impl Group {
             let pids: Vec<i32> =
                 lists.flat_map(|list| list.lines().filter_map(|line| line.parse().ok()).collect::<Vec<_>>()).collect();
             for pid in pids.iter().filter_map(|pid| Pid::from_raw(*pid)) {
-                // It may have ended by itself.
+                // The process may have ended by itself.
                 let _ = kill_process(pid, Signal::KILL);
             }
             if pids.is_empty() || Instant::now() > deadline {
@@ -118,7 +120,7 @@ impl Drop for Group {
     fn drop(&mut self) {
         let folders = std::mem::take(&mut self.folders);
         if !folders.is_empty() {
-            // What was killed takes a moment to be gone; nobody has to wait for it here.
+            // Killed processes take a moment to be gone; the thread waits for them, so the caller does not.
             std::thread::spawn(move || Self { folders }.remove());
         }
     }

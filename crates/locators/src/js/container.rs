@@ -1,8 +1,8 @@
-//! The browser in a container, for hosts that have none: an image that `make browser` builds from Debian's packages.
+//! The browser in a container, for hosts without one: an image that `make browser` builds from Debian's packages.
 //!
-//! It shares the host's network, because the pages' proxies are on the loopback; it has no rights, no
-//! files of the host, and no netlink (see [`super::launch`]). Its standard input is a pipe from here: however this process
-//! ends, the pipe ends with it, then the browser, then the container.
+//! The container shares the host's network, because the pages' proxies listen on the loopback. It has no capabilities,
+//! no files of the host, and no netlink (see [`super::cage`]). Its standard input is a pipe from this process: however
+//! this process ends, the pipe ends with it, then the browser, then the container.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -14,16 +14,17 @@ use tokio::process::Command;
 
 use super::launch::found;
 
-/// The image; the number counts changes of what is expected of it.
+/// The image; its number increases when the expectations of it change.
 const IMAGE: &str = "arenad-browser:2";
 
-/// The user that the browser is there, and on the host: not the image's own, which might be somebody's here.
+/// The browser's user in the container and on the host. It is not the image's own user, whose id may belong to another
+/// user of this host.
 pub(super) const USER: u32 = 1_893_000_003;
 
-/// What a page with much on it takes, and a bit.
+/// Memory limit of the container: the needs of a large page, with a margin.
 const MEMORY: &str = "1536m";
 
-/// Why there is no browser in a container.
+/// The reason why a browser cannot run in a container.
 pub(super) enum Missing {
     /// The engine's client is not installed.
     Client,
@@ -33,7 +34,7 @@ pub(super) enum Missing {
     Filter(std::io::Error),
 }
 
-/// The command that runs a browser with these arguments, if there is an image of one.
+/// Returns the command that runs a browser with these arguments, if its image exists.
 pub(super) async fn command(arguments: &[&str], folder: &Path) -> Result<Command, Missing> {
     let docker = found("docker").ok_or(Missing::Client)?;
     let known = Command::new(&docker)
@@ -62,12 +63,12 @@ pub(super) async fn command(arguments: &[&str], folder: &Path) -> Result<Command
         .args(["--user", &format!("{USER}:{USER}")])
         .args(["--memory", MEMORY, "--pids-limit", "500", "--label", "dev.arenad.role=browser", IMAGE])
         .args(arguments)
-        // The container is the sandbox.
+        // The container replaces Chromium's own sandbox.
         .args(["--no-sandbox", "--user-data-dir=/tmp/profile"]);
     Ok(command)
 }
 
-/// Writes the engine's form of the filter that keeps the kernel's news of networks away.
+/// Writes the engine's form of the filter that blocks netlink.
 fn filter(folder: &Path) -> std::io::Result<PathBuf> {
     const AF_NETLINK: u32 = 16;
     const EAFNOSUPPORT: u32 = 97;

@@ -1,8 +1,8 @@
-//! The proxy of one page's context: carries requests to the site's entry, and refuses every other address.
+//! The proxy of one page's context: it forwards requests to the site's entry and refuses every other address.
 //!
-//! Whatever runs on a page — its own scripts, or an expression — can ask for any address. In front of the daemon's host
-//! that would be its loopback, its network and the clouds' metadata; here it is 403. Nobody but the browser gets even that: the
-//! proxy adds an account's headers, and its port is open to every user of the host.
+//! Any script on a page, including an expression, can request any address. From the daemon's host these include its
+//! loopback, its network and the metadata services of clouds; the proxy answers them with 403. It serves only the
+//! browser: the proxy adds an account's headers, and its port is reachable by every user of the host.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use arenad_accounts::{Place, Session};
 use arenad_probes::innermost;
 
-/// A proxy on a port of its own; ends with its owner.
+/// A proxy on a port of its own; it ends when it is dropped.
 pub(super) struct Gate {
     address: SocketAddr,
     state: Arc<State>,
@@ -29,15 +29,15 @@ pub(super) struct Gate {
 struct State {
     client: reqwest::Client,
     user: Option<u32>,
-    /// Where it leads, and the headers that every request gets; nowhere until somebody says.
+    /// The site and the headers that every request gets; unset until `lead` is called.
     way: OnceLock<(Place, HeaderMap)>,
-    /// Why the site could not be reached, if it could not.
+    /// The reason why the site could not be reached, if it could not.
     fault: Mutex<Option<String>>,
 }
 
 impl Gate {
-    /// Opens it; it leads nowhere yet.
-    /// `user` is the only one whose connections it takes, if there is one.
+    /// Opens the proxy, which refuses every address until `lead` is called. If `user` is given, the proxy accepts only
+    /// connections of that user.
     pub(super) async fn open(client: reqwest::Client, user: Option<u32>) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -47,22 +47,22 @@ impl Gate {
         Ok(Self { address, state, _tasks: tasks })
     }
 
-    /// Says where it leads, once for all. The session's headers are put on every request.
+    /// Sets the site, once and for all. The session's headers are added to every request.
     pub(super) fn lead(&self, place: Place, session: Option<&Session>) {
         let pairs = session.iter().flat_map(|session| &session.headers);
         let headers = pairs.filter_map(|(name, value)| {
             Some((name.parse::<header::HeaderName>().ok()?, HeaderValue::from_str(value.expose()).ok()?))
         });
-        // A page is opened once.
+        // A page is opened only once, so the cell is still empty.
         let _ = self.state.way.set((place, headers.collect()));
     }
 
-    /// Where it listens.
+    /// Returns the address on which the proxy listens.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Why the site could not be reached, if it could not.
+    /// Returns the reason why the site could not be reached, if it could not.
     pub(super) fn fault(&self) -> Option<String> {
         self.state.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -74,7 +74,7 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((stream, peer)) = accepted else { continue };
-                // Slower without, but as right.
+                // Without this option the connection is slower, but still correct.
                 let _ = stream.set_nodelay(true);
                 let state = state.clone();
                 connections.spawn(async move {
@@ -84,7 +84,7 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
                         return;
                     }
                     let service = service_fn(|request| pass(state.clone(), request));
-                    // A browser that goes away in the middle is none of our business.
+                    // A browser that disconnects early is not an error of the proxy.
                     let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
                 });
             }
@@ -93,7 +93,7 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
     }
 }
 
-/// Whether the other end of a connection within this host belongs to a user.
+/// Returns whether the other end of a connection within this host belongs to the user.
 async fn is_of(user: u32, peer: SocketAddr, here: std::io::Result<SocketAddr>) -> bool {
     let Ok(here) = here else { return false };
     let looked = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! The browser's processes: found, started in a cage or in a container, and gone when their owner is.
+//! The browser's processes: how they are found, started in a cage or a container, and ended with their owner.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -14,24 +14,25 @@ use super::container::{self, Missing};
 use super::transport;
 use arenad_model::browser::PROGRAMS;
 
-/// The variable that names another: a program, `ws://…`, or the word for the one in a container.
+/// The environment variable that selects another browser: a program, `ws://…`, or [`CONTAINER`].
 const VARIABLE: &str = "ARENAD_CHROMIUM";
 
-/// What [`VARIABLE`] says where the container is wanted although the host has a browser.
+/// Value of [`VARIABLE`] that selects the container although the host has a browser.
 const CONTAINER: &str = "container";
 
-/// How long it may take to answer.
+/// Time within which a browser must answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a browser says that cannot make the namespaces of its sandbox. Source: Chromium's `zygote_host_impl_linux.cc`.
+/// Message of a browser that cannot create the namespaces of its sandbox. Source: Chromium's
+/// `zygote_host_impl_linux.cc`.
 const NO_SANDBOX: &str = "No usable sandbox!";
 
-/// What the browser is started with, besides its profile.
+/// The browser's arguments, apart from its profile.
 const ARGUMENTS: [&str; 22] = [
     "--headless=new",
-    // Its commands come by a pipe, which nobody else can open.
+    // Commands arrive over a pipe, which no other process can open.
     "--remote-debugging-pipe",
-    // Contexts have proxies of their own; what has none goes nowhere.
+    // Contexts have proxies of their own; requests without a proxy lead nowhere.
     "--proxy-server=http://127.0.0.1:9",
     "--proxy-bypass-list=<-loopback>",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -51,25 +52,27 @@ const ARGUMENTS: [&str; 22] = [
     "--hide-scrollbars",
     "--mute-audio",
     "--window-size=1280,720",
-    // A script that eats memory ends in a crash of its page.
+    // A script that exhausts its memory ends in a crash of its page.
     "--js-flags=--max-old-space-size=512",
 ];
 
-/// A running browser; killed, with all that it started, when it goes.
+/// A running browser; dropping it kills it with all processes that it has started.
 pub(super) struct Process {
     _child: Child,
-    /// After the child: what is left in its control group ends with it.
+    /// Dropped after the child: processes left in its control group end with it.
     cage: Option<Cage>,
 }
 
 impl Process {
-    /// The user that its processes are, as the host sees it.
+    /// Returns the user of the browser's processes, as the host sees it.
     pub(super) fn user(&self) -> u32 {
         if self.cage.is_some() { cage::user() } else { container::USER }
     }
 }
 
-/// Starts a browser whose files are in `folder`, which is emptied first. Errors: why not, and what to do.
+/// Starts a browser whose files are in `folder`, which is emptied first.
+///
+/// Errors: the reason why no browser started, and the remedy.
 pub(super) async fn start(folder: &Path) -> Result<(Cdp, Option<Process>), String> {
     let named = std::env::var_os(VARIABLE);
     if let Some(address) = named.as_ref().and_then(|named| named.to_str()).filter(|named| named.starts_with("ws://")) {
@@ -96,7 +99,7 @@ async fn caged(program: &Path, folder: &Path) -> Result<(Cdp, Process), String> 
     let shown = program.display().to_string();
     let cage = Cage::make(folder)?;
     let started = match answering(&shown, cage.command(program, &ARGUMENTS)).await {
-        // Hosts that let nobody make a namespace: the cage, which root made, is the sandbox.
+        // The host lets no unprivileged process create a namespace: the cage, which root created, is the sandbox.
         Err(said) if said.contains(NO_SANDBOX) => {
             let arguments = [ARGUMENTS.as_slice(), &["--no-sandbox"]].concat();
             answering(&shown, cage.command(program, &arguments)).await
@@ -107,12 +110,12 @@ async fn caged(program: &Path, folder: &Path) -> Result<(Cdp, Process), String> 
     Ok((cdp, Process { _child: child, cage: Some(cage) }))
 }
 
-/// Starts a program in its cage, with `folder` for its files, and has it show a page. Returns what it calls itself; nothing of it
-/// is left.
+/// Starts a program in its cage, with `folder` for its files, and has it show a page. Returns the browser's product
+/// name. No process of it remains.
 pub async fn try_browser(program: &Path, folder: &Path) -> Result<String, String> {
     let tried = shown_by(program, folder).await;
     let folder = folder.to_owned();
-    // What stays is found by whoever starts the next one.
+    // If a process remains, the next start of a browser ends it.
     let _ = tokio::task::spawn_blocking(move || end_remains(&folder)).await;
     tried
 }
@@ -144,13 +147,13 @@ async fn shown_by(program: &Path, folder: &Path) -> Result<String, String> {
     }
 }
 
-/// Ends what a daemon before has left of a browser whose files are in `folder`.
+/// Ends the processes that a previous daemon has left of a browser whose files are in `folder`.
 pub fn end_remains(folder: &Path) {
     super::cage::end_remains(folder);
     super::cage::end_group(folder);
 }
 
-/// Runs a browser, and waits until it answers.
+/// Runs a browser and waits until it answers.
 async fn answering(shown: &str, mut command: Command) -> Result<(Cdp, Child), String> {
     let doing = |error: &dyn std::fmt::Display| format!("start {shown}: {error}");
     let mut child = command.spawn().map_err(|error| doing(&error))?;
@@ -170,8 +173,8 @@ async fn answering(shown: &str, mut command: Command) -> Result<(Cdp, Child), St
     }
 }
 
-/// Reads what a browser says on standard error until it ends, for it would stop if nobody listened; returns why it ended, as
-/// far as that can be told.
+/// Reads a browser's standard error until it ends, because the browser would block on a full pipe. Returns the reason
+/// for its end, as far as it can be determined.
 async fn last_words(stderr: impl AsyncRead + Unpin) -> String {
     let mut lines = BufReader::new(stderr).lines();
     let mut last = String::new();
@@ -183,7 +186,7 @@ async fn last_words(stderr: impl AsyncRead + Unpin) -> String {
     last
 }
 
-/// The command that runs the browser in a container.
+/// Returns the command that runs the browser in a container.
 async fn contained(folder: &Path) -> Result<Command, String> {
     let mut command = container::command(&ARGUMENTS, folder).await.map_err(|missing| {
         let none = format!("find a browser: none of {} is there", PROGRAMS.join(", "));
@@ -198,7 +201,7 @@ async fn contained(folder: &Path) -> Result<Command, String> {
     Ok(command)
 }
 
-/// A program of the search path.
+/// Returns the path of a program in the search path.
 pub(super) fn found(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file())

@@ -1,4 +1,5 @@
-//! The agent's own page, through its browser's address: one expression, and nothing of the page is changed by looking.
+//! The agent's own page, read through its browser's address. Apart from the effects of the locator's expressions,
+//! reading changes nothing on the page.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,10 +13,10 @@ use crate::{Found, LocateError};
 use arenad_model::locator::{JsLocator, Value};
 use arenad_probes::innermost;
 
-/// The longest list of pages, in bytes: each takes some hundred, and addresses of pages may be long.
+/// Maximum size of the list of pages, in bytes: each page takes a few hundred bytes, and addresses may be long.
 const LIST_MAX: usize = 4 << 20;
 
-/// A page of a browser, as `/json/list` has it.
+/// A page of a browser, as `/json/list` describes it.
 #[derive(Debug, Deserialize)]
 struct Target {
     #[serde(rename = "type")]
@@ -26,7 +27,7 @@ struct Target {
     address: Option<String>,
 }
 
-/// Evaluates the expression on the page that the agent is on: the one that is shown, of several the last one used.
+/// Evaluates the expression on the page that the agent is on: the visible one; of several, the most recently used.
 pub(super) async fn look(
     client: &reqwest::Client,
     address: &str,
@@ -49,7 +50,7 @@ pub(super) async fn look(
             }
         }
         for expression in &locator.prepare {
-            // Their errors do not count.
+            // Errors of these expressions do not count.
             let _ = evaluate(&cdp, None, expression, limit).await.map_err(gone)?;
         }
         let seen = evaluate(&cdp, None, &locator.expression, limit).await.map_err(gone)?;
@@ -63,7 +64,7 @@ pub(super) async fn look(
     Err(LocateError::Unavailable(format!("the agent's browser at {address} shows no page")))
 }
 
-/// The browser's address: `http://HOST:PORT`, or the WebSocket address that it prints.
+/// Parses the browser's address: `http://HOST:PORT`, or the WebSocket address that the browser prints.
 fn browser(address: &str) -> Result<Url, LocateError> {
     let wrong = || LocateError::Unknown(format!("`{address}` is no CDP address, such as http://127.0.0.1:9222"));
     let mut url = Url::parse(address).map_err(|_| wrong())?;
@@ -85,7 +86,7 @@ async fn pages(client: &reqwest::Client, browser: &Url) -> Result<Vec<Target>, L
     };
     let list = browser.join("json/list").map_err(|error| LocateError::Unknown(error.to_string()))?;
     let mut request = client.get(list);
-    // Chromium answers to addresses and `localhost` alone.
+    // Chromium accepts only IP addresses and `localhost` as the host.
     if browser.host_str().is_some_and(|host| host.parse::<IpAddr>().is_err()) {
         request = request.header("host", "localhost");
     }
@@ -103,7 +104,8 @@ async fn pages(client: &reqwest::Client, browser: &Url) -> Result<Vec<Target>, L
     Ok(targets.into_iter().filter(|target| target.kind == "page").collect())
 }
 
-/// A page's address by the way that leads to its browser: the browser names the one that it sees itself.
+/// Rewrites a page's address to the host and port by which its browser is reached, because the browser reports the
+/// address that it sees itself.
 fn through(address: &str, browser: &Url) -> String {
     let path = Url::parse(address).map(|url| url.path().to_owned()).unwrap_or_default();
     format!("ws://{}:{}{path}", browser.host_str().unwrap_or_default(), browser.port_or_known_default().unwrap_or(80))

@@ -1,13 +1,13 @@
-//! Expressions on pages, in one warm headless Chromium.
+//! Evaluation of expressions on pages, in one headless Chromium that stays running between uses.
 //!
 //! ```text
 //!   Browser ──► launch: a process that dies with the daemon, in a cage (bwrap, a control group) or in a container
-//!      │            ▲ started when first needed, again when it died, ended when idle; spoken to by a pipe
+//!      │            ▲ started when first needed, again when it died, ended when idle; commands travel over a pipe
 //!      ├─► page: a context of its own, the account's cookies, load, expression, bounded JSON; then all of it goes
-//!      │      └─► gate: the context's proxy, which knows the site's entry and nothing else
-//!      └─► live: the agent's own page, looked at through its browser's address and left as it is
+//!      │      └─► gate: the context's proxy, which reaches the site's entry and nothing else
+//!      └─► live: the agent's own page, read through its browser's address and left unchanged
 //! ```
-//! Whatever a page does — dialogs, downloads, endless scripts, a crash — ends with its context, and in time.
+//! All effects of a page (dialogs, downloads, endless scripts, a crash) end with its context, within a time limit.
 
 mod cage;
 mod cdp;
@@ -38,33 +38,34 @@ use super::{Found, LocateError, Scene};
 use arenad_accounts::Session;
 use arenad_model::locator::{JsLocator, JsPage, Value};
 
-/// How long a browser that nobody uses stays.
+/// Time after which an unused browser is ended.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// How long a page whose time is over gets to be closed.
+/// Time within which a page that has exceeded its limit must be closed.
 const STOP_PATIENCE: Duration = Duration::from_secs(6);
 
-/// The browser, running or not.
+/// The browser, which may or may not be running.
 pub struct Browser {
     folder: PathBuf,
     http: reqwest::Client,
     running: Arc<Mutex<Option<Running>>>,
-    /// Counts uses, so that an end that was planned is called off by a later use.
+    /// Number of uses, by which a later use cancels a planned end.
     uses: Arc<AtomicU64>,
 }
 
 #[derive(Clone)]
 struct Running {
     cdp: Cdp,
-    /// The pages that those get who ask next. Locked while they are being prepared: to wait for one is quicker than to make
-    /// another beside it. Two, so that the next is there while that of the last is made again.
+    /// Prepared pages for the next callers. A slot is locked while its page is being prepared, because waiting for that
+    /// page is quicker than preparing another one. Two slots let the next caller find a page while the last one is
+    /// being replaced.
     spares: [Arc<Mutex<Option<Page>>>; 2],
-    /// `None`: it is somebody else's.
+    /// The process, or `None` if arenad did not start the browser.
     process: Arc<Option<Process>>,
 }
 
 impl Running {
-    /// A page that has been prepared, the first that is there.
+    /// Takes a prepared page, preferably one that is ready; otherwise waits for one in preparation.
     async fn take_spare(&self) -> Option<Page> {
         let ready = self.spares.iter().find_map(|spare| spare.try_lock().ok()?.take());
         if ready.is_some() {
@@ -78,19 +79,19 @@ impl Running {
         None
     }
 
-    /// The user whose connections pages' proxies take; `None`: any.
+    /// Returns the user whose connections the pages' proxies accept; `None` means any user.
     fn user(&self) -> Option<u32> {
         self.process.as_ref().as_ref().map(Process::user)
     }
 
-    /// Prepares the pages that are missing, after this one has its answer.
+    /// Prepares the missing pages in the background, after a caller has used its page.
     fn prepare_spares(&self, client: reqwest::Client) {
         let missing = self.spares.iter().filter_map(|spare| spare.clone().try_lock_owned().ok());
         let missing: Vec<_> = missing.filter(|spare| spare.is_none()).collect();
         let (cdp, user) = (self.cdp.clone(), self.user());
         tokio::spawn(async move {
             for mut spare in missing {
-                // A browser that cannot do it in time is found out by whoever asks next.
+                // If a browser cannot prepare a page in time, the next caller finds out.
                 let prepared = tokio::time::timeout(STOP_PATIENCE, Page::prepare(&cdp, &client, user)).await;
                 *spare = prepared.ok().and_then(Result::ok);
             }
@@ -98,10 +99,10 @@ impl Running {
     }
 }
 
-/// Looks at a page of the site through a browser that is spoken to by two pipes, as one is that was started here. Whoever is
-/// at their other end may say anything.
+/// Reads a page of the site through a browser that is connected by two pipes, as a browser started here is. The data
+/// from the other end is not trusted.
 ///
-/// Errors: as of a locator; a browser that goes away is unavailable.
+/// Errors: as for a locator; a browser that disconnects is `Unavailable`.
 pub async fn look_through(
     (from, to): (impl AsyncRead + Send + 'static, impl AsyncWrite + Send + 'static),
     client: &reqwest::Client,
@@ -120,9 +121,10 @@ pub async fn look_through(
     }
 }
 
-/// The client that carries browsers' requests to sites, bodies streamed. It dials by itself.
+/// Creates the client that carries browsers' requests to sites, with streamed bodies. It connects directly, without a
+/// proxy.
 ///
-/// Errors: it could not be made.
+/// Errors: the client could not be created.
 pub fn client() -> Result<reqwest::Client, reqwest::Error> {
     reqwest::Client::builder()
         .redirect(reqwest::redirect::Policy::none())
@@ -134,7 +136,7 @@ pub fn client() -> Result<reqwest::Client, reqwest::Error> {
 }
 
 impl Browser {
-    /// Nothing is started yet. `folder` is the browser's own; `http` is what carries its requests.
+    /// Creates a browser that is not yet running. `folder` belongs to the browser alone; `http` carries its requests.
     pub fn new(folder: PathBuf, http: reqwest::Client) -> Self {
         Self { folder, http, running: Arc::default(), uses: Arc::default() }
     }
@@ -161,8 +163,8 @@ impl Browser {
                 scene.page.clone().unwrap_or_else(|| if public.is_empty() { "/".to_owned() } else { public.clone() })
             }
         };
-        // A browser that dies under a page is started again once; a second death is the page's doing. A spare page may
-        // have died in its sleep, which says nothing of the browser.
+        // A browser that dies under a page is restarted once; a second death is the page's fault. A prepared page may
+        // have died while unused, which says nothing about the browser.
         let mut has_died = false;
         loop {
             let running = match tokio::time::timeout_at(deadline, self.running()).await {
@@ -193,7 +195,7 @@ impl Browser {
                 Err(PageFault::Locate(LocateError::TimedOut { .. })) => return Err(LocateError::TimedOut { limit }),
                 Err(PageFault::Locate(error)) => return Err(error),
                 Err(PageFault::Stuck) => {
-                    // The page could not even be closed: the browser goes with it.
+                    // The page could not even be closed, so the browser is ended with it.
                     self.discard(&running).await;
                     return Err(LocateError::TimedOut { limit });
                 }
@@ -206,14 +208,14 @@ impl Browser {
         }
     }
 
-    /// The running browser, started if there is none.
+    /// Returns the running browser, and starts it if necessary.
     async fn running(&self) -> Result<Running, LocateError> {
         self.uses.fetch_add(1, Ordering::Relaxed);
         let mut running = self.running.lock().await;
         if let Some(running) = running.as_ref().filter(|running| !running.cdp.is_gone()) {
             return Ok(running.clone());
         }
-        // The old one's processes go before the new one gets the folder.
+        // The processes of the old browser end before the new one uses the folder.
         *running = None;
         let (cdp, process) = launch::start(&self.folder).await.map_err(LocateError::Unavailable)?;
         let fresh = Running { cdp, spares: Default::default(), process: Arc::new(process) };
@@ -239,11 +241,11 @@ impl Browser {
         });
     }
 
-    /// Ends the browser, and waits until it is gone.
+    /// Ends the browser and waits until it is gone.
     pub async fn close(&self) {
         *self.running.lock().await = None;
         let folder = self.folder.clone();
-        // A browser that stays is found by the next daemon.
+        // If a browser process remains, the next daemon ends it.
         let _ = tokio::task::spawn_blocking(move || end_remains(&folder)).await;
     }
 }

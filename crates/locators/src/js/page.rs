@@ -12,15 +12,15 @@ use crate::{LocateError, Scene};
 use arenad_accounts::{Cookie, Session};
 use arenad_model::locator::{JsLocator, json_text};
 
-/// How long a context whose time is over gets to go away.
+/// Time within which a context that has exceeded its limit must be removed.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why a page has no value.
+/// The reason why a page has no value.
 #[derive(Debug)]
 pub(super) enum PageFault {
     Locate(LocateError),
     Cdp(CdpError),
-    /// It hangs, and so does its end.
+    /// The page hangs, and so does its removal.
     Stuck,
 }
 
@@ -36,7 +36,7 @@ impl From<LocateError> for PageFault {
     }
 }
 
-/// An empty page in a context of its own, which shares nothing with others and goes with its owner.
+/// An empty page in a context of its own, which shares nothing with others and is removed when the page is dropped.
 pub(super) struct Page {
     context: Context,
     gate: Gate,
@@ -44,7 +44,7 @@ pub(super) struct Page {
     events: Events,
 }
 
-/// A browser context; removed with all of its pages when it goes.
+/// A browser context; dropping it removes it with all of its pages.
 struct Context {
     cdp: Cdp,
     id: String,
@@ -57,13 +57,13 @@ impl Drop for Context {
 }
 
 impl Page {
-    /// Makes one, before anybody says what is to be seen on it: a new process takes longer than most pages.
-    /// `user` is the user that the browser's processes are, if that is known.
+    /// Prepares a page before it is known what the page will show, because a new process takes longer than most pages.
+    /// `user` is the user of the browser's processes, if known.
     pub(super) async fn prepare(cdp: &Cdp, client: &reqwest::Client, user: Option<u32>) -> Result<Self, PageFault> {
         let gate = Gate::open(client.clone(), user).await;
         let gate = gate.map_err(|error| LocateError::Unavailable(format!("open a port for the browser: {error}")))?;
         let proxy = format!("http://{}", gate.address());
-        // Without the bypass list the browser would go to its own loopback without asking.
+        // Without the bypass list the browser would connect to its own loopback directly.
         let wanted = json!({ "disposeOnDetach": true, "proxyServer": proxy, "proxyBypassList": "<-loopback>" });
         let made = cdp.call(None, "Target.createBrowserContext", wanted).await?;
         let context = Context { cdp: cdp.clone(), id: text(&made, "browserContextId") };
@@ -136,19 +136,19 @@ impl Page {
             self.during(evaluate(&cdp, Some(&id), &appears(selector), left()), false).await???;
         }
         for expression in &locator.prepare {
-            // Their errors do not count, but what they do to the page does.
+            // Errors of these expressions do not count, but their effects on the page do.
             let _ = self.during(evaluate(&cdp, Some(&id), expression, left()), false).await??;
         }
         let found = self.during(evaluate(&cdp, Some(&id), &locator.expression, left()), false).await?;
-        // Whatever the expression made of it: what it looked at is not the site but its absence.
+        // Checked even if the expression has a value, because it read the proxy's error instead of the site.
         if let Some(fault) = self.gate.fault() {
             return Err(unreachable(url, &fault));
         }
         Ok(found??)
     }
 
-    /// Does some work while the page's events are heard, because a dialog stops everything else on it; if `loads`, until
-    /// the page has loaded too, unless the work fails.
+    /// Runs `work` while the page's events are handled, because an open dialog blocks everything else on the page. If
+    /// `loads` is set, it also waits until the page has loaded, unless the work fails.
     async fn during<T: MayFail>(&mut self, work: impl Future<Output = T>, loads: bool) -> Result<T, PageFault> {
         let mut work = std::pin::pin!(work);
         let mut done: Option<T> = None;
@@ -163,7 +163,7 @@ impl Page {
                 biased;
                 event = self.events.next() => match event.ok_or(CdpError::Gone)?.method.as_str() {
                     "Page.loadEventFired" => is_loaded = true,
-                    // A page that opens one after the other is ended by the deadline.
+                    // A page that opens one dialog after another is ended by the deadline.
                     "Page.javascriptDialogOpening" => {
                         let no = json!({ "accept": false });
                         self.context.cdp.tell_session(&self.session, "Page.handleJavaScriptDialog", no);
@@ -177,14 +177,14 @@ impl Page {
     }
 }
 
-/// What may end without its good.
+/// Work whose result shows whether it failed.
 trait MayFail {
     fn has_failed(&self) -> bool;
 }
 
 impl MayFail for Result<Json, CdpError> {
     fn has_failed(&self) -> bool {
-        // A navigation that came to nothing never loads.
+        // A navigation that failed never fires the load event.
         self.as_ref().map_or(true, |answer| answer["errorText"].is_string())
     }
 }
@@ -203,7 +203,7 @@ fn text(answer: &Json, key: &str) -> String {
     answer[key].as_str().unwrap_or_default().to_owned()
 }
 
-/// A promise that is kept when an element is there.
+/// Returns the expression of a promise that resolves when a matching element exists.
 fn appears(selector: &str) -> String {
     let selector = json_text(selector);
     format!(

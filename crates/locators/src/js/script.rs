@@ -1,4 +1,4 @@
-//! The evaluation of an expression: its value as bounded JSON, or what it threw.
+//! The evaluation of an expression: its value as bounded JSON, or the exception that it threw.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use crate::{LocateError, SIZE_MAX};
 use arenad_model::locator::Value;
 use arenad_model::locator::json::{parsed, to_value};
 
-/// Turns the value into a text, with the page's address in front of it, so that a large one never leaves the page. A function
-/// is called, a promise awaited; what JSON has no word for is `null`, numbers that are none are texts.
+/// Converts the value to text, preceded by the page's address, so that a large value never leaves the page. Functions
+/// are called and promises awaited. Values that JSON cannot express are `null`; numbers that are not finite are text.
 const INTO_TEXT: &str = "async function (limit) {
     let value = this[0];
     if (typeof value === 'function') value = value();
@@ -22,22 +22,23 @@ const INTO_TEXT: &str = "async function (limit) {
     return location.href + '\\n' + (text.length > limit ? 'l' + text.length : text);
 }";
 
-/// The world of expressions: it has the page's document, and nothing that the page's own scripts have made of the language.
+/// Name of the isolated world of expressions: it has the page's document, but none of the changes that the page's
+/// scripts have made to the language.
 const WORLD: &str = "arenad";
 
-/// A value, and the address of the page that it is from.
+/// A value, and the address of the page from which it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Evaluated {
     pub value: Value,
     pub url: String,
 }
 
-/// How often an expression is evaluated anew when its page goes on to another meanwhile.
+/// Number of times that an expression is evaluated again because its page navigated during the evaluation.
 const NAVIGATIONS_MAX: usize = 5;
 
 /// Evaluates an expression in a session.
 ///
-/// Errors: `Threw` with what it threw. Endless ones are ended by the browser after `limit` where it can.
+/// Errors: `Threw` with the exception. The browser ends endless expressions after `limit` where it can.
 pub(super) async fn evaluate(
     cdp: &Cdp,
     session: Option<&str>,
@@ -53,7 +54,7 @@ pub(super) async fn evaluate(
     once(cdp, session, expression, limit).await
 }
 
-/// Whether the browser says that the page that a value was to come from is no longer there.
+/// Returns whether the message says that the page of the evaluation no longer exists.
 fn is_navigation(message: &str) -> bool {
     ["context", "navigated", "No frame"].iter().any(|part| message.contains(part))
 }
@@ -65,7 +66,7 @@ async fn once(
     limit: Duration,
 ) -> Result<Result<Evaluated, LocateError>, CdpError> {
     let world = world(cdp, session).await?;
-    // In a list, which reaches the function as it is, whatever the value. The line break ends a comment at the expression's end.
+    // A list passes any value to the function unchanged. The line break ends a comment at the expression's end.
     let wrapped = json!({
         "expression": format!("({INTO_TEXT}).call([{expression}\n], {SIZE_MAX})"),
         "contextId": world,
@@ -84,9 +85,11 @@ async fn once(
     Ok(read(text).map(|value| Evaluated { value, url: url.to_owned() }))
 }
 
-/// The number of the world in the page's main frame, made if it is not there yet: a page that goes on gets another.
+/// Returns the id of the isolated world in the page's main frame, and creates the world if necessary: after a
+/// navigation, the page has a new one.
 ///
-/// The page's scripts see nothing of it, and their changes to the language (`Array.prototype`, `JSON`) are not seen there.
+/// The page's scripts cannot observe the world, and their changes to the language (`Array.prototype`, `JSON`) do not
+/// appear in it.
 async fn world(cdp: &Cdp, session: Option<&str>) -> Result<Json, CdpError> {
     let mut frames = cdp.call(session, "Page.getFrameTree", json!({})).await?;
     let wanted = json!({ "frameId": frames["frameTree"]["frame"]["id"].take(), "worldName": WORLD });
@@ -115,7 +118,7 @@ fn read(text: &str) -> Result<Value, LocateError> {
     }
 }
 
-/// What an evaluation threw.
+/// Returns the exception that an evaluation threw, as an error.
 fn thrown(answer: &Json) -> Option<LocateError> {
     let details = answer.get("exceptionDetails")?;
     let said = details["exception"]["description"].as_str().or_else(|| details["exception"]["value"].as_str());

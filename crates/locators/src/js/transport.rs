@@ -1,5 +1,5 @@
-//! How the messages of the Chrome DevTools Protocol travel: over the pipe of a browser that was started here, or over the
-//! WebSocket of one that somebody else runs. Neither side may send more than [`MESSAGE_MAX`] at once.
+//! Transports for the messages of the Chrome DevTools Protocol: the pipe of a browser that was started here, or the
+//! WebSocket of a browser that was started elsewhere. A browser's message may have at most [`MESSAGE_MAX`] bytes.
 
 use std::io;
 use std::pin::Pin;
@@ -12,15 +12,15 @@ use tokio_util::codec::{AnyDelimiterCodec, FramedRead, FramedWrite};
 
 use crate::SIZE_MAX;
 
-/// The largest message, in bytes: a value of the largest size, each of its characters written as `\u0000`.
+/// Maximum size of a message, in bytes: a value of the largest size, each of its characters written as `\u0000`.
 const MESSAGE_MAX: usize = 8 * SIZE_MAX;
 
-/// Where messages come from; its first error is its last item.
+/// Incoming messages; an error ends the stream.
 pub(super) type Incoming = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
-/// Where they go.
+/// Outgoing messages, one JSON text each.
 pub(super) type Outgoing = Pin<Box<dyn Sink<String, Error = io::Error> + Send>>;
 
-/// The two directions of a pipe. Source: Chromium's `devtools_pipe_handler.cc`, messages that end with a NUL.
+/// Connects the two directions of a pipe. Source: Chromium's `devtools_pipe_handler.cc`, messages that end with a NUL.
 pub(super) fn pipe(
     from: impl AsyncRead + Send + 'static,
     to: impl AsyncWrite + Send + 'static,

@@ -1,7 +1,7 @@
-//! Statements through the database's own client in the container, for servers that listen on their own loopback alone.
+//! Statements through the database's own client in the container, for servers that listen only on their own loopback.
 //!
-//! The client prints texts, `NULL` told apart; [`client_types`] says what types they are of. Arguments become hexadecimal
-//! literals: a text of those digits cannot end the literal that it stands in.
+//! The client prints text and marks `NULL`; [`client_types`] adds the types. Arguments become hexadecimal literals,
+//! because text of hexadecimal digits cannot end the literal that contains it.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) async fn query(
     let client = Client { engine, container: scene.container(Some(database.service.as_str()))?.1, database, program };
     let mut rows = client.rows(query).await?;
     if rows.rows.iter().flatten().any(|cell| *cell != Value::Null) {
-        // What is no query that another can be made of (`SHOW`, `EXPLAIN`) has texts alone.
+        // Statements that cannot be embedded in another query (`SHOW`, `EXPLAIN`) keep their cells as text.
         let types = client.types(query, rows.columns.len()).await.unwrap_or_default();
         client_types::give(database.engine, &mut rows, &types);
     }
@@ -42,7 +42,7 @@ struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// The rows of a statement, as texts.
+    /// Returns the rows of a statement, with every cell as text.
     async fn rows(&self, query: &Query<'_>) -> Result<Rows, LocateError> {
         let rows = match self.database.engine {
             DatabaseEngine::Mysql => {
@@ -55,7 +55,7 @@ impl Client<'_> {
         rows.ok_or_else(|| LocateError::Failed(format!("what {} printed is not understood", self.program)))
     }
 
-    /// The types of a statement's columns, in the server's words.
+    /// Returns the types of a statement's columns, as the server names them.
     async fn types(&self, query: &Query<'_>, columns: usize) -> Result<Vec<String>, LocateError> {
         if self.database.engine == DatabaseEngine::Mysql {
             let script = format!("{}; SET SESSION sql_select_limit = 1; {}", mysql::prepare(query), mysql_text(query));
@@ -76,13 +76,13 @@ impl Client<'_> {
     }
 
     async fn postgres(&self, query: &Query<'_>, statement: String) -> Result<Option<Rows>, LocateError> {
-        // What separates columns and rows must be nothing that a site can have in its texts.
+        // The separators of columns and rows must not occur in a site's texts.
         let mark = format!("{:032x}", rand::random::<u128>());
         let separators = [format!("null={mark}n"), "-F".into(), format!("{mark}c"), "-R".into(), format!("{mark}r")];
         let mut words =
             ["-X", "-q", "-A", "-v", "ON_ERROR_STOP=1", "-P", "footer=off", "-P"].map(str::to_owned).to_vec();
         words.extend(separators);
-        // All run in one connection; what the first prints ends with a mark of its own.
+        // All parts run in one connection; a mark of its own ends the output of the first.
         for part in [postgres::prepare(query), format!("\\echo {mark}s"), statement] {
             words.extend(["-c".to_owned(), part]);
         }
@@ -92,7 +92,7 @@ impl Client<'_> {
     async fn run(&self, words: Vec<String>, limit: Duration) -> Result<String, LocateError> {
         let account = account_words(self.database);
         let command: Vec<String> = [self.program.to_owned()].into_iter().chain(account).chain(words).collect();
-        // The server ends the statement; the client gets a moment longer to say so.
+        // The server ends the statement; the client gets slightly more time to report it.
         let patience = limit + Duration::from_millis(300);
         let output = self.engine.exec(self.container, &command, None, patience).await;
         let output = output.map_err(|error| exec::failed(&error, limit))?;
@@ -115,7 +115,7 @@ fn postgres_text(query: &Query<'_>) -> String {
     query.text(|_, text| format!("convert_from('\\x{}', 'UTF8')", hex(text.as_bytes())))
 }
 
-/// The rows between marks; the first has the columns' names.
+/// Parses the rows between marks; the first row holds the column names.
 fn read_marked(printed: &str, mark: &str) -> Option<Rows> {
     let (column, row, null) = (format!("{mark}c"), format!("{mark}r"), format!("{mark}n"));
     let printed = printed.split_once(&format!("{mark}s\n"))?.1;
@@ -127,7 +127,7 @@ fn read_marked(printed: &str, mark: &str) -> Option<Rows> {
     Some(Rows { columns, rows })
 }
 
-/// The rows of MySQL's XML, whose texts have no `<` of their own.
+/// Parses the rows of MySQL's XML, whose texts contain no `<` of their own.
 fn read_xml(printed: &str) -> Rows {
     let field =
         Regex::new(r#"<field name="([^"]*)"(?: xsi:nil="true" ?/>|>([^<]*)</field>)"#).expect("a constant pattern");

@@ -1,5 +1,5 @@
-//! The types of what a database's client has printed. The clients print texts; which types the columns have, they are asked
-//! in a second exchange, and only where there is something to type.
+//! The types of the text that a database's client prints. A second exchange asks for the types of the columns, and only
+//! if there are values to convert.
 
 use jiff::Timestamp;
 
@@ -8,7 +8,7 @@ use arenad_model::locator::json::parsed;
 use arenad_model::locator::{Rows, Value};
 use arenad_model::site::DatabaseEngine;
 
-/// The statement whose one row has the names of the types of another statement's columns (PostgreSQL).
+/// Returns a statement whose single row names the types of another statement's columns (PostgreSQL).
 pub(super) fn postgres_statement(statement: &str, columns: usize) -> String {
     let names: Vec<String> = (0..columns).map(|number| format!("c{number}")).collect();
     let types: Vec<String> = names.iter().map(|name| format!("pg_typeof({name})")).collect();
@@ -16,13 +16,13 @@ pub(super) fn postgres_statement(statement: &str, columns: usize) -> String {
     format!("SELECT {} FROM ({statement}\n) AS arenad({}) LIMIT 1", types.join(", "), names.join(", "))
 }
 
-/// The types in what a client of MySQL prints with `--column-type-info`, which stands before the rows.
+/// Parses the types that a MySQL client prints with `--column-type-info`, which precede the rows.
 pub(super) fn mysql_types(printed: &str, columns: usize) -> Vec<String> {
     let types = printed.lines().filter_map(|line| line.strip_prefix("Type:"));
     types.take(columns).map(|kind| kind.trim().to_owned()).collect()
 }
 
-/// Gives texts the types of their columns. What cannot be read as its type stays the text that it is.
+/// Converts text to the types of its columns. Text that cannot be parsed as its type remains text.
 pub(super) fn give(engine: DatabaseEngine, rows: &mut Rows, types: &[String]) {
     if types.len() != rows.columns.len() {
         return;
@@ -68,7 +68,7 @@ fn mysql(kind: &str, text: &str) -> Option<Value> {
     }
 }
 
-/// `2023-05-09 01:02:03.5` in UTC.
+/// Parses a time such as `2023-05-09 01:02:03.5` as UTC.
 fn time(text: &str) -> Option<Value> {
     let at: Timestamp = format!("{}Z", text.replacen(' ', "T", 1)).parse().ok()?;
     Some(Value::Timestamp(at))

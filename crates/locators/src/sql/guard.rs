@@ -1,44 +1,45 @@
-//! Reads a statement word by word, as its server would, and lets pass what can only read.
+//! Parses a statement word by word, as its server would, and accepts only statements that read.
 //!
-//! What servers, their versions and settings read in different ways is refused rather than understood: control characters, a
-//! carriage return that ends no line, spaces beyond ASCII, two texts in a row, two minus signs without a space.
+//! Input that servers, their versions or their settings parse in different ways is refused rather than interpreted:
+//! control characters, a carriage return that does not end a line, spaces beyond ASCII, two string literals in a row,
+//! two minus signs without a space.
 //!
-//! This is the second of three walls. The first are the account's rights, the third is the transaction, which the server
-//! keeps read-only and ends in time. What is looked for here is what those two let through: functions that sleep, lock,
-//! run other statements, or reach the server's files and network for an account that may.
+//! The guard is the second of three layers. The first is the account's rights; the third is the transaction, which the
+//! server keeps read-only and ends in time. The guard looks for what those two permit: functions that sleep, lock, run
+//! other statements, or reach the server's files and network for an account that has the right.
 
 use arenad_model::locator::Arguments;
 
-/// Whose rules of quoting hold.
+/// The server whose quoting rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// MySQL and MariaDB, without `ANSI_QUOTES` and `NO_BACKSLASH_ESCAPES`.
     Mysql,
-    /// PostgreSQL with `standard_conforming_strings`.
+    /// PostgreSQL with `standard_conforming_strings`, where only `E'…'` has backslash escapes.
     Postgres,
-    /// SQLite.
+    /// SQLite, which also quotes names in square brackets and has no backslash escapes.
     Sqlite,
 }
 
 /// A part of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Sent as it is.
+    /// Text that is sent unchanged.
     Text(&'a str),
-    /// The argument of that index is bound here.
+    /// The place at which the argument with this index is bound.
     Argument(usize),
 }
 
-/// The words that a statement may begin with.
+/// The words with which a statement may begin.
 const BEGINNINGS: [&str; 8] = ["select", "with", "values", "table", "show", "explain", "describe", "desc"];
 
-/// Words that write, wherever they stand.
+/// Words that write, wherever they occur.
 const WRITERS: [&str; 6] = ["into", "update", "insert", "delete", "create", "merge"];
 
-/// Those of them that are functions as well, and read where a bracket follows.
+/// The words among [`WRITERS`] that are also functions, and only read if a parenthesis follows.
 const WRITERS_AND_FUNCTIONS: [&str; 2] = ["insert", "delete"];
 
-/// Views of PostgreSQL that read files of the server's, wherever their names stand.
+/// PostgreSQL views that read files of the server, wherever their names occur.
 const FILES: [&str; 3] = ["pg_file_settings", "pg_hba_file_rules", "pg_ident_file_mappings"];
 
 /// Functions that do more than read.
@@ -91,7 +92,7 @@ const FUNCTIONS: [&str; 46] = [
     "wait_until_sql_thread_after_gtids",
 ];
 
-/// How the names of whole families of such functions begin.
+/// Prefixes of whole families of such functions.
 const FAMILIES: [&str; 44] = [
     "asynchronous_connection_",
     "audit_log_",
@@ -139,9 +140,9 @@ const FAMILIES: [&str; 44] = [
     "sys_",
 ];
 
-/// Takes a statement apart.
+/// Splits a statement into its pieces.
 ///
-/// Errors: the column and why it is refused.
+/// Errors: the column, and the reason for the refusal.
 pub fn guard<'a>(
     dialect: Dialect,
     statement: &'a str,
@@ -160,7 +161,7 @@ struct Reader<'a, 'b> {
     at: usize,
     arguments: &'b Arguments,
     pieces: Vec<Piece<'a>>,
-    /// Up to where the text is in `pieces`.
+    /// Position up to which the text is in `pieces`.
     sent: usize,
 }
 
@@ -173,7 +174,8 @@ impl<'a> Reader<'a, '_> {
         self.rest().starts_with(text)
     }
 
-    /// PostgreSQL ends comments at any carriage return, MySQL begins them before control characters, SQLite stops at a null.
+    /// Refuses control characters: PostgreSQL ends comments at any carriage return, MySQL accepts control characters
+    /// where a comment needs a space, SQLite stops at a null.
     fn check_characters(&mut self) -> Result<(), String> {
         let ends_a_line = |at: usize| self.text[at..].starts_with("\r\n");
         let is_refused = |(at, c): &(usize, char)| match c {
@@ -250,7 +252,7 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// Whether a word may stand where it does.
+    /// Returns an error if a word may not occur at its position.
     fn judge(&mut self, before: &str, word: &str, is_first: bool) -> Result<(), String> {
         if is_first && !BEGINNINGS.contains(&word) {
             let word = word.to_uppercase();
@@ -262,7 +264,7 @@ impl<'a> Reader<'a, '_> {
             return Err("names and texts with Unicode escapes are not understood".to_owned());
         }
         self.refuse_file(word)?;
-        // The one thing that is made and only shown.
+        // `SHOW CREATE` is the only use of `create` that reads.
         if (before, word) == ("show", "create") {
             return Ok(());
         }
@@ -280,7 +282,7 @@ impl<'a> Reader<'a, '_> {
         if is_called { refuse_function(word) } else { Ok(()) }
     }
 
-    /// Refuses views by which PostgreSQL reads its own files.
+    /// Refuses views through which PostgreSQL reads its own files.
     fn refuse_file(&self, name: &str) -> Result<(), String> {
         if self.dialect == Dialect::Postgres && FILES.contains(&name) {
             return Err(format!("a locator only reads tables: `{name}` reads a file of the server's"));
@@ -288,7 +290,7 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// Whether a bracket follows, so that the name before it is a function's.
+    /// Returns whether a parenthesis follows, so that the name before it is a function's.
     fn is_called(&self) -> bool {
         let mut ahead = Reader {
             dialect: self.dialect,
@@ -298,7 +300,7 @@ impl<'a> Reader<'a, '_> {
             pieces: Vec::new(),
             sent: 0,
         };
-        // A comment that is refused is refused when it is its turn.
+        // A comment that must be refused is refused when the reader reaches it.
         ahead.skip_blank().is_err() || ahead.starts("(")
     }
 
@@ -310,12 +312,12 @@ impl<'a> Reader<'a, '_> {
         &rest[..end]
     }
 
-    /// Whether a PostgreSQL text with backslash escapes begins here.
+    /// Returns whether a PostgreSQL string literal with backslash escapes begins here.
     fn begins_escaped(&self) -> bool {
         self.dialect == Dialect::Postgres && (self.starts("e'") || self.starts("E'"))
     }
 
-    /// Whether a text begins here, apart from those that a word introduces.
+    /// Returns whether a string literal begins here, except one that a word introduces.
     fn begins_text(&self) -> bool {
         let is_dollar = || self.dialect == Dialect::Postgres && self.starts("$");
         self.starts("'")
@@ -324,7 +326,7 @@ impl<'a> Reader<'a, '_> {
             || is_dollar()
     }
 
-    /// A number. One that runs into a word is two things to some servers and one to others.
+    /// Reads a number. Some servers read a number that runs into a word as two tokens, others as one.
     fn number(&mut self) -> Result<(), String> {
         let bytes = self.rest().as_bytes();
         let digits =
@@ -351,7 +353,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// A text or a quoted name; a name may be a function's.
+    /// Reads a string literal or a quoted name, which may be a function's.
     fn quoted(&mut self, close: char) -> Result<(), String> {
         let start = self.at;
         self.at += 1;
@@ -368,7 +370,8 @@ impl<'a> Reader<'a, '_> {
         read
     }
 
-    /// Skips to the end of a text whose opening quote has been read, and returns what is inside. A doubled quote is one.
+    /// Skips to the end of quoted text whose opening quote has been read, and returns its content. A doubled quote
+    /// stands for one.
     fn skip_text(&mut self, close: char, has_escapes: bool) -> Result<&'a str, String> {
         let start = self.at;
         let mut chars = self.rest().char_indices().peekable();
@@ -396,7 +399,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// `$tag$ text $tag$` of PostgreSQL.
+    /// Reads a dollar-quoted string of PostgreSQL: `$tag$ text $tag$`.
     fn dollar(&mut self) -> Result<(), String> {
         let rest = &self.rest()[1..];
         let end = rest.find(|c: char| !is_word_start(c) && !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -411,14 +414,14 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// Why a `{` begins nothing that is known.
+    /// Returns the reason why a `{` does not begin a known argument.
     fn unbound(&self) -> String {
         let name = self.rest()[1..].split_once('}').map(|(name, _)| name).unwrap_or_default();
         let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
         if is_name { format!("no argument was given for `{{{name}}}`") } else { "`{` begins no argument".to_owned() }
     }
 
-    /// `{name}` of an argument.
+    /// Reads the `{name}` of an argument.
     fn place(&mut self) -> Result<(), String> {
         let index = self.arguments.0.iter().position(|(name, _)| self.starts(&format!("{{{name}}}")));
         let index = index.ok_or_else(|| self.unbound())?;
@@ -429,7 +432,7 @@ impl<'a> Reader<'a, '_> {
         Ok(())
     }
 
-    /// What may follow a semicolon: nothing.
+    /// Reads the end of the statement: nothing may follow a semicolon.
     fn end(&mut self) -> Result<(), String> {
         self.send(self.at);
         self.at += 1;
@@ -444,7 +447,7 @@ impl<'a> Reader<'a, '_> {
         self.sent = end;
     }
 
-    /// Skips space and comments.
+    /// Skips whitespace and comments.
     fn skip_blank(&mut self) -> Result<(), String> {
         loop {
             let rest = self.rest();
@@ -452,7 +455,7 @@ impl<'a> Reader<'a, '_> {
             let rest = self.rest();
             let is_mysql = self.dialect == Dialect::Mysql;
             if is_mysql && rest.strip_prefix("--").is_some_and(|rest| rest.starts_with(|c| !is_blank(c))) {
-                // A comment to some clients, and two signs to the server.
+                // Some clients read a comment here, the server two signs.
                 return Err("two minus signs without a space; put one between or behind them".to_owned());
             }
             let end = if rest.starts_with("--") || (is_mysql && rest.starts_with('#')) {
@@ -474,7 +477,7 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    /// Where a comment ends; PostgreSQL's may have others inside.
+    /// Finds the end of a comment; in PostgreSQL, comments may be nested.
     fn comment_end(&self, rest: &str) -> Result<usize, String> {
         let mut depth = 0_usize;
         let mut at = 0;
@@ -500,12 +503,14 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// Space between words, to every server. There is no other: control characters have been refused.
+/// Returns whether every server reads the character as whitespace. No other whitespace occurs, because control
+/// characters have been refused.
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
-/// Letters beyond ASCII are parts of words to every server. So are all other characters to most, but not to all.
+/// Letters beyond ASCII are parts of words for every server. Most servers, but not all, treat all other characters
+/// beyond ASCII the same.
 fn is_word_start(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || (!c.is_ascii() && c.is_alphanumeric())
 }
@@ -692,8 +697,8 @@ mod tests {
         refused(Sqlite, "select 1 /* /* */");
     }
 
-    /// Reads a statement by the rules in the servers' own sources (`sql_lex.cc`, `scan.l`, `tokenize.c`), with nothing refused.
-    /// Returns the code in it: texts and comments become a space, quotes of names go.
+    /// Reads a statement by the rules of the servers' own sources (`sql_lex.cc`, `scan.l`, `tokenize.c`), and refuses
+    /// nothing. Returns its code: literals and comments become a space, and quotes around names are removed.
     fn code(dialect: Dialect, statement: &str) -> String {
         let all: Vec<char> = statement.chars().collect();
         let at = |index: usize| all.get(index).copied().unwrap_or('\0');
@@ -754,7 +759,7 @@ mod tests {
                 code.push(' ');
                 i += 1;
                 while i < all.len() && at(i) != close {
-                    // A bracket in a name calls nothing.
+                    // A parenthesis inside a name calls no function.
                     code.push(if at(i) == '(' { '_' } else { at(i) });
                     i += 1;
                 }
@@ -768,7 +773,8 @@ mod tests {
         code
     }
 
-    /// Where a text ends that begins there. PostgreSQL goes on with one that stands on a later line, by the first one's rules.
+    /// Returns the end of the literal that begins at `start`. PostgreSQL continues it with a literal on a later line,
+    /// by the rules of the first.
     fn text_end(dialect: Dialect, all: &[char], start: usize, is_escaped: bool) -> usize {
         let at = |index: usize| all.get(index).copied().unwrap_or('\0');
         let quote = at(start);
@@ -793,7 +799,7 @@ mod tests {
         all.len()
     }
 
-    /// Whether a function of that name is called in code.
+    /// Returns whether the code calls a function of that name.
     fn calls(code: &str, name: &str) -> bool {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !c.is_ascii();
         code.match_indices(name).any(|(at, _)| {
@@ -802,7 +808,7 @@ mod tests {
         })
     }
 
-    /// Fragments on whose meaning readers may differ.
+    /// Fragments that servers may interpret differently.
     const FRAGMENTS: [&str; 44] = [
         "'", "''", "\"", "`", "[", "]", "\\", "\\'", "\\\\", "e'", "E'", "U&'", "n'", "x'", "$$", "$a$", "$", "--",
         "-- ", "--\x01", "-", "#", "/*", "*/", "/*!", "/*M!", "/*+", "\n", "\r", "\r\n", "\t", " ", "\u{a0}", "\u{b}",

@@ -1,10 +1,10 @@
-//! Statements that only read.
+//! SQL statements that only read.
 //!
-//! Three walls, from the outside in: the account that the definition names, whose rights are the server's affair; the
-//! [`guard`], which refuses what is no query and functions that do more than read; and a transaction that the server
-//! keeps read-only, with the server's own time limit, so that nothing goes on when nobody waits any more. Every locator
-//! has a connection of its own: a pooled one could belong to a container of the past, and no state survives. What a server
-//! answers is parsed in a confined process (see [`worker`]).
+//! Three layers of protection apply, from the outside in: the rights of the account that the definition names, which
+//! the server enforces; the [`guard`], which refuses statements other than queries and functions that do more than
+//! read; and a transaction that the server keeps read-only, with the server's own time limit, so that no statement
+//! outlives its caller. Every locator has its own connection: a pooled connection could belong to a container of an
+//! earlier generation, and no session state survives. A confined process parses the server's replies (see [`worker`]).
 
 mod client;
 mod client_types;
@@ -27,7 +27,7 @@ use arenad_model::locator::{Arguments, Rows, SqlLocator, Value};
 use arenad_model::site::{Database, DatabaseAccess, DatabaseEngine};
 use arenad_probes::sql_worker::Server;
 
-/// The most rows that a locator reads.
+/// Maximum number of rows that a locator reads.
 const ROWS_MAX: usize = 10_000;
 
 pub(super) async fn run(
@@ -58,7 +58,7 @@ pub(super) async fn run(
             }
         }
     };
-    // The servers keep the time; this is for those that do not answer at all.
+    // The servers enforce the time limit; this timeout covers servers that do not answer at all.
     let patience = limit + Duration::from_millis(500);
     let rows = tokio::time::timeout(patience, asked).await.unwrap_or(Err(LocateError::TimedOut { limit }))?;
     let notes = vec![("rows", rows.rows.len().to_string())];
@@ -74,7 +74,8 @@ struct Query<'a> {
 }
 
 impl Query<'_> {
-    /// The statement with what `placeholder` makes of each argument's number, counted from 1, and its text.
+    /// Returns the statement with each argument replaced by the output of `placeholder`, which receives the argument's
+    /// number, counted from 1, and its text.
     fn text(&self, mut placeholder: impl FnMut(usize, &str) -> String) -> String {
         let mut count = 0;
         let mut part = |piece: &Piece<'_>| match piece {
@@ -87,7 +88,7 @@ impl Query<'_> {
         self.pieces.iter().map(&mut part).collect()
     }
 
-    /// The texts to bind, in the order of their places.
+    /// Returns the texts to bind, in the order of their placeholders.
     fn bound(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Text(_) => None,
@@ -100,7 +101,9 @@ impl Query<'_> {
     }
 }
 
-/// Reads rows until there are too many.
+/// Reads all rows of a stream.
+///
+/// Errors: `TooLarge` for more rows or bytes than the limits.
 async fn collect<R>(
     mut stream: impl Stream<Item = Result<R, sqlx::Error>> + Unpin,
     limit: Duration,
@@ -136,7 +139,7 @@ fn size_of(value: &Value) -> usize {
     }
 }
 
-/// What a server said, in the locators' terms.
+/// Maps an error of a server to a locator error.
 fn refused(error: &sqlx::Error, limit: Duration) -> LocateError {
     let sqlx::Error::Database(said) = error else {
         return LocateError::Unavailable(match error {
@@ -148,25 +151,26 @@ fn refused(error: &sqlx::Error, limit: Duration) -> LocateError {
     let number = said.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>().map(|error| error.number());
     let message = said.message().to_owned();
     match (code.as_str(), number) {
-        // Canceled by PostgreSQL's, MySQL's and MariaDB's own time limits.
+        // The time limits of PostgreSQL, MySQL and MariaDB cancelled the statement.
         ("57014", _) | (_, Some(3024 | 1969 | 1317)) => LocateError::TimedOut { limit },
-        // No right; a write in a read-only transaction.
+        // The account lacks a right, or the statement would write in a read-only transaction.
         ("42501" | "25006", _) | (_, Some(1044 | 1142 | 1143 | 1227 | 1290 | 1370 | 1792)) => {
             LocateError::Refused(format!("the server says: {message}"))
         }
-        // Shutting down, starting, or another account than the definition says.
+        // The server is starting, shutting down or at its connection limit, or lacks the defined account or database.
         ("57P01" | "57P02" | "57P03" | "53300" | "28P01" | "28000" | "3D000", _)
         | (_, Some(1040 | 1045 | 1049 | 1053)) => LocateError::Unavailable(format!("the server says: {message}")),
         _ => LocateError::Failed(format!("the server says: {message}")),
     }
 }
 
-/// Says goodbye, so that the server's log is not full of aborted connections; a slow goodbye is not waited for.
+/// Closes the connection in order, so that the server's log does not fill with aborted connections; a slow close is not
+/// waited for.
 async fn close<C: sqlx::Connection>(connection: C) {
     let _ = tokio::time::timeout(Duration::from_millis(200), connection.close()).await;
 }
 
-/// Where the database listens.
+/// Returns the address on which the database listens.
 fn socket(scene: &Scene<'_>, database: &Database) -> Result<SocketAddr, LocateError> {
     let missing =
         || LocateError::Unavailable(format!("{} has no address: its container is not running", database.service));

@@ -1,4 +1,4 @@
-//! MySQL and MariaDB, as the worker asks them.
+//! Queries of the worker to MySQL and MariaDB.
 
 use std::path::Path;
 
@@ -22,14 +22,14 @@ pub(super) async fn query(folder: &Path, question: &Question) -> Result<Rows, Lo
         .password(&question.password)
         .database(&question.database)
         .ssl_mode(MySqlSslMode::Disabled)
-        // All of it is in `prepare`, in one exchange.
+        // `prepare` sets all session options in one exchange.
         .pipes_as_concat(false)
         .no_engine_substitution(false)
         .timezone(None)
         .set_names(false);
     let failed = |error: sqlx::Error| refused(&error, question.limit);
     let mut connection = options.connect().await.map_err(failed)?;
-    // AssertSqlSafe: only numbers of our own are in it.
+    // AssertSqlSafe: the text contains only numbers that arenad itself supplies.
     sqlx::raw_sql(AssertSqlSafe(question.prepare.as_str())).execute(&mut connection).await.map_err(failed)?;
     // AssertSqlSafe: the statement has passed the guard, and its arguments are bound.
     let mut statement = sqlx::query(AssertSqlSafe(question.statement.as_str())).persistent(false);
@@ -41,8 +41,9 @@ pub(super) async fn query(folder: &Path, question: &Question) -> Result<Rows, Lo
     Ok(rows)
 }
 
-/// The session that a statement runs in. The mode is the one by whose rules the guard has read. MariaDB runs the comments
-/// that begin with `M!`, MySQL those with a version of its own; each has its own name for the time limit.
+/// Returns the statements that set up the session. The SQL mode is the one whose rules the guard follows. MariaDB
+/// executes comments that begin with `M!`, MySQL those with one of its own versions; each has its own name for the time
+/// limit.
 pub(super) fn prepare(query: &Query<'_>) -> String {
     let (ms, seconds) = (query.limit_ms(), query.limit.as_secs_f64());
     format!(
@@ -70,13 +71,13 @@ fn cell(row: &MySqlRow, index: usize) -> Result<Value, String> {
         .ok_or_else(|| format!("column {} has a `{kind}` that is not understood", row.columns()[index].name()))
 }
 
-/// A value as the binary protocol has it: numbers in little-endian order, times as their parts, the rest as text.
+/// Converts a value of the binary protocol: numbers are little-endian, times consist of their parts, the rest is text.
 fn value(kind: &str, bytes: Vec<u8>) -> Option<Value> {
     Some(match kind {
         "BOOLEAN" => match bytes.first()? {
             0 => Value::Bool(false),
             1 => Value::Bool(true),
-            // A small number in the clothes of one.
+            // TINYINT(1) may hold values other than 0 and 1.
             other => Value::Integer(i128::from(other.cast_signed())),
         },
         "TINYINT" | "SMALLINT" | "MEDIUMINT" | "INT" | "BIGINT" => Value::Integer(signed(&bytes)?),
@@ -90,7 +91,7 @@ fn value(kind: &str, bytes: Vec<u8>) -> Option<Value> {
         "DATE" => Value::Text(calendar_date(&bytes)?),
         "TIME" => Value::Text(duration(&bytes)?),
         "JSON" => parsed(String::from_utf8(bytes).ok()?),
-        // A text that is compared byte by byte looks like bytes here.
+        // Text with a binary collation is indistinguishable from bytes here.
         _ => text_or_bytes(bytes),
     })
 }
@@ -104,11 +105,11 @@ fn unsigned(bytes: &[u8]) -> Option<i128> {
 fn signed(bytes: &[u8]) -> Option<i128> {
     let unused = 128_u32.checked_sub(u32::try_from(bytes.len()).ok()? * 8)?;
     let wide = unsigned(bytes)?;
-    // Up to the top and down again, which carries the sign along.
+    // Shifting up and down again extends the sign.
     Some(if unused == 128 { 0 } else { wide << unused >> unused })
 }
 
-/// Length, year, month, day, hour, minute, second, microseconds; zeros at the end are left out.
+/// Parses length, year, month, day, hour, minute, second and microseconds; trailing zero parts are omitted.
 fn time(bytes: &[u8]) -> Option<Value> {
     let at = parts(bytes);
     if at[..2] == [0, 0] {
@@ -133,7 +134,7 @@ fn parts(bytes: &[u8]) -> [u32; 7] {
     [byte(1) | byte(2) << 8, byte(3), byte(4), byte(5), byte(6), byte(7), micros]
 }
 
-/// Length, sign, days, hours, minutes, seconds, microseconds.
+/// Parses length, sign, days, hours, minutes, seconds and microseconds.
 fn duration(bytes: &[u8]) -> Option<String> {
     let byte = |index: usize| u32::from(bytes.get(index).copied().unwrap_or_default());
     let wide = |from: usize| (0..4).fold(0, |number, index| number | byte(from + index) << (8 * index));

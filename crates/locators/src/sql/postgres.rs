@@ -1,4 +1,4 @@
-//! PostgreSQL, as the worker asks it.
+//! Queries of the worker to PostgreSQL.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::LocateError;
 use arenad_model::locator::json::{self, parsed};
 use arenad_model::locator::{Rows, Value};
 
-/// Microseconds from 1970 to 2000, from where PostgreSQL counts.
+/// Microseconds from 1970 to 2000, the start of PostgreSQL's time scale.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
 
 pub(super) async fn query(folder: &Path, question: &Question) -> Result<Rows, LocateError> {
@@ -27,7 +27,7 @@ pub(super) async fn query(folder: &Path, question: &Question) -> Result<Rows, Lo
         .ssl_mode(PgSslMode::Disable);
     let failed = |error: sqlx::Error| refused(&error, question.limit);
     let mut connection = options.connect().await.map_err(failed)?;
-    // AssertSqlSafe: only numbers of our own are in it.
+    // AssertSqlSafe: the text contains only numbers that arenad itself supplies.
     sqlx::raw_sql(AssertSqlSafe(question.prepare.as_str())).execute(&mut connection).await.map_err(failed)?;
     // AssertSqlSafe: the statement has passed the guard, and its arguments are bound.
     let mut statement = sqlx::query(AssertSqlSafe(question.statement.as_str())).persistent(false);
@@ -39,8 +39,8 @@ pub(super) async fn query(folder: &Path, question: &Question) -> Result<Rows, Lo
     Ok(rows)
 }
 
-/// The transaction that a statement runs in. A superuser, as which some images have their sites ask, becomes a role that
-/// can read every table and nothing else.
+/// Returns the statements that begin the transaction. A superuser, which some images use for their sites, becomes a
+/// role that can read every table and do nothing else.
 pub(super) fn prepare(query: &Query<'_>) -> String {
     let ms = query.limit_ms();
     format!(
@@ -76,7 +76,7 @@ fn cell(row: &PgRow, index: usize) -> Result<Value, String> {
     })
 }
 
-/// A value in the binary format, whose numbers are big-endian.
+/// Converts a value in the binary format, whose numbers are big-endian.
 fn value(kind: &str, bytes: &[u8]) -> Option<Value> {
     Some(match kind {
         "BOOL" => Value::Bool(*bytes.first()? != 0),
@@ -88,7 +88,7 @@ fn value(kind: &str, bytes: &[u8]) -> Option<Value> {
         "FLOAT8" => Value::Float(f64::from_be_bytes(bytes.try_into().ok()?)),
         "NUMERIC" => Value::Decimal(numeric(bytes)?),
         "JSON" => parsed(String::from_utf8(bytes.to_vec()).ok()?),
-        // A version comes before the text.
+        // A version byte precedes the text.
         "JSONB" => parsed(String::from_utf8(bytes.get(1..)?.to_vec()).ok()?),
         "BYTEA" => Value::Bytes(bytes.to_vec()),
         "TIMESTAMPTZ" | "TIMESTAMP" => match i64::from_be_bytes(bytes.try_into().ok()?) {
@@ -110,7 +110,8 @@ fn value(kind: &str, bytes: &[u8]) -> Option<Value> {
     })
 }
 
-/// Count of digits, weight of the first, sign, digits after the point; then digits to the base of 10000.
+/// Parses the number of digits, the weight of the first, the sign and the number of digits after the point, followed by
+/// the digits in base 10000.
 fn numeric(bytes: &[u8]) -> Option<String> {
     let words: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect();
     let [_, weight, sign, scale, digits @ ..] = words.as_slice() else { return None };
@@ -147,8 +148,8 @@ fn uuid(bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// A list of one dimension: dimensions, whether there are nulls, the element's type, length, first index; then the
-/// elements, each with its length, of which -1 is null.
+/// Parses a one-dimensional array: number of dimensions, a flag for nulls, the element's type, the length and the first
+/// index; then the elements, each with its length, where -1 means null.
 fn array(kind: &str, bytes: &[u8]) -> Option<Value> {
     let number = |at: usize| Some(i32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let mut list = Vec::new();

@@ -1,8 +1,8 @@
-//! SQLite: the file is copied out of the container, or from the folder that is mounted there, and asked in a process of
-//! its own.
+//! SQLite: the file is copied out of the container, or from the folder that is mounted there, and queried in a process
+//! of its own.
 //!
-//! The site goes on writing while its file is read, so the file and what lies beside it are read until two looks in a row
-//! are the same. The copy is ours alone: whatever a statement did to it would harm nobody.
+//! The site continues to write while its file is read, so the file and its companions are read until two consecutive
+//! reads are identical. The copy belongs to arenad alone, so no effect of a statement on it can do harm.
 
 use std::io;
 use std::path::Path;
@@ -21,19 +21,20 @@ use arenad_engine::Engine;
 use arenad_model::locator::{Rows, Value};
 use arenad_model::site::Database;
 
-/// The largest database that is copied, in bytes. Two looks at it are held at once, in the daemon's memory.
+/// Maximum size of a database that is copied, in bytes. Two reads of it are in the daemon's memory at the same time.
 const DATABASE_MAX: usize = 96 << 20;
 
-/// How often it is looked at before it counts as restless.
+/// Number of reads after which the database counts as constantly written.
 const LOOKS: usize = 6;
 
-/// What may lie beside the file and belongs to it: the write-ahead log, and the journal of a write that goes on.
+/// Suffixes of the files that belong together: the write-ahead log, the journal of a write in progress, and the
+/// database.
 const COMPANIONS: [&str; 3] = ["-wal", "-journal", ""];
 
-/// The hidden command that makes this program the process that asks a copy.
+/// Name of the hidden command that runs this program as the process that queries a copy.
 pub const COMMAND: &str = "confined-copy";
 
-/// What the copy is called.
+/// File name of the copy.
 const COPY: &str = "database";
 
 /// A statement on a copy, with `?` for its arguments.
@@ -71,7 +72,7 @@ pub(super) async fn query(
 
 type Copy = [Option<Vec<u8>>; 3];
 
-/// The file and its companions as they were at one moment.
+/// Returns the file and its companions as they were at one moment.
 async fn at_rest(engine: &dyn Engine, scene: &Scene<'_>, database: &Database) -> Result<Copy, LocateError> {
     let mut before: Option<Copy> = None;
     for _ in 0..LOOKS {
@@ -97,7 +98,7 @@ async fn look(engine: &dyn Engine, scene: &Scene<'_>, database: &Database) -> Re
             let read = |suffix| mounted::read(&folder, &format!("{below}{suffix}"), DATABASE_MAX);
             Ok::<_, Errno>([read(COMPANIONS[0])?, read(COMPANIONS[1])?, read(COMPANIONS[2])?])
         });
-        // What may not be read from here, or is no plain file, is the engine's to read or to refuse.
+        // If the file cannot be read from here, or is not a regular file, the engine reads or refuses it.
         if let Ok(Ok(copy)) = read.await {
             return Ok(copy);
         }
@@ -108,7 +109,7 @@ async fn look(engine: &dyn Engine, scene: &Scene<'_>, database: &Database) -> Re
     Ok([log, journal, file])
 }
 
-/// Asks one thing of a copy; the hidden command's whole life.
+/// Runs one query on a copy; this is the entire execution of the hidden command.
 pub fn serve() -> io::Result<()> {
     arenad_confined::serve_within(async |mut inside| {
         let Some(question) = inside.question::<Question>().await? else { return Ok(()) };
@@ -131,7 +132,7 @@ async fn rows(mut connection: SqliteConnection, question: Question) -> Result<Ro
     for text in question.arguments {
         query = query.bind(text);
     }
-    // The process that waits for this one keeps the time.
+    // The parent process enforces the time limit.
     collect(query.fetch(&mut connection), Duration::ZERO, columns, cells).await
 }
 
@@ -139,7 +140,7 @@ fn columns(row: &SqliteRow) -> Vec<String> {
     row.columns().iter().map(|column| column.name().to_owned()).collect()
 }
 
-/// Values have their types themselves here, whatever the column was declared as.
+/// Converts the cells of a row. In SQLite each value has its own type, whatever the column's declaration.
 fn cells(row: &SqliteRow) -> Result<Vec<Value>, String> {
     let cell = |index: usize| {
         let raw = row.try_get_raw(index)?;

@@ -1,4 +1,4 @@
-//! The confined process that asks a server of databases for a locator: one statement, its rows as typed values.
+//! The confined process that queries a database server for a locator: one statement, its rows as typed values.
 
 use std::io;
 use std::path::Path;
@@ -14,26 +14,26 @@ use arenad_model::locator::{Rows, Value};
 use arenad_model::site::Database;
 use arenad_probes::sql_worker::{SOCKET, Server};
 
-/// The hidden command that makes this program the worker.
+/// Name of the hidden command that runs this program as the worker.
 pub const COMMAND: &str = "confined-query";
 
-/// Everything that the worker has to know.
+/// The complete input of the worker.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Question {
     server: Server,
     pub(super) user: String,
     pub(super) password: String,
     pub(super) database: String,
-    /// What begins the transaction; only numbers of our own are in it.
+    /// The statements that begin the transaction; they contain only numbers that arenad itself supplies.
     pub(super) prepare: String,
     /// The statement, which has passed the guard.
     pub(super) statement: String,
-    /// Its arguments.
+    /// The arguments to bind, in order.
     pub(super) bound: Vec<String>,
     pub(super) limit: Duration,
 }
 
-/// Asks a server.
+/// Runs a query on a server through a confined worker.
 pub(super) async fn ask(
     scene: &Scene<'_>,
     database: &Database,
@@ -64,7 +64,7 @@ pub(super) async fn ask(
     }
 }
 
-/// Does the worker's work; the hidden command's whole life.
+/// Answers one question; this is the entire execution of the hidden command.
 pub fn serve() -> io::Result<()> {
     arenad_confined::serve(work)
 }
