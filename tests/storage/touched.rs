@@ -41,8 +41,11 @@ fn restore(root: &StateRoot) -> arenad_storage::Restored {
     restored
 }
 
+/// One thing that a site does to its tree: its name, and the deed.
+type Deed = (&'static str, fn(&Path));
+
 /// What sites do to what they keep, each as a step of its own.
-const DEEDS: &[(&str, fn(&Path))] = &[
+const DEEDS: &[Deed] = &[
     ("writes in place", |live| {
         let file = fs::OpenOptions::new().write(true).open(live.join("database/3")).unwrap();
         std::os::unix::fs::FileExt::write_all_at(&file, b"x", 5).unwrap();
@@ -214,7 +217,7 @@ fn a_crash_before_any_step_leaves_a_tree_that_is_whole_or_known_not_to_be() {
     };
     root.restore_stepwise(&instance(1), &snapshot("s1"), &mut note).unwrap();
     assert!(steps.len() >= 9, "{steps:?}");
-    for crash_at in 0..steps.len() {
+    for (crash_at, last) in steps.iter().enumerate() {
         let root = disk.root();
         restore(&root);
         use_up(&root);
@@ -226,7 +229,7 @@ fn a_crash_before_any_step_leaves_a_tree_that_is_whole_or_known_not_to_be() {
         };
         root.restore_stepwise(&instance(1), &snapshot("s1"), &mut crash).unwrap_err();
         let next = disk.root();
-        assert_eq!(next.is_whole(&instance(1)), steps[crash_at] == Step::Mark, "{:?}", steps[crash_at]);
+        assert_eq!(next.is_whole(&instance(1)), *last == Step::Mark, "{last:?}");
         restore(&next);
     }
 }

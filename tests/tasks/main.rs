@@ -156,7 +156,8 @@ async fn tried(stage: Stage, task: &'static Task) -> Tally {
             continue;
         }
         if task.may_write() || index == 0 {
-            begun = stage.begin(task, task.may_write()).await;
+            // The task that had the sites before may have changed them.
+            begun = stage.begin(task, true).await;
         }
         if index == 0 {
             let nothing = Done::default();

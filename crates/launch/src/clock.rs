@@ -41,7 +41,7 @@ pub(super) fn variables(
 
 /// Checks that the containers show the time that they were set to.
 ///
-/// Errors: [`LaunchError::Clock`] if a container shows another time or none.
+/// Errors: [`LaunchError::Clock`] if a container shows another time or none; [`LaunchError::Engine`] if it cannot be asked.
 pub async fn check_clock(
     engine: &dyn Engine,
     site: &Site,
