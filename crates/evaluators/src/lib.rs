@@ -1,14 +1,14 @@
 //! Judges what an agent did. Pure: values come in, verdicts go out.
 //!
-//! An evaluator is asked what it has to know ([`question::Question`]) until someone has looked at everything
-//! ([`question::Told`]), then what it says ([`verdict::Report`]). `README.md` beside this file lists where the strict profile differs.
+//! An evaluator is asked what it has to know ([`arenad_verdict::question::Question`]) until someone has looked at everything
+//! ([`arenad_verdict::question::Told`]), then what it says ([`arenad_verdict::Report`]). `README.md` beside this file lists where the strict profile differs.
 //!
 //! ```no_run
-//! use arenad_evaluators::question::{Answer, Told};
-//! use arenad_evaluators::verdict::{Profile, SideBySide};
+//! use arenad_verdict::question::{Answer, Told};
+//! use arenad_verdict::{Profile, SideBySide};
 //! use arenad_evaluators::visualwebarena::{Context, evaluate, questions, read};
 //!
-//! # fn look(_: &arenad_evaluators::question::Question) -> Answer { unimplemented!() }
+//! # fn look(_: &arenad_verdict::question::Question) -> Answer { unimplemented!() }
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let urls = [("__SHOPPING__".to_owned(), "http://localhost:7770".to_owned())].into();
 //! let tasks = read(&std::fs::read_to_string("test_shopping.raw.json")?, &urls)?;

@@ -7,9 +7,9 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use arenad_judge::{self, Endpoint, Settings};
+//! use arenad_judge::{Endpoint, Settings};
 //!
-//! # use arenad_evaluators::question::{Question, Told};
+//! # use arenad_verdict::question::{Question, Told};
 //! # async fn f(question: Question, told: &mut Told) -> Result<(), Box<dyn std::error::Error>> {
 //! let judge = Endpoint::new(Settings {
 //!     url: "http://localhost:11434/v1".to_owned(),
@@ -20,7 +20,7 @@
 //!     pause: Duration::from_secs(1),
 //!     folder: Some("judge".into()),
 //! })?;
-//! if let Some(answer) = judge::answer(&judge, &question, told).await {
+//! if let Some(answer) = arenad_judge::answer(&judge, &question, told).await {
 //!     told.tell(question, answer);
 //! }
 //! println!("{:?}", judge.spent());

@@ -5,7 +5,7 @@
 //! ```
 //! use std::collections::BTreeMap;
 //!
-//! use arenad_evaluators::verdict::{Profile, Verdict};
+//! use arenad_verdict::{Profile, Verdict};
 //! use arenad_evaluators::webarena_verified::{Submission, evaluate, read};
 //!
 //! # let tasks = r#"[{"sites": ["shopping"], "task_id": 1, "intent_template_id": 1, "start_urls": ["__SHOPPING__"],
