@@ -1,4 +1,4 @@
-//! The facts about a host, as plain values: tests construct them, and [`super::gather`] reads them from the real host.
+//! What was seen of a host. Values only: tests prepare them, [`super::gather`] fills them from the real thing.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,293 +9,290 @@ use jiff::Timestamp;
 use arenad_engine::EngineDetails;
 use arenad_model::subnet::Subnet;
 
-/// All facts about a host.
+/// Everything that was looked at.
 #[derive(Debug, Clone)]
 pub struct Facts {
-    /// The state of the engine.
+    /// The engine.
     pub engine: Engine,
-    /// The state of arenad's own daemon.
+    /// arenad's own daemon.
     pub daemon: Daemon,
     /// The daemon's state directory.
     pub state_dir: Folder,
-    /// The folder below the state directory that holds the copies of sites' state.
+    /// Where copies of sites' state are kept, below it.
     pub stores: Folder,
-    /// The memory and the processors.
+    /// Memory and processors.
     pub machine: Machine,
     /// The kernel and its limits.
     pub system: System,
-    /// The addresses, routes and packet filters.
+    /// Addresses.
     pub network: Network,
-    /// The clock and its synchronisation.
+    /// The time.
     pub clock: Clock,
-    /// The state of the headless browser.
+    /// The headless browser.
     pub browser: Browser,
-    /// The requirements of the environment, if one was named.
+    /// What the environment wants, where one was named.
     pub environment: Option<Environment>,
 }
 
-/// The state of the engine.
+/// The engine, as far as it answers.
 #[derive(Debug, Clone)]
 pub enum Engine {
-    /// The engine answers.
+    /// It does.
     Answers(Box<AnsweringEngine>),
-    /// The engine's API is too old.
+    /// It speaks an API that is too old.
     TooOld {
-        /// The address of the engine.
+        /// Where.
         endpoint: String,
-        /// The API version that the engine supports.
+        /// What it speaks.
         api: String,
     },
-    /// The engine does not answer.
+    /// It does not.
     Away {
-        /// The address at which the engine is expected.
+        /// Where it should be.
         endpoint: String,
-        /// The reason why it does not answer.
+        /// Why not.
         why: Absence,
     },
 }
 
-/// The facts about an engine that answers.
+/// An engine that answers.
 #[derive(Debug, Clone)]
 pub struct AnsweringEngine {
-    /// The address of the engine.
+    /// Where.
     pub endpoint: String,
-    /// The engine's description of itself.
+    /// What it says of itself.
     pub details: EngineDetails,
-    /// The folder of the engine's data, as seen from this process.
+    /// The folder of its data, as it is seen from here.
     pub data_root: Folder,
-    /// The speed of copying a file there and syncing it, in bytes per second; measured only if files cannot share their
-    /// blocks.
+    /// How fast a file is copied there and written down, in bytes per second, where it must be copied to be shared.
     pub copy_speed: Option<u64>,
-    /// The address ranges of all its networks.
+    /// The ranges of all its networks.
     pub subnets: Vec<Subnet>,
 }
 
-/// The reason why an engine does not answer.
+/// Why an engine does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absence {
-    /// The socket does not exist.
+    /// There is no such socket.
     NoSocket,
-    /// This user may not open the socket.
+    /// The socket may not be opened by this user.
     Denied {
-        /// The group that may open it.
+        /// The group that may.
         group: Option<String>,
     },
-    /// The socket exists, but no process listens on it.
+    /// The socket is there, but nobody listens.
     NobodyListens,
-    /// Another reason, as the system states it.
+    /// Anything else, in the system's words.
     Other(String),
 }
 
-/// The state of the daemon of this state directory.
+/// The daemon of this state directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Daemon {
-    /// No daemon runs.
+    /// None runs.
     None,
-    /// A daemon runs and answers.
+    /// One answers.
     Answers {
-        /// The id of its process.
+        /// Its process.
         pid: u32,
-        /// The address of the engine that it uses.
+        /// The engine that it uses.
         engine: String,
     },
-    /// The daemon could not be asked: its state directory belongs to another user, or another program answers at its
-    /// address.
+    /// It could not be asked: its state directory is another user's, or something else answers at its address.
     Hidden {
-        /// The reason why it could not be asked.
+        /// What is in the way.
         why: String,
     },
-    /// A daemon holds the lock, but does not answer.
+    /// One holds the lock, but does not answer.
     Silent {
-        /// The id of its process, according to its lock.
+        /// Its process, as its lock says.
         pid: Option<u32>,
     },
 }
 
-/// A folder and its file system.
+/// A folder and the file system below it.
 #[derive(Debug, Clone)]
 pub struct Folder {
-    /// The path of the folder that was examined.
+    /// The folder that was asked about.
     pub path: PathBuf,
-    /// Whether the folder exists. If not, the other fields describe the nearest existing folder above it.
+    /// Whether it is there. If not, the rest is about the nearest folder above it that is.
     pub exists: bool,
     /// Whether this user can write to it.
     pub access: Access,
-    /// The type of the file system, such as `ext4`.
+    /// The file system's kind, such as `ext4`.
     pub kind: String,
-    /// The space of the file system.
+    /// Its room.
     pub room: Room,
-    /// Whether files can share their blocks; `None` if that could not be tested.
+    /// Whether files can share their blocks; `None` where that could not be tried.
     pub reflinks: Option<bool>,
-    /// Whether the owner of files can be changed; `None` if that could not be tested.
+    /// Whether files can be given to other owners; `None` where that could not be tried.
     pub gives_away: Option<bool>,
-    /// Whether quotas of the file system limit the size of a site's stores.
+    /// Whether what a site writes there is limited, by quotas of its file system.
     pub limits_stores: bool,
 }
 
-/// Whether a folder is writable.
+/// Whether a folder can be written to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
-    /// The folder is writable.
+    /// It can.
     Writable,
-    /// The file system is mounted read-only.
+    /// Its file system is mounted read-only.
     ReadOnly,
-    /// The folder's mode denies this user write access.
+    /// Its mode does not let this user.
     Denied,
-    /// Another reason, as the system states it.
+    /// Anything else, in the system's words.
     Failed(String),
 }
 
-/// The capacity and the free space of a file system.
+/// The room of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// The number of bytes that this user may still write.
+    /// Bytes that this user may still write.
     pub free_bytes: u64,
-    /// The capacity in bytes.
+    /// Bytes altogether.
     pub total_bytes: u64,
-    /// The number of files that may still be created; `None` if the file system has no such limit.
+    /// Files that may still be made; `None` where the file system has no such limit.
     pub free_files: Option<u64>,
-    /// The device number, which identifies the file system.
+    /// What tells two file systems apart.
     pub device: u64,
 }
 
-/// The memory and the processors of the host.
+/// Memory and processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Machine {
-    /// The total memory, in bytes.
+    /// Memory altogether, in bytes.
     pub memory_bytes: u64,
-    /// The memory that is available to new processes without swapping, in bytes.
+    /// Memory that new processes can have without swapping, in bytes.
     pub available_bytes: u64,
-    /// The number of processors.
+    /// Processors.
     pub processors: usize,
 }
 
-/// The kernel, and its limits for this user.
+/// The kernel and what it allows this user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct System {
-    /// The soft and the hard limit of open files per process; `None` means unlimited.
+    /// How many files a process may have open: the soft and the hard limit; `None` is any number.
     pub open_files: (Option<u64>, Option<u64>),
-    /// The value of `fs.inotify.max_user_instances`.
+    /// `fs.inotify.max_user_instances`.
     pub inotify_instances: Option<u64>,
-    /// The value of `fs.inotify.max_user_watches`.
+    /// `fs.inotify.max_user_watches`.
     pub inotify_watches: Option<u64>,
-    /// The version of the cgroups, 1 or 2; `None` if none are mounted.
+    /// 1 or 2; `None` where no cgroups are mounted.
     pub cgroup_version: Option<u8>,
     /// Whether cgroups can be frozen.
     pub has_freezer: bool,
-    /// Whether the kernel has IPVS or can load it.
+    /// Whether the kernel has IPVS, or can load it.
     pub has_ipvs: bool,
 }
 
-/// Addresses, routes and packet filters.
+/// Addresses and what filters packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
-    /// The block from which instance networks are allocated.
+    /// The block that instance networks are cut from.
     pub block: Subnet,
-    /// The host's routes except the default ones: range and interface.
+    /// The host's routes, without the default ones: range and interface.
     pub routes: Vec<(Subnet, String)>,
-    /// Whether the engine's filter chains exist; `None` if that cannot be determined.
+    /// Whether the engine's filter chains are there; `None` where that cannot be seen.
     pub filters: Option<bool>,
 }
 
-/// The clock and its synchronisation.
+/// The time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clock {
-    /// The current time of this host.
+    /// Now.
     pub now: Timestamp,
-    /// The newest of the daemon's files; a modification time in the future shows that the clock was set back after the
-    /// file was written.
+    /// The newest of the daemon's files: one of the future was written before the clock was set back.
     pub newest_file: Option<(PathBuf, Timestamp)>,
-    /// Whether a service synchronises the clock; `None` if that cannot be determined.
+    /// Whether something keeps the clock right; `None` where that cannot be told.
     pub is_synchronised: Option<bool>,
 }
 
-/// The state of the headless browser.
+/// The headless browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Browser {
-    /// No browser is installed.
+    /// There is none.
     Missing,
-    /// The browser renders a page.
+    /// It shows a page.
     Works {
-        /// The path of the program.
+        /// Where.
         path: PathBuf,
-        /// The version that it reports.
+        /// What it calls itself.
         version: String,
     },
-    /// The browser fails to render a page.
+    /// It does not.
     Fails {
-        /// The path of the program.
+        /// Where.
         path: PathBuf,
-        /// The error that it reported.
+        /// What it said.
         reason: String,
     },
 }
 
-/// The requirements of an environment.
+/// What an environment wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
-    /// The name of the environment.
+    /// Its name.
     pub name: String,
     /// The public ports of its sites.
     pub ports: Vec<PublicPort>,
-    /// The requirements of those of its sites that are not up yet.
+    /// What those of its sites want that are not up yet.
     pub needs: Needs,
-    /// The folder that its data is downloaded to.
+    /// Where its data goes.
     pub root: PathBuf,
-    /// The space of that folder; `None` if the folder cannot be examined.
+    /// The room there; `None` where it cannot be looked at.
     pub root_room: Option<Room>,
-    /// The base images of builds that remain to be done, each with whether it is present.
+    /// The base images of builds that are still to be made: whether each is there.
     pub bases: BTreeMap<String, bool>,
-    /// Whether a base image can be built from Debian packages, because mmdebstrap is present or can be installed.
+    /// Whether a base image can be made from Debian packages: mmdebstrap is there or can be installed.
     pub can_make_base: bool,
-    /// The sites that declare writers but are never rewound, with the reason.
+    /// The sites that declare writers and are never rewound all the same, with the reason.
     pub never_rewound: Vec<(String, String)>,
 }
 
-/// A public port of a site.
+/// A public port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicPort {
-    /// The name of the site that needs the port.
+    /// The site that wants it.
     pub site: String,
-    /// The address to listen on.
+    /// Where.
     pub address: SocketAddr,
-    /// Whether the port is available.
+    /// Whether it can be had.
     pub state: PortState,
 }
 
-/// The availability of a port.
+/// Whether a port can be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PortState {
-    /// No process uses the port.
+    /// Nobody has it.
     Free,
-    /// The port belongs to arenad's own daemon.
+    /// arenad's own daemon has it.
     Ours,
-    /// Another program listens on the port.
+    /// Something else listens on it.
     Held {
-        /// A description of that program.
+        /// Who.
         owner: String,
     },
-    /// This user may not listen on the port.
+    /// This user may not have it.
     Denied,
-    /// Another reason, as the system states it.
+    /// Anything else, in the system's words.
     Failed(String),
 }
 
-/// The host resources that sites need in order to start.
+/// What sites want of the host that are to be started.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Needs {
-    /// The requirements of each site.
+    /// Each of the sites.
     pub sites: Vec<SiteNeeds>,
-    /// The images that are not present yet.
+    /// The images that are not there yet.
     pub missing_images: Vec<MissingImage>,
-    /// The data files and folders that are not present yet.
+    /// The data files and folders that are not there yet.
     pub missing_data: Vec<MissingData>,
 }
 
-/// The requirements of one site.
+/// What one site wants.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SiteNeeds {
-    /// The name of the site.
+    /// Its name.
     pub site: String,
     /// The sum of its services' `mem_reservation`, in bytes.
     pub reserved_bytes: u64,
@@ -305,33 +302,33 @@ pub struct SiteNeeds {
     pub most_milli_cpus: u64,
 }
 
-/// An image that remains to be built or fetched.
+/// An image that is still to be made or fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingImage {
-    /// The reference of the image.
+    /// Its reference.
     pub reference: String,
-    /// The origin of the image.
+    /// Where it comes from.
     pub from: ImageOrigin,
-    /// The approximate size in the engine, in bytes, if the definition states one.
+    /// About how large it is in the engine, in bytes, where the definition says so.
     pub size_bytes: Option<u64>,
 }
 
-/// The origin of an image.
+/// Where an image comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageOrigin {
-    /// The image is built on this host.
+    /// It is built here.
     Build,
-    /// The image is pulled from a registry.
+    /// A registry has it.
     Registry,
-    /// The image is loaded from an archive.
+    /// It is loaded from an archive.
     Archive,
 }
 
-/// Data that services mount and that remains to be fetched.
+/// Data that services mount and that is still to be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingData {
-    /// The name of the data in the environment file.
+    /// Its name in the environment file.
     pub name: String,
-    /// The approximate size of its archive, in bytes, if the definition states one.
+    /// About how large its archive is, in bytes, where the definition says so.
     pub size_bytes: Option<u64>,
 }

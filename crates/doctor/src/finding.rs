@@ -1,20 +1,20 @@
-//! One finding of the doctor, of any level.
+//! One thing that was found, fine or not.
 
-/// The severity of a finding.
+/// How grave a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// The fact is as it should be.
+    /// As it should be.
     Ok,
-    /// The fact is worth knowing, but requires no action.
+    /// Worth knowing; nothing needs to be done.
     Note,
-    /// A function works, but more slowly, or not in every case.
+    /// Works, but slower, or not for everything.
     Warning,
-    /// A function will fail until the cause is removed.
+    /// Something will not work until it is cured.
     Problem,
 }
 
 impl Level {
-    /// Returns the name in printed output and in JSON.
+    /// As it is printed, and as JSON has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -25,25 +25,25 @@ impl Level {
     }
 }
 
-/// The area of a finding; findings are shown in this order.
+/// What a finding is about; findings are shown in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Area {
-    /// The container engine and the daemon that uses it.
+    /// The container engine.
     Engine,
-    /// The file systems and their features.
+    /// File systems.
     Storage,
-    /// Disk space, memory and processors.
+    /// Space, memory, processors.
     Capacity,
-    /// Addresses, ports and packet filters.
+    /// Addresses, ports, filters.
     Network,
-    /// The system and its programs.
+    /// The system and the programs on it.
     Host,
-    /// The images of the environment.
+    /// Images of the environment.
     Images,
 }
 
 impl Area {
-    /// Returns the name in printed output and in JSON.
+    /// As it is printed, and as JSON has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Engine => "engine",
@@ -56,44 +56,44 @@ impl Area {
     }
 }
 
-/// One fact with its consequence and its cure.
+/// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The id for programs; the same check has the same id regardless of its result.
+    /// Its name for programs; the same check has the same id whatever it found.
     pub id: &'static str,
-    /// The area of the check.
+    /// What it is about.
     pub area: Area,
-    /// The severity of the finding.
+    /// How grave it is.
     pub level: Level,
-    /// The object of a check that runs once for each of several: a site, an image, a folder.
+    /// Which of several it is about: a site, an image, a folder.
     pub subject: Option<String>,
-    /// The observed fact, as a sentence.
+    /// What was seen.
     pub seen: String,
-    /// The effect of the fact on arenad.
+    /// What follows from it.
     pub consequence: Option<String>,
-    /// The action that removes the cause, as a command if possible.
+    /// What to do, a command where there is one.
     pub cure: Option<String>,
 }
 
 impl Finding {
-    /// Creates a finding without consequence and cure.
+    /// A finding without consequence and cure.
     pub fn new(area: Area, id: &'static str, level: Level, seen: impl Into<String>) -> Self {
         Self { id, area, level, subject: None, seen: seen.into(), consequence: None, cure: None }
     }
 
-    /// Sets the object of the finding.
+    /// The same about one of several.
     pub fn about(mut self, subject: impl ToString) -> Self {
         self.subject = Some(subject.to_string());
         self
     }
 
-    /// Sets the consequence of the finding.
+    /// The same with what follows from it.
     pub fn so(mut self, consequence: impl Into<String>) -> Self {
         self.consequence = Some(consequence.into());
         self
     }
 
-    /// Sets the cure of the finding.
+    /// The same with what to do.
     pub fn cure(mut self, cure: impl Into<String>) -> Self {
         self.cure = Some(cure.into());
         self

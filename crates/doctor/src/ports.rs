@@ -1,4 +1,4 @@
-//! Identifies the process that holds a TCP port, for the message that the port is taken.
+//! Who holds a TCP port: for the message that says it is taken.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,21 +8,21 @@ use procfs::process::FDTarget;
 
 use arenad_engine::Engine;
 
-/// The process that listens on a port, as far as it is visible from here.
+/// Who listens on a port, as well as it can be seen from here.
 ///
 /// Shown as `nginx (pid 123)`, `container web (docker)`, or `a process that cannot be seen from here`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
-    /// A process of this host.
+    /// A process.
     Process {
-        /// The id of the process.
+        /// Its id.
         pid: i32,
-        /// The name of the process.
+        /// Its name.
         name: String,
     },
     /// A container that publishes the port.
     Container(String),
-    /// A process that is not visible from here.
+    /// Someone.
     Unknown,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// Finds the owner of a port that something listens on; with an engine, also the container behind its port proxy.
+/// Finds the owner of a port that something listens on; with an engine, also a container whose proxy it is.
 pub async fn owner(engine: Option<&dyn Engine>, address: SocketAddr) -> Owner {
     let port = address.port();
     let process = tokio::task::spawn_blocking(move || process_on(port)).await.ok().flatten();
@@ -51,7 +51,7 @@ pub async fn owner(engine: Option<&dyn Engine>, address: SocketAddr) -> Owner {
     process.map_or(Owner::Unknown, |(pid, name)| Owner::Process { pid, name })
 }
 
-/// Returns the pid and the name of the process that listens on a port.
+/// The process that listens on a port: pid and name.
 fn process_on(port: u16) -> Option<(i32, String)> {
     let entries = procfs::net::tcp().into_iter().chain(procfs::net::tcp6()).flatten();
     let inodes: Vec<u64> = entries

@@ -1,4 +1,4 @@
-//! Queries the engine, or determines why it does not answer.
+//! The engine: what it says, or why it says nothing.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +15,7 @@ pub(super) async fn look(engine: &dyn Engine) -> Found {
     match engine.details().await {
         Ok(details) => {
             let data_root = folder::look(details.version.root.clone()).await;
-            // Copies are free if files share their blocks, so there is no speed to measure.
+            // Where files share their blocks a copy costs nothing, and there is nothing to measure.
             let copy_speed = match data_root.reflinks {
                 Some(false) => folder::copy_speed(data_root.path.clone()).await,
                 Some(true) | None => None,
@@ -28,8 +28,7 @@ pub(super) async fn look(engine: &dyn Engine) -> Found {
     }
 }
 
-/// Returns the reason why an engine does not answer. The client's error does not distinguish a missing socket from a
-/// forbidden one, so this connects once more.
+/// The client's error does not tell a missing socket from a forbidden one; connecting once more does.
 pub fn absence(endpoint: &str, error: &EngineError) -> Absence {
     let other = Absence::Other(describe(error));
     let Some(socket) = endpoint.strip_prefix("unix://").map(Path::new) else { return other };
@@ -44,8 +43,8 @@ pub fn absence(endpoint: &str, error: &EngineError) -> Absence {
 fn group_of(path: &Path) -> Option<String> {
     let gid = path.metadata().ok()?.gid().to_string();
     let groups = std::fs::read_to_string("/etc/group").ok()?;
-    // The format is name:password:gid:members.
+    // name:password:gid:members
     let found = groups.lines().find(|line| line.split(':').nth(2) == Some(gid.as_str()))?;
-    // A user cannot simply join root's group, so that group is not suggested.
+    // Whose group is root's cannot simply join it.
     found.split(':').next().filter(|name| *name != "root").map(str::to_owned)
 }

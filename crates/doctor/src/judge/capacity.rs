@@ -1,5 +1,4 @@
-//! Compares space, memory and processors with the requirements of sites. `arenad up` runs this check before it starts
-//! anything.
+//! Space, memory and processors against what sites want. `arenad up` asks here before it starts anything.
 
 use std::path::PathBuf;
 
@@ -7,23 +6,23 @@ use super::size;
 use crate::facts::{Engine, Facts, ImageOrigin, Machine, Needs, Room, SiteNeeds};
 use crate::finding::{Area, Finding, Level};
 
-/// The free space in bytes below which databases begin to fail in unexpected ways.
+/// Below this much free space databases begin to fail in strange ways.
 pub const LEAST_FREE_BYTES: u64 = 512 << 20;
 
-/// The number of free inodes below which the same happens.
+/// Below this many free inodes the same happens.
 pub const LEAST_FREE_FILES: u64 = 10_000;
 
-/// The available memory in bytes below which the host itself becomes slow.
+/// Below this much available memory the host itself begins to crawl.
 const LEAST_MEMORY_BYTES: u64 = 256 << 20;
 
-/// The assumed size of an image that remains to be built: the real size is unknown beforehand, and applications with
-/// their packages are of this order of magnitude.
+/// What an image takes that is still to be built: nobody knows before, and applications with their packages are of
+/// this order.
 const BUILD_BYTES: u64 = 1 << 30;
 
-/// The available resources.
+/// What there is.
 #[derive(Debug, Clone)]
 pub struct Resources {
-    /// The memory and the processors.
+    /// Memory and processors.
     pub machine: Machine,
     /// The file systems that arenad and the engine write to.
     pub disks: Vec<Disk>,
@@ -32,18 +31,18 @@ pub struct Resources {
 /// A file system that is written to.
 #[derive(Debug, Clone)]
 pub struct Disk {
-    /// A folder on the file system.
+    /// The folder on it.
     pub path: PathBuf,
-    /// The space of the file system.
+    /// Its room.
     pub room: Room,
-    /// The kind of data that is written there.
+    /// What is written there.
     pub holds: Holds,
 }
 
-/// The kind of data that a folder holds.
+/// What is written to a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
-    /// The images of the engine.
+    /// The engine's images.
     Images,
     /// The data that sites mount.
     Data,
@@ -72,7 +71,7 @@ fn finding(id: &'static str, level: Level, seen: String) -> Finding {
     Finding::new(Area::Capacity, id, level, seen)
 }
 
-/// Returns the findings that follow from the requirements and the resources.
+/// What can be said of the needs and what there is.
 pub fn judge(needs: &Needs, resources: &Resources) -> Vec<Finding> {
     let mut findings = disks(needs, &resources.disks);
     findings.push(memory(needs, &resources.machine));
@@ -81,13 +80,13 @@ pub fn judge(needs: &Needs, resources: &Resources) -> Vec<Finding> {
 }
 
 fn disks(needs: &Needs, disks: &[Disk]) -> Vec<Finding> {
-    // The folder of data matters only while data remains to be fetched, because nothing else is written there.
+    // Where data goes matters while some is still to come; nothing else is written there.
     let disks: Vec<&Disk> =
         disks.iter().filter(|disk| disk.holds != Holds::Data || !needs.missing_data.is_empty()).collect();
     let mut findings: Vec<Finding> = Vec::new();
     let mut seen: Vec<u64> = Vec::new();
     for disk in &disks {
-        // Two folders on one file system share its space, which is reported once.
+        // Two folders on one file system share its room: it is told once.
         if seen.contains(&disk.room.device) {
             continue;
         }
@@ -138,8 +137,8 @@ fn space(needs: &Needs, room: &Room, holds: &[Holds], places: &str) -> Finding {
     finding("disk", Level::Ok, seen)
 }
 
-/// Returns the peak of the declared sizes that remain to be written to a file system: while an archive is loaded, the
-/// engine holds its content twice.
+/// The sizes that the definition says of what is still to come to a file system, at its height: while an archive is
+/// loaded, the engine has its content twice.
 fn declared(needs: &Needs, holds: &[Holds]) -> u64 {
     let sizes = needs.missing_images.iter().filter_map(|image| Some((image.from, image.size_bytes?)));
     let images: u64 = sizes.clone().map(|(_, bytes)| bytes).sum();
@@ -176,7 +175,7 @@ fn memory(needs: &Needs, machine: &Machine) -> Finding {
     finding("memory", Level::Ok, have)
 }
 
-/// Returns the sites with the largest requirements, so that people can choose which to leave out.
+/// The sites that need most, for people to choose which to leave out.
 fn largest(sites: &[SiteNeeds]) -> String {
     let mut sites: Vec<&SiteNeeds> = sites.iter().filter(|site| site.reserved_bytes > 0).collect();
     sites.sort_by(|one, two| two.reserved_bytes.cmp(&one.reserved_bytes).then_with(|| one.site.cmp(&two.site)));
@@ -288,7 +287,7 @@ mod tests {
                 apart.map(|(n, ((path, holds), free))| disk(path, room(free, n as u64), *holds)).collect();
             disks(&needs, &apart).iter().map(|finding| finding.level).collect()
         };
-        // While an archive is loaded, the engine holds its content twice.
+        // While it is loaded, the engine has the archive's content twice.
         assert_eq!(levels([121 * GIB, 31 * GIB, GIB]), [Level::Ok; 3]);
         assert_eq!(levels([120 * GIB, 30 * GIB, GIB]), [Level::Problem, Level::Problem, Level::Ok]);
         let same = [disk("/engine", room(70 * GIB, 1), Holds::Images), disk("/data", room(70 * GIB, 1), Holds::Data)];

@@ -1,4 +1,4 @@
-//! Judges the system around the engine: cgroups, kernel limits, the clock, the browser.
+//! The system around the engine: cgroups, limits of the kernel, the clock, the browser.
 
 use std::time::Duration;
 
@@ -8,19 +8,17 @@ use super::answering;
 use crate::facts::{Browser, Clock, Facts, System};
 use crate::finding::{Area, Finding, Level};
 
-/// A low limit of open files: a connection of the gateway takes two handles, so a few hundred clients exhaust a lower
-/// one.
+/// A gateway's connection takes two handles: below this, some hundreds of clients exhaust them.
 const FEW_OPEN_FILES: u64 = 4096;
 
-/// A low limit of inotify instances: accounts of different containers that have the same number share them. The
-/// kernel's default is 128.
+/// Accounts of different containers with one number share their inotify instances; 128 is the kernel's default.
 const FEW_INOTIFY_INSTANCES: u64 = 128;
 const FEW_INOTIFY_WATCHES: u64 = 8192;
 
-/// The tolerated difference between two clocks, and of a file's time from the present.
+/// How far two clocks may be apart, and a file in the future.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(5);
 
-/// The time before which no correct clock can be, because arenad did not exist.
+/// No clock of a running arenad shows an earlier time.
 const EARLIEST: civil::DateTime = civil::datetime(2026, 1, 1, 0, 0, 0, 0);
 
 fn finding(id: &'static str, level: Level, seen: impl Into<String>) -> Finding {
