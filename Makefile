@@ -20,7 +20,7 @@ build: ## Build arenad as `make up` does: quick to build, target/quick/arenad
 	@scripts/toolchain.sh
 	$(CARGO) build --profile $(PROFILE) --locked
 
-release: ## Build the fastest arenad, which takes twice as long: target/release/arenad
+release: ## Build the fastest arenad, which takes longer: target/release/arenad
 	@scripts/toolchain.sh
 	$(CARGO) build --release --locked
 

@@ -22,7 +22,6 @@ for folder in environments compose schemas; do
     # Without what trials leave behind: variables of this machine, Python's caches.
     tar -c --exclude=.env --exclude=__pycache__ --exclude='*.pyc' "$folder" | tar -x -C "$tree/usr/share/arenad"
 done
-install -m 0755 scripts/base-image.sh "$tree/usr/share/arenad/base-image.sh"
 install -m 0644 packaging/arenad.service "$tree/lib/systemd/system/arenad.service"
 install -m 0644 README.md CHANGELOG.md "$tree/usr/share/doc/arenad/"
 install -m 0644 LICENSE "$tree/usr/share/doc/arenad/copyright"

@@ -3,7 +3,7 @@
 #
 # Compiling waits for processors and images wait for packages, so that the two share a small machine well. Their output goes
 # to target/up/*.log; a failure prints the end of it.
-# Environment: PROFILE, cargo's profile (default quick: builds in half the time of release and serves a few percent fewer requests).
+# Environment: PROFILE, cargo's profile (default quick, which optimizes less than release and builds faster).
 set -eu
 
 cd "$(dirname -- "$0")/.."
