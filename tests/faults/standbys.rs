@@ -378,12 +378,13 @@ fn standbys_outlive_the_daemon_and_are_proven_again() {
     await_standbys(&world, 2);
     let serving = list(&world.site().expect("the site")["containers"], "id");
     let before = standbys(&world);
+    // A daemon that lives gives up a standby that somebody else has paused.
+    world.signal_daemon(Signal::KILL);
     // Frozen or not, it is the same to the next daemon.
     for id in &before {
         let _ = world.engine.try_docker(&["unpause", id]);
     }
     world.engine.docker(&["pause", &before[0]]);
-    world.signal_daemon(Signal::KILL);
     world.up();
     assert_eq!(list(&world.site().expect("the site")["containers"], "id"), serving, "what served is taken up");
     await_standbys(&world, 2);
