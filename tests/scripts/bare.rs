@@ -5,6 +5,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
@@ -17,8 +19,16 @@ const INCLUDE: &str = "make";
 /// Packages are written without waiting for the disk: the root lives for one test. Translations are of no use in it.
 const OPTIONS: [&str; 2] = ["--dpkgopt=force-unsafe-io", "--aptopt=Acquire::Languages \"none\""];
 
-/// What the bridges' names begin with; the test's process id follows, within the 15 characters that an interface may have.
+/// What the bridges' names begin with; the process id of the tests and a letter for each machine follow, within the 15
+/// characters that an interface may have.
 const BRIDGE: &str = "abare";
+
+/// A name that no other machine of these tests has: they run side by side.
+fn bridge_name() -> String {
+    static MADE: AtomicU8 = AtomicU8::new(0);
+    let letter = char::from(b'a' + MADE.fetch_add(1, Ordering::Relaxed) % 26);
+    format!("{BRIDGE}{}{letter}", std::process::id())
+}
 
 /// Keeps the engine from touching what the network of the host has already.
 fn daemon_options(bridge: &str) -> String {
@@ -29,7 +39,8 @@ fn daemon_options(bridge: &str) -> String {
 fn remove_old_bridges() {
     for entry in std::fs::read_dir("/sys/class/net").into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(owner) = name.strip_prefix(BRIDGE) else { continue };
+        let Some(rest) = name.strip_prefix(BRIDGE) else { continue };
+        let owner = rest.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
         if !Path::new("/proc").join(owner).exists() {
             let _ = Command::new("ip").args(["link", "delete", &name]).status();
         }
@@ -86,7 +97,7 @@ impl Bare {
             std::fs::write(path, text).expect("write a file");
         };
         remove_old_bridges();
-        let bridge = format!("{BRIDGE}{}", std::process::id());
+        let bridge = bridge_name();
         run(Command::new("ip").args(["link", "add", &bridge, "type", "bridge"]));
         write("etc/docker/daemon.json", daemon_options(&bridge).as_bytes());
         for file in ["etc/resolv.conf", "etc/hosts"] {
@@ -230,8 +241,14 @@ impl Drop for Bare {
     }
 }
 
-/// The bare root as an archive, made once for these packages and the archives that they come from.
+/// The bare root as an archive, made once for these packages and the archives that they come from: by one test, while the
+/// others wait.
 fn archive() -> PathBuf {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(make_archive).clone()
+}
+
+fn make_archive() -> PathBuf {
     let mut inputs = format!("{SUITE} {INCLUDE} {}", OPTIONS.join(" "));
     let folder = std::fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten().map(|entry| entry.path());
     let mut sources: Vec<PathBuf> = folder.chain(["/etc/apt/sources.list".into()]).collect();
