@@ -131,6 +131,8 @@ impl Arena {
         let answer = self.json(&["reset", site, "--json"]);
         let operation = &answer["operations"][0];
         assert_eq!(operation["state"], "done", "{operation:#}");
+        // Shown where a test fails: it has the reason why another way was taken.
+        println!("{site}: {}", operation["reset"]);
         operation["reset"]["strategy"].as_str().expect("a way").to_owned()
     }
 
