@@ -1,4 +1,5 @@
-//! Oracles and near misses of `across.yaml`, a function for each template. What is read on one site is used on another.
+//! Oracles and near misses of `across.yaml`, one function for each template. These tasks use on one site a fact that
+//! the agent has read on another.
 
 use crate::attempt::Attempt;
 use crate::board;
@@ -12,10 +13,10 @@ use crate::shopping::unachievable;
 use crate::stage::Stage;
 use crate::visitor::Form;
 
-/// A member of the forum and developer of the forge whom no task is about.
+/// A member of the forum and developer of the forge that no task mentions.
 const OTHER: &str = "elopez55";
 
-/// The attempts at a task across sites; `None`: its template is unknown here.
+/// Returns the attempts at a task that spans sites, or `None` if its template is unknown here.
 pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     Some(match task.template.as_str() {
         "across.price-thread" => price_thread(task),
@@ -35,7 +36,7 @@ pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     })
 }
 
-/// What the box of an article says beside a heading.
+/// Returns the value beside a heading in the info box of an article.
 async fn fact(stage: &Stage, title: &str, heading: &str) -> String {
     let path = format!("/arena_en_all/A/{}.html", title.replace(' ', "_"));
     stage.reader().open(&path).await.beside(heading)
@@ -84,7 +85,7 @@ fn price_thread(task: &'static Task) -> Vec<Attempt> {
 
 fn order_asked_about(task: &'static Task) -> Vec<Attempt> {
     let category = task.own(["Bedding", "Headphones"]);
-    // UPCs and prices of the products whose titles begin with maker and line, the cheapest first.
+    // UPCs and prices of the products whose titles begin with these words, cheapest first.
     let products = move |stage: Stage, words: &'static str| async move {
         let visitor = stage.customer();
         let mut found = Vec::new();
@@ -277,7 +278,7 @@ fn hotel_issue(task: &'static Task) -> Vec<Attempt> {
 
 fn release_thread(task: &'static Task) -> Vec<Attempt> {
     let (project, name) = (task.text("project"), task.text("name"));
-    // The number of a release by its place among all, the latest first.
+    // The version number of the release at this place in the list of all releases, latest first.
     let version = move |stage: Stage, place: usize| async move {
         let answer = stage.developer().json(&format!("/api/0/{project}/git/tags")).await;
         let tags = answer["tags"].as_array().expect("tags").iter().map(|tag| tag.as_str().expect("a tag"));

@@ -1,26 +1,24 @@
-//! Attempts at a task: the oracle, which solves it, and near misses, which almost do.
+//! Attempts at a task: the oracle solves it, and the near misses almost do.
 
 use std::future::Future;
 use std::pin::Pin;
 
 use crate::stage::Stage;
 
-/// What an agent leaves behind, besides what it did to the sites.
+/// The outcome of an agent's work that is not stored on the sites.
 #[derive(Debug, Clone, Default)]
 pub struct Done {
-    /// Its final answer.
+    /// The agent's final answer.
     pub answer: String,
-    /// Where its page is; empty: where the task began.
+    /// The URL of the agent's page; an empty string stands for the page on which the task began.
     pub url: String,
 }
 
 type Script = Box<dyn FnOnce(Stage) -> Pin<Box<dyn Future<Output = Done> + Send>> + Send>;
 
-/// A scripted agent.
 pub struct Attempt {
-    /// What it does, as reports name it.
+    /// The attempt's name in reports.
     pub name: &'static str,
-    /// Whether it solves the task.
     pub is_oracle: bool,
     script: Script,
 }
@@ -36,7 +34,7 @@ impl Attempt {
         Self { name: "the oracle", is_oracle: true, script: boxed(script) }
     }
 
-    /// One that does not.
+    /// An attempt that does not solve the task.
     pub fn miss<F, R>(name: &'static str, script: F) -> Self
     where
         F: FnOnce(Stage) -> R + Send + 'static,
@@ -46,13 +44,13 @@ impl Attempt {
         Self { name, is_oracle: false, script: boxed(script) }
     }
 
-    /// One that does nothing but answer.
+    /// A near miss that answers without touching a site.
     pub fn answers(name: &'static str, answer: impl Into<String>) -> Self {
         let answer = answer.into();
         Self::miss(name, async move |_| Done { answer, ..Done::default() })
     }
 
-    /// Lets the scripted agent work.
+    /// Runs the scripted agent.
     pub fn run(self, stage: Stage) -> Pin<Box<dyn Future<Output = Done> + Send>> {
         (self.script)(stage)
     }
@@ -70,21 +68,21 @@ where
     })
 }
 
-/// Who changes a site need not say anything.
+/// A script that changes a site may return nothing.
 impl From<()> for Done {
     fn from((): ()) -> Self {
         Self::default()
     }
 }
 
-/// An answer.
+/// A script may return its answer alone.
 impl From<String> for Done {
     fn from(answer: String) -> Self {
         Self { answer, url: String::new() }
     }
 }
 
-/// The page that the agent is on.
+/// A script may return the page on which it ends.
 impl From<crate::visitor::Page> for Done {
     fn from(page: crate::visitor::Page) -> Self {
         Self { answer: String::new(), url: page.url.to_string() }

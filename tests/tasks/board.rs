@@ -1,61 +1,55 @@
-//! What members do in the forum, by the requests that its pages send.
+//! Actions of forum members, sent as the same requests that the forum's pages send.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::visitor::Visitor;
 
-/// The cookie that holds the forum's token against forged requests.
+/// The cookie that holds the forum's CSRF token.
 const TOKEN: &str = "forum_csrf";
 
-/// A thread, as the list of its forum shows it.
+/// A thread as the thread list of its forum shows it.
 #[derive(Debug, Clone)]
 pub struct Thread {
-    /// Its number.
     pub id: u64,
-    /// Its title.
     pub title: String,
-    /// Where it is.
     pub path: String,
-    /// Who started it.
+    /// The name of the member who started the thread.
     pub starter: String,
-    /// How many replies it has.
+    /// The number of replies; the first post is not counted.
     pub replies: u64,
-    /// Whether nobody may answer any more.
+    /// Whether the thread is closed to new replies.
     pub is_closed: bool,
-    /// Whether it stays at the top of the list.
+    /// Whether the thread stays at the top of the list.
     pub is_pinned: bool,
 }
 
 /// A post of a thread.
 #[derive(Debug, Clone)]
 pub struct Post {
-    /// Its number.
     pub id: u64,
-    /// Who wrote it.
+    /// The name of the member who wrote the post.
     pub poster: String,
-    /// How many members like it.
+    /// The number of likes.
     pub likes: u64,
 }
 
-/// The number at the end of where a link leads after redirects: that of a forum or of a member.
+/// Follows a link and returns the number in the path of the final page: the id of a forum or of a member.
 async fn number_of(visitor: &Visitor, link: &str) -> u64 {
     let page = visitor.open(link).await;
     let mut parts = page.url.path().trim_end_matches('/').rsplit('/');
     parts.find_map(|part| part.parse().ok()).unwrap_or_else(|| panic!("no number in {}", page.url))
 }
 
-/// The number of a forum.
 pub async fn forum(visitor: &Visitor, name: &str) -> u64 {
     number_of(visitor, &format!("/f/{name}")).await
 }
 
-/// The number of a member.
 pub async fn member(visitor: &Visitor, name: &str) -> u64 {
     number_of(visitor, &format!("/user/{name}")).await
 }
 
-/// All threads of a forum: pinned ones, then the others by their latest posts.
+/// Returns all threads of a forum: pinned threads first, then the others by their latest posts.
 pub async fn threads(visitor: &Visitor, name: &str) -> Vec<Thread> {
     let forum = forum(visitor, name).await;
     let (mut all, mut start) = (Vec::new(), 0);
@@ -82,13 +76,13 @@ fn listed(thread: &Value) -> Thread {
     }
 }
 
-/// The thread of a forum with a title.
+/// Returns the thread with this title.
 pub async fn thread(visitor: &Visitor, forum: &str, title: &str) -> Thread {
     let threads = threads(visitor, forum).await;
     threads.into_iter().find(|thread| thread.title == title).unwrap_or_else(|| panic!("no thread {title:?} in {forum}"))
 }
 
-/// All posts of a thread, the first one first.
+/// Returns all posts of a thread, oldest first.
 pub async fn posts(visitor: &Visitor, thread: u64) -> Vec<Post> {
     let (mut all, mut number) = (Vec::new(), 1);
     loop {
@@ -110,7 +104,7 @@ fn shown(post: &Value) -> Post {
     }
 }
 
-/// The post of a member in a thread.
+/// Returns the first post of a member in a thread.
 pub async fn post_of(visitor: &Visitor, thread: u64, poster: &str) -> Post {
     let posts = posts(visitor, thread).await;
     posts.into_iter().find(|post| post.poster == poster).unwrap_or_else(|| panic!("no post of {poster} in {thread}"))
@@ -123,38 +117,36 @@ pub async fn start(visitor: &Visitor, forum: &str, title: &str, text: &str) -> u
     visitor.call(Method::POST, "/api/threads/", TOKEN, &body).await["id"].as_u64().expect("a number")
 }
 
-/// Answers in a thread.
 pub async fn reply(visitor: &Visitor, thread: u64, text: &str) {
     visitor.call(Method::POST, &format!("/api/threads/{thread}/posts/"), TOKEN, &json!({ "post": text })).await;
 }
 
-/// Writes another text into a post.
+/// Replaces the text of a post.
 pub async fn edit(visitor: &Visitor, thread: u64, post: u64, text: &str) {
     let path = format!("/api/threads/{thread}/posts/{post}/");
     visitor.call(Method::PUT, &path, TOKEN, &json!({ "post": text })).await;
 }
 
-/// Likes a post, or takes a like back.
+/// Likes a post or removes the like.
 pub async fn like(visitor: &Visitor, thread: u64, post: u64, value: bool) {
     let path = format!("/api/threads/{thread}/posts/{post}/");
     let body = json!([{ "op": "replace", "path": "is-liked", "value": value }]);
     visitor.call(Method::PATCH, &path, TOKEN, &body).await;
 }
 
-/// Hides a post from members.
 pub async fn hide_post(visitor: &Visitor, thread: u64, post: u64) {
     let path = format!("/api/threads/{thread}/posts/{post}/");
     let body = json!([{ "op": "replace", "path": "is-hidden", "value": true }]);
     visitor.call(Method::PATCH, &path, TOKEN, &body).await;
 }
 
-/// Changes what a thread is: `title`, `weight`, `category`, `is-closed`, `is-hidden`.
+/// Changes one property of a thread: `title`, `weight`, `category`, `is-closed` or `is-hidden`.
 pub async fn change(visitor: &Visitor, thread: u64, what: &str, value: Value) {
     let body = json!([{ "op": "replace", "path": what, "value": value }]);
     visitor.call(Method::PATCH, &format!("/api/threads/{thread}/"), TOKEN, &body).await;
 }
 
-/// Opens a poll in a thread, for `days` days (0: without an end), with one choice for everybody.
+/// Opens a poll in a thread for `days` days (0: no end). Each voter has one choice.
 pub async fn start_poll(visitor: &Visitor, thread: u64, question: &str, choices: &[&str], days: u32) {
     let choices: Vec<Value> = choices.iter().map(|choice| json!({ "label": choice })).collect();
     let body = json!({
@@ -164,19 +156,19 @@ pub async fn start_poll(visitor: &Visitor, thread: u64, question: &str, choices:
     visitor.call(Method::POST, &format!("/api/threads/{thread}/poll/"), TOKEN, &body).await;
 }
 
-/// Begins a private conversation.
+/// Starts a private conversation.
 pub async fn write_to(visitor: &Visitor, names: &[&str], title: &str, text: &str) {
     let body = json!({ "to": names, "title": title, "post": text });
     visitor.call(Method::POST, "/api/private-threads/", TOKEN, &body).await;
 }
 
-/// Follows a member, or ends that.
+/// Follows a member, or stops following.
 pub async fn follow(visitor: &Visitor, name: &str) {
     let member = member(visitor, name).await;
     visitor.call(Method::POST, &format!("/api/users/{member}/follow/"), TOKEN, &json!({})).await;
 }
 
-/// Changes fields of a member's profile, and sends the others as they are.
+/// Changes fields of a member's profile and sends the other fields unchanged.
 pub async fn edit_profile(visitor: &Visitor, name: &str, changes: &[(&str, &str)]) {
     let path = format!("/api/users/{}/edit-details/", member(visitor, name).await);
     let mut fields = serde_json::Map::new();

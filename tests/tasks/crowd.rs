@@ -1,8 +1,8 @@
-//! What workers and the administrator do in Turkle, by its pages and forms.
+//! Actions of workers and of the administrator in Turkle, through its pages and forms.
 
 use crate::visitor::{Form, Page, Visitor};
 
-/// A task of a batch whose page says something, and that page.
+/// Returns the first task of a batch whose page contains these words, and that page.
 pub async fn task_saying(visitor: &Visitor, batch: &str, words: &str) -> (u64, Page) {
     let batches = visitor.json("/get_tasks/").await;
     for task in batches[batch].as_array().unwrap_or_else(|| panic!("no batch {batch}")) {
@@ -15,17 +15,17 @@ pub async fn task_saying(visitor: &Visitor, batch: &str, words: &str) -> (u64, P
     panic!("no task of {batch} says {words:?}")
 }
 
-/// The task about a museum.
+/// Returns the task about a museum.
 pub async fn museum_task(visitor: &Visitor, museum: &str) -> (u64, Page) {
     task_saying(visitor, "Museums of Larkmoor", &format!(">{museum}<")).await
 }
 
-/// The task with a review card.
+/// Returns the task that shows this review card.
 pub async fn card_task(visitor: &Visitor, card: &str) -> (u64, Page) {
     task_saying(visitor, "Reviews of May 2023", &format!("card-{card}.png")).await
 }
 
-/// Accepts the next task of a batch, and returns its page.
+/// Accepts the next task of a batch and returns its page.
 pub async fn accept_next(visitor: &Visitor, batch: &str) -> Page {
     let index = visitor.open("/").await;
     let preview = index.link_beside(batch);
@@ -35,7 +35,7 @@ pub async fn accept_next(visitor: &Visitor, batch: &str) -> Page {
     page
 }
 
-/// Accepts a task, and returns the form to be filled in.
+/// Accepts a task and returns the form to fill in.
 pub async fn accept(visitor: &Visitor, task: u64) -> Form {
     let preview = visitor.open(&format!("/task/{task}/")).await;
     let page = visitor.send(preview.form("form[action*='/accept_task/']")).await;
@@ -43,17 +43,17 @@ pub async fn accept(visitor: &Visitor, task: u64) -> Form {
     visitor.open(&path).await.form("#mturk_form")
 }
 
-/// Gives a task back that has been accepted.
+/// Returns an accepted task.
 pub async fn give_back(visitor: &Visitor, page: &Page) {
     visitor.send(page.form("form[action$='/return/']")).await;
 }
 
-/// Sends the form of a task.
 pub async fn submit(visitor: &Visitor, form: Form) {
     visitor.send(form).await;
 }
 
-/// Changes a thing of the administration, found by its name in the list of `kind` (such as `turkle/batch`), as `change` fills its form.
+/// Edits an object of the administration site, found by its name in the list of `kind` (such as `turkle/batch`).
+/// `change` fills its form.
 pub async fn edit(visitor: &Visitor, kind: &str, name: &str, change: impl FnOnce(Form) -> Form) {
     let list = visitor.open(&format!("/admin/{kind}/")).await;
     let page = visitor.open(list.url.join(&list.link_with(name)).expect("an address").as_ref()).await;
@@ -62,7 +62,6 @@ pub async fn edit(visitor: &Visitor, kind: &str, name: &str, change: impl FnOnce
     assert_ne!(end.url.path(), page.url.path(), "{name} is saved: {:?}", end.texts(".errorlist, .errornote"));
 }
 
-/// Makes an account.
 pub async fn add_user(visitor: &Visitor, fields: &[(&str, &str)]) {
     let form = visitor.open("/admin/auth/user/add/").await.form("#user_form");
     let form = fields.iter().fold(form, |form, (name, value)| form.set(name, value));
@@ -70,7 +69,7 @@ pub async fn add_user(visitor: &Visitor, fields: &[(&str, &str)]) {
     assert!(!end.url.path().ends_with("/add/"), "the account is made: {:?}", end.texts(".errorlist, .errornote"));
 }
 
-/// Deletes a thing of the administration, found by its name.
+/// Deletes an object of the administration site, found by its name.
 pub async fn delete(visitor: &Visitor, kind: &str, name: &str) {
     let list = visitor.open(&format!("/admin/{kind}/")).await;
     let change = list.url.join(&list.link_with(name)).expect("an address");

@@ -1,49 +1,50 @@
-//! The task files, read as plain YAML: the suite has to know every task, whatever arenad makes of them.
+//! The task files, parsed as plain YAML without arenad's own parser, so that the suite knows every task even if that
+//! parser is wrong.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-/// A task.
 #[derive(Debug)]
 pub struct Task {
-    /// Its name: the template's, and a number where the template has variables.
+    /// The template's name, followed by a number if the template has variables.
     pub name: String,
-    /// The template's name.
     pub template: String,
-    /// `information`, `navigation`, `content`, `unachievable`.
+    /// `information`, `navigation`, `content` or `unachievable`.
     pub kind: String,
-    /// The sites that its episode needs: those that it may change, and those whose rest it relies on.
+    /// The sites that the task's episode needs: those that it may change and those whose state it relies on.
     pub sites: Vec<String>,
-    /// Its place among the template's tasks, and how many these are.
+    /// The task's index among the tasks of its template, and the number of those tasks.
     pub place: (usize, usize),
     variables: Value,
 }
 
 impl Task {
-    /// A variable's text; numbers as YAML has them.
+    /// Returns a variable as text. Panics if it is a number in the YAML file.
     pub fn text(&self, name: &str) -> &str {
         self.variables[name].as_str().unwrap_or_else(|| panic!("{} has no text {name}", self.name))
     }
 
-    /// What belongs to this task, of values for each task of its template: what a near miss needs and the task does not tell.
+    /// Picks this task's value from a list with one value for each task of the template. Near misses use such values,
+    /// which the task file does not contain.
     pub fn own<const N: usize, T: Copy>(&self, each: [T; N]) -> T {
         assert_eq!(N, self.place.1, "{}: a value for each task", self.template);
         each[self.place.0]
     }
 
-    /// A variable's number.
+    /// Returns a variable as a number.
     pub fn number(&self, name: &str) -> f64 {
         self.variables[name].as_f64().unwrap_or_else(|| panic!("{} has no number {name}", self.name))
     }
 
-    /// Whether an agent may change the sites.
+    /// Whether the task allows an agent to change the sites.
     pub fn may_write(&self) -> bool {
         self.kind == "content"
     }
 }
 
-/// Every task of a folder, in the order of files and lines. They live as long as the tests.
+/// Reads every task of a folder, in the order of files and lines. The tasks are leaked, so that they live as long as
+/// the tests.
 pub fn read(folder: &Path) -> &'static [Task] {
     let entries = std::fs::read_dir(folder).expect("the task files").map(|entry| entry.expect("a file").path());
     let mut files: Vec<_> = entries.filter(|file| file.extension().is_some_and(|kind| kind == "yaml")).collect();

@@ -1,4 +1,4 @@
-//! What developers do in the forge, by its pages and forms.
+//! Actions of developers in the forge, through its pages and forms.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use tokio::time::Instant;
 
 use crate::visitor::{Form, Page, Visitor};
 
-/// How long the forge's worker may take for what a page asks of it.
+/// The time limit for a job that a page gives to the forge's worker.
 const WORKER_LIMIT: Duration = Duration::from_secs(120);
 
-/// Waits for the worker to finish what a form has asked for, and returns the page that the visitor then sees.
+/// Waits until the worker has finished the job of a form, and returns the page that then follows.
 async fn finished(visitor: &Visitor, mut page: Page) -> Page {
     let deadline = Instant::now() + WORKER_LIMIT;
     while page.url.path().starts_with("/wait/") {
@@ -20,7 +20,7 @@ async fn finished(visitor: &Visitor, mut page: Page) -> Page {
     page
 }
 
-/// Opens an issue, and returns its page.
+/// Opens an issue and returns its page.
 pub async fn open_issue(visitor: &Visitor, project: &str, title: &str, text: &str) -> Page {
     let form = visitor.open(&format!("/{project}/new_issue")).await.form("form:has([name=issue_content])");
     let page = visitor.send(form.set("title", title).set("issue_content", text)).await;
@@ -28,12 +28,12 @@ pub async fn open_issue(visitor: &Visitor, project: &str, title: &str, text: &st
     page
 }
 
-/// The number of the issue with a title.
+/// Returns the number of the issue with this title.
 pub async fn issue(visitor: &Visitor, project: &str, title: &str) -> u64 {
     number_with(visitor, &format!("/api/0/{project}/issues?status=all&per_page=100"), "issues", title).await
 }
 
-/// The number of the pull request with a title.
+/// Returns the number of the pull request with this title.
 pub async fn request(visitor: &Visitor, project: &str, title: &str) -> u64 {
     number_with(visitor, &format!("/api/0/{project}/pull-requests?status=all&per_page=100"), "requests", title).await
 }
@@ -45,13 +45,14 @@ async fn number_with(visitor: &Visitor, path: &str, list: &str, title: &str) -> 
     found.unwrap_or_else(|| panic!("no {title:?} at {path}"))["id"].as_u64().expect("a number")
 }
 
-/// Changes an issue as `change` fills its form: `comment`, `status`, `close_status`, `assignee`, `tag`, `milestone`, `priority`.
+/// Edits an issue. `change` fills its form: `comment`, `status`, `close_status`, `assignee`, `tag`, `milestone`,
+/// `priority`.
 pub async fn update_issue(visitor: &Visitor, project: &str, number: u64, change: impl FnOnce(Form) -> Form) {
     let page = visitor.open(&format!("/{project}/issue/{number}")).await;
     visitor.send(change(page.form("form.mainform"))).await;
 }
 
-/// Makes a project of one's own.
+/// Creates a project that belongs to the visitor.
 pub async fn new_project(visitor: &Visitor, name: &str, description: &str, with_readme: bool) {
     let form = visitor.open("/new/").await.form("form:has([name=create_readme])");
     let form = form.set("name", name).set("description", description);
@@ -61,7 +62,6 @@ pub async fn new_project(visitor: &Visitor, name: &str, description: &str, with_
     assert!(page.url.path().ends_with(name), "the project is made: {}", page.url);
 }
 
-/// Forks a project.
 pub async fn fork(visitor: &Visitor, project: &str) {
     let form = visitor.open(&format!("/{project}")).await.form("#fork_project");
     let page = visitor.send(form).await;
@@ -69,13 +69,13 @@ pub async fn fork(visitor: &Visitor, project: &str) {
     assert!(page.url.path().starts_with("/fork/"), "the project is forked: {}", page.url);
 }
 
-/// Marks a project with a star.
+/// Stars a project.
 pub async fn star(visitor: &Visitor, project: &str) {
     let form = visitor.open(&format!("/{project}")).await.form("#star_project");
     visitor.send(form).await;
 }
 
-/// Changes a file of a branch as `change` does, and commits that: to the same branch, or to a new one.
+/// Edits a file of the main branch with `change` and commits the edit, to the same branch or to a new one.
 pub async fn edit_file(
     visitor: &Visitor,
     project: &str,
@@ -96,7 +96,6 @@ pub async fn edit_file(
     finished(visitor, page).await;
 }
 
-/// Merges a pull request.
 pub async fn merge(visitor: &Visitor, project: &str, number: u64) {
     let page = visitor.open(&format!("/{project}/pull-request/{number}")).await;
     let page = visitor.send(page.form("form[action$='/merge']")).await;
@@ -110,13 +109,12 @@ pub async fn close_request(visitor: &Visitor, project: &str, number: u64) {
     finished(visitor, page).await;
 }
 
-/// Comments on a pull request.
 pub async fn comment_request(visitor: &Visitor, project: &str, number: u64, text: &str) {
     let page = visitor.open(&format!("/{project}/pull-request/{number}")).await;
     visitor.send(page.form("form[action$='/comment']:has([name=comment])").set("comment", text)).await;
 }
 
-/// Gives somebody rights in a project.
+/// Gives a user access to a project.
 pub async fn add_user(visitor: &Visitor, project: &str, name: &str, access: &str) {
     let form = visitor.open(&format!("/{project}/adduser")).await.form("form:has([name=access])");
     let page = visitor.send(form.set("user", name).set("access", access)).await;

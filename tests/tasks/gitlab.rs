@@ -1,4 +1,4 @@
-//! Oracles and near misses of `gitlab.yaml`, a function for each template.
+//! Oracles and near misses of `gitlab.yaml`, one function for each template.
 
 use crate::attempt::Attempt;
 use crate::files::Task;
@@ -8,10 +8,10 @@ use crate::stage::Stage;
 use crate::turkle::near_numbers;
 use crate::visitor::{Form, Visitor};
 
-/// The developer of the tasks.
+/// The developer account that the tasks use.
 const ME: &str = "byteblaze";
 
-/// The attempts at a task of the forge; `None`: its template is unknown here.
+/// Returns the attempts at a task of the forge, or `None` if its template is unknown here.
 pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     Some(match task.template.as_str() {
         "gitlab.open-issues" => open_issues(task),
@@ -42,20 +42,20 @@ pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     })
 }
 
-/// All issues of a project, as the forge's API lists them.
+/// Returns all issues of a project, in the form in which the forge's API lists them.
 async fn issues(visitor: &Visitor, project: &str) -> Vec<serde_json::Value> {
     let answer = visitor.json(&format!("/api/0/{project}/issues?status=all&per_page=100")).await;
     answer["issues"].as_array().expect("issues").clone()
 }
 
-/// The number of an open issue of the project that is not the task's.
+/// Returns the number of an open issue of the same project that is not the task's issue.
 async fn other_issue(visitor: &Visitor, task: &'static Task) -> u64 {
     let issues = issues(visitor, task.text("project")).await;
     let is_other = |issue: &&serde_json::Value| issue["title"] != task.text("title") && issue["status"] == "Open";
     issues.iter().find(is_other).expect("another open issue")["id"].as_u64().expect("a number")
 }
 
-/// The number of the task's issue.
+/// Returns the number of the task's issue.
 async fn the_issue(visitor: &Visitor, task: &'static Task) -> u64 {
     forge::issue(visitor, task.text("project"), task.text("title")).await
 }
@@ -326,7 +326,7 @@ fn label(task: &'static Task) -> Vec<Attempt> {
     ]
 }
 
-/// Attempts at giving one field of an issue a value.
+/// Attempts at setting one field of an issue.
 fn field(task: &'static Task, field: &'static str, value: &'static str, other: &'static str) -> Vec<Attempt> {
     let project = task.text("project");
     let set = move |stage: Stage, number: u64, value: &'static str| async move {
@@ -477,7 +477,7 @@ fn branch(task: &'static Task) -> Vec<Attempt> {
     ]
 }
 
-/// The number of the task's pull request.
+/// Returns the number of the task's pull request.
 async fn the_request(visitor: &Visitor, task: &'static Task) -> u64 {
     forge::request(visitor, task.text("project"), task.text("title")).await
 }

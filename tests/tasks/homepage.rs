@@ -1,11 +1,11 @@
-//! Oracles and near misses of `homepage.yaml`, a function for each template, and what people do with the scratchpad.
+//! Oracles and near misses of `homepage.yaml`, one function for each template, and actions in the scratchpad.
 
 use crate::attempt::Attempt;
 use crate::files::Task;
 use crate::shopping::unachievable;
 use crate::stage::Stage;
 
-/// The attempts at a task of the homepage; `None`: its template is unknown here.
+/// Returns the attempts at a task of the homepage, or `None` if its template is unknown here.
 pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     Some(match task.template.as_str() {
         "homepage.account" => account(task),
@@ -19,14 +19,14 @@ pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     })
 }
 
-/// Writes a new note into the scratchpad.
+/// Adds a note to the scratchpad.
 pub async fn write_note(stage: &Stage, title: &str, text: &str) {
     let visitor = stage.host();
     let form = visitor.open("/scratchpad.html").await.form("form.wide");
     visitor.send(form.set("title", title).set("text", text).set("action", "save")).await;
 }
 
-/// Writes another text into a note of the scratchpad, found by its title.
+/// Edits the text of a scratchpad note, found by its title.
 async fn rewrite(stage: &Stage, title: &str, change: impl FnOnce(&str) -> String) {
     let visitor = stage.host();
     let page = visitor.open("/scratchpad.html").await;

@@ -1,8 +1,9 @@
-//! The tasks of the mini environment, each with an oracle that solves it and near misses that almost do: scripted agents, who work by
-//! pages and forms as people do. Every oracle has to pass its task's check, and every near miss has to fail it.
+//! The tasks of the mini environment, each with an oracle that solves it and near misses that almost do. Oracles and near
+//! misses are scripted agents that use pages and forms as people do. Every oracle must pass its task's check, and every
+//! near miss must fail it.
 //!
-//! What changes a site begins on a fresh baseline. A template's near misses are dealt out among its tasks: each is tried with one. Several agents
-//! work at the same time, none of them on a site that another has.
+//! An attempt that changes a site begins on a fresh baseline. The near misses of a template are divided among its tasks:
+//! each near miss is tried with one task. Several agents work at the same time, but never two on the same site.
 
 mod across;
 #[path = "../mini/arena.rs"]
@@ -37,13 +38,13 @@ use files::Task;
 use queue::Queue;
 use stage::Stage;
 
-/// The sites that the tasks are about.
+/// The sites that the tasks use.
 const SITES: [&str; 8] = ["shopping", "shopping_admin", "wikipedia", "reddit", "gitlab", "map", "turkle", "homepage"];
 
-/// How many agents work at the same time.
+/// The number of agents that work at the same time.
 const LANES: usize = 3;
 
-/// The variable that, while one works on a task, says how the names begin of those that are tried.
+/// An environment variable with a prefix of task names: only the tasks that match it are tried.
 const ONLY: &str = "ARENAD_TASKS";
 
 fn tasks() -> &'static [Task] {
@@ -70,7 +71,7 @@ fn every_task_has_an_oracle_and_three_near_misses() {
         let attempts = attempts(task).unwrap_or_else(|| panic!("{} has no oracle", task.name));
         assert!(attempts[0].is_oracle, "{}: the oracle comes first", task.name);
         assert!(attempts[1..].iter().all(|attempt| !attempt.is_oracle), "{}: one oracle", task.name);
-        // Doing nothing is a near miss of every task besides these.
+        // To do nothing is another near miss of every task and is not counted here.
         assert!(attempts.len() >= 4, "{} has {} near misses", task.name, attempts.len() - 1);
     }
     for kind in ["information", "navigation", "content", "unachievable"] {
@@ -80,7 +81,8 @@ fn every_task_has_an_oracle_and_three_near_misses() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_oracle_passes_and_every_near_miss_fails() {
-    // One reset follows the other here: rewinding in place takes less work than making standbys that nobody has time to wait for.
+    // The resets follow each other closely, so that a standby would rarely be ready in time. Rewinding in place takes
+    // less work.
     let arena =
         Arena::up_edited(&SITES, |definition| definition.replace("reset: { standby: 1 }", "reset: { standby: 0 }"));
     let linted = arena.arenad(&["tasks", "lint", "mini", "--live"]);
@@ -98,7 +100,7 @@ async fn every_oracle_passes_and_every_near_miss_fails() {
     assert_eq!(tally.wrong, 0, "so many came out otherwise than they should");
 }
 
-/// What was tried, and what came out otherwise than it should.
+/// Counts of the attempts, and of those with an unexpected outcome.
 #[derive(Default)]
 struct Tally {
     oracles: usize,
@@ -125,18 +127,18 @@ impl Tally {
         }
     }
 
-    /// Said at once: the end is minutes away.
+    /// Prints the message at once, because the end of the test is minutes away.
     fn wrong(&mut self, what: &str) {
         eprintln!("{what}");
         self.wrong += 1;
     }
 }
 
-/// Tries tasks one after the other, as long as there are any.
+/// Tries tasks one after the other until none is left.
 async fn lane(stage: Stage, queue: Arc<Queue>) -> Tally {
     let mut tally = Tally::default();
     while let Some(task) = queue.next().await {
-        // A task of its own, so that the sites are given back however it ends.
+        // The attempt runs in a task of its own, so that the sites are returned to the queue even if it panics.
         match tokio::spawn(tried(stage.clone(), task)).await {
             Ok(tried) => tally = tally.and(tried),
             Err(error) => tally.wrong(&format!("{} cannot be tried: {error}", task.name)),
@@ -146,7 +148,7 @@ async fn lane(stage: Stage, queue: Arc<Queue>) -> Tally {
     tally
 }
 
-/// Tries a task: by its oracle, and by the near misses that fall to it.
+/// Tries a task with its oracle and with the near misses that are assigned to it.
 async fn tried(stage: Stage, task: &'static Task) -> Tally {
     let mut tally = Tally::default();
     let mut begun = Value::Null;
@@ -156,7 +158,7 @@ async fn tried(stage: Stage, task: &'static Task) -> Tally {
             continue;
         }
         if task.may_write() || index == 0 {
-            // The task that had the sites before may have changed them.
+            // The previous task on these sites may have changed them.
             begun = stage.begin(task, true).await;
         }
         if index == 0 {
@@ -164,7 +166,7 @@ async fn tried(stage: Stage, task: &'static Task) -> Tally {
             tally.note(task, "nothing done", false, &nothing, &stage.check(task, &begun, &nothing).await);
         }
         let (name, is_oracle) = (attempt.name, attempt.is_oracle);
-        // A task of its own, so that a script that finds no way leaves the others theirs.
+        // The script runs in a task of its own, so that its panic does not end the remaining attempts.
         match tokio::spawn(attempt.run(stage.clone())).await {
             Ok(done) => tally.note(task, name, is_oracle, &done, &stage.check(task, &begun, &done).await),
             Err(error) => tally.wrong(&format!("{}, {name}: the script breaks: {error}", task.name)),

@@ -1,4 +1,4 @@
-//! Oracles and near misses of `map.yaml`, a function for each template, and what travellers find on the map.
+//! Oracles and near misses of `map.yaml`, one function for each template, and searches on the map.
 
 use reqwest::Url;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::shopping::unachievable;
 use crate::stage::Stage;
 use crate::visitor::{Page, Visitor};
 
-/// The attempts at a task of the map; `None`: its template is unknown here.
+/// Returns the attempts at a task of the map, or `None` if its template is unknown here.
 pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     Some(match task.template.as_str() {
         "map.phone" => phone(task),
@@ -27,15 +27,12 @@ pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     })
 }
 
-/// A way of travelling, as the page names its engine and its server.
+/// A means of travel: the names of its engine and of its server on the page.
 #[derive(Clone, Copy)]
 pub struct Means(&'static str, &'static str);
 
-/// By car.
 pub const CAR: Means = Means("fossgis_osrm_car", "routed-car");
-/// By bicycle.
 pub const BICYCLE: Means = Means("fossgis_osrm_bicycle", "routed-bike");
-/// On foot.
 pub const FOOT: Means = Means("fossgis_osrm_foot", "routed-foot");
 
 fn means(name: &str) -> Means {
@@ -47,7 +44,7 @@ fn means(name: &str) -> Means {
     }
 }
 
-/// What the map finds first.
+/// Returns the first result of a search on the map.
 pub async fn find(visitor: &Visitor, query: &str) -> Value {
     let fields = [("q", query), ("format", "jsonv2"), ("limit", "1"), ("addressdetails", "1"), ("extratags", "1")];
     let url = Url::parse_with_params("http://map/nominatim/search", fields).expect("a URL");
@@ -61,7 +58,7 @@ fn position(place: &Value) -> (f64, f64) {
     (number("lat"), number("lon"))
 }
 
-/// Metres and seconds of the way from one place to another, both found by their names.
+/// Returns the length in metres and the duration in seconds of the route between two places, both found by their names.
 pub async fn route(visitor: &Visitor, means: Means, from: &str, to: &str) -> (f64, f64) {
     let (from, to) = (position(&find(visitor, from).await), position(&find(visitor, to).await));
     let points = format!("{},{};{},{}", from.1, from.0, to.1, to.0);
@@ -70,7 +67,7 @@ pub async fn route(visitor: &Visitor, means: Means, from: &str, to: &str) -> (f6
     (number("distance"), number("duration"))
 }
 
-/// Kilometres as the page shows them.
+/// Formats a distance in kilometres as the page does.
 pub fn kilometres(metres: f64) -> String {
     if metres < 10_000.0 { format!("{:.1}", metres / 1000.0) } else { format!("{:.0}", metres / 1000.0) }
 }
@@ -203,7 +200,7 @@ fn sooner(task: &'static Task) -> Vec<Attempt> {
     ]
 }
 
-/// The page with the results of a search.
+/// Returns the page with the results of a search.
 async fn search_for(visitor: &Visitor, words: &str) -> Page {
     let url = Url::parse_with_params("http://map/search", [("query", words)]).expect("a URL");
     visitor.open(&format!("/search?{}", url.query().expect("a query"))).await
@@ -241,7 +238,7 @@ fn open_place(task: &'static Task) -> Vec<Attempt> {
 
 fn directions(task: &'static Task) -> Vec<Attempt> {
     let (from, to) = (task.text("from"), task.text("to"));
-    // The page replaces the words in its address by the coordinates that it has found.
+    // The page replaces the words in its address by the coordinates of the places that it found.
     let show = |stage: Stage, means: Means, from: &'static str, to: &'static str| async move {
         let visitor = stage.traveller();
         let (a, b) = (position(&find(&visitor, from).await), position(&find(&visitor, to).await));

@@ -1,14 +1,14 @@
-//! What an administrator does in the back office, by its pages and forms.
+//! Actions of an administrator in the back office, through its pages and forms.
 
 use crate::shop::number;
 use crate::visitor::{Form, Page, Visitor};
 
-/// The page on which a product is edited, by the number in its UPC.
+/// Returns the page on which a product is edited; its address contains the number in the UPC.
 pub async fn product(visitor: &Visitor, upc: &str) -> Page {
     visitor.open(&format!("/dashboard/catalogue/products/{}/", number(upc))).await
 }
 
-/// Changes a product as `change` fills its form.
+/// Edits a product. `change` fills its form.
 pub async fn edit(visitor: &Visitor, upc: &str, change: impl FnOnce(Form) -> Form) {
     let page = product(visitor, upc).await;
     let form = change(page.form("#create_update_product_form")).set("action", "save");
@@ -16,24 +16,23 @@ pub async fn edit(visitor: &Visitor, upc: &str, change: impl FnOnce(Form) -> For
     assert_ne!(end.url.path(), page.url.path(), "the product is saved");
 }
 
-/// Sets one field of a product. `price` and the like are those of its stock record.
+/// Sets one field of a product. Fields such as the price belong to its stock record.
 pub async fn set(visitor: Visitor, upc: &'static str, field: &'static str, value: String) {
     edit(&visitor, upc, |form| form.set(field, &value)).await;
 }
 
-/// Takes the tick out of one of a product's boxes.
+/// Unticks one checkbox of a product.
 pub async fn untick(visitor: Visitor, upc: &'static str, field: &'static str) {
     edit(&visitor, upc, |form| form.untick(field)).await;
 }
 
-/// Deletes a product.
 pub async fn delete_product(visitor: Visitor, upc: &'static str) {
     let path = product(&visitor, upc).await.url.path().to_owned();
     let page = visitor.open(&format!("{path}delete/")).await;
     visitor.send(page.form(".page-content form[method=post]")).await;
 }
 
-/// The UPCs of a maker's products, as the back office finds them by their titles.
+/// Returns the UPCs of a maker's products, which the back office finds by their titles.
 pub async fn products_of(visitor: &Visitor, maker: &str) -> Vec<String> {
     let form = visitor.open("/dashboard/catalogue/").await.form("#search_product_form");
     let found = visitor.send(form.set("title", maker)).await;
@@ -41,7 +40,7 @@ pub async fn products_of(visitor: &Visitor, maker: &str) -> Vec<String> {
     rows.map(|row| row[2].clone()).collect()
 }
 
-/// Makes products cheaper by an amount.
+/// Lowers the price of a product by an amount.
 pub async fn cut_price(visitor: &Visitor, upc: &str, amount: f64) {
     edit(visitor, upc, |form| {
         let price: f64 = form.value("stockrecords-0-price").parse().expect("a price");
@@ -50,18 +49,18 @@ pub async fn cut_price(visitor: &Visitor, upc: &str, amount: f64) {
     .await;
 }
 
-/// The numbers of the orders of a status, the latest first.
+/// Returns the numbers of the orders with this status, latest first.
 pub async fn orders_of_status(visitor: &Visitor, status: &str) -> Vec<String> {
     orders(visitor, "status", status).await.into_iter().map(|(number, _)| number).collect()
 }
 
-/// The numbers of a customer's orders, the latest first.
+/// Returns the numbers of a customer's orders, latest first.
 pub async fn orders_of_customer(visitor: &Visitor, name: &str) -> Vec<String> {
-    // The search finds whoever shares one of the two names.
+    // The search also finds customers who share one of the two names.
     orders(visitor, "name", name).await.into_iter().filter(|(_, who)| who == name).map(|(number, _)| number).collect()
 }
 
-/// Numbers and customers of the orders that a search finds.
+/// Returns the numbers and customers of the orders that a search finds.
 async fn orders(visitor: &Visitor, field: &'static str, value: &str) -> Vec<(String, String)> {
     let page = visitor.open("/dashboard/orders/").await;
     let form = page.form("form:has([name=response_format])").set(field, value).set("response_format", "html");
@@ -70,13 +69,12 @@ async fn orders(visitor: &Visitor, field: &'static str, value: &str) -> Vec<(Str
     rows.map(|row| (row[1].clone(), row[5].clone())).collect()
 }
 
-/// Gives an order another status.
 pub async fn set_status(visitor: &Visitor, order: &str, status: &str) {
     let page = visitor.open(&format!("/dashboard/orders/{order}/")).await;
     visitor.send(page.form("#order_status_form").set("new_status", status)).await;
 }
 
-/// Gives the lines of an order another status, and leaves the order's own.
+/// Sets the status of the lines of an order and leaves the status of the order itself.
 pub async fn set_line_statuses(visitor: Visitor, order: &'static str, status: &'static str) {
     let page = visitor.open(&format!("/dashboard/orders/{order}/")).await;
     let lines = page.attributes("#order_lines_form [name=selected_line]", "value");
@@ -84,13 +82,12 @@ pub async fn set_line_statuses(visitor: Visitor, order: &'static str, status: &'
     visitor.send(lines.iter().fold(form, |form, line| form.tick("selected_line", line))).await;
 }
 
-/// Adds a note to an order.
 pub async fn add_note(visitor: &Visitor, order: &str, note: &str) {
     let page = visitor.open(&format!("/dashboard/orders/{order}/")).await;
     visitor.send(page.form("#order_note_form").set("message", note)).await;
 }
 
-/// The reviews of a product that wait for a moderator, as links.
+/// Returns links to the reviews of a product that await moderation.
 pub async fn waiting_reviews(visitor: &Visitor, product: &str) -> Vec<String> {
     let mut links = Vec::new();
     let mut number = 1;
@@ -106,25 +103,25 @@ pub async fn waiting_reviews(visitor: &Visitor, product: &str) -> Vec<String> {
     }
 }
 
-/// Sets the status of a review: 0 waits, 1 is approved, 2 is rejected.
+/// Sets the status of a review: 0 is pending, 1 is approved, 2 is rejected.
 pub async fn moderate(visitor: &Visitor, review: &str, status: &str) {
     let page = visitor.open(review).await;
     visitor.send(page.form("#create_update_review_form").set("status", status)).await;
 }
 
-/// The rows of customers that a search by name or address finds.
+/// Returns the page with the customers that a search by name or email address finds.
 pub async fn customers(visitor: &Visitor, field: &'static str, value: &str) -> Page {
     let form = visitor.open("/dashboard/users/").await.form("#search_users_form");
     visitor.send(form.set(field, value).set("search", "Search")).await
 }
 
-/// The page of the customer with an address.
+/// Returns the page of the customer with this email address.
 pub async fn customer(visitor: &Visitor, email: &str) -> Page {
     let found = customers(visitor, "email", email).await;
     visitor.open(&found.link_with(email)).await
 }
 
-/// Makes accounts inactive, or active.
+/// Deactivates or activates accounts.
 pub async fn lock(visitor: Visitor, emails: Vec<&'static str>, action: &'static str) {
     for email in emails {
         let found = customers(&visitor, "email", email).await;
@@ -134,24 +131,21 @@ pub async fn lock(visitor: Visitor, emails: Vec<&'static str>, action: &'static 
     }
 }
 
-/// A range of products and the offer on it.
+/// A range of products and the offer for it.
 #[derive(Clone, Copy)]
 pub struct Offer {
-    /// The range's name.
     pub range: &'static str,
-    /// The UPCs of its products; `None`: it has every product.
+    /// The UPCs of the products in the range; `None` means every product.
     pub upcs: Option<&'static str>,
-    /// The offer's name; `None`: no offer is made.
+    /// The name of the offer; `None` creates the range without an offer.
     pub name: Option<&'static str>,
-    /// The incentive's kind.
     pub kind: &'static str,
-    /// The incentive's value.
     pub value: &'static str,
-    /// How many products of the range have to be in the basket.
+    /// The number of products of the range that the basket must contain.
     pub from: &'static str,
 }
 
-/// Makes a range and an offer, step by step.
+/// Creates a range and an offer in the steps that the back office prescribes.
 pub async fn make_offer(visitor: Visitor, offer: Offer) {
     let form = visitor.open("/dashboard/ranges/create/").await.form("#create_update_range_form");
     let form = form.set("name", offer.range).set("action", "Save and edit products");

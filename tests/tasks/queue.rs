@@ -1,4 +1,4 @@
-//! The tasks that wait for an agent. No two that need the same site are tried at the same time.
+//! The tasks that wait for an agent. Two tasks that need the same site are never tried at the same time.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -7,24 +7,23 @@ use tokio::sync::Notify;
 
 use crate::files::Task;
 
-/// Tasks that wait, and the sites that are taken.
+/// The waiting tasks and the sites in use.
 pub struct Queue {
     state: Mutex<(Vec<&'static Task>, BTreeSet<&'static str>)>,
     released: Notify,
 }
 
 impl Queue {
-    /// A queue of these tasks.
     pub fn new(tasks: Vec<&'static Task>) -> Self {
         Self { state: Mutex::new((tasks, BTreeSet::new())), released: Notify::new() }
     }
 
-    /// The first task whose sites are all free, which are taken from then on; `None` when no task is left.
+    /// Returns the first task whose sites are all free and takes these sites, or returns `None` if no task is left.
     pub async fn next(&self) -> Option<&'static Task> {
         loop {
             let released = self.released.notified();
             tokio::pin!(released);
-            // From here on a release wakes this waiter, even one between the look and the wait.
+            // From here on a release wakes this waiter, even a release between the check and the wait.
             released.as_mut().enable();
             {
                 let mut state = self.state.lock().expect("no lane panics here");
@@ -43,7 +42,7 @@ impl Queue {
         }
     }
 
-    /// Gives the sites of a task back.
+    /// Frees the sites of a task.
     pub fn done(&self, task: &'static Task) {
         let mut state = self.state.lock().expect("no lane panics here");
         for site in &task.sites {

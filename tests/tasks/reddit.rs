@@ -1,4 +1,4 @@
-//! Oracles and near misses of `reddit.yaml`, a function for each template.
+//! Oracles and near misses of `reddit.yaml`, one function for each template.
 
 use serde_json::json;
 
@@ -10,13 +10,13 @@ use crate::stage::Stage;
 use crate::turkle::near_numbers;
 use crate::visitor::Visitor;
 
-/// The member of the tasks.
+/// The member account that the tasks use.
 const ME: &str = "MarvelsGrantMan136";
 
-/// A member whom no task is about.
+/// A member that no task mentions.
 const OTHER: &str = "elopez55";
 
-/// The attempts at a task of the forum; `None`: its template is unknown here.
+/// Returns the attempts at a task of the forum, or `None` if its template is unknown here.
 pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     Some(match task.template.as_str() {
         "reddit.starter" => starter(task),
@@ -46,12 +46,12 @@ pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     })
 }
 
-/// The thread that a task names.
+/// Returns the thread that the task names.
 async fn named(visitor: &Visitor, task: &'static Task) -> Thread {
     board::thread(visitor, task.text("forum"), task.text("title")).await
 }
 
-/// Another thread of the same forum, which can be answered.
+/// Returns another thread of the same forum that accepts replies.
 async fn beside(visitor: &Visitor, task: &'static Task) -> Thread {
     let threads = board::threads(visitor, task.text("forum")).await.into_iter();
     let is_other = |thread: &Thread| thread.title != task.text("title") && !thread.is_closed && !thread.is_pinned;
@@ -77,7 +77,7 @@ fn starter(task: &'static Task) -> Vec<Attempt> {
 fn replies(task: &'static Task) -> Vec<Attempt> {
     let mut attempts = vec![
         Attempt::oracle(async move |stage: Stage| named(&stage.member(), task).await.replies.to_string()),
-        // The first post is no reply.
+        // The first post does not count as a reply.
         Attempt::miss("how many posts", async move |stage: Stage| {
             let thread = named(&stage.member(), task).await;
             board::posts(&stage.member(), thread.id).await.len().to_string()

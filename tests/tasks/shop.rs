@@ -1,54 +1,46 @@
-//! What a customer does in the shop, by its pages and forms.
+//! Actions of a customer in the shop, through its pages and forms.
 
 use crate::visitor::{Page, Visitor};
 
-/// Where an order goes, or an address of a customer.
+/// A delivery address of an order, or an address in a customer's address book.
 #[derive(Clone, Copy)]
 pub struct Address {
-    /// First name.
     pub first: &'static str,
-    /// Last name.
     pub last: &'static str,
-    /// Number and street.
+    /// House number and street.
     pub line: &'static str,
-    /// Town.
     pub town: &'static str,
-    /// Postcode.
     pub postcode: &'static str,
 }
 
-/// A review.
 #[derive(Clone, Copy)]
 pub struct Review {
     /// Stars, 1 to 5.
     pub stars: &'static str,
-    /// Title.
     pub title: &'static str,
-    /// Text.
     pub text: &'static str,
 }
 
-/// An order, as the list of a customer's orders shows it.
+/// An order as the customer's order list shows it.
 pub struct Listed {
-    /// Its number.
     pub number: String,
-    /// What it cost, such as `$2,276.88`.
+    /// The total as the page shows it, such as `$2,276.88`.
     pub total: String,
-    /// When it was placed, such as `Oct. 17, 2022, 1:10 p.m.`
+    /// The date as the page shows it, such as `Oct. 17, 2022, 1:10 p.m.`
     pub date: String,
 }
 
-/// The number in a UPC, by which the shop addresses the product.
+/// Returns the number in a UPC, by which the shop addresses the product.
 pub fn number(upc: &str) -> u32 {
     upc.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().expect("a UPC ends in a number")
 }
 
-/// The page of a product, by the number in its UPC.
+/// Returns the page of a product; its address contains the number in the UPC.
 pub async fn product(visitor: &Visitor, upc: &str) -> Page {
     visitor.open(&format!("/catalogue/_{}/", number(upc))).await
 }
 
-/// The page of a product, found by its title.
+/// Returns the page of a product, found by its title.
 pub async fn search_product(visitor: &Visitor, title: &str) -> Page {
     let form = visitor.open("/").await.form("form[action='/search/']");
     let found = visitor.send(form.set("q", title)).await;
@@ -56,7 +48,7 @@ pub async fn search_product(visitor: &Visitor, title: &str) -> Page {
     visitor.open(&link).await
 }
 
-/// Puts a product into the basket and makes it `quantity` pieces there.
+/// Puts a product into the basket and sets its quantity there.
 pub async fn put_in_basket(visitor: &Visitor, upc: &str, quantity: u32) {
     let page = product(visitor, upc).await;
     visitor.send(page.form("#add_to_basket_form")).await;
@@ -70,7 +62,7 @@ pub async fn put_in_basket(visitor: &Visitor, upc: &str, quantity: u32) {
     visitor.send(form).await;
 }
 
-/// Orders what is in the basket: to an address, or to the customer's own.
+/// Orders the contents of the basket, for delivery to this address or to the customer's own.
 pub async fn check_out(visitor: &Visitor, to: Option<Address>) {
     let page = visitor.open("/checkout/shipping-address/").await;
     let form = match to {
@@ -83,7 +75,7 @@ pub async fn check_out(visitor: &Visitor, to: Option<Address>) {
     assert!(end.url.path().ends_with("/checkout/thank-you/"), "the order is placed: {}", end.url);
 }
 
-/// Orders one product.
+/// Orders one product in this quantity.
 pub async fn order(visitor: Visitor, upc: &'static str, quantity: u32, to: Option<Address>) {
     put_in_basket(&visitor, upc, quantity).await;
     check_out(&visitor, to).await;
@@ -95,7 +87,6 @@ fn fill(form: crate::visitor::Form, address: Address) -> crate::visitor::Form {
     form.set("postcode", postcode).set("country", "US")
 }
 
-/// Writes a review.
 pub async fn review(visitor: Visitor, upc: &'static str, review: Review) {
     let path = product(&visitor, upc).await.url.path().to_owned();
     let form = visitor.open(&format!("{path}reviews/add/")).await.form("#add_review_form");
@@ -104,7 +95,7 @@ pub async fn review(visitor: Visitor, upc: &'static str, review: Review) {
     assert!(!end.url.path().contains("reviews/add"), "the review is taken: {}", end.url);
 }
 
-/// Makes a wish list and puts products on it, found by their titles.
+/// Creates a wish list and puts products on it, found by their titles.
 pub async fn make_wish_list(visitor: Visitor, name: &'static str, visibility: &'static str, titles: Vec<&'static str>) {
     let form = visitor.open("/accounts/wishlists/create/").await.form("form:has([name=visibility])");
     visitor.send(form.set("name", name).set("visibility", visibility)).await;
@@ -115,14 +106,13 @@ pub async fn make_wish_list(visitor: Visitor, name: &'static str, visibility: &'
     }
 }
 
-/// Adds an address.
 pub async fn add_address(visitor: &Visitor, address: Address) {
     let page = visitor.open("/accounts/addresses/add/").await;
     let end = visitor.send(fill(page.form("form:has([name=line1])"), address)).await;
     assert!(!end.url.path().ends_with("/add/"), "the address is taken: {}", end.url);
 }
 
-/// Makes the address the default for deliveries that is not yet.
+/// Makes the address that is not yet the default for deliveries the default.
 pub async fn deliver_there_by_default(visitor: &Visitor) {
     let page = visitor.open("/accounts/addresses/").await;
     visitor.open(&page.link("a[href$='/default_for_shipping/']")).await;
@@ -144,7 +134,7 @@ pub async fn change_profile(visitor: Visitor, fields: Vec<(&'static str, &'stati
     assert!(!end.url.path().ends_with("/edit/"), "the profile is taken: {}", end.url);
 }
 
-/// Puts all that was in an order into the basket.
+/// Puts all products of an order into the basket.
 pub async fn reorder(visitor: &Visitor, order: &str) {
     let page = visitor.open(&format!("/accounts/orders/{order}/")).await;
     visitor.send(page.form("form:has([name=order_id])")).await;
@@ -156,13 +146,13 @@ pub async fn reorder_first_line(visitor: Visitor, order: &'static str) {
     visitor.send(page.form("form[id^=line_form]")).await;
 }
 
-/// Asks to be told when a product can be bought again.
+/// Subscribes to an alert for a product that is out of stock.
 pub async fn ask_for_alert(visitor: Visitor, upc: &'static str) {
     let page = product(&visitor, upc).await;
     visitor.send(page.form("#alert_form")).await;
 }
 
-/// Titles, links and prices of a category's products, as the category's page shows them.
+/// Returns titles, links and prices of a category's products in the order of the category's page.
 pub async fn products_in(visitor: &Visitor, category: &str) -> Vec<(String, String, String)> {
     let home = visitor.open("/").await;
     let page = visitor.open(&home.link_with(category)).await;
@@ -173,7 +163,7 @@ pub async fn products_in(visitor: &Visitor, category: &str) -> Vec<(String, Stri
     titles.into_iter().zip(links).zip(prices).map(|((title, link), price)| (title, link, price)).collect()
 }
 
-/// Every order of the customer, the latest first.
+/// Returns every order of the customer, latest first.
 pub async fn orders(visitor: &Visitor) -> Vec<Listed> {
     let (mut all, mut number) = (Vec::new(), 1);
     loop {
@@ -187,14 +177,14 @@ pub async fn orders(visitor: &Visitor) -> Vec<Listed> {
     }
 }
 
-/// Dollars and cents of a text such as `$2,276.88`, in cents.
+/// Converts a text such as `$2,276.88` to cents.
 pub fn cents(text: &str) -> u64 {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
     assert!(text.contains('.'), "dollars and cents: {text}");
     digits.parse().expect("an amount")
 }
 
-/// An amount in dollars and cents.
+/// Formats cents as dollars and cents.
 pub fn dollars(cents: u64) -> String {
     format!("{}.{:02}", cents / 100, cents % 100)
 }

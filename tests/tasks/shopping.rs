@@ -1,4 +1,4 @@
-//! Oracles and near misses of `shopping.yaml`, a function for each template.
+//! Oracles and near misses of `shopping.yaml`, one function for each template.
 
 use crate::attempt::Attempt;
 use crate::files::Task;
@@ -6,14 +6,14 @@ use crate::shop::{self, Address, Review, cents, dollars};
 use crate::stage::Stage;
 use crate::visitor::Page;
 
-/// A product that no task is about, and of which there is plenty.
+/// A product that no task mentions and that has ample stock.
 const OTHER: &str = "OSM00088";
 
-/// The address that the customer has.
+/// The customer's own address.
 const HOME: Address =
     Address { first: "Emma", last: "Lopez", line: "106 Chandler Lane", town: "Kestrel Bay", postcode: "00149" };
 
-/// The attempts at a task of the shop; `None`: its template is unknown here.
+/// Returns the attempts at a task of the shop, or `None` if its template is unknown here.
 pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     Some(match task.template.as_str() {
         "shopping.order-total" => order_total(task),
@@ -38,7 +38,7 @@ pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     })
 }
 
-/// Answers beside an amount of money.
+/// Wrong answers close to an amount of money.
 pub fn near_amounts(amount: f64) -> Vec<Attempt> {
     vec![
         Attempt::answers("a cent too much", format!("{:.2}", amount + 0.01)),
@@ -47,7 +47,7 @@ pub fn near_amounts(amount: f64) -> Vec<Attempt> {
     ]
 }
 
-/// What can be said to a wish that cannot be fulfilled, and what must not be.
+/// The right answer to a request that cannot be fulfilled, and wrong answers to it.
 pub fn unachievable() -> Vec<Attempt> {
     vec![
         Attempt::oracle(async |_| "N/A".to_owned()),
@@ -98,7 +98,7 @@ fn review_authors(task: &'static Task) -> Vec<Attempt> {
         let path = shop::search_product(&visitor, product).await.url.path().to_owned();
         let page = visitor.open(&format!("{path}reviews/")).await;
         let names = page.texts(&format!("{of} p small strong"));
-        // Beside the author a review may say how many found it useful.
+        // The number of people who found a review useful may stand beside the author.
         names.into_iter().filter(|name| name.parse::<u32>().is_err()).collect::<Vec<_>>()
     };
     let rated = move |stars: &str| format!("article.review:has(.star-rating.{stars})");
@@ -112,7 +112,7 @@ fn review_authors(task: &'static Task) -> Vec<Attempt> {
 
 fn dearest_product(task: &'static Task) -> Vec<Attempt> {
     let category = task.text("category");
-    // Titles and prices, the highest price first.
+    // Titles and prices, highest price first.
     let products = move |stage: Stage| async move {
         let mut products = shop::products_in(&stage.customer(), category).await;
         products.sort_by_key(|(_, _, price)| std::cmp::Reverse(cents(price)));
@@ -184,7 +184,7 @@ fn search(task: &'static Task) -> Vec<Attempt> {
 
 fn open_order(task: &'static Task) -> Vec<Attempt> {
     let product = task.text("product");
-    // The `nth` order with the product, the latest first.
+    // Opens the `nth` order that contains the product, latest first.
     let open = move |stage: Stage, nth: usize| async move {
         let visitor = stage.customer();
         let mut left = nth;

@@ -1,4 +1,4 @@
-//! Oracles and near misses of `shopping_admin.yaml`, a function for each template.
+//! Oracles and near misses of `shopping_admin.yaml`, one function for each template.
 
 use crate::attempt::Attempt;
 use crate::files::Task;
@@ -7,10 +7,10 @@ use crate::shop;
 use crate::shopping::{near_amounts, unachievable};
 use crate::stage::Stage;
 
-/// A product that no task is about.
+/// A product that no task mentions.
 const OTHER: &str = "OSM00088";
 
-/// The attempts at a task of the back office; `None`: its template is unknown here.
+/// Returns the attempts at a task of the back office, or `None` if its template is unknown here.
 pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     Some(match task.template.as_str() {
         "shopping_admin.customer-orders" => customer_orders(task),
@@ -77,7 +77,7 @@ fn orders_of_status(task: &'static Task) -> Vec<Attempt> {
 
 fn sold_out(task: &'static Task) -> Vec<Attempt> {
     let maker = task.text("maker");
-    // The UPCs of the maker's products, and whether none is left.
+    // The UPCs of the maker's products, each with whether it is sold out.
     let products = move |stage: Stage| async move {
         let visitor = stage.administrator();
         let mut products = Vec::new();
@@ -131,7 +131,6 @@ fn open_product(task: &'static Task) -> Vec<Attempt> {
     ]
 }
 
-/// Sets a field of a product.
 fn sets(upc: &'static str, field: &'static str, value: String) -> impl FnOnce(Stage) -> Edited + Send + 'static {
     move |stage| Box::pin(office::set(stage.administrator(), upc, field, value))
 }
@@ -226,7 +225,7 @@ fn order_status(task: &'static Task) -> Vec<Attempt> {
         }
     };
     let both: &[&str] = Vec::leak(vec![order, "100290"]);
-    // Every order may be cancelled; what is complete or cancelled stays so.
+    // Every order can be cancelled; a complete or cancelled order cannot change its status.
     let wrong = if status == "Cancelled" { "Pending" } else { "Cancelled" };
     vec![
         Attempt::oracle(move |stage| set(stage, &both[..1], status)),
@@ -288,7 +287,7 @@ fn approve_reviews(task: &'static Task) -> Vec<Attempt> {
     ]
 }
 
-/// A product with a review that waits, which no task is about.
+/// A product with a pending review that no task mentions.
 const WAITING: &str = "Thornwick Time GPS Smart Watch, Moss Green";
 
 fn lock_customer(task: &'static Task) -> Vec<Attempt> {

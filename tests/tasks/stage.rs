@@ -1,4 +1,4 @@
-//! The sites that agents work on, and arenad's API beside them.
+//! The sites on which agents work, and access to arenad's API.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,16 +13,16 @@ use crate::attempt::Done;
 use crate::files::Task;
 use crate::visitor::Visitor;
 
-/// A customer who is not the one that tasks are about.
+/// A customer other than the one that the tasks use.
 const STRANGER: (&str, &str) = ("rowan.lindqvist@courier.test", "Password.123");
 
-/// The password that every member of the forum has.
+/// The password of every forum member.
 const FORUM_PASSWORD: &str = "test1234";
 
-/// The password that every developer of the forge has, but for the one that tasks are about.
+/// The password of every developer of the forge except the one that the tasks use.
 const FORGE_PASSWORD: &str = "Password.123";
 
-/// The accounts that agents are signed in with, by site.
+/// The accounts that agents are signed in to, by site.
 const ACCOUNTS: [(&str, &str); 8] = [
     ("shopping", "customer"),
     ("shopping_admin", "administrator"),
@@ -34,10 +34,10 @@ const ACCOUNTS: [(&str, &str); 8] = [
     ("turkle", "administrator"),
 ];
 
-/// How long a request to the API may take; a reset is the longest of them.
+/// The time limit for a request to the API; a reset takes longest.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Where agents work; cheap to copy.
+/// The sites, sessions and API client that agents share; cheap to clone.
 #[derive(Clone)]
 pub struct Stage {
     api: Client,
@@ -46,7 +46,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// The stage of an arena with these sites.
+    /// Connects to the API of an arena with these sites and obtains the session of every account.
     pub async fn new(arena: &Arena, sites: &[&'static str]) -> Self {
         let socket = arena.state_dir().join("arenad.sock");
         let origin = |site: &'static str| {
@@ -63,12 +63,12 @@ impl Stage {
         stage
     }
 
-    /// The customer of the tasks in the shop, signed in as agents are: by the session of the baseline.
+    /// The shop customer that the tasks use, signed in with the session of the baseline as agents are.
     pub fn customer(&self) -> Visitor {
         self.signed_in("shopping", "customer")
     }
 
-    /// Another customer, who signs in by the form.
+    /// Another customer, who signs in through the form.
     pub async fn stranger(&self) -> Visitor {
         let visitor = self.guest("shopping");
         let form = visitor.open("/customer/account/login/").await.form("#login_form");
@@ -83,22 +83,22 @@ impl Stage {
         self.signed_in("shopping_admin", "administrator")
     }
 
-    /// Somebody with the encyclopaedia.
+    /// A visitor of the encyclopaedia without an account.
     pub fn reader(&self) -> Visitor {
         self.guest("wikipedia")
     }
 
-    /// The member of the tasks in the forum.
+    /// The forum member that the tasks use.
     pub fn member(&self) -> Visitor {
         self.signed_in("reddit", "member")
     }
 
-    /// The member who keeps order in the forum.
+    /// The moderator of the forum.
     pub fn moderator(&self) -> Visitor {
         self.signed_in("reddit", "moderator")
     }
 
-    /// Another member of the forum, who signs in by the form.
+    /// Another member of the forum, who signs in through the form.
     pub async fn other_member(&self, name: &str) -> Visitor {
         let visitor = self.guest("reddit");
         let form = visitor.open("/login").await.form("form:has([name=password])");
@@ -107,12 +107,12 @@ impl Stage {
         visitor
     }
 
-    /// The developer of the tasks in the forge.
+    /// The developer in the forge that the tasks use.
     pub fn developer(&self) -> Visitor {
         self.signed_in("gitlab", "byteblaze")
     }
 
-    /// Another developer, who signs in by the form.
+    /// Another developer, who signs in through the form.
     pub async fn other_developer(&self, name: &str) -> Visitor {
         let visitor = self.guest("gitlab");
         let form = visitor.open("/login/").await.form("form:has([name=password])");
@@ -121,27 +121,27 @@ impl Stage {
         visitor
     }
 
-    /// The worker of the tasks in Turkle.
+    /// The Turkle worker that the tasks use.
     pub fn worker(&self) -> Visitor {
         self.signed_in("turkle", "worker")
     }
 
-    /// Another worker.
+    /// The second worker in Turkle.
     pub fn other_worker(&self) -> Visitor {
         self.signed_in("turkle", "second")
     }
 
-    /// Who publishes the work in Turkle.
+    /// The administrator who publishes the work in Turkle.
     pub fn requester(&self) -> Visitor {
         self.signed_in("turkle", "administrator")
     }
 
-    /// Somebody with the map.
+    /// A visitor of the map without an account.
     pub fn traveller(&self) -> Visitor {
         self.guest("map")
     }
 
-    /// Somebody at the homepage.
+    /// A visitor of the homepage without an account.
     pub fn host(&self) -> Visitor {
         self.guest("homepage")
     }
@@ -154,7 +154,7 @@ impl Stage {
         Visitor::new(self.origins[site], &self.sessions[&(site, account)])
     }
 
-    /// The cookies of an account's session, which every reset brings back.
+    /// Returns the session cookies of an account. The session is part of the baseline, so every reset restores it.
     async fn session(&self, site: &str, account: &str) -> Vec<String> {
         let session = self.post(&format!("sites/{site}/accounts/{account}/login"), &json!(null)).await;
         assert_eq!(session["is_kept"], true, "the session of {account} is part of the baseline");
@@ -163,12 +163,13 @@ impl Stage {
         cookies.map(|cookie| format!("{}={}", text(cookie, "name"), text(cookie, "value"))).collect()
     }
 
-    /// Brings the task's sites to where it starts, where that is asked, and notes what its check compares with.
+    /// Begins a check of the task, with a reset of its sites if `reset` is set, and returns the state that the check
+    /// compares with.
     pub async fn begin(&self, task: &Task, reset: bool) -> Value {
         self.post("checks/begin", &json!({ "task": task.name, "reset": reset })).await
     }
 
-    /// Checks what an agent has done.
+    /// Checks the outcome of an agent's work and returns the report.
     pub async fn check(&self, task: &Task, begun: &Value, done: &Done) -> Value {
         let url = if done.url.is_empty() { begun["start"].as_str().expect("a URL") } else { &done.url };
         let request = json!({ "task": task.name, "begun": begun, "answer": done.answer, "url": url });

@@ -1,4 +1,4 @@
-//! Oracles and near misses of `turkle.yaml`, a function for each template.
+//! Oracles and near misses of `turkle.yaml`, one function for each template.
 
 use crate::attempt::Attempt;
 use crate::crowd;
@@ -7,7 +7,7 @@ use crate::shopping::unachievable;
 use crate::stage::Stage;
 use crate::visitor::{Form, Visitor};
 
-/// The attempts at a task of Turkle; `None`: its template is unknown here.
+/// Returns the attempts at a task of Turkle, or `None` if its template is unknown here.
 pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     Some(match task.template.as_str() {
         "turkle.left" => left(task),
@@ -28,7 +28,7 @@ pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     })
 }
 
-/// Answers beside a number.
+/// Wrong answers close to a number.
 pub fn near_numbers(number: f64) -> Vec<Attempt> {
     vec![
         Attempt::answers("one too few", (number - 1.0).to_string()),

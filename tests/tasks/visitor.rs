@@ -1,4 +1,4 @@
-//! A person with a browser that keeps cookies and sends forms as they are on the page.
+//! A browser without scripts: it keeps cookies, and sends forms with the fields that the page contains.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use reqwest::{Client, Method, Url};
 use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
 
-/// A browser's worth of cookies for one site.
+/// The cookies of one browser for one site.
 #[derive(Clone)]
 pub struct Visitor {
     client: Client,
@@ -15,14 +15,14 @@ pub struct Visitor {
     origin: &'static str,
 }
 
-/// What a request led to, after redirects.
+/// The response to a request, after redirects.
 pub struct Page {
-    /// Where it is.
+    /// The URL after redirects.
     pub url: Url,
     html: String,
 }
 
-/// A form of a page, to be filled and sent.
+/// A form of a page, to be filled in and sent.
 pub struct Form {
     page: Url,
     action: Url,
@@ -31,7 +31,7 @@ pub struct Form {
 }
 
 impl Visitor {
-    /// Somebody who is at `origin` for the first time, or has the cookies of an earlier visit: `name=value`.
+    /// Creates a visitor of `origin` with these cookies, each as `name=value`.
     pub fn new(origin: &'static str, cookies: &[String]) -> Self {
         let (jar, url) = (Arc::new(Jar::default()), Url::parse(origin).expect("an origin"));
         for cookie in cookies {
@@ -41,7 +41,7 @@ impl Visitor {
         Self { client, jar, origin }
     }
 
-    /// Opens a page by its path, or by a link as it is on a page.
+    /// Opens a page by its path or by a link from another page.
     pub async fn open(&self, path: &str) -> Page {
         let url = Url::parse(self.origin).and_then(|origin| origin.join(path)).expect("an address");
         self.open_url(url).await
@@ -51,13 +51,13 @@ impl Visitor {
         Page::read(self.client.get(url.clone()), &url).await
     }
 
-    /// Asks the site's API for something.
+    /// Sends a GET request to the site's API.
     pub async fn json(&self, path: &str) -> Value {
         let page = self.open(path).await;
         serde_json::from_str(&page.html).unwrap_or_else(|error| panic!("{}: {error}", page.url))
     }
 
-    /// Sends JSON as a page's script does, which takes the token against forged requests from the named cookie.
+    /// Sends JSON as a page's script does, with the CSRF token from the named cookie.
     pub async fn call(&self, method: Method, path: &str, token: &str, body: &Value) -> Value {
         let url = Url::parse(self.origin).and_then(|origin| origin.join(path)).expect("an address");
         let prefix = format!("{token}=");
@@ -74,7 +74,7 @@ impl Visitor {
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
 
-    /// Sends a form, as it is or as it has been filled.
+    /// Sends a form.
     pub async fn send(&self, form: Form) -> Page {
         let Form { page, mut action, is_post, fields } = form;
         if is_post {
@@ -94,28 +94,28 @@ impl Page {
         Self { url, html: answer.text().await.expect("a page") }
     }
 
-    /// The page as it was sent.
+    /// The HTML as the site sent it.
     pub fn html(&self) -> &str {
         &self.html
     }
 
-    /// The texts of all elements that a selector finds, white space put in order.
+    /// Returns the texts of all elements that a selector finds, with white space normalized.
     pub fn texts(&self, css: &str) -> Vec<String> {
         Html::parse_document(&self.html).select(&selector(css)).map(words).collect()
     }
 
-    /// An attribute of every element that a selector finds.
+    /// Returns an attribute of every element that a selector finds.
     pub fn attributes(&self, css: &str, name: &str) -> Vec<String> {
         let html = Html::parse_document(&self.html);
         html.select(&selector(css)).filter_map(|element| element.attr(name)).map(str::to_owned).collect()
     }
 
-    /// Where the first link goes that a selector finds.
+    /// Returns the target of the first link that a selector finds.
     pub fn link(&self, css: &str) -> String {
         self.attributes(css, "href").into_iter().next().unwrap_or_else(|| panic!("no link {css} on {}", self.url))
     }
 
-    /// Where the link with a text goes.
+    /// Returns the target of the link with this text.
     pub fn link_with(&self, text: &str) -> String {
         let html = Html::parse_document(&self.html);
         let link = html.select(&selector("a[href]")).find(|link| words(*link) == text);
@@ -123,7 +123,7 @@ impl Page {
         link.attr("href").expect("the selector asks for it").to_owned()
     }
 
-    /// Where the first link goes in the row of a table that has a cell with a text.
+    /// Returns the target of the first link in the table row that has a cell with this text.
     pub fn link_beside(&self, text: &str) -> String {
         let html = Html::parse_document(&self.html);
         let (rows, cells, links) = (selector("tr"), selector("td"), selector("a[href]"));
@@ -132,20 +132,20 @@ impl Page {
         link.unwrap_or_else(|| panic!("no link beside {text:?} on {}", self.url)).to_owned()
     }
 
-    /// The rows of a table, each as the texts of its cells.
+    /// Returns the table rows that a selector finds, each as the texts of its cells.
     pub fn rows(&self, css: &str) -> Vec<Vec<String>> {
         let html = Html::parse_document(&self.html);
         let cells = selector("th, td");
         html.select(&selector(css)).map(|row| row.select(&cells).map(words).collect()).collect()
     }
 
-    /// What stands beside a heading in a table of two columns.
+    /// Returns the text beside a heading in a table with two columns.
     pub fn beside(&self, heading: &str) -> String {
         let row = self.rows("tr").into_iter().find(|row| row.len() == 2 && row[0] == heading);
         row.unwrap_or_else(|| panic!("no row {heading:?} on {}", self.url)).remove(1)
     }
 
-    /// The value of a list's option, by its text or by the last part of one such as `Grocery > Tea`.
+    /// Returns the value of a list's option, found by its text or by the last part of a text such as `Grocery > Tea`.
     pub fn option(&self, list: &str, text: &str) -> String {
         let html = Html::parse_document(&self.html);
         let options = selector(&format!("select[name={list}] option"));
@@ -154,7 +154,7 @@ impl Page {
         option.attr("value").unwrap_or_default().to_owned()
     }
 
-    /// The first form that a selector finds, filled as the site has filled it.
+    /// Returns the first form that a selector finds, with the values that the site put in.
     pub fn form(&self, css: &str) -> Form {
         let html = Html::parse_document(&self.html);
         let found = html.select(&selector(css)).next();
@@ -167,33 +167,33 @@ impl Page {
 }
 
 impl Form {
-    /// What a field holds.
+    /// Returns the value of a field.
     pub fn value(&self, name: &str) -> &str {
         let field = self.fields.iter().find(|(known, _)| known == name);
         field.map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("no field {name} on {}", self.page))
     }
 
-    /// Fills a field, whatever it held. A field that the form lacks is a button, or one that a script would add.
+    /// Replaces the value of a field. A field that the form lacks belongs to a button or would be added by a script.
     pub fn set(mut self, name: &str, value: &str) -> Self {
         self.fields.retain(|(known, _)| known != name);
         self.fields.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Ticks one more of several boxes of the same name.
+    /// Ticks one more of several checkboxes with the same name.
     pub fn tick(mut self, name: &str, value: &str) -> Self {
         self.fields.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Takes the tick out of a box.
+    /// Unticks a checkbox.
     pub fn untick(mut self, name: &str) -> Self {
         self.fields.retain(|(known, _)| known != name);
         self
     }
 }
 
-/// What a control of a form sends, by its name.
+/// Returns the names and values that a form control sends.
 fn values(control: ElementRef<'_>) -> Vec<(String, String)> {
     let name = control.attr("name").unwrap_or_default();
     let kind = control.attr("type").unwrap_or("text");
@@ -208,7 +208,7 @@ fn values(control: ElementRef<'_>) -> Vec<(String, String)> {
     sent.into_iter().map(|value| (name.to_owned(), value)).collect()
 }
 
-/// The chosen options of a list; where only one can be and none is, browsers choose the first.
+/// Returns the selected options of a list. If a single-choice list has no selected option, browsers select the first.
 fn chosen(list: ElementRef<'_>) -> Vec<String> {
     let options = selector("option");
     let value = |option: ElementRef<'_>| option.attr("value").unwrap_or_default().to_owned();

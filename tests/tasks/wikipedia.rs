@@ -1,4 +1,4 @@
-//! Oracles and near misses of `wikipedia.yaml`, a function for each template.
+//! Oracles and near misses of `wikipedia.yaml`, one function for each template.
 
 use crate::attempt::Attempt;
 use crate::files::Task;
@@ -6,7 +6,7 @@ use crate::shopping::unachievable;
 use crate::stage::Stage;
 use crate::visitor::{Page, Visitor};
 
-/// The attempts at a task of the encyclopaedia; `None`: its template is unknown here.
+/// Returns the attempts at a task of the encyclopaedia, or `None` if its template is unknown here.
 pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     Some(match task.template.as_str() {
         "wikipedia.population" => population(task),
@@ -20,12 +20,12 @@ pub fn attempts(task: &'static Task) -> Option<Vec<Attempt>> {
     })
 }
 
-/// The article with a title.
+/// Returns the article with this title.
 async fn article(reader: &Visitor, title: &str) -> Page {
     reader.open(&format!("/arena_en_all/A/{}.html", title.replace(' ', "_"))).await
 }
 
-/// What the box of an article says beside a heading.
+/// Returns the value beside a heading in the info box of an article.
 async fn fact(stage: Stage, title: &'static str, heading: &'static str) -> String {
     article(&stage.reader(), title).await.beside(heading)
 }
