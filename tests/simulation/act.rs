@@ -1,4 +1,4 @@
-//! What each step does.
+//! The execution of each kind of step.
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -17,22 +17,22 @@ use crate::schedule::{Kind, SITES, Step, Victim};
 use crate::world::{ENVIRONMENT, FIRST_PORT, Life, NAMES};
 
 impl Life {
-    /// The handle of a site that is up.
+    /// Returns the handle of a site that is up.
     pub fn handle(&self, site: usize) -> Option<InstanceHandle> {
         self.environments.handle(ENVIRONMENT, NAMES[site])
     }
 
-    /// The name of a site's state and its generation, if it is up.
+    /// Returns the name of a site's state and its generation, if the site is up.
     pub fn state(&self, site: usize) -> Option<(&'static str, u64)> {
         self.handle(site).map(|handle| handle.with_report(|report| (report.state.name(), report.generation)))
     }
 
-    /// What a site says of itself.
+    /// Returns the daemon's report on a site that is up.
     pub fn report(&self, site: usize) -> Option<Report> {
         self.handle(site).map(|handle| handle.report())
     }
 
-    /// A site's public port, if it is open.
+    /// Returns the route of a site's public port, if the port is open.
     pub fn route(&self, site: usize) -> Option<Route> {
         let port = FIRST_PORT + u16::try_from(site).unwrap_or_default();
         self.shared.gateway.listening().into_iter().find(|route| route.local_addr().port() == port)
@@ -40,7 +40,7 @@ impl Life {
 }
 
 impl Run {
-    /// Does a step; what takes time goes on beside the next ones.
+    /// Executes a step. Long operations continue in the background during the next steps.
     pub async fn act(self: &Rc<Self>, life: &Rc<Life>, step: &Step) {
         match step {
             Step::Up(which, patience) => {
@@ -147,7 +147,7 @@ impl Run {
         self.world.set_build(site, is_whole);
     }
 
-    /// Puts another engine in the place of the one that is there.
+    /// Replaces the engine by another one, or restores the first.
     pub fn change_engine(&self, is_other: bool) {
         let shelved = self.world.shelved.borrow_mut().take();
         let engine = &self.world.engine;
@@ -159,7 +159,7 @@ impl Run {
         *self.world.shelved.borrow_mut() = is_other.then_some(gone);
         self.is_elsewhere.set(is_other);
         for named in self.model.borrow_mut().named.values_mut() {
-            // What was taken on the other engine has gone with it.
+            // A snapshot that was taken on the other engine is gone with that engine.
             if !is_other && !named.is_here {
                 named.is_promised = false;
             }
@@ -183,7 +183,7 @@ impl Run {
         }
     }
 
-    /// Notes that something is asked for.
+    /// Records a request and returns its number.
     pub fn ask(&self, life: &Life, asked: Asked, site: Option<usize>) -> u64 {
         let mut served = [false; SITES];
         for (site, served) in served.iter_mut().enumerate() {
@@ -200,7 +200,7 @@ impl Run {
         number
     }
 
-    /// Whether a site's port leads to something that answers with 200 at this moment.
+    /// Whether a site's port leads to a container that answers with status 200 now.
     pub fn answers(&self, route: &Route) -> bool {
         let arenad_gateway::RouteState::Serving { target } = route.state() else { return false };
         self.world.engine.request(target.address, &Request::get("/")).is_ok_and(|answer| answer.status == 200)
@@ -225,20 +225,20 @@ impl Run {
             }
         } else {
             self.tell(|| format!("{asked} up: {status} {}", answer["detail"]));
-            // Nobody else is there to have one.
+            // No other process uses these ports.
             if answer["code"] == "ports_taken" {
                 self.model.borrow_mut().violate(format!("`up` finds a port in use: {}", answer["detail"]));
             }
             failed.extend(NAMES.iter().map(|name| (*name).to_owned()));
         }
         let Some(pending) = self.forget(asked) else { return };
-        // What was asked for meanwhile may have failed, too, and have had to take what served away.
+        // A request made in the meantime may have failed too, and may have had to remove the containers that served.
         if pending.was_alone && self.model.borrow().last_asked == asked {
             self.check_unharmed(&life, &pending, &failed);
         }
     }
 
-    /// What failed for no other reason than a broken build must have left alone what served.
+    /// Checks that a failure caused only by a broken build left every serving site serving.
     fn check_unharmed(&self, life: &Life, pending: &crate::model::Pending, failed: &[String]) {
         if pending.disturbances != self.world.chaos.disturbances() {
             return;
@@ -297,7 +297,7 @@ impl Run {
         });
     }
 
-    /// An episode begins, at its start: that is a reset like any other.
+    /// Begins an episode with a reset of its site.
     async fn begin(self: Rc<Self>, life: Rc<Life>, site: usize, asked: u64) {
         let text = format!(
             "environment: {ENVIRONMENT}\ntasks:\n  - {{ name: {name}.task, kind: content, sites: [{name}], intent: x, \
@@ -317,7 +317,7 @@ impl Run {
         self.forget(asked);
     }
 
-    /// The daemon looks at a site itself.
+    /// Evaluates a locator of the daemon on a site.
     async fn locate(self: Rc<Self>, life: Rc<Life>, site: usize) {
         let path = format!("/v1/environments/sim/sites/{}/locate", NAMES[site]);
         let (status, answer) = call(&life.router, Method::POST, &path, &json!({ "locator": "http: /" })).await;
@@ -350,7 +350,7 @@ impl Run {
         self.forget(asked);
     }
 
-    /// Takes everything down; whether that was reported done.
+    /// Takes everything down. Returns whether the API reported success.
     pub async fn down(self: &Rc<Self>, life: &Rc<Life>, asked: u64) -> bool {
         let before = self.looked_after(life).await;
         let path = "/v1/environments/sim/down";
@@ -372,7 +372,7 @@ impl Run {
         let users = self.users(life, &chosen.id).await;
         let is_alone = self.model.borrow().pending.is_empty();
         let asked = self.ask(life, Asked::Remove(chosen.id.clone()), None);
-        // Whatever comes of it: someone wants it gone. A refusal takes that back.
+        // The snapshot is unwanted whatever the outcome of the request. A refusal restores the promise.
         let promised = self.model.borrow_mut().unwants(&chosen.id);
         let (run, life) = (self.clone(), life.clone());
         tokio::task::spawn_local(async move {
@@ -407,7 +407,7 @@ impl Run {
         }
     }
 
-    /// Reads a site's page and compares it with what it may show.
+    /// Reads a site's page and compares it with the model.
     pub async fn read(self: Rc<Self>, life: Rc<Life>, site: usize) {
         let Some(route) = life.route(site) else { return };
         let seen = visit(&route, &self.world.engine, &Request::get("/"), |_| ()).await;
@@ -419,12 +419,12 @@ impl Run {
         self.note_page(&life, site, *generation, page).await;
     }
 
-    /// Compares a page with what its generation may show.
+    /// Compares a page with the content that its generation may show.
     async fn note_page(&self, life: &Life, site: usize, generation: u64, page: &str) {
         let report = life.report(site).filter(|report| report.generation == generation);
         let snapshot = report.and_then(|report| report.snapshot);
         let is_baseline = match &snapshot {
-            // Where nobody has named a snapshot, it makes no difference.
+            // The answer makes no difference for a site without named snapshots.
             Some(id) if self.model.borrow().has_named(site) => {
                 let stored = self.quietly(life.shared.store.snapshot(id)).await.ok().flatten();
                 stored.is_some_and(|stored| stored.baseline_key.is_some() && stored.name.is_none())
@@ -434,9 +434,9 @@ impl Run {
         self.model.borrow_mut().sees(site, generation, snapshot.as_deref(), is_baseline, page);
     }
 
-    /// Looks at something without anything going wrong.
+    /// Runs a query of the harness with faults disabled.
     pub async fn quietly<T>(&self, look: impl Future<Output = T>) -> T {
-        // In place: nothing else runs until it is done.
+        // The query runs to its end before any other task runs.
         self.world.chaos.look(true);
         let seen = look.await;
         self.world.chaos.look(false);

@@ -1,4 +1,5 @@
-//! What goes wrong: asked at every I/O of the daemon, by the engine's script, the store, the state root and the dialer.
+//! Fault injection. The daemon's I/O asks for its fate at every point: through the engine's script, the store, the
+//! state root and the dialer.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,10 +11,10 @@ use tokio::sync::Notify;
 use crate::random::mix;
 use crate::schedule::Mishap;
 
-/// A call that never comes to anything is due when the run is long over.
+/// The delay of a call that never completes; it exceeds the length of any run.
 const NEVER: Duration = Duration::from_secs(400 * 86_400);
 
-/// A mishap that waits for its call.
+/// A fault that waits for a matching call.
 struct Armed {
     operation: Option<Operation>,
     after: u64,
@@ -23,29 +24,29 @@ struct Armed {
 #[derive(Default)]
 struct State {
     seed: u64,
-    /// I/O points that are still passed before the daemon ends.
+    /// The number of I/O points that the daemon still passes before it crashes.
     crash_in: Option<u64>,
     is_dead: bool,
-    /// The harness looks for itself.
+    /// Whether the harness itself is doing the I/O.
     is_ours: bool,
     armed: Vec<Armed>,
     full: u8,
-    /// Counts what has gone wrong.
+    /// The number of faults so far.
     disturbances: u64,
-    /// When the last effect of a call is due whose caller may have gone.
+    /// The time at which the last delayed effect is due of a call whose caller may be gone.
     late_until: Duration,
     points: u64,
     trace: u64,
 }
 
-/// The one place that decides about mishaps.
+/// The only source of decisions about faults.
 #[derive(Clone, Default)]
 pub struct Chaos {
     state: Arc<Mutex<State>>,
     dead: Arc<Notify>,
 }
 
-/// Bits of what is full.
+/// Bit flags of the full disks.
 pub const STORE_FULL: u8 = 1;
 pub const STORAGE_FULL: u8 = 2;
 pub const ENGINE_FULL: u8 = 4;
@@ -61,27 +62,27 @@ impl Chaos {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the daemon end at the n-th I/O from now.
+    /// Crashes the daemon at the n-th I/O point from now.
     pub fn crash_in(&self, points: u64) {
         let mut state = self.state();
         state.crash_in = Some(points);
         state.disturbances += 1;
     }
 
-    /// Ends the daemon now.
+    /// Crashes the daemon now.
     pub fn crash_now(&self) {
         self.state().is_dead = true;
         self.dead.notify_one();
     }
 
-    /// Resolves when the daemon has ended.
+    /// Resolves when the daemon has crashed.
     pub async fn crashed(&self) {
         while !self.state().is_dead {
             self.dead.notified().await;
         }
     }
 
-    /// Another daemon begins.
+    /// Allows I/O again, for the next daemon.
     pub fn revive(&self) {
         let mut state = self.state();
         state.is_dead = false;
@@ -103,17 +104,17 @@ impl Chaos {
         self.state().disturbances += 1;
     }
 
-    /// How much has gone wrong so far.
+    /// Returns the number of faults so far.
     pub fn disturbances(&self) -> u64 {
         self.state().disturbances
     }
 
-    /// Until when calls may take effect that nobody waits for.
+    /// Returns the time until which abandoned calls may still take effect.
     pub fn late_until(&self) -> Duration {
         self.state().late_until
     }
 
-    /// Calls everything off.
+    /// Cancels all pending faults.
     pub fn calm(&self) {
         let mut state = self.state();
         state.armed.clear();
@@ -121,13 +122,13 @@ impl Chaos {
         state.crash_in = None;
     }
 
-    /// While this is set, nothing goes wrong: the harness looks.
+    /// Disables faults while the harness inspects the system.
     pub fn look(&self, is_ours: bool) {
         self.state().is_ours = is_ours;
     }
 
-    /// Notes something that must be the same in every run of a seed, with its time. What happens at one time happens in any
-    /// order: tokio's watch channels wake those who wait for them by chance.
+    /// Adds an event and its time to the trace, which must be equal in all runs of a seed. The order of events at the
+    /// same time does not count, because tokio's watch channels wake their receivers in random order.
     pub fn trace(&self, at: Duration, what: &str) {
         let bytes = what.bytes().fold(at.as_micros() as u64, |hash, byte| mix(hash ^ u64::from(byte)).wrapping_add(1));
         let mut state = self.state();
@@ -139,7 +140,7 @@ impl Chaos {
         (state.trace, state.points)
     }
 
-    /// Comes to a point of I/O; true: it is never left.
+    /// Passes an I/O point. Returns false if the daemon never leaves it.
     fn passes(&self, state: &mut State) -> bool {
         if state.is_dead {
             return false;
@@ -157,7 +158,7 @@ impl Chaos {
         true
     }
 
-    /// For I/O that is not the store's or the state root's.
+    /// Passes an I/O point that belongs neither to the store nor to the state root.
     pub async fn point(&self) {
         let passes = {
             let mut state = self.state();
@@ -168,18 +169,18 @@ impl Chaos {
         }
     }
 
-    /// What the engine's script says of a call.
+    /// Decides the fate of a call to the engine.
     pub fn fate(&self, call: &Call<'_>) -> CallFate {
         let mut state = self.state();
         if state.is_ours {
             return CallFate::proceed();
         }
-        // It never reaches the engine, which therefore holds nothing for it.
+        // The call never reaches the engine, so the engine keeps no state for it.
         let stuck = CallFate::fail(Failure::Unreachable).after(NEVER);
         if state.is_dead || (call.operation != Operation::Events && !self.passes(&mut state)) {
             return stuck;
         }
-        // The point behind the effect: it takes place, and nobody hears of it.
+        // The second point follows the effect: the call takes effect, and its reply is lost.
         if call.operation != Operation::Events && !self.passes(&mut state) {
             return CallFate::proceed().replying_after(NEVER);
         }
@@ -235,7 +236,7 @@ impl Interference for Chaos {
         }
         let bit = match part {
             Part::Store => STORE_FULL,
-            // What needs room.
+            // The operations that need disk space.
             Part::Storage if matches!(doing, "receive" | "clone" | "fresh" | "exchange") => STORAGE_FULL,
             Part::Storage => 0,
         };

@@ -1,4 +1,4 @@
-//! Clients: of the API, in the process; and of the sites, through the gateway's decisions.
+//! Clients of the API, which is called in the process, and of the sites, which are reached by the gateway's decisions.
 
 use std::io;
 use std::time::Duration;
@@ -11,17 +11,18 @@ use http::Method;
 use serde_json::Value;
 use tower::ServiceExt;
 
-/// How long a request to a site is on its way, each way.
+/// The one-way latency of a request to a site.
 const TRAVELS: Duration = Duration::from_millis(3);
-/// How long a request is held before the gateway is asked for its answer, and how often the route is looked at.
+/// The time that a request is held before the gateway decides on its answer, and the interval at which the route is
+/// polled.
 const HELD: Duration = Duration::from_secs(20);
 const LOOKS_AGAIN: Duration = Duration::from_millis(10);
-/// How long a client waits for a site.
+/// The time that a client waits for a site.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long an operation is waited for: longer than anything is allowed to take, and the engine may be silent about an image for an
-/// hour.
+/// The longest wait for an operation. It exceeds the sum of all limits; the engine alone may send no progress of an
+/// image for an hour.
 pub const OPERATION_LIMIT: Duration = Duration::from_secs(3600 + 1800);
-/// How long it waits after the API could not say how an operation is.
+/// The delay before the state of an operation is requested again after the API could not return it.
 pub const ASKS_AGAIN: Duration = Duration::from_millis(100);
 
 /// Sends a request to the API; returns status and body.
@@ -38,8 +39,8 @@ pub async fn call(router: &Router, method: Method, path: &str, body: &Value) -> 
     (status, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
 }
 
-/// Waits for the end of an operation and returns it as the API shows it; the last that was seen of it, after a time that no
-/// operation takes. With it comes whether it was told at once.
+/// Waits for the end of an operation and returns it in the API's format, or its last known state if `OPERATION_LIMIT`
+/// has passed. The flag tells whether the API answered every request.
 pub async fn ended(router: &Router, id: &str) -> (Value, bool) {
     let begun = tokio::time::Instant::now();
     let mut at_once = true;
@@ -50,25 +51,26 @@ pub async fn ended(router: &Router, id: &str) -> (Value, bool) {
         }
         if status != 200 {
             at_once = false;
-            // The store may not be readable for a while.
+            // The store may be unreadable for a while.
             tokio::time::sleep(ASKS_AGAIN).await;
         }
     }
 }
 
-/// What a client has of a request to a site.
+/// The outcome of a request to a site.
 #[derive(Debug)]
 pub enum Seen {
-    /// An answer of what serves: generation, status, body.
+    /// An answer from the site: generation, status, body.
     Answer(u64, u16, String),
-    /// Something else: the gateway's own answer, no connection, no answer in time.
+    /// No answer from the site: the gateway's own answer, no connection, or a timeout.
     Nothing(#[expect(dead_code, reason = "told in traces")] String),
 }
 
-/// Sends a request to a site; `reached` hears of each generation that gets it.
+/// Sends a request to a site; `reached` is called with each generation that receives it.
 pub async fn visit(route: &Route, engine: &FakeEngine, request: &Request, reached: impl Fn(u64)) -> Seen {
     let is_read = request.method == "GET";
-    // Those that are held go on in the order in which they came: the gateway's channel would wake them by chance.
+    // Polling lets held requests continue in the order of their arrival; the gateway's channel would wake them in
+    // random order.
     let begun = tokio::time::Instant::now();
     while matches!(route.state(), RouteState::Holding { .. }) && begun.elapsed() < HELD {
         tokio::time::sleep(LOOKS_AGAIN).await;
@@ -77,7 +79,7 @@ pub async fn visit(route: &Route, engine: &FakeEngine, request: &Request, reache
         tokio::time::sleep(TRAVELS).await;
         let response = loop {
             match engine.request(target.address, request) {
-                // Frozen: the answer comes when it goes on.
+                // The container is paused: the answer follows once it is resumed.
                 Err(error) if error.kind() == io::ErrorKind::TimedOut => {
                     tokio::time::sleep(Duration::from_millis(200)).await;
                 }

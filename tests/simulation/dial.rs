@@ -1,4 +1,5 @@
-//! Connections to simulated containers: HTTP/1.1 of one request, answered by the engine in memory.
+//! Connections to simulated containers: HTTP/1.1 with one request for each connection, answered by the in-memory
+//! engine.
 
 use std::future::Future;
 use std::io;
@@ -14,12 +15,12 @@ use tokio::time::Sleep;
 
 use crate::chaos::Chaos;
 
-/// How long an answer is on its way.
+/// The latency of an answer.
 const TRAVELS: Duration = Duration::from_millis(2);
-/// How often a frozen container is asked again.
+/// The interval at which a paused container is asked again.
 const ASKS_AGAIN: Duration = Duration::from_millis(100);
 
-/// The daemon's way to the containers.
+/// The dialer through which the daemon reaches the containers.
 pub struct SimulatedDial {
     pub engine: FakeEngine,
     pub chaos: Chaos,
@@ -44,7 +45,7 @@ impl Dial for SimulatedDial {
     }
 }
 
-/// One connection.
+/// A connection to a simulated container, with one request and its answer.
 struct Line {
     engine: FakeEngine,
     address: SocketAddr,
@@ -55,7 +56,7 @@ struct Line {
     waiting: Option<std::task::Waker>,
 }
 
-/// The request in these bytes, if all of it is there.
+/// Parses the request in these bytes, if it is complete.
 fn whole(bytes: &[u8]) -> Option<Request> {
     let head_end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&bytes[..head_end]).ok()?;

@@ -1,4 +1,4 @@
-//! The laws that are looked at from outside: at each step, at rest, and in the end.
+//! The laws that are checked from outside the daemon: after each step, at rest, and at the end.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -16,18 +16,19 @@ use crate::run::Run;
 use crate::schedule::SITES;
 use crate::world::{ENVIRONMENT, FIRST_PORT, Life, NAMES, STANDBYS};
 
-/// How long it may take until a container that died is noticed: two rounds of probes and their time-outs.
+/// The longest time until a dead container is noticed: two rounds of probes with their timeouts.
 const DETECTION: Duration = Duration::from_secs(90);
-/// Two passes of reconciliation, and what they take.
+/// The duration of two passes of reconciliation.
 const RECONCILED: Duration = Duration::from_secs(200);
-/// Within this everything ends that was asked for, once nothing is wrong any more: the engine may be silent about an image
-/// for an hour before that is an error, and what follows takes its time.
+/// The time within which every request ends once no fault remains: the engine may send no progress of an image for an
+/// hour before that is an error, and the work that follows takes time as well.
 const ENDS_WITHIN: Duration = Duration::from_secs(3600 + 1200);
 /// The longest pause after failures, and a boot.
 const POOL_FILLS: Duration = Duration::from_secs(400);
-/// Between two clients who are told of what has ended: nothing takes as long that ended first.
+/// The longest delay between the notifications of two clients about operations that have ended. No operation is as
+/// short.
 const TOLD_WITHIN: Duration = Duration::from_millis(50);
-/// More tasks than this no daemon of three sites has.
+/// An upper bound on the tasks of a daemon with three sites.
 const TASKS_MAX: usize = 40;
 
 fn instance(site: &str) -> InstanceId {
@@ -40,7 +41,8 @@ impl Run {
         self.model.borrow_mut().violate(what);
     }
 
-    /// Everything of ours that the engine has: kind, name, generation, whether it runs. None: it does not answer.
+    /// Returns every object of this installation on the engine: kind, name with generation, and whether it runs. `None`
+    /// if the engine does not answer.
     async fn things(&self, life: &Life) -> Option<Vec<(&'static str, String, bool)>> {
         if !self.world.engine.is_up() {
             return None;
@@ -59,7 +61,7 @@ impl Run {
         .await
     }
 
-    /// The names of everything that the engine has of sites that a driver looks after.
+    /// Returns the names of all objects on the engine that belong to sites with a driver.
     pub async fn looked_after(&self, life: &Life) -> BTreeSet<String> {
         let sites = NAMES.iter().enumerate().filter(|(site, _)| life.handle(*site).is_some());
         let names: Vec<String> = sites.map(|(_, name)| format!("-{name}-1-")).collect();
@@ -67,9 +69,9 @@ impl Run {
         things.filter(|thing| names.iter().any(|name| thing.contains(name))).collect()
     }
 
-    /// A `down` has just reported success; `before` was there when it was asked for.
+    /// Checks the effect of a successful `down`; `before` lists the objects that existed when it was requested.
     pub async fn check_down(&self, life: &Life, asked: u64, before: &BTreeSet<String>) {
-        // Rows go with their environment, even where the next `up` is already at work.
+        // The rows of an environment are removed with it, even if the next `up` is already running.
         (0..SITES).for_each(|site| self.model.borrow_mut().is_forgotten(site));
         let is_wanted_again = {
             let model = self.model.borrow();
@@ -86,7 +88,7 @@ impl Run {
         self.down_since.set(self.now());
         let things = self.things(life).await.unwrap_or_default();
         let is_late = self.now() <= self.world.chaos.late_until();
-        // Calls that take effect late make things, or remove them, but bring nothing back.
+        // Delayed calls create or remove objects, but they restore none.
         if let Some((kind, name, _)) = things.iter().find(|(_, name, _)| !is_late || before.contains(name)) {
             self.violate(format!("`down` has succeeded, and {kind} {name} is there"));
         }
@@ -95,14 +97,14 @@ impl Run {
         }
     }
 
-    /// A reset has just been done.
+    /// Checks that a reset which has just succeeded does not follow a successful `down`.
     pub fn look_for_life_after_down(&self, site: usize) {
         if self.model.borrow().is_down && self.now() > self.down_since.get() + TOLD_WITHIN {
             self.violate(format!("`down` has succeeded, and afterwards {} is reset", NAMES[site]));
         }
     }
 
-    /// Whatever was asked for before a `down` ends with it.
+    /// Checks that every earlier request has ended when a `down` ends.
     fn look_for_work_after_down(&self) {
         let model = self.model.borrow();
         let is_told = model.is_down && self.now() > self.down_since.get() + ASKS_AGAIN + TOLD_WITHIN;
@@ -113,7 +115,7 @@ impl Run {
         }
     }
 
-    /// The laws that hold after each step.
+    /// Checks the laws that hold after each step.
     pub async fn look(&self, life: &Life) {
         self.look_for_work_after_down();
         let is_down = self.model.borrow().is_down;
@@ -131,7 +133,7 @@ impl Run {
         }
     }
 
-    /// The sites that are up and start from a snapshot, or are reset to it.
+    /// Returns the sites that are up and either start from this snapshot or are reset to it.
     pub async fn users(&self, life: &Life, snapshot: &str) -> Vec<&'static str> {
         let rows = self.quietly(life.shared.store.instances(ENVIRONMENT)).await.unwrap_or_default();
         let is_user = |name: &&&str| {
@@ -143,7 +145,7 @@ impl Run {
         NAMES.iter().filter(is_user).copied().collect()
     }
 
-    /// An instance whose row has gone begins anew: a `down` of which nobody heard the end.
+    /// An instance without a row starts anew: a `down` took place whose reply was lost.
     pub async fn look_for_rows(&self, life: &Life) {
         for (site, name) in NAMES.iter().enumerate() {
             if let Ok(None) = self.quietly(life.shared.store.instance(&instance(name))).await {
@@ -152,7 +154,7 @@ impl Run {
         }
     }
 
-    /// What someone named is there until someone removes it.
+    /// Checks that every named snapshot exists until a client removes it.
     async fn look_for_snapshots(&self, life: &Life) {
         let promised: Vec<(String, String, bool)> = {
             let model = self.model.borrow();
@@ -184,7 +186,7 @@ impl Run {
         }
     }
 
-    /// What says that it is ready serves, and answers, apart from the time that it takes to notice what died.
+    /// Checks that every ready site serves and answers, except during the time in which a death may go unnoticed.
     pub fn look_for_lies(&self, life: &Life) {
         for (site, name) in NAMES.iter().enumerate() {
             let state = life.state(site);
@@ -205,7 +207,7 @@ impl Run {
                 continue;
             }
             let begun = *since[site].get_or_insert(self.now());
-            // What is broken outside of the daemon is not its fault for as long as it is.
+            // The daemon is not blamed for faults outside it while they last.
             let begun = begun.max(self.calm_since.get());
             if self.now() > begun + DETECTION && self.world.engine.is_up() {
                 drop(since);
@@ -215,12 +217,12 @@ impl Run {
         }
     }
 
-    /// Repairs everything, waits until all has come to rest, and looks.
+    /// Repairs everything, waits until the system is at rest, and checks the laws of rest.
     pub async fn rest(self: &Rc<Self>, life: &Rc<Life>) {
         self.world.chaos.calm();
         self.undo_due(true);
         if self.engine_change.get().is_some() {
-            // The daemon ends here, and the next one rests.
+            // The daemon ends here, and the next one runs the rest step.
             std::future::pending::<()>().await;
         }
         self.world.engine.come_up();
@@ -229,10 +231,10 @@ impl Run {
         (0..SITES).for_each(|site| self.set_build(site, true));
         self.is_disturbed();
         self.end_all(life).await;
-        // What is still to die or to answer late does so now, and spoils no reset afterwards.
+        // Delayed deaths and replies take place now, so that they do not spoil a later reset.
         let late = self.world.chaos.late_until().saturating_sub(self.now());
         self.advance(life, late).await;
-        // Before anything else repairs it: whatever a site is, a reset of it succeeds.
+        // A reset succeeds in every state of a site, even before anything else has repaired it.
         let there: Vec<usize> = (0..SITES).filter(|site| life.handle(*site).is_some()).collect();
         if !self.is_violated() && !self.model.borrow().is_down {
             for site in &there {
@@ -254,7 +256,7 @@ impl Run {
         }
     }
 
-    /// Waits until everything has ended that was asked for.
+    /// Waits until every request has ended.
     async fn end_all(self: &Rc<Self>, life: &Rc<Life>) {
         let limit = self.now() + ENDS_WITHIN;
         while !self.model.borrow().pending.is_empty() && !self.is_violated() {
@@ -267,7 +269,7 @@ impl Run {
         }
     }
 
-    /// Nothing is in the way, so a reset is done.
+    /// Checks that a reset succeeds in the absence of faults.
     async fn succeed_in_resetting(self: &Rc<Self>, life: &Rc<Life>, site: usize) {
         let resets = self.resets.get();
         self.reset(life, Asked::Reset, Some(site));
@@ -278,7 +280,7 @@ impl Run {
         }
     }
 
-    /// Nothing is in the way, so what was brought up serves.
+    /// Checks that a site which was brought up serves in the absence of faults.
     fn look_for_service(&self, life: &Life, site: usize, after: &str) {
         let (state, name) = (life.state(site).map(|(state, _)| state), NAMES[site]);
         let answers = life.route(site).is_some_and(|route| self.answers(&route));
@@ -291,7 +293,7 @@ impl Run {
         }
     }
 
-    /// Nothing is in the way, so `up` succeeds.
+    /// Checks that `up` succeeds in the absence of faults.
     async fn come_up(self: &Rc<Self>, life: &Rc<Life>) {
         let asked = self.ask(life, Asked::Up, None);
         let work = tokio::task::spawn_local(self.clone().up(life.clone(), None, asked));
@@ -310,7 +312,7 @@ impl Run {
         }
     }
 
-    /// Nothing is in the way, so a reset succeeds, and what it takes out of the pool comes back.
+    /// Checks that a reset succeeds in the absence of faults, and that the pool replaces the standby that it used.
     async fn stand_by(self: &Rc<Self>, life: &Rc<Life>, site: usize) {
         self.succeed_in_resetting(life, site).await;
         let is_ready = || {
@@ -327,14 +329,14 @@ impl Run {
         }
     }
 
-    /// What holds when nothing goes on.
+    /// Checks the laws that hold at rest.
     async fn look_at_rest(&self, life: &Life) {
         let mut claimed = BTreeSet::new();
         let mut open = BTreeSet::new();
         for (site, name) in NAMES.iter().enumerate() {
             let id = instance(name);
             let row = self.quietly(life.shared.store.instance(&id)).await.ok().flatten();
-            // What could not be taken up yet, or is on another engine, is taken up by a later attempt.
+            // Generations that could not be adopted yet, or that are on another engine, are adopted by a later attempt.
             claimed.extend(row.iter().filter_map(|row| Some((site, row.serving.as_ref()?.made))));
             for standby in self.quietly(life.shared.store.standbys(&id.to_string())).await.unwrap_or_default() {
                 claimed.insert((site, standby.made));
@@ -377,8 +379,8 @@ impl Run {
         }
     }
 
-    /// The generations that run on another engine than the one that is there, by site. Their state is kept until they are removed
-    /// there.
+    /// Returns the generations, by site, that run on an engine other than the current one. Their state is kept until
+    /// they are removed there.
     async fn elsewhere(&self, life: &Life) -> BTreeSet<(usize, u64)> {
         let all = self.quietly(life.shared.store.generations_elsewhere()).await.unwrap_or_default();
         let sited = all.into_iter().filter_map(|(instance, made)| {
@@ -409,7 +411,7 @@ impl Run {
         }
     }
 
-    /// The end: down, and nothing is left but snapshots.
+    /// Takes everything down and checks that only snapshots are left.
     pub async fn finish(self: &Rc<Self>, life: &Rc<Life>) {
         if !self.model.borrow().is_down {
             let asked = self.ask(life, Asked::Down, None);

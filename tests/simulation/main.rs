@@ -1,5 +1,5 @@
-//! The simulation: real environments, drivers, queues, pools, proofs, reconciliation, store and gateway decisions on an engine in
-//! memory and virtual time, through schedules that follow from seeds. See README.md.
+//! The simulation runs real environments, drivers, queues, pools, proofs, reconciliation, store and gateway decisions
+//! on an in-memory engine in virtual time. Its schedules follow from seeds. See README.md.
 
 mod act;
 mod chaos;
@@ -28,11 +28,11 @@ use sqlx::{ConnectOptions, Connection};
 use self::random::mix;
 use self::run::run;
 
-/// Schedules of a run that says nothing else.
+/// The default number of schedules.
 const SCHEDULES: u64 = 40;
-/// The seed from which those of the schedules follow.
+/// The seed from which the seeds of the schedules are derived.
 const BASE: u64 = 1;
-/// Steps of each.
+/// The default number of steps in a schedule.
 const STEPS: u64 = 200;
 
 fn number_of(variable: &str) -> Option<u64> {
@@ -41,22 +41,22 @@ fn number_of(variable: &str) -> Option<u64> {
     Some(parsed.unwrap_or_else(|_| panic!("{variable} is a number, not {text:?}")))
 }
 
-/// Keeps a thread, and those that it starts for SQLite, on one processor: they only ever wait for each other, and waking one
-/// that sleeps on another processor costs as much as its statement.
+/// Pins a thread, and the threads that it starts for SQLite, to one processor. These threads only wait for each other,
+/// and a wake-up on another processor costs as much as the statement itself.
 fn stay_on(thread: usize) {
     let Ok(allowed) = sched_getaffinity(None) else { return };
     let processors: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)).collect();
     let Some(processor) = processors.get(thread % processors.len().max(1)) else { return };
     let mut one = CpuSet::new();
     one.set(*processor);
-    // Where it is not allowed, it is only slower.
+    // Without this permission the simulation is merely slower.
     let _ = sched_setaffinity(None, &one);
 }
 
-/// What is said of a seed that does not decide everything.
+/// The message about a seed that does not determine the run.
 const DIFFER: &str = "two runs of one seed differ";
 
-/// Somewhere quick, gone in the end.
+/// A folder, in memory if possible, that is removed at the end.
 struct Place(PathBuf);
 
 impl Place {
@@ -75,10 +75,10 @@ impl Drop for Place {
     }
 }
 
-/// The installation's id, the same in every run: names of containers end in it, and traces tell them.
+/// The installation's id. It is constant, because the names of containers end in it and appear in traces.
 const INSTALLATION: &str = "51a000000000";
 
-/// A database with the current schema, to be copied.
+/// Creates a database with the current schema, to be copied.
 fn template(folder: &Path) -> PathBuf {
     let path = folder.join("template.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -100,7 +100,7 @@ struct Found {
 }
 
 fn main() -> ExitCode {
-    // Asked for by runners of tests that look for names; there are none here.
+    // Test runners pass `--list` to find the names of tests; this program has none.
     if std::env::args().any(|argument| argument == "--list") {
         return ExitCode::SUCCESS;
     }
@@ -110,7 +110,8 @@ fn main() -> ExitCode {
     if let Some(seed) = number_of("ARENAD_SIM_SEED") {
         return one(seed, steps, &place.0, &template);
     }
-    // The same schedules each time, so that a run of all tests means the same everywhere; `random` looks for new ones.
+    // The default seeds are fixed, so that a run of all tests has the same meaning everywhere; `random` explores new
+    // ones.
     let base = match std::env::var("ARENAD_SIM_BASE").as_deref() {
         Ok("random") => {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -168,8 +169,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a schedule, every now and then twice; returns what it breaks, and a number that is the same for every run that goes the
-/// same way.
+/// Runs a schedule, and repeats every n-th one. Returns the law that it breaks, and a number that is equal for all runs
+/// with the same events.
 fn checked(seed: u64, number: u64, steps: usize, folder: &Path, template: &Path) -> (Option<String>, u64) {
     let schedule = schedule::generate(seed, steps);
     let ended = run(seed, &schedule, folder, template, false);
@@ -206,7 +207,7 @@ fn report(found: &Found, steps: usize, folder: &Path, template: &Path) -> ExitCo
     ExitCode::FAILURE
 }
 
-/// Replays one seed, shortened unless everything is to be told.
+/// Replays one seed. The schedule is shortened unless the output is verbose.
 fn one(seed: u64, steps: usize, folder: &Path, template: &Path) -> ExitCode {
     let verbose = std::env::var_os("ARENAD_SIM_VERBOSE").is_some();
     if verbose && std::env::var_os("RUST_LOG").is_some() {

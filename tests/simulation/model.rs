@@ -1,42 +1,42 @@
-//! The reference: what was written where, what was asked for, and what must hold of it.
+//! The reference model: it records every write and every request, and decides what must hold afterwards.
 //!
-//! It knows nothing of how arenad works. A write belongs to the generation that took it, and is seen in no other, except through a
-//! named snapshot that may hold it; a reset that reported done makes everything unreadable that was acknowledged before it was
-//! asked for.
+//! The model does not know how arenad works. A write belongs to the generation that received it and is visible in no other
+//! generation, except through a named snapshot that may contain it. A reset that has succeeded makes every write
+//! unreadable that was acknowledged before the reset was requested.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::schedule::{Kind, SITES};
 use crate::world::{NAMES, SEED};
 
-/// One write.
+/// A write that a client sent to a site.
 #[derive(Debug, Clone)]
 pub struct Write {
     pub kind: Kind,
-    /// The generation that took it; none before it has reached one.
+    /// The generation that received it; `None` until it has reached one.
     pub generation: Option<u64>,
     pub sent: u64,
     pub acknowledged: Option<u64>,
-    /// Why it must not be seen any more.
+    /// The reason why the write must no longer be visible.
     pub dead: Option<String>,
 }
 
-/// A snapshot that someone named.
+/// A snapshot that a client named.
 #[derive(Debug, Clone, Default)]
 pub struct Named {
     pub id: Option<String>,
     pub site: usize,
-    /// What it holds for certain.
+    /// The writes that it must contain.
     pub must: BTreeSet<String>,
-    /// What it may hold.
+    /// The writes that it may contain.
     pub may: BTreeSet<String>,
-    /// Taking it was reported done, and nobody has removed it.
+    /// Whether the API reported it taken and no client has removed it since.
     pub is_promised: bool,
-    /// On the engine that was there first.
+    /// Whether it is on the first engine.
     pub is_here: bool,
 }
 
-/// What was asked of the API.
+/// A request to the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
     Up,
@@ -53,59 +53,59 @@ pub enum Asked {
 #[derive(Debug, Clone)]
 pub struct Pending {
     pub asked: Asked,
-    /// None: all sites.
+    /// `None` means all sites.
     pub site: Option<usize>,
-    /// What had gone wrong by then.
+    /// The number of faults at the time of the request.
     pub disturbances: u64,
-    /// The sites that served then.
+    /// Whether each site served at the time of the request.
     pub served: [bool; SITES],
-    /// Whether nothing else had been asked for that was not answered.
+    /// Whether no other request was pending at that time.
     pub was_alone: bool,
-    /// Whether its end was told, and only a look at what it left is still under way.
+    /// Whether its end was reported, so that only the inspection of its result is still under way.
     pub is_told: bool,
 }
 
-/// One site.
+/// The writes to a site.
 #[derive(Debug, Default)]
 pub struct SiteModel {
     pub writes: BTreeMap<String, Write>,
-    /// The newest generation that was seen.
+    /// The highest generation that a client has seen.
     pub newest: u64,
 }
 
-/// Everything.
+/// The state of the model. Moments are counted by `tick`.
 #[derive(Debug, Default)]
 pub struct Model {
     pub sites: [SiteModel; SITES],
     pub named: BTreeMap<String, Named>,
     pub pending: BTreeMap<u64, Pending>,
-    /// When removing a snapshot was last asked for or answered, by its id.
+    /// The moment of the last request or reply about the removal of a snapshot, by its id.
     removals: BTreeMap<String, u64>,
-    /// Whether a `down` of everything has reported success, and nobody has asked for anything to come up since.
+    /// Whether a `down` of everything has succeeded and no `up` was requested since.
     pub is_down: bool,
     /// The moment at which that `down` was reported.
     pub down_at: u64,
-    /// When anything was last asked to come up.
+    /// The moment of the last `up` request.
     pub last_up: u64,
-    /// When anything was last asked for.
+    /// The moment of the last request.
     pub last_asked: u64,
     pub violation: Option<String>,
     now: u64,
 }
 
 impl Model {
-    /// Nothing is up.
+    /// The initial state: no site is up.
     pub fn new() -> Self {
         Self { is_down: true, ..Self::default() }
     }
 
-    /// The next moment.
+    /// Advances to the next moment and returns it.
     pub fn tick(&mut self) -> u64 {
         self.now += 1;
         self.now
     }
 
-    /// Notes the first law that was broken.
+    /// Records a broken law, unless one is recorded already.
     pub fn violate(&mut self, what: impl Into<String>) {
         if self.violation.is_none() {
             self.violation = Some(what.into());
@@ -131,7 +131,7 @@ impl Model {
         }
     }
 
-    /// Something is asked for.
+    /// Records a request and returns its moment.
     pub fn asks(&mut self, asked: Asked, site: Option<usize>, disturbances: u64, served: [bool; SITES]) -> u64 {
         let at = self.tick();
         match &asked {
@@ -145,7 +145,7 @@ impl Model {
                 let writes = &self.sites[site].writes;
                 let alive = writes.iter().filter(|(_, write)| lasting(write) && write.dead.is_none());
                 let mut may: BTreeSet<String> = alive.map(|(name, _)| name.clone()).collect();
-                // What serves may be another snapshot.
+                // The site may serve another snapshot.
                 for other in self.named.values().filter(|other| other.site == site) {
                     may.extend(other.may.iter().cloned());
                 }
@@ -159,14 +159,14 @@ impl Model {
         at
     }
 
-    /// Everything that was to come of a request has been told.
+    /// Records that the complete outcome of a request was reported.
     pub fn is_told(&mut self, asked: u64) {
         if let Some(pending) = self.pending.get_mut(&asked) {
             pending.is_told = true;
         }
     }
 
-    /// What works on one site, was asked for before a moment and has not been told to be over.
+    /// Returns a reset of one site that was requested before this moment and whose end was not reported.
     pub fn works_since(&self, moment: u64) -> Option<&Asked> {
         let is_work = |asked: &Asked| matches!(asked, Asked::Reset | Asked::ResetTo(_) | Asked::ResetIfDirty);
         let before = self.pending.range(..moment).map(|(_, pending)| pending);
@@ -174,7 +174,7 @@ impl Model {
         found.next().map(|pending| &pending.asked)
     }
 
-    /// A reset was reported done.
+    /// Records a successful reset.
     pub fn is_reset(&mut self, site: usize, asked: u64, how: &str) {
         for write in self.sites[site].writes.values_mut() {
             if write.dead.is_none() && write.acknowledged.is_some_and(|acknowledged| acknowledged < asked) {
@@ -183,7 +183,7 @@ impl Model {
         }
     }
 
-    /// A snapshot was reported taken; `is_quiet`: nothing else was going on with the site.
+    /// Records that a snapshot was taken; `is_quiet` means that no other request concerned the site at that time.
     pub fn is_taken(&mut self, name: &str, id: &str, asked: u64, generation: Option<u64>, is_quiet: bool) {
         let Some(site) = self.named.get(name).map(|named| named.site) else { return };
         let writes = &self.sites[site].writes;
@@ -201,7 +201,7 @@ impl Model {
             writes.iter().filter(|(_, write)| is_quiet && held(write)).map(|(name, _)| name.clone()).collect();
         let is_unwanted = self.removals.get(id).is_some_and(|at| *at > asked)
             || self.pending.values().any(|other| other.asked == Asked::Remove(id.to_owned()));
-        // The same content taken twice is one snapshot, under the later name.
+        // If the same content is taken twice, there is one snapshot, under the later name.
         for other in self.named.values_mut().filter(|other| other.id.as_deref() == Some(id)) {
             other.is_promised = false;
         }
@@ -209,12 +209,12 @@ impl Model {
             named.id = Some(id.to_owned());
             named.may.extend(later);
             named.must = must.into_iter().collect();
-            // Somebody who wanted the same content gone meanwhile may have had the last word.
+            // A concurrent request to remove the same content may have been executed last.
             named.is_promised = !is_unwanted;
         }
     }
 
-    /// A snapshot was asked to go; nobody promises it any more. Returns the names that it had.
+    /// Records a request to remove a snapshot, which is no longer promised from then on. Returns its names.
     pub fn unwants(&mut self, id: &str) -> Vec<String> {
         let now = self.tick();
         self.removals.insert(id.to_owned(), now);
@@ -222,7 +222,7 @@ impl Model {
         meant.filter_map(|(name, named)| std::mem::take(&mut named.is_promised).then(|| name.clone())).collect()
     }
 
-    /// A site has no row any more: it is gone, and its generations are counted anew.
+    /// Records that a site has no row any more: the site is gone, and its generations are counted from the start.
     pub fn is_forgotten(&mut self, site: usize) {
         let site = &mut self.sites[site];
         for write in site.writes.values_mut() {
@@ -231,12 +231,12 @@ impl Model {
         site.newest = 0;
     }
 
-    /// Whether anybody has ever named a snapshot of a site.
+    /// Whether a client has ever named a snapshot of the site.
     pub fn has_named(&self, site: usize) -> bool {
         self.named.values().any(|named| named.site == site)
     }
 
-    /// The names of the snapshots that an id may stand for.
+    /// Returns the snapshots that an id may stand for.
     fn meant<'a>(&'a self, site: usize, id: Option<&str>) -> Vec<&'a Named> {
         let of_site = self.named.values().filter(|named| named.site == site);
         match id {
@@ -248,8 +248,8 @@ impl Model {
         }
     }
 
-    /// A page was read: `snapshot` is what serves by the daemon's own account, if that is of this generation; `is_baseline`
-    /// whether that is known to be no snapshot of anybody's.
+    /// Records a page. `snapshot` is the served snapshot according to the daemon, if its report is about this
+    /// generation. `is_baseline` tells whether that snapshot is known to be an unnamed baseline.
     pub fn sees(&mut self, site: usize, generation: u64, snapshot: Option<&str>, is_baseline: bool, page: &str) {
         let lines: BTreeSet<&str> = page.lines().collect();
         let shown = NAMES[site];

@@ -1,4 +1,4 @@
-//! One schedule, from an empty installation to its end.
+//! Runs one schedule, from an empty installation to its end.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,16 +12,16 @@ use crate::model::Model;
 use crate::schedule::{SITES, Step};
 use crate::world::{Life, World};
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Ended {
-    /// The law that was broken, and at which step.
+    /// The law that was broken, and the step at which it was broken.
     pub violation: Option<(usize, String)>,
-    /// The same for every run of the same schedule.
+    /// Equal in all runs of the same schedule.
     pub trace: (u64, u64),
 }
 
-/// What is undone at its time.
+/// The end of a temporary fault.
 #[derive(Debug, Clone)]
 pub enum Undo {
     EngineUp,
@@ -31,46 +31,45 @@ pub enum Undo {
     OwnEngine,
 }
 
-/// What a run has in hand; outlives daemons.
+/// The state of a run; it outlives the daemons.
 pub struct Run {
     pub world: World,
     pub model: RefCell<Model>,
     pub agenda: RefCell<BTreeMap<(Duration, u64), Undo>>,
     pub broken: RefCell<[bool; SITES]>,
     pub full: Cell<u8>,
-    /// Whether another engine is in the place of the first.
+    /// Whether the second engine is in the place of the first.
     pub is_elsewhere: Cell<bool>,
-    /// To which engine the next daemon belongs, if that changes: whether it is the other.
+    /// The engine of the next daemon, if it changes: whether it is the second one.
     pub engine_change: Cell<Option<bool>>,
-    /// Since when nothing has been wrong that could leave something behind.
+    /// The time since which no fault has been present that could leave anything behind.
     pub calm_since: Cell<Duration>,
-    /// When the last `down` was told to have succeeded.
+    /// The time at which the last successful `down` was reported.
     pub down_since: Cell<Duration>,
     pub counter: Cell<u64>,
-    /// How many resets were reported done.
+    /// The number of resets that were reported done.
     pub resets: Cell<u64>,
-    /// Why the last one was not.
+    /// The reason why the last reset failed.
     pub last_refusal: RefCell<String>,
-    /// Since when each site has said that it is ready without serving.
+    /// The time since which each site has been ready without serving.
     pub lying_since: RefCell<[Option<Duration>; SITES]>,
     pub verbose: bool,
-    /// The folder of the run, as messages have it.
+    /// The run's folder, as it appears in messages.
     pub shown_folder: String,
-    /// The trace in words, where it is wanted.
+    /// The trace as text, if requested.
     pub dump: RefCell<Option<String>>,
     pub step: Cell<usize>,
 }
 
-/// Why a daemon's part of a run is over.
+/// The reason why one daemon's part of a run is over.
 enum End {
     /// No step is left.
     Finished,
-    /// The daemon could not be started.
+    /// The daemon could not start.
     Stillborn,
 }
 
 impl Run {
-    /// The time of the run.
     pub fn now(&self) -> Duration {
         self.world.clock.now()
     }
@@ -80,9 +79,9 @@ impl Run {
         self.counter.get()
     }
 
-    /// Notes something that happened, for the trace and for whoever watches.
+    /// Adds an event to the trace and to the verbose output.
     pub fn tell(&self, what: impl FnOnce() -> String) {
-        // The folder is another in each run, and stands in some messages.
+        // Some messages contain the folder, which differs between runs.
         let text = what().replace(&self.shown_folder, "~");
         if let Some(trace) = &mut *self.dump.borrow_mut() {
             trace.push_str(&format!("{:.6} {text}\n", self.now().as_secs_f64()));
@@ -102,13 +101,13 @@ impl Run {
         self.agenda.borrow_mut().insert((due, self.number()), undo);
     }
 
-    /// Something was wrong until now.
+    /// Records that a fault was present until now.
     pub fn is_disturbed(&self) {
         self.world.chaos.disturb();
         self.calm_since.set(self.now());
     }
 
-    /// Undoes what is due.
+    /// Ends the faults that are due, or all of them.
     pub fn undo_due(&self, all: bool) {
         loop {
             let next = self.agenda.borrow().first_key_value().map(|(key, undo)| (*key, undo.clone()));
@@ -135,7 +134,7 @@ impl Run {
         self.world.engine.fill_disk(bits & crate::chaos::ENGINE_FULL != 0);
     }
 
-    /// Lets time pass, and what is due in it happen.
+    /// Advances the time, and ends the faults that are due in it.
     pub async fn advance(self: &Rc<Self>, life: &Life, time: Duration) {
         let until = self.now() + time;
         loop {
@@ -164,7 +163,7 @@ impl Run {
             let index = cursor.get();
             self.step.set(index);
             self.tell(|| format!("step {index}: {}", steps[index]));
-            // A crash in a rest begins it again.
+            // A crash in a rest step repeats that step.
             let is_rest = steps[index] == Step::Rest;
             cursor.set(if is_rest { index } else { index + 1 });
             self.act(&life, &steps[index]).await;
@@ -216,7 +215,7 @@ pub fn run(seed: u64, steps: &[Step], folder: &Path, template: &Path, verbose: b
                 end = run.live(steps, &cursor) => Some(end),
             }
         });
-        // Shows the time at which the runtime ends, for the next to begin at.
+        // Records the time at which the runtime ends, at which the next one begins.
         runtime.block_on(async { run.now() });
         drop(runtime);
         match end {
@@ -241,7 +240,7 @@ pub fn run(seed: u64, steps: &[Step], folder: &Path, template: &Path, verbose: b
         chaos.revive();
     }
     if let (Some(path), Some(trace)) = (std::env::var_os("ARENAD_SIM_DUMP"), run.dump.take()) {
-        // For a person who compares two of them.
+        // For a manual comparison of two traces.
         let _ = std::fs::write(path, trace);
     }
     let violation = run.model.borrow().violation.clone().map(|sentence| (run.step.get(), sentence));

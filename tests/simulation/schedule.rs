@@ -1,5 +1,5 @@
-//! What happens in one run, as a list of steps that follows from a seed. Every step says all of what it does, so that any part
-//! of the list is a schedule too.
+//! A schedule is the list of steps of one run and follows from a seed. Each step is self-contained, so that any part of
+//! the list is a schedule too.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use arenad_fake_engine::Operation;
 
 use crate::random::Random;
 
-/// How many sites there are.
+/// The number of sites.
 pub const SITES: usize = 3;
 
-/// Where a client writes.
+/// The place to which a client writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// In the declared store.
+    /// The declared store.
     Data,
-    /// In the container's own layer.
+    /// The container's own layer.
     Layer,
-    /// In a process's memory.
+    /// The memory of a process.
     Memory,
 }
 
 impl Kind {
-    /// Its name in the site's paths.
+    /// The segment for this kind in the site's paths.
     pub fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
@@ -32,7 +32,7 @@ impl Kind {
     }
 }
 
-/// What becomes of a call to the engine.
+/// A fault in a call to the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mishap {
     Fail,
@@ -45,56 +45,57 @@ pub enum Mishap {
     Oom(u64),
 }
 
-/// Which container is meant: one of those that serve a site, or one that stands by.
+/// The container that a fault concerns: one of a serving generation or one of a standby.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Victim {
     pub site: usize,
     pub is_standby: bool,
 }
 
-/// One step.
+/// A step of a schedule. Durations are in milliseconds unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// `arenad up`, of one site or all; with a patience, after which the client goes away.
+    /// `arenad up` of one site or of all; after the given time, if any, the client disconnects.
     Up(Option<usize>, Option<u64>),
     Reset(usize),
     ResetAll,
     ResetIfDirty(usize),
-    /// To the n-th of the snapshots that were named.
+    /// A reset to the n-th named snapshot.
     ResetTo(usize, usize),
     Take(usize),
     /// `arenad check begin --reset` of a task of the site.
     Begin(usize),
-    /// A locator of the daemon reads the page, past the gateway.
+    /// A locator of the daemon reads the page without the gateway.
     Visit(usize),
     Down,
-    /// Of the n-th of all snapshots, baselines included.
+    /// Removes the n-th of all snapshots, baselines included.
     Remove(usize),
     Write(usize, Kind),
     Read(usize),
-    /// Milliseconds.
+    /// Lets this many milliseconds pass.
     Wait(u64),
-    /// At the n-th I/O from now.
+    /// A crash at the n-th I/O point from now.
     Crash(u64),
-    /// Of the call of this kind after so many others.
+    /// A fault in a call of this kind, after the given number of other calls.
     Mishap(Option<Operation>, u64, Mishap),
     EngineDown(u64, bool),
     Kill(Victim),
     Oom(Victim),
     Pause(Victim, u64),
-    /// As `docker rm --force`.
+    /// The effect of `docker rm --force`.
     Discard(Victim),
     LoseEvents(u64),
     BreakEvents,
-    /// Seconds.
+    /// Moves the time of day by this many seconds.
     ClockMoves(i64),
-    /// Of the daemon's database, its state root, the engine: bits 1, 2, 4; milliseconds.
+    /// Fills the disks of the daemon's database, its state root and the engine (bits 1, 2 and 4) for this many
+    /// milliseconds.
     DiskFull(u8, u64),
-    /// Another engine behind the same address; milliseconds.
+    /// Puts another engine behind the same address for this many milliseconds.
     OtherEngine(u64),
     BreakBuild(usize),
     RepairBuild(usize),
-    /// Everything is repaired and comes to rest, and the laws of rest are looked at.
+    /// Repairs everything, lets the system come to rest and checks the laws of rest.
     Rest,
 }
 
@@ -104,7 +105,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// What mishaps happen to.
+/// The calls that may fail.
 const CALLS: &[Operation] = &[
     Operation::Create,
     Operation::Start,
@@ -128,7 +129,7 @@ fn victim(random: &mut Random) -> Victim {
 }
 
 fn site(random: &mut Random) -> usize {
-    // The first has all the machinery.
+    // The first site uses all features.
     if random.percent(50) { 0 } else { usize::try_from(random.below(SITES as u64)).unwrap_or_default() }
 }
 
@@ -213,8 +214,8 @@ fn request(random: &mut Random, site: usize) -> Step {
     }
 }
 
-/// Requests that follow each other closely, so that most are asked for while others run: what they run into may be slow, the
-/// daemon may end among them.
+/// Requests in quick succession, so that most are made while others run. A call may be slow, and the daemon may crash
+/// among them.
 fn rush(random: &mut Random, all: &mut Vec<Step>) {
     let site = site(random);
     if random.percent(60) {
@@ -233,7 +234,7 @@ fn rush(random: &mut Random, all: &mut Vec<Step>) {
     }
 }
 
-/// An episode in which the site is paused for a while, which may be noticed, and goes on as it was.
+/// An episode in which the site is paused for a while and then resumed. The pause may be noticed.
 fn paused_episode(random: &mut Random, all: &mut Vec<Step>) {
     let site = site(random);
     all.push(Step::Write(site, *random.pick(&[Kind::Memory, Kind::Memory, Kind::Layer, Kind::Data])));
@@ -245,7 +246,7 @@ fn paused_episode(random: &mut Random, all: &mut Vec<Step>) {
     all.push(Step::Reset(site));
 }
 
-/// What is down comes up while something is in the way, and once more.
+/// Sites that are down are brought up during a fault, and once more after it.
 fn hindered_up(random: &mut Random, all: &mut Vec<Step>) {
     all.push(Step::Down);
     all.push(Step::Wait(random.within(2_000..10_000)));
@@ -258,7 +259,7 @@ fn hindered_up(random: &mut Random, all: &mut Vec<Step>) {
     all.push(Step::Up(None, None));
 }
 
-/// A `down` that fails, and a reset of what it has left.
+/// A `down` that fails, and a reset of a site that it left running.
 fn hindered_down(random: &mut Random, all: &mut Vec<Step>) {
     let site = site(random);
     all.push(match random.below(2) {
@@ -270,7 +271,7 @@ fn hindered_down(random: &mut Random, all: &mut Vec<Step>) {
     all.push(Step::Reset(site));
 }
 
-/// The baseline is asked to go while a named snapshot serves.
+/// A request to remove the baseline while a named snapshot serves.
 fn baseline_goes(random: &mut Random, all: &mut Vec<Step>) {
     let site = site(random);
     all.extend([
@@ -284,7 +285,7 @@ fn baseline_goes(random: &mut Random, all: &mut Vec<Step>) {
     all.push(Step::Reset(site));
 }
 
-/// The steps that follow from a seed. Everything is up at first, and comes to rest in the end.
+/// Generates the steps that follow from a seed. Everything is brought up first and comes to rest at the end.
 pub fn generate(seed: u64, steps: usize) -> Vec<Step> {
     let mut random = Random::new(seed);
     let mut all = vec![Step::Up(None, None), Step::Wait(20_000)];

@@ -1,4 +1,4 @@
-//! From a schedule that breaks a law to a short one that does.
+//! Shortens a schedule that breaks a law to one that still breaks it.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use crate::run::run;
 use crate::schedule::Step;
 use crate::world::NAMES;
 
-/// How many runs are spent.
+/// The maximum number of runs.
 const RUNS_MAX: usize = 400;
 
-/// Leaves out what is not needed (delta debugging); returns the shortest schedule found and what it breaks.
+/// Removes steps that are not needed (delta debugging). Returns the shortest schedule found and the law that it breaks.
 pub fn shrink(seed: u64, steps: &[Step], sentence: String, folder: &Path, template: &Path) -> (Vec<usize>, String) {
     let wanted = law(&sentence);
     let mut best: (Vec<usize>, String) = ((0..steps.len()).collect(), sentence);
@@ -19,7 +19,7 @@ pub fn shrink(seed: u64, steps: &[Step], sentence: String, folder: &Path, templa
         let chosen: Vec<Step> = candidate.iter().filter_map(|index| steps.get(*index).cloned()).collect();
         match run(seed, &chosen, folder, template, false).violation {
             Some((step, sentence)) if law(&sentence) == wanted => {
-                // What comes after the step that breaks it plays no part.
+                // Steps after the one that breaks the law are irrelevant.
                 let length = (step + 1).min(candidate.len());
                 *best = (candidate[..length].to_vec(), sentence);
                 true
@@ -49,7 +49,7 @@ pub fn shrink(seed: u64, steps: &[Step], sentence: String, folder: &Path, templa
     best
 }
 
-/// What a sentence says, whatever site and whatever numbers it says it of.
+/// Returns the first words of a sentence without sites and numbers, so that violations of the same law compare equal.
 fn law(sentence: &str) -> Vec<String> {
     let words = sentence.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() > 1);
     words.filter(|word| !NAMES.contains(word)).take(8).map(str::to_owned).collect()

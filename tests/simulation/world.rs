@@ -1,4 +1,4 @@
-//! What outlives daemons: the engine, the state directory, the project, the time of day.
+//! The parts that outlive daemons: the engine, the state directory, the project and the time of day.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -37,15 +37,14 @@ use crate::chaos::Chaos;
 use crate::dial::SimulatedDial;
 use crate::schedule::SITES;
 
-/// The environment's name.
 pub const ENVIRONMENT: &str = "sim";
-/// The sites, by number.
+/// The names of the sites, by number.
 pub const NAMES: [&str; SITES] = ["shop", "forum", "wiki"];
-/// How many standbys each is to have.
+/// The number of standbys for each site.
 pub const STANDBYS: [usize; SITES] = [1, 1, 0];
-/// The first site's public port.
+/// The first site's public port; the others follow it.
 pub const FIRST_PORT: u16 = 20_001;
-/// What a baseline's store holds.
+/// The line that every baseline's store contains.
 pub const SEED: &str = "data/seed=1";
 
 /// One installation and its engine.
@@ -54,26 +53,25 @@ pub struct World {
     pub engine: FakeEngine,
     pub clock: FakeClock,
     pub chaos: Chaos,
-    /// By how many seconds the time of day has been set ahead.
+    /// The number of seconds by which the time of day is ahead.
     pub ahead: Arc<AtomicI64>,
-    /// The rows; opened once, for that takes as long as a dozen steps.
+    /// The rows. The database is opened once, because opening takes as long as a dozen steps.
     database: InlineDatabase,
-    /// The engine that another has taken the place of.
+    /// The engine that was replaced by another.
     pub shelved: RefCell<Option<ShelvedEngine>>,
     read_definition: ReadDefinition,
 }
 
-/// One daemon.
+/// A running daemon.
 pub struct Life {
     pub shared: Arc<Shared>,
     pub environments: Arc<Environments>,
     pub router: Router,
-    /// Kept for as long as the daemon: a sender that is gone ends those who listen.
+    /// Kept as long as the daemon, because dropping the sender would end its receivers.
     _host: watch::Sender<HostReport>,
 }
 
-/// Reads a definition that is the same as the last one only once, whichever schedule had it: a fifth of the time of a schedule
-/// otherwise.
+/// Caches the last definition across schedules; reading it takes a fifth of a schedule's time.
 fn read_once() -> ReadDefinition {
     thread_local! {
         static LAST: RefCell<Option<(StoredEnvironment, Environment)>> = const { RefCell::new(None) };
@@ -163,7 +161,7 @@ fn compose() -> String {
 }
 
 impl World {
-    /// Makes the folder anew and an engine that has nothing but a base image in reach.
+    /// Recreates the folder, and creates an engine with a base image only.
     pub fn new(folder: &Path, template: &Path, seed: u64) -> Self {
         let _ = std::fs::remove_dir_all(folder);
         std::fs::create_dir_all(folder.join("state")).expect("a folder");
@@ -196,14 +194,13 @@ impl World {
         world
     }
 
-    /// Says whether a site's image can be built.
+    /// Determines whether a site's image can be built.
     pub fn set_build(&self, site: usize, is_whole: bool) {
         let path = self.folder.join("project/compose").join(NAMES[site]).join("Dockerfile");
         let more = if is_whole { "" } else { "RUN exit 5\n" };
         std::fs::write(path, format!("FROM toy-base:1\nLABEL site={}\n{more}", NAMES[site])).expect("write a file");
     }
 
-    /// The time of day.
     pub fn wall_clock(&self) -> WallClock {
         let (clock, ahead) = (self.clock.clone(), self.ahead.clone());
         WallClock::new(move || {
@@ -212,7 +209,7 @@ impl World {
         })
     }
 
-    /// The body of `PUT /v1/environments/sim`.
+    /// Returns the body of `PUT /v1/environments/sim`.
     pub fn up_request(&self, sites: &[String]) -> UpRequest {
         let project = self.folder.join("project");
         let source = |kind: &str, text: String| SourceText {
@@ -232,7 +229,8 @@ impl World {
         }
     }
 
-    /// Starts a daemon; returns when it has taken up what the last one left. `None`: it has ended at once.
+    /// Starts a daemon and waits until it has adopted the objects of the previous one. Returns `None` if it ended at
+    /// once.
     pub async fn start(&self) -> Option<Life> {
         self.clock.enter();
         let state_dir = StateDir::new(self.folder.join("state"));
