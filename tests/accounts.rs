@@ -23,7 +23,7 @@ const USER: &str = "emma@example.com";
 const PASSWORD: &str = "Pass&word=1+2";
 const TOKEN: &str = "t0ken-of-emma";
 
-/// What the site was asked, one line for each request.
+/// The requests that the site received, one line each.
 type Seen = Arc<Mutex<Vec<String>>>;
 
 fn text(status: u16, headers: &[(&str, &str)], body: &str) -> Response {

@@ -42,7 +42,7 @@ fn load(root: &Path) -> Result<Loaded, DefinitionError> {
     definition::load(&sources, &variables()).map_err(DefinitionError::Invalid)
 }
 
-/// What a person is told about a definition that does not load.
+/// Returns the message that users see about a definition that does not load.
 fn words(root: &Path, error: &DefinitionError) -> String {
     let text = match error {
         DefinitionError::Invalid(diagnostics) => diagnostics.render(Style::default()),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 
-/// What the endpoint does with one request.
+/// The endpoint's reaction to one request.
 enum Does {
     /// Answers with a status, further headers and a body.
     Answers(u16, &'static str, String),
@@ -189,7 +189,7 @@ async fn what_is_no_verdict_is_asked_again_and_then_left_open() {
     let endpoint = server.endpoint(|settings| settings.folder = Some(folder.path().to_owned()));
     let answer = judge::compare(&endpoint, &comparison(Wording::Strict, "5")).await;
     assert!(matches!(&answer, Answer::Unavailable(reason) if reason.contains("`well`")), "{answer:?}");
-    // Paid for, but nobody's verdict: the next question is asked anew.
+    // The reply was paid for but contained no verdict, so the next question is sent again.
     assert_eq!(endpoint.spent().replies, 2);
     assert_eq!(judge::compare(&endpoint, &comparison(Wording::Strict, "5")).await, Answer::Value(json!(true)));
 }
@@ -256,7 +256,7 @@ async fn no_question_is_paid_for_twice() {
     });
     assert_eq!(judge::compare(&other, &first).await, Answer::Value(json!(false)));
 
-    // What was kept judges without any endpoint; the last reply counts.
+    // Recorded replies suffice without an endpoint; the last reply counts.
     let recorded = Recorded::open(&file).expect("replies");
     assert_eq!(judge::compare(&recorded, &first).await, Answer::Value(json!(false)));
     let unknown = judge::compare(&recorded, &comparison(Wording::WebArena, "5")).await;

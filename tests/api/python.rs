@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::support::World;
 
-/// What the client's tests begin and check.
+/// The tasks that the client's tests begin and check.
 const TASKS: &str = "
 environment: @NAME@
 tasks:

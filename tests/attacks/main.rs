@@ -1,5 +1,6 @@
-//! What a compromised site does, one thing after the other, to a daemon that runs another site as well. After each: the daemon has
-//! never had more memory than it may, it has left no process, and the other site has been answered as quickly as before.
+//! Attacks of a compromised site, one after the other, on a daemon that runs another site as well. After each attack
+//! the daemon has stayed within its memory limit and left no process, and the other site has answered as quickly as
+//! before.
 
 #![allow(clippy::unwrap_used)]
 
@@ -110,7 +111,7 @@ fn no_attack_takes_the_daemon_or_another_site() {
     let neighbour = Neighbour::visited(port);
     let before = neighbour.median_of(Duration::from_secs(2));
     let processes = || children(&world);
-    // One of each kind waits for whoever needs it next.
+    // One page of each kind is kept for the next request that needs it.
     for locator in ["sql(pg, timeout=1s): SELECT 1", "http: /page.html | css: p", "http: /list.json | jq: .[0]"] {
         world.run(&["locate", "toy", locator]);
     }
@@ -242,7 +243,7 @@ fn attacks<'a>(world: &'a World, attacker: &'a Attacker) -> Vec<Attack<'a>> {
                 let mut client = TcpStream::connect(("127.0.0.1", world.port)).unwrap();
                 client.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
                 let head = "POST /cgi-bin/write HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 1000000\r\n\r\n";
-                // A site that takes no more is no failure here.
+                // A site that refuses further bytes does not fail the test.
                 let _ = client.write_all(head.as_bytes()).and_then(|()| client.write_all(&body));
                 client
             };

@@ -1,4 +1,4 @@
-//! Somebody who visits another site all the time, and how long its answers take.
+//! A client that visits another site all the time and measures how long the answers take.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

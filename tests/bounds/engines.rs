@@ -62,7 +62,7 @@ fn another_engine_and_back_leaves_everything() {
     world.run(&["reset", "toy", "--to", "keep"]).code(0);
     assert_eq!(world.page(), kept);
 
-    // With the site up: its containers are the other engine's to have, and nobody else's.
+    // With the site up, its containers belong to the other engine alone.
     world.signal_daemon(Signal::TERM);
     let containers = world.engine.containers(&world.label());
     let daemon = serve(&world, Some(&endpoint));

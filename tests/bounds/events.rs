@@ -63,9 +63,9 @@ async fn events_are_followed_without_a_gap_and_a_gap_is_told() {
     assert_eq!(live, (before + 1..=after).collect::<Vec<_>>());
     assert_eq!(slow.ids(5), [1, 2, 3, 4, 5], "one that reads later reads the same");
 
-    // The newest of the past, and then what follows.
+    // The newest stored events come first, then new ones.
     assert_eq!(Followed::start(&world, "limit=2").ids(2), [after - 1, after]);
-    // What is not kept any more is not passed over in silence.
+    // Events that are no longer stored are reported as a gap.
     sqlx::query("DELETE FROM events WHERE seq < 200").execute(&store).await.unwrap();
     let mut gone = Followed::start(&world, "after=7");
     assert_eq!(gone.next("event"), "arenad.gone");

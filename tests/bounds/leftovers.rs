@@ -1,4 +1,4 @@
-//! What is left over and cannot be removed is in nothing else's way; what serves is never left over.
+//! Leftovers that cannot be removed do not block other work, and serving objects are never treated as leftovers.
 
 use std::time::Duration;
 

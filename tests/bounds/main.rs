@@ -1,5 +1,5 @@
-//! What does not grow, and what is never taken away: other engines, foreign things in the way, logs and events without
-//! end, on toy sites and real engines.
+//! Bounded growth and untouched foreign objects: other engines, foreign objects in the way, and endless logs and
+//! events, on toy sites and real engines.
 
 #![allow(clippy::unwrap_used)]
 
@@ -24,7 +24,7 @@ async fn store(world: &World) -> SqlitePool {
     SqlitePool::connect_with(options).await.unwrap()
 }
 
-/// What the kernel says of a daemon's memory, in bytes: `VmRSS` is what it has, `VmHWM` the most that it ever had.
+/// The kernel's figures of a daemon's memory, in bytes: `VmRSS` is the current size, `VmHWM` the peak.
 fn memory(world: &World, which: &str) -> u64 {
     let pid = world.daemon().expect("the daemon runs").as_raw_nonzero();
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();

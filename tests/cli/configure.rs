@@ -38,7 +38,7 @@ fn full_copies_are_what_up_ends_with() {
     let shares = world.run(&["storage", "status", "--json"]).code(0).json()["clones"] == true;
     let last = asked.err.trim_end().lines().last().unwrap_or_default();
     assert_eq!(last.contains("full copies") && last.contains("arenad storage init"), !shares, "{}", asked.err);
-    // Nobody who asked for full copies has to be told.
+    // A user who asked for full copies gets no note about them.
     let plain = world.up();
     assert!(!plain.err.contains("full copies"), "{}", plain.err);
     world.run(&["down"]).code(0);

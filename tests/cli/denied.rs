@@ -104,7 +104,7 @@ fn put(world: &World, path: &str, body: &serde_json::Value) {
     assert_eq!(answer.as_u16(), 202);
 }
 
-/// What is in a folder and open to others, but for the trees of sites' stores.
+/// Returns the entries of a folder that other users may read, except the trees of sites' stores.
 fn left_open(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut waiting = vec![folder.to_owned()];

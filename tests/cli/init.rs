@@ -3,7 +3,7 @@
 use crate::support::World;
 use crate::support::world::{copy, install_busybox};
 
-/// A site of an application and its database, as somebody has it who does not know arenad.
+/// A compose file with an application and its database, as a user writes it who does not know arenad.
 const COMPOSE: &str = "
 version: '3'
 services:

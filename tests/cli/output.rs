@@ -1,4 +1,4 @@
-//! What commands print for people, at a width of 100, and that programs which stop reading are no mistake.
+//! The human-readable output of commands at a width of 100. A reader that closes its pipe early causes no error.
 
 use std::process::Stdio;
 
@@ -24,7 +24,7 @@ fn check_output(world: &World, name: &str, words: &[&str], code: i32) {
     let port = world.port.to_string();
     let state = world.state_dir().display().to_string();
     let names = [(state.as_str(), "STATE"), (world.name.as_str(), "NAME"), (port.as_str(), "PORT")];
-    // What a host cannot do is noted on some and not on others.
+    // Notes about missing features differ between hosts.
     let out: String =
         ran.out.lines().filter(|line| !line.starts_with("note: ")).map(|line| format!("{line}\n")).collect();
     check(&format!("output/{name}"), &normalized(&out, &names));

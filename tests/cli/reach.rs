@@ -7,7 +7,7 @@ use crate::support::World;
 use crate::support::world::free_port;
 use crate::user;
 
-/// What each command must not say of a daemon that may well run.
+/// Checks that a command does not claim that the daemon is down, since it may well be running.
 #[track_caller]
 fn refused(ran: crate::support::world::Ran, words: &str) {
     let ran = ran.code(1).says(words).says("hint: ");

@@ -24,13 +24,13 @@ impl<'a> Second<'a> {
         second
     }
 
-    /// Brings both up.
+    /// Brings both sites up.
     pub fn up(&self) {
         self.world.up();
         self.world.run(&["up", &self.name]).code(0);
     }
 
-    /// What the second site remembers; none where nobody listens.
+    /// Returns the text that the second site has stored, or `None` if the port is closed.
     pub fn page(&self) -> Option<String> {
         crate::support::http::get(self.port, "/cgi-bin/page").map(|answer| answer.body)
     }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::support::World;
 use crate::support::world::{Ran, Running};
 
-/// In nobody's group, the engine's included.
+/// A user id that is a member of no group, not even of the engine's.
 pub const USER: u32 = 47_211;
 
 /// A command of that user on a world's installation.
@@ -20,7 +20,7 @@ pub fn command(world: &World, args: &[&str]) -> Command {
     command
 }
 
-/// Starts one.
+/// Starts a command of that user.
 pub fn start(world: &World, args: &[&str]) -> Running {
     world.start_command(command(world, args))
 }

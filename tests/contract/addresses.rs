@@ -1,4 +1,4 @@
-//! Addresses of containers.
+//! Cases about the addresses of containers.
 
 use std::net::IpAddr;
 

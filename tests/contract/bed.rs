@@ -1,4 +1,4 @@
-//! What a case needs: an engine, a base image, names that nobody else has, and an end that leaves nothing.
+//! The environment of a case: an engine, a base image, unique names, and a clean-up that leaves nothing behind.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,13 +25,12 @@ const BLOCK: &str = "10.234.0.0/16";
 /// Longer than anything takes on a slow, busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What `/base/file` of the base image holds.
+/// The content of `/base/file` in the base image.
 pub const OF_THE_BASE: &str = "of the base";
 
 /// Ends when it is asked to.
 pub const OBEYS: &str = "trap 'exit 0' TERM; sleep 1000 & wait";
 
-/// What a case runs on.
 #[derive(Clone)]
 pub struct Bed {
     pub engine: Arc<dyn Engine>,
@@ -41,7 +40,7 @@ pub struct Bed {
     pub base: String,
 }
 
-/// What a container is made of, beside the base image.
+/// The properties of a container besides the base image.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     pub image: Option<String>,
@@ -111,7 +110,7 @@ impl Bed {
         for found in engine.volumes(LABEL, &self.name).await.unwrap_or_default() {
             let _ = engine.remove_volume(&found.name).await;
         }
-        // What others stand on goes after them.
+        // An image that other images are based on is removed after them.
         for _ in 0..5 {
             for found in engine.images(LABEL, Some(&self.name)).await.unwrap_or_default() {
                 let _ = engine.remove_image(&found.id).await;
@@ -119,7 +118,7 @@ impl Bed {
         }
     }
 
-    /// A name that nobody else has.
+    /// Returns a name that no other case uses.
     pub fn named(&self, part: &str) -> String {
         format!("{}-{part}", self.name)
     }
@@ -381,7 +380,7 @@ pub fn tar_of<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> Vec<u
     archive.into_inner().unwrap()
 }
 
-/// What an archive holds: path, mode, owner, content.
+/// Lists the entries of an archive: path, mode, owner, content.
 pub fn untar(archive: &[u8]) -> Vec<(String, u32, u64, String)> {
     let mut archive = tar::Archive::new(archive);
     let read = |entry: std::io::Result<tar::Entry<'_, &[u8]>>| {

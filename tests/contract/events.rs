@@ -1,4 +1,4 @@
-//! What the engine tells of containers.
+//! Cases about the engine's events.
 
 use arenad_engine::{EngineEvent, EngineStream};
 

@@ -1,4 +1,4 @@
-//! Commands in containers.
+//! Cases about commands that run in containers.
 
 use std::time::Duration;
 

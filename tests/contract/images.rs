@@ -1,4 +1,4 @@
-//! Images.
+//! Cases about images.
 
 use std::sync::Mutex;
 
@@ -129,7 +129,7 @@ pub async fn committed_images_have_files_and_labels(bed: Bed) {
     assert_eq!(bed.read(&copy, "/new").await, "new\n");
     assert_eq!(bed.read(&copy, "/base/file").await, "changed\n");
     assert_ne!(bed.sh(&copy, "test -e /base/name").await.code, 0);
-    // What the copy does is its own.
+    // The copy's writes affect no other container.
     bed.sh(&copy, "echo other > /new").await;
     bed.engine.start(&handle).await.unwrap();
     assert_eq!(bed.read(&handle, "/new").await, "new\n");

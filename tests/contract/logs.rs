@@ -1,4 +1,4 @@
-//! Logs of containers.
+//! Cases about the logs of containers.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
-//! What each engine owes: the sentences of the trait `Engine`, as cases that run on the engine in memory and on Docker.
+//! The contract of the trait `Engine`: each sentence of its documentation is a case that runs on the in-memory engine and
+//! on Docker.
 //!
-//! `cargo test --test contract fake` needs nothing; `cargo test --test contract docker` needs a Docker engine. Where the two
-//! differ, the one in memory is wrong.
+//! `cargo test --test contract fake` needs nothing; `cargo test --test contract docker` needs a Docker engine. Where the
+//! two differ, the in-memory engine is wrong.
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, and says where")]
 

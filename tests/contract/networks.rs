@@ -1,4 +1,4 @@
-//! Networks.
+//! Cases about networks.
 
 use arenad_engine::EngineError;
 

@@ -1,4 +1,4 @@
-//! Volumes.
+//! Cases about volumes.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What arenad's compat profile answers to a case that the benchmarks' own code is asked, too.
+//! Computes the answers of arenad's compat profile to the cases that the benchmarks' own code answers as well.
 
 use std::collections::BTreeMap;
 

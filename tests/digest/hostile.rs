@@ -15,10 +15,10 @@ use arenad_model::site::{Database, DatabaseAccess, DatabaseEngine, Secret};
 use arenad_probes::Session;
 use sqlx::{ConnectOptions, Executor};
 
-/// What this process may take of memory for all that is sent to it, in bytes.
+/// The limit on the growth of this process's memory, in bytes, whatever a server sends.
 const GROWTH_MAX: u64 = 512 << 20;
 
-/// How long whoever asks a server waits.
+/// The time limit that the client of a server sets.
 const LIMIT: Duration = Duration::from_secs(3);
 
 /// How long anything may go on.
@@ -72,7 +72,7 @@ async fn try_on(engine: DatabaseEngine, (name, script): Attack) {
         let mut session = Session::open(&docker, &database, &incarnation, LIMIT).await?;
         session.column("select 1").await
     };
-    // Whoever asks has a limit of their own: the time-out of the probe or the store.
+    // The client has its own limit: the timeout of the probe or of the store.
     match tokio::time::timeout(LIMIT, asked).await {
         Ok(answer) => println!("{engine:?}, {name}: {}", answer.expect_err(name)),
         Err(_) => println!("{engine:?}, {name}: given up"),
@@ -136,7 +136,7 @@ fn locked_workers() -> Vec<(procfs::process::Status, PathBuf)> {
     rooted.collect()
 }
 
-/// A file that takes hours to read, for a digest that nobody waits for.
+/// Checks that a digest is abandoned, although its file takes hours to read, once its future is dropped.
 fn given_up(stores: &'static str, name: &'static str) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
@@ -170,7 +170,7 @@ async fn whoever_reads_a_file_sees_nothing_else() {
         connection.execute(statement).await.expect("it works");
     }
     let taken = tokio::spawn(async move {
-        // In the file's log as well, as long as somebody has it open.
+        // The rows are also in the write-ahead log as long as a connection is open.
         let taken = stores.take().await;
         drop((connection, stores));
         taken

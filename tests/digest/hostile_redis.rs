@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use crate::subject::{Stores, differences};
 
-/// What this process may take of memory for all that is sent to it, in bytes.
+/// The limit on the growth of this process's memory, in bytes, whatever a server sends.
 const GROWTH_MAX: u64 = 512 << 20;
 
 /// How long an attack may go on.
@@ -26,7 +26,7 @@ const WORKER_USER: u32 = 1_893_000_002;
 /// Held by each test: confined processes are counted.
 static TURN: Mutex<()> = Mutex::const_new(());
 
-/// What a hostile server answers.
+/// The answer of a hostile server.
 #[derive(Clone, Copy, Debug)]
 enum Attack {
     /// A first line without end.
@@ -49,9 +49,9 @@ enum Attack {
     HalfText,
     /// Something else than the protocol.
     Noise,
-    /// It says nothing.
+    /// The server sends nothing and keeps the connection open.
     Silence,
-    /// It hangs up.
+    /// The server closes the connection.
     Nothing,
 }
 

@@ -1,4 +1,4 @@
-//! Database servers: what differs is named however it was changed, and what is stored elsewise is no difference.
+//! Digests of database servers report every difference, however it was made, and ignore differences in storage alone.
 
 use arenad_digest::{Known, Lines, Taken};
 use arenad_model::site::DatabaseAccess;
@@ -52,7 +52,7 @@ async fn postgres_is_known_by_its_rows_its_sequences_and_its_definitions() {
     let found: Vec<String> = differences(&before, &now).into_iter().filter(|words| !words.contains("index ")).collect();
     assert_eq!(found, Vec::<String>::new(), "what does not count, and where rows lie");
 
-    // A number taken from a sequence is no word in the log for the next thirty.
+    // The log has one record for the next 32 values of a sequence.
     sql("select nextval('misago_threads_post_id_seq')");
     let before = settled(instance).await;
     sql("select nextval('misago_threads_post_id_seq')");
@@ -176,7 +176,7 @@ async fn mariadb_is_known_by_its_rows_its_counters_and_its_definitions() {
 async fn valkey_is_known_by_its_keys_whatever_their_order_in_memory() {
     let forge =
         Alone::start("gitlab", |site| only(&mut site.stores, "queue", vec![VolatilePart::Key("old-*".into())])).await;
-    // Two more servers beside the forge's own, which nobody but the test writes to.
+    // Two more servers beside the forge's own. Only the test writes to them.
     let client = |port: u16| vec!["valkey-cli".to_owned(), "-p".to_owned(), port.to_string(), "--raw".to_owned()];
     let start = "valkey-server --port $0 --protected-mode no --save '' --daemonize yes --dir /tmp >/dev/null; \
                  until [ \"$(valkey-cli -p $0 ping 2>/dev/null)\" = PONG ]; do sleep 0.02; done";
@@ -202,7 +202,7 @@ async fn valkey_is_known_by_its_keys_whatever_their_order_in_memory() {
     }
     let ask = |forge: &mut Alone, access| {
         forge.instance.site.stores[0].kind = StoreKind::Redis { access };
-        // What was kept leads to the last server.
+        // The kept connections lead to the last server.
         forge.instance.lines = Lines::kept();
     };
     ask(&mut forge, RedisAccess::Client { command: client(6400) });

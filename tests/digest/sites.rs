@@ -12,7 +12,7 @@ use crate::visitor;
 /// The sites that have stores.
 const SITES: [&str; 7] = ["shopping", "shopping_admin", "reddit", "turkle", "homepage", "map", "gitlab"];
 
-/// How long nobody visits the sites, so that whatever they do by themselves shows.
+/// The time without visitors in which changes by the sites themselves become visible.
 const IDLE: Duration = Duration::from_secs(30);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -79,7 +79,7 @@ async fn write(arena: &Arena, instance: &Instance) {
         "homepage" => visitor::homepage(&url).await,
         "gitlab" => visitor::forge(&url).await,
         "map" => {
-            // Nobody can write to the map, so it is done behind its back.
+            // The map has no form that writes, so the test writes to its database.
             let statements = "delete from places where ctid = (select min(ctid) from places)";
             instance.exec("map-db", &["psql", "-h", "/tmp", "-U", "map", "-d", "gis", "-qc", statements]);
         }
@@ -87,7 +87,7 @@ async fn write(arena: &Arena, instance: &Instance) {
     }
 }
 
-/// What must be found of it.
+/// Returns the differences that must be found on a site.
 fn expected(site: &str) -> &'static [&'static str] {
     match site {
         "shopping" => &[
@@ -109,7 +109,7 @@ fn expected(site: &str) -> &'static [&'static str] {
     }
 }
 
-/// What may be found of it: where visitors write, and nowhere else.
+/// Returns the differences that may be found on a site, because its visitors write there.
 fn may_differ(site: &str) -> &'static [&'static str] {
     match site {
         "map" => &["database: table tiles:places: "],

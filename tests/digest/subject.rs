@@ -42,7 +42,7 @@ impl Stores {
         Self { site, folders, folder }
     }
 
-    /// What the site sees as `/data`.
+    /// The folder that the site sees as `/data`.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -105,7 +105,7 @@ impl Stores {
     }
 }
 
-/// What differs between two digests, in words.
+/// Returns the differences between two digests as text.
 pub fn differences(before: &Taken, now: &Taken) -> Vec<String> {
     let comparison = digest::compare(&before.digest, &now.digest);
     comparison.differences.iter().map(ToString::to_string).collect()

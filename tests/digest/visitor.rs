@@ -1,4 +1,4 @@
-//! What visitors write on the sites, over HTTP with cookies and forms, as a browser would.
+//! Visitors that write on the sites over HTTP with cookies and forms, as a browser would.
 
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ pub async fn turkle(url: &str) {
     visitor.send("form[action='/batch/1/accept_next_task/']", &[]).await;
 }
 
-/// Somebody writes a note.
+/// Writes a note on the homepage.
 pub async fn homepage(url: &str) {
     let mut visitor = Visitor::to(&format!("{url}/scratchpad.html")).await;
     let note = [("title", "A digest"), ("text", "of notes")];

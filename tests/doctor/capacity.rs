@@ -18,7 +18,7 @@ fn more_memory_than_there_is_is_refused_before_anything_is_started_unless_forced
     let forced = world.run(&["up", &world.name, "--force"]).code(0).says("warning: ").says("900.0 GiB");
     assert!(forced.out.contains("toy"), "{}", forced.out);
     assert_eq!(world.state(), "ready");
-    // What is up has what it needs: asking once more is no new start.
+    // A site that is up has its resources already, so another check reserves nothing for it.
     world.run(&["up", &world.name]).code(0);
     examine(&world).is_fine("memory");
     world.run(&["down"]).code(0);

@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::examined::{Examined, command, examine_by, take_over};
 use crate::support::{OwnEngine, World};
 
-/// A number that belongs to nobody.
+/// The id of the unprivileged user.
 const NOBODY: &str = "65534";
 
 /// A visit to an engine behind that socket.

@@ -1,4 +1,4 @@
-//! What a doctor's visit said, and visits under circumstances.
+//! The findings of `arenad doctor`, and runs of it under special circumstances.
 
 use std::process::Command;
 
@@ -7,12 +7,12 @@ use serde_json::Value;
 use crate::support::World;
 use crate::support::world::Ran;
 
-/// What was said.
+/// The findings of one run.
 pub struct Examined {
     findings: Vec<Value>,
 }
 
-/// One finding.
+/// A finding with its level and text.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Found {
     pub level: String,
@@ -113,7 +113,7 @@ pub fn take_over(outer: &mut Command, inner: &Command) {
     }
 }
 
-/// Lets the site's image be one that somebody else makes.
+/// Removes the build section, so that the site's image comes from elsewhere.
 pub fn without_build(world: &World) {
     let text = std::fs::read_to_string(world.file("compose")).expect("a definition");
     let (before, rest) = text.split_once("    build:\n").expect("a build");

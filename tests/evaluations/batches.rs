@@ -103,7 +103,7 @@ fn results_of_each_harness_are_judged_and_a_broken_one_is_named() {
     );
     assert!(text(&output.stderr).contains("on_webarena.4_7"), "{}", text(&output.stderr));
 
-    // What was seen, judged again without the results.
+    // The recorded observations are judged again without the results.
     let output = eval(&folder, &["--from", "seen", "--json", "--profile", "strict"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let again: Value = serde_json::from_slice(&output.stdout).unwrap();

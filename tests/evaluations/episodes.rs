@@ -76,7 +76,7 @@ fn an_episode_is_judged_by_what_is_on_its_site() {
     state(&["--profile", "both", "--evidence", "seen.json"]).code(0).prints("passed");
     eval(&world, "webarena", "2", &["--profile", "both"]).code(0);
 
-    // Nobody says where the agent's page is, so it cannot be looked at, and that is no failure.
+    // Without a CDP address the agent's page cannot be inspected; the verdict is inconclusive and not failed.
     eval(&world, "webarena", "3", &[]).code(6).prints("inconclusive").prints("CDP address");
     eval(&world, "webarena", "7", &["--url", "http://x/"]).code(2).says("__GITLAB__").says("--site");
 
@@ -112,7 +112,7 @@ fn the_api_judges_too(world: &World) {
     let (status, answer) = post(&json!({ "benchmark": "webarena", "task": tasks[0], "profiles": ["strict"] }));
     assert_eq!((status, &answer["evaluated"]["reports"][0]["verdict"]), (200, &json!("passed")), "{answer:#}");
     assert_eq!(answer["evidence"]["looked_at"][0]["site"], "toy");
-    // What is known already is not looked for again.
+    // Values that are already known are not read again.
     let known = &answer["evidence"]["told"];
     let mut told = known.clone();
     told[0][1] = json!({ "value": "nothing" });

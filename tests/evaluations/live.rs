@@ -40,7 +40,7 @@ async fn the_page_where_the_agent_ended_is_looked_at_and_left_as_it_is() {
     let address = browser.address();
     let options = ["--cdp", address.as_str(), "--url", url.as_str(), "--profile", "both"];
 
-    // What only this page holds: a fresh one of the same URL would not.
+    // The change exists only in this page; a new page of the same URL would not show it.
     eval(&world, "1", &options).code(5).prints("The blue mug");
     let change = "document.querySelector('.note').textContent = 'The red mug'; window.mark = 7; history.length";
     let steps: u32 = page.eval(change).await;
@@ -59,7 +59,7 @@ async fn the_page_where_the_agent_ended_is_looked_at_and_left_as_it_is() {
     world.run(&["down"]).code(0);
 }
 
-/// What an endpoint was asked: path, key and document.
+/// A request to the endpoint: path, key and document.
 type Asked = Vec<(String, String, Value)>;
 
 #[derive(Clone, Default)]
@@ -130,7 +130,7 @@ async fn a_judge_decides_is_paid_once_and_its_silence_decides_nothing() {
         assert!(prompt.contains("How many mugs?") && prompt.contains("five mugs") && prompt.contains("5 of them"));
     }
 
-    // What was paid for is not asked again, by whomever, and what was seen needs no judge.
+    // A paid reply is not requested again, and recorded observations need no judge.
     judged("5 of them", &[]).code(0);
     world.run(&["eval", "--from", "seen.json"]).code(0).prints("passed");
     world.run(&["eval", "--from", "open.json"]).code(6).prints("needs_judge");

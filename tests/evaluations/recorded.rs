@@ -1,4 +1,4 @@
-//! What the gateway records of an agent's traffic, and what is asked of it.
+//! The gateway's recording of an agent's traffic, and locators that read it.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -151,7 +151,7 @@ fn the_har_is_whole_and_has_no_secrets(world: &World) {
     assert_eq!(third["queryString"][1], json!({ "name": "next", "value": "/" }));
     let own = &har["log"]["_arenad"]["sites"][0];
     assert_eq!((&own["records"], &own["generation"], &own["lacks"]), (&json!("all"), &json!(1), &Value::Null));
-    // What is exported can be asked as what is kept, also when the site has gone on.
+    // An export answers the same locators as the recording, even after the site has moved on.
     let located = world.run(&["locate", "toy", "trace: /cgi-bin/* | count", "--har", "toy.har", "--json"]).code(0);
     assert_eq!(located.json()["value"], 4);
 }
@@ -175,7 +175,7 @@ fn a_killed_daemon_forgets_and_says_so(world: &World) {
     assert_eq!(judged["reports"][1]["verdict"], "inconclusive", "{judged:#}");
     assert!(judged["warnings"][0].as_str().unwrap().contains("started anew"), "{judged:#}");
     order(world, "5");
-    // Whatever came before, this is the last one.
+    // The newest request is complete even if older ones are missing.
     assert_eq!(value(world, "trace: POST * | jsonpath: $.body.quantity"), "5");
     world.run(&["har", "--out", "late.har"]).code(0).says("started anew").prints("1 requests");
 }
@@ -193,6 +193,6 @@ fn only_what_is_wanted_is_recorded(world: &World) {
     order(world, "2");
     world.run(&["locate", "toy", "trace: *"]).code(1).says("give a HAR").says("record: all");
     world.run(&["har"]).code(2).says("records nothing").says("record: all");
-    // A check of what nobody can ever know is found before an agent works on its task.
+    // A check that can never be evaluated is reported before an agent works on its task.
     world.run(&["tasks", "lint", &world.name]).code(2).prints("records nothing").prints("record: writes");
 }

@@ -81,7 +81,7 @@ fn verdicts(task: &Task, is_visual: bool, answer: &str) -> [Verdict; 2] {
     [Profile::Compat, Profile::Strict].map(|profile| judge(profile).verdict)
 }
 
-/// What has to be said, each entry with its alternatives.
+/// Returns the texts that an answer must contain, each with its alternatives.
 fn wanted(task: &Task) -> Vec<Vec<String>> {
     let split = |text: &Value| text.as_str().unwrap_or_default().split(" |OR| ").map(str::to_owned).collect::<Vec<_>>();
     let of_rule = |(rule, value): (&String, &Value)| match value {
@@ -323,7 +323,7 @@ fn answers_to_every_textual_task_are_told_apart() {
     settle(&counts);
 }
 
-/// What is right for WebArena-Verified in other words, and what is wrong.
+/// Paraphrases of right answers pass in WebArena-Verified, and wrong answers fail.
 #[test]
 #[ignore = "reads the benchmark's task file: set ARENAD_BENCHMARK_DATA"]
 fn answers_to_verified_tasks_are_told_apart() {

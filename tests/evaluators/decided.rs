@@ -1,5 +1,5 @@
-//! What holds whatever an agent answers, sends or writes: there is a verdict, and strict accepts no more than compat but for
-//! what `docs/reference/evaluators.md` lists.
+//! Properties of verdicts: every answer, request and page gets a verdict, and strict accepts no more than compat except
+//! for the cases that `docs/reference/evaluators.md` lists.
 
 use std::collections::BTreeMap;
 
@@ -230,7 +230,7 @@ proptest! {
         }
     }
 
-    /// What strict accepts compat accepts, or the reason of the check names the leniency.
+    /// Compat accepts whatever strict accepts, unless the reason of the check names the leniency.
     #[test]
     fn strict_accepts_no_more_than_compat_but_for_what_is_listed(
         before in "(|The answer is |not |about |\\$|1\\. a\n|order 0000|\\+|-|\\*\\*|\"|x|There are |5 or |2)",

@@ -1,4 +1,4 @@
-//! What the benchmarks' own code answered, and what arenad answers.
+//! Compares arenad's answers with the recorded answers of the benchmarks' own code.
 
 #[path = "../differential/answers.rs"]
 mod answers;

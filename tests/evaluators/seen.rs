@@ -1,9 +1,9 @@
-//! What a case describes, in place of a browser, of sites and of a judge.
+//! Observations that a case describes; they replace a browser, sites and a judge.
 
 use arenad_verdict::question::{Answer as Seen, Picture, Place, Question};
 use serde_json::Value;
 
-/// What the pages, pictures, helpers and judge of a case would answer.
+/// Answers a question from the pages, pictures, helpers and judge that the case describes.
 pub fn look(question: &Question, input: &Value) -> Seen {
     match question {
         Question::Content { place: Place::Last } => Seen::Value(input["content"].clone()),
@@ -33,7 +33,7 @@ pub fn look(question: &Question, input: &Value) -> Seen {
     }
 }
 
-/// A picture file.
+/// Wraps bytes as a downloaded picture.
 pub fn picture(bytes: &[u8]) -> Picture {
     Picture { url: "http://shopping.test/a.png".to_owned(), bytes: bytes.into() }
 }

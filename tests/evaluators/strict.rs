@@ -1,4 +1,4 @@
-//! What the strict profile closes: answers and pages that one profile lets pass and the other does not.
+//! Loopholes that the strict profile closes: answers and pages that one profile accepts and the other rejects.
 
 use arenad_evaluators::visualwebarena as visual;
 use arenad_evaluators::webarena::{self, Context, Eval, TaskError};
@@ -151,7 +151,7 @@ fn a_path_is_on_the_site_of_its_task() {
     assert_eq!(report.verdict, Unsupported);
 }
 
-/// Who says "N/A" to everything passes nowhere that a reason is known.
+/// The answer "N/A" alone never passes if the reason is known.
 #[test]
 fn giving_up_needs_the_reason() {
     let eval = |note| json!({ "eval_types": ["string_match"], "reference_answers": { "fuzzy_match": "N/A" }, "string_note": note });
@@ -262,7 +262,7 @@ fn a_task_without_checks_is_not_passed() {
 }
 
 proptest! {
-    /// Whatever an agent writes and whatever a page shows, there is a report.
+    /// Every answer and every page yields a report.
     #[test]
     fn nothing_upsets_the_rules(said in "\\PC{0,40}", reference in "[0-9a-zA-Z$€.,%+ é京'\"-]{0,8}", url in "\\PC{0,30}") {
         let mut case = json!({ "answer": said, "url": url, "content": said, "shown": said, "judge": { reference.as_str(): true } });
@@ -282,8 +282,8 @@ proptest! {
     }
 }
 
-/// Whoever answers in the very words of a reference, ends at the very URL and leaves the very text on a page passes: the
-/// profile fails nobody who did what the published task asks for.
+/// An answer in the words of a reference, a final page at the reference URL and a page with the reference text pass:
+/// the profile fails no agent that did the published task.
 #[test]
 #[ignore = "reads the benchmarks' task files: set ARENAD_BENCHMARK_DATA"]
 fn references_pass_by_themselves() {
@@ -329,7 +329,7 @@ fn references_pass_by_themselves() {
 fn parts(eval: &Eval) -> Vec<(Eval, Context, Value)> {
     let only = |kind: &str| Eval { eval_types: vec![kind.to_owned()], program_html: Vec::new(), ..eval.clone() };
     let first = |references: &Value| references.as_str().unwrap_or_default().split(" |OR| ").next().map(str::to_owned);
-    // What a set of rules says: the first alternative of each text, one below the other.
+    // The text that satisfies a set of rules: the first alternative of each text, one per line.
     let said = |rules: &serde_json::Map<String, Value>| -> Value {
         let number = rules.get("required_values").and_then(|bounds| bounds[0].as_str());
         if let Some(bound) = number {

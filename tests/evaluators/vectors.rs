@@ -7,7 +7,7 @@ use arenad_verdict::Report;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One case.
+/// A case with its input.
 #[derive(Deserialize)]
 struct Case {
     id: String,
@@ -16,7 +16,7 @@ struct Case {
     expected: Value,
 }
 
-/// What a function of ours answered: a value, or the error that it could not.
+/// The answer of one of arenad's functions: a value, or the reason why there is none.
 pub type Answer = Result<Value, String>;
 
 /// Runs all cases of a file; fails with one line per mismatch and a summary per function.

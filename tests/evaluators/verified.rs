@@ -194,7 +194,7 @@ fn answers_that_fit_anything_fail_in_strict() {
     }
 }
 
-/// A field that an agent fills with a pattern, or sends twice, is no field that fits.
+/// A field does not match if the agent fills it with a pattern or sends it twice.
 #[test]
 fn traffic_that_fits_anything_fails_in_strict() {
     let task = json!([{
@@ -233,7 +233,7 @@ fn traffic_that_fits_anything_fails_in_strict() {
     assert_eq!(judged(&task, &answer, &elsewhere), [Verdict::Failed, Verdict::Inconclusive]);
 }
 
-/// Whatever an agent answers, both profiles decide.
+/// Both profiles decide on every answer.
 #[test]
 fn no_answer_leaves_a_verdict_open() {
     let expected = json!({"task_type": "retrieve", "status": "SUCCESS", "retrieved_data": ["May 31, 2023"]});
@@ -267,7 +267,7 @@ fn no_answer_leaves_a_verdict_open() {
                 "intent_template": "?", "instantiation_dict": {}, "revision": 1,
                 "eval": [{"evaluator": "AgentResponseEvaluator", "expected": expected, "results_schema": schema}],
             }]);
-            // What is expected is of the type, or the task is at fault.
+            // The expected value has the type, because otherwise the task itself would be at fault.
             task[0]["eval"][0]["expected"]["retrieved_data"] = match kind {
                 "date" => json!(["May 31, 2023"]),
                 "number" | "currency" | "month" | "boolean" => json!([1]),

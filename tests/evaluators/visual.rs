@@ -31,7 +31,7 @@ fn all_tasks_are_understood() {
             for (at, profile) in [Profile::Compat, Profile::Strict].into_iter().enumerate() {
                 let here = format!("{site} {}", task.task_id);
                 let mut told = Told::default();
-                // Whatever a page may show: each rule and each inequality is come by.
+                // Answers every question that a page may raise, so that each rule and each inequality is reached.
                 loop {
                     let open = questions(&context, &task.eval, &told, profile)
                         .unwrap_or_else(|error| panic!("{here}: {error}"));

@@ -1,5 +1,5 @@
-//! What can happen to a site's containers behind arenad's back: the status tells the truth within ten seconds, and the
-//! hint that it gives works.
+//! Changes to a site's containers that bypass arenad. The status is correct again within ten seconds, and its hint
+//! works.
 
 use std::time::Duration;
 

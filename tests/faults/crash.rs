@@ -1,8 +1,8 @@
-//! The daemon ends without warning, at every step of every operation: the next `arenad up` ends with everything ready,
-//! from the baseline, with nothing left over and nothing doubled.
+//! The daemon is killed at every step of every operation. The next `arenad up` ends with every site ready, from the
+//! baseline, with no leftovers and no duplicates.
 //!
-//! The moments are what the status shows, not times: each step of an operation has a rank, and the daemon is killed at
-//! the first sight of a rank at least as high as wanted, so a step too short to be seen is no step missed.
+//! The moments are states in the status, not times. Each step of an operation has a rank, and the daemon is killed as soon
+//! as the status shows the wanted rank or a higher one, so that a step too short to be seen is not missed.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::wait::PATIENCE;
 use crate::support::world::Running;
 use crate::support::{World, until, within};
 
-/// What the site remembers in its baseline.
+/// The text that the site's baseline contains.
 const BASELINE: &str = "toy\nconfigured\n";
 
 /// How many volumes an instance of the pair has: a named one, and one that its image declares.
@@ -241,7 +241,7 @@ fn interrupting_a_command_ends_the_waiting_not_the_work() {
     world.run(&["reset", "toy", "--wait-timeout", "0s"]).code(124).says("not done within 0s").says("hint: ");
     until("the site", PATIENCE, || world.state(), |state| state == "ready");
     world.assert_whole(0);
-    // Who follows the events does not hold the daemon up.
+    // A client that follows the events does not delay the daemon.
     let mut follower = world.start(&["events", "--follow"]);
     let begun = std::time::Instant::now();
     world.run(&["down"]).code(0);

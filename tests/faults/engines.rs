@@ -24,7 +24,7 @@ fn a_full_disk_is_told_and_a_reset_frees_it() {
     let world = World::on(&engine, "disk");
     world.up();
     assert_eq!(condition(&world, "DiskSpace", "True"), "");
-    // What the file system gives away at once and in one piece; then the crumbs.
+    // Allocates the large free extents first, then fills the remaining space.
     let fill = "for size in 800 200 100 50 20 10 5 2 1; do while fallocate -l ${size}m /srv/state/$size.$((n += 1)); do :; done; done; \
                 dd if=/dev/zero of=/srv/state/crumbs bs=4k; exit 0";
     world.engine.docker(&["exec", &container(&world), "/bin/sh", "-c", fill]);
@@ -91,7 +91,7 @@ fn a_hanging_engine_is_told_and_a_late_one_is_waited_for() {
     condition(&world, "EngineReachable", "True");
     recovers(&world);
 
-    // Both gone: the daemon is told to stop, then the engine. Whoever comes first waits for the other.
+    // Both end: the daemon is told to stop, then the engine. Whichever starts first waits for the other.
     engine.stop_dockerd(Signal::TERM);
     world.run(&["down"]).code(1).says("hint: ");
     engine.start_dockerd();

@@ -24,7 +24,7 @@ fn shell(world: &World, script: &str) {
     world.engine.docker(&["exec", &container(world), "/bin/sh", "-c", script]);
 }
 
-/// What `GET /v1/health` says of one kind of the site's probes.
+/// Returns the entry of `GET /v1/health` for one kind of the site's probes.
 fn rounds(world: &World, kind: &str) -> Value {
     let health = world.api("/v1/health?site=toy").unwrap_or_default();
     let kinds = health["sites"][0]["probes"].as_array().cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What containers cannot do, and what arenad never touches.
+//! Restrictions of containers, and objects that arenad never touches.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -34,7 +34,7 @@ fn containers_have_no_way_out_and_gain_no_privileges() {
     world.run(&["down"]).code(0);
 }
 
-/// A server of the host that greets whoever comes, until the tests end; its port.
+/// Starts a server on the host that greets every client until the tests end. Returns its port.
 fn greeter(address: &str) -> u16 {
     let listener = TcpListener::bind(address).unwrap();
     let port = listener.local_addr().unwrap().port();

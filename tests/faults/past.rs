@@ -55,7 +55,7 @@ fn kept_get(client: &mut Client) -> String {
     client.read_to("\r\n0\r\n\r\n")
 }
 
-/// Resets under the eyes of clients of the past.
+/// Resets the site while clients hold connections to the old containers.
 #[track_caller]
 fn assert_past_is_past(world: &World, way: &str) {
     let word = format!("before-{way}");
@@ -77,10 +77,10 @@ fn assert_past_is_past(world: &World, way: &str) {
     assert!(!told.contains("configured>"), "{way}: the socket of the past tells the present: {told}");
     // The gateway may have closed already.
     let _ = half.0.write_all(b"67890");
-    // What served before may have answered without waiting for the whole; nobody else answers.
+    // The old container may have answered before the request was complete; no other container answers.
     let answer = half.rest();
     assert!(answer.matches("HTTP/1.1 ").count() <= 1, "{way}: the past is answered: {answer}");
-    // A connection on which nothing goes on is as good as a new one, and shows nothing of the past.
+    // An idle connection serves as a new one would and shows nothing of the old state.
     let page = kept_get(&mut idle);
     assert!(page.contains("configured\n") && !page.contains(&word), "{way}: {page}");
     assert_eq!(world.page(), BASELINE, "{way}: nothing of the past is written");

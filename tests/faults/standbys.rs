@@ -75,7 +75,7 @@ pub fn declared(label: &str, standby: usize, start: &str) -> World {
     world
 }
 
-/// The same, up.
+/// The same site, brought up.
 pub fn rewindable(label: &str, standby: usize, start: &str) -> World {
     let world = declared(label, standby, start);
     world.up();
@@ -147,7 +147,7 @@ fn what_nobody_reached_while_it_served_stands_by_again_by_its_proof_alone() {
     let before = rewinds();
     (0..3).for_each(|_| swap());
     assert_eq!(rewinds(), before, "there was nothing to bring back");
-    // Whoever only looks may leave something in the memory of a site.
+    // A client that only reads may change the memory of a site.
     assert_eq!(world.page(), BASELINE);
     swap();
     assert_eq!(rewinds(), before + 1);
@@ -233,7 +233,7 @@ fn nothing_is_served_from_a_snapshot_that_was_damaged() {
     let snapshot = world.site().expect("the site")["snapshot"].as_str().expect("an id").to_owned();
     let notes = world.state_dir().join("stores/snapshots").join(&snapshot).join("toy-srv-state/notes");
     std::fs::write(&notes, "configured, forged\n").expect("write into the snapshot");
-    // What nobody has touched stays as it is, and is none of the snapshot's.
+    // Untouched files stay in place and do not count as the snapshot's.
     assert_eq!(world.reset(), "rewind");
     assert_eq!(world.page(), BASELINE);
     world.write("scribble");
@@ -329,7 +329,7 @@ fn a_site_that_nobody_writes_to_has_no_standby_and_what_is_not_expected_to_be_re
     assert_eq!(world.page(), BASELINE);
     std::thread::sleep(Duration::from_secs(3));
     assert_eq!(members(&world), [Value::Null; 0], "looking is no use for a standby");
-    // The toy writes by GET, as nobody should; a form would use POST.
+    // The toy site writes on GET, which real sites should not do; a form would use POST.
     let mut stream = TcpStream::connect(("127.0.0.1", world.port)).expect("connect");
     let request =
         "POST /cgi-bin/write?posted HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
@@ -378,7 +378,7 @@ fn standbys_outlive_the_daemon_and_are_proven_again() {
     await_standbys(&world, 2);
     let serving = list(&world.site().expect("the site")["containers"], "id");
     let before = standbys(&world);
-    // A daemon that lives gives up a standby that somebody else has paused.
+    // A running daemon gives up a standby that another process has paused.
     world.signal_daemon(Signal::KILL);
     // Frozen or not, it is the same to the next daemon.
     for id in &before {
@@ -394,7 +394,7 @@ fn standbys_outlive_the_daemon_and_are_proven_again() {
     assert_eq!(world.reset(), "swap");
     assert_eq!(world.page(), BASELINE);
 
-    // What has become another meanwhile, or is gone, is none.
+    // A standby that has been replaced or removed since is not used.
     await_standbys(&world, 2);
     let before = standbys(&world);
     world.signal_daemon(Signal::KILL);
@@ -405,7 +405,7 @@ fn standbys_outlive_the_daemon_and_are_proven_again() {
     await_standbys(&world, 2);
     assert!(standbys(&world).iter().all(|id| !before.contains(id)), "both are new");
     world.run(&["events"]).code(0).prints("not as its snapshot: notes: notes");
-    // What the engine was still making when the daemon died is found by a later pass.
+    // An object that the engine was still creating when the daemon died is found by a later pass.
     within("what was left over to be removed", PATIENCE * 4, || {
         (world.engine.networks(&world.label()).len() == 3).then_some(())
     });
@@ -431,7 +431,7 @@ fn a_standby_that_is_changed_while_nobody_resets_is_found_by_the_next_look() {
     world.assert_down();
 }
 
-/// What a reset says about its proof.
+/// Returns the fields about the proof from a reset's report.
 #[track_caller]
 fn verified(world: &World) -> (String, String) {
     let answer = world.run(&["reset", "toy", "--json"]).code(0).json();

@@ -1,5 +1,5 @@
-//! What is said is so: a reset that is done left no earlier write, a site that is ready is served, and after a `down` nothing
-//! runs. Each test is a path between two features on which that was once not so.
+//! Reports are true: a reset that has succeeded leaves no earlier write, a ready site is served, and after a `down`
+//! nothing runs. Each test covers an interaction of two features that once violated this.
 
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -116,7 +116,7 @@ fn a_new_daemon_knows_whether_a_client_has_been_there() {
     // Nor is anything unknown that a rewind must know.
     world.write("scribble");
     assert_eq!(world.reset(), "rewind");
-    // A client that reads may have written: nobody knows, once the daemon that counted is gone.
+    // A client that reads may have written; that is unknown once the daemon that counted requests is gone.
     assert_eq!(world.page(), BASELINE);
     kill_process(daemon.pid(), Signal::KILL).expect("the daemon runs");
     daemon.ended();

@@ -1,5 +1,5 @@
-//! Rewinds bring back what is declared as stores. What a client leaves elsewhere, on disk, in memory or running, must not
-//! reach the next one: the containers are made anew, and the reset says why.
+//! A rewind restores the declared stores. State that a client leaves elsewhere, on disk, in memory or in processes,
+//! must not reach the next client: the containers are recreated, and the reset reports why.
 
 use serde_json::Value;
 
@@ -85,7 +85,7 @@ fn what_a_client_leaves_outside_of_the_stores_ends_the_containers() {
         assert!(reason.starts_with("no rewind: ") && reason.contains(leftover.named), "{}: {reason}", leftover.what);
         world.run(&["status"]).prints(leftover.named);
         assert_ne!(serving(&world), before, "{}: its containers are gone", leftover.what);
-        // What a client does by way of the site is brought back as before, and what is to be emptied is.
+        // Writes through the site are still rewound, and the folders declared as temporary are emptied.
         let now = serving(&world);
         world.write("scribble");
         exec(&world, &now, "mkdir -p /srv/tmp/a/b && echo x >/srv/tmp/a/b/c");
@@ -116,7 +116,7 @@ fn what_a_client_leaves_does_not_come_back_with_a_standby() {
         assert!(!found.contains(&before), "{}: its containers stand by again", leftover.what);
         world.run(&["events"]).code(0).prints("standby.discarded");
     }
-    // What left nothing stands by again.
+    // Containers without leftovers become a standby again.
     let before = serving(&world);
     world.write("scribble");
     assert_eq!(world.reset(), "swap");

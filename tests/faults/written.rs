@@ -1,5 +1,5 @@
-//! Sites that are kept because they are only read: a reset leaves them as they are for as long as nobody has written to them;
-//! whoever does is reported, and what they have changed is undone.
+//! Sites that are kept because clients only read them. A reset leaves such a site as it is until a client writes to it;
+//! then the write is reported and undone.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -102,7 +102,7 @@ fn with_stores_what_was_written_is_found_and_undone() {
     await_requests(&world, 1);
     assert_eq!(world.reset(), "keep");
 
-    // What a form has changed is undone without being asked for.
+    // A change made through a form is undone without a request.
     post(&world, "/cgi-bin/write?graffiti");
     within("the baseline", PATIENCE, || {
         let reset = world.site()?["last_reset"].clone();
@@ -110,14 +110,14 @@ fn with_stores_what_was_written_is_found_and_undone() {
     });
     world.run(&["events", "--json"]).code(0).prints("has been written to: not as its snapshot: ").prints("notes");
 
-    // What nobody saw is found by the next reset.
+    // An unobserved write is found by the next reset.
     world.write("unseen");
     assert_eq!(world.reset(), "rewind");
     assert_eq!(world.page(), BASELINE);
     assert_eq!(world.reset(), "keep");
     world.run(&["verify", "toy"]).code(0);
 
-    // Another snapshot is no reason to stay.
+    // A reset to another snapshot does not keep the site as it is.
     world.write("kept");
     world.run(&["snapshot", "take", "toy", "--name", "kept"]).code(0);
     world.run(&["reset", "toy", "--to", "kept"]).code(0);

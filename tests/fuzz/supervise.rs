@@ -14,7 +14,7 @@ use crate::shrink::shrink;
 use crate::target::{FOLDER, Target};
 use crate::work::{CURRENT, INPUT};
 
-/// What a process gets beyond its inputs' bounds before it is taken for one that never ends.
+/// The time beyond the limits of its inputs after which a process counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// An input that breaks a promise.
@@ -32,9 +32,9 @@ pub struct Failure {
 /// How a process ended that looked at an input which it should have survived.
 #[derive(Debug, Clone)]
 pub struct End {
-    /// What two ends of the same cause have in common.
+    /// A text that is equal for failures with the same cause.
     pub kind: String,
-    /// The last words.
+    /// The end of the process's output.
     said: String,
 }
 
@@ -163,7 +163,7 @@ fn end(status: Option<ExitStatus>, said: String) -> End {
 fn reader(from: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What cannot be read is missing from a report.
+        // Output that cannot be read is missing from a report.
         let _ = from.map(|mut from| from.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     })

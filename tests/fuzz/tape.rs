@@ -3,7 +3,7 @@
 /// The length of a block, and where a header has its size, its sum and its mark.
 const BLOCK: usize = 512;
 
-/// Gives every header of an archive the sum that it should have. What is between headers stays as it is.
+/// Gives every header of an archive its correct checksum and leaves the data between headers unchanged.
 pub fn mend_sums(archive: &mut [u8]) {
     let mut at = 0;
     while let Some(block) = archive.get_mut(at..at + BLOCK) {

@@ -1,4 +1,4 @@
-//! What is fuzzed: a parser, inputs to begin with, and what must hold of every input.
+//! A fuzz target: a parser, its initial inputs, and the properties that must hold for every input.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,19 +23,20 @@ pub struct Target {
     pub made: fn() -> Vec<Vec<u8>>,
     /// Makes a mutated input pass the checksums that would otherwise refuse nearly all of them.
     pub mend: fn(&mut Vec<u8>),
-    /// What one input may take in an unoptimized build on a busy machine. It catches what grows faster than the input.
+    /// The time limit for one input in an unoptimized build on a busy machine. It catches work that grows faster than
+    /// the input.
     pub slowest: Duration,
-    /// What the whole process may allocate, in bytes.
+    /// The limit on the memory of the whole process, in bytes.
     pub memory: u64,
     /// Starts what all processes of the target share, before the first of them.
     pub around: fn() -> Around,
 }
 
-/// What the processes of a target share, such as servers; it goes when nobody looks at inputs any more.
+/// Resources that the processes of a target share, such as servers; they are released after the last input.
 pub struct Around {
     /// Variables that tell the processes where it is.
     pub variables: Vec<(&'static str, String)>,
-    /// What ends it.
+    /// The guard that releases the resources when it is dropped.
     #[expect(dead_code, reason = "it ends when it is dropped")]
     pub kept: Option<Box<dyn std::any::Any + Send>>,
 }
@@ -81,7 +82,7 @@ pub fn scratch() -> PathBuf {
     made.expect("a folder").keep()
 }
 
-/// What divides the parts of an input: a line of eight equals signs.
+/// The separator between the parts of an input: a line of eight equals signs.
 pub const DIVIDER: &str = "\n========\n";
 
 /// Divides an input into texts; parts that are missing are empty.

@@ -50,7 +50,7 @@ fn open(target: &Target) -> Check {
         told(panic);
         std::process::exit(101);
     }));
-    // What targets look at may have confined processes do it, which this program is none of.
+    // Targets may start confined processes, and this program has no such subcommand.
     arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     let check = (target.open)();
     let limit = Rlimit { current: Some(target.memory), maximum: getrlimit(Resource::Data).maximum };

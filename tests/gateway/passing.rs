@@ -1,4 +1,4 @@
-//! What passes through, and how.
+//! Requests, responses and bodies that the gateway forwards, and how it forwards them.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

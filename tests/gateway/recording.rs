@@ -1,4 +1,4 @@
-//! What passes is recorded: all of it, under the right generation, before the client can ask for it.
+//! The gateway records every exchange, under the right generation, before the client can ask for the record.
 
 use arenad_gateway::{Exchange, Gateway, Loss, Record, RecordedBody, Recording, Route, WriteRules};
 
@@ -59,7 +59,7 @@ fn an_answer_that_was_read_is_recorded() {
         let last = recording(&route).exchanges.pop().expect("an exchange");
         assert_eq!((text(&last.sent).as_str(), text(&last.received).as_str()), ("none", "hello world"));
     }
-    // An old client may say no Host, and sends what is no part of any form.
+    // An HTTP/1.0 client may omit Host.
     let mut old = Client::connect(route.local_addr());
     old.send("GET /old HTTP/1.0\r\n\r\n").expect("sent");
     old.answer().expect("an answer");
@@ -81,7 +81,7 @@ fn each_generation_has_its_own_recording() {
     );
     let (_gateway, route) = recorded_by(Record::All);
     assert!(route.recorder().is_some_and(|recorder| recorder.recording().is_none()), "nothing serves yet");
-    // What is held is sent to nobody.
+    // A held request is recorded without a generation.
     route.hold("starting");
     let mut client = Client::connect(route.local_addr());
     client.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");

@@ -1,4 +1,4 @@
-//! Requests that two readers could understand differently. Whatever is sent, `/smuggled` never arrives at the site.
+//! Requests that two parsers could understand differently. `/smuggled` never arrives at the site.
 
 use std::io::{BufRead, Read};
 use std::sync::{Arc, Mutex};
@@ -44,7 +44,7 @@ fn ambiguous_heads_are_refused_and_end_the_connection() {
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 40\r\n\r\n", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4, 5\r\n\r\nabcd", &[400]),
-        // Lengths that are no numbers.
+        // Invalid lengths.
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +4\r\n\r\nabcd", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0x4\r\n\r\nabcd", &[400]),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", &[400]),
@@ -86,7 +86,7 @@ fn ambiguous_heads_are_refused_and_end_the_connection() {
         ("GET /\r\nHost: a\r\n\r\n", &[400]),
         ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", &[400]),
         ("\0GET / HTTP/1.1\r\nHost: a\r\n\r\n", &[400]),
-        // Whom it is for.
+        // Missing, repeated and invalid hosts.
         ("GET / HTTP/1.1\r\n\r\n", &[400]),
         ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", &[400]),
         ("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", &[400]),

@@ -1,4 +1,4 @@
-//! The agent's own browser, whose address somebody gives: what answers there may be anything.
+//! The agent's own browser. The server at the address that the user passes may answer anything.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Servers of databases, when a locator asks them. What they send ends a confined process at most. Probes and digests are in
-//! `tests/digest/hostile.rs`.
+//! Database servers that a locator asks. Their answers end a confined process at most. Probes and digests are covered
+//! in `tests/digest/hostile.rs`.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ async fn hostile_databases_have_no_value() {
         let (port, account) = (server.address.port(), "user: a, password: b, database: c");
         let keys = format!("databases: {{ shop: {{ engine: {engine}, port: {port}, {account} }} }}");
         let visited = Visited::at(server.address, &keys);
-        // What is a long answer takes some seconds to be read in a build that is not optimized.
+        // An unoptimized build takes some seconds to read a long answer.
         let limit = if name.starts_with("a chain") { "30s" } else { "1s" };
         let locator = parse(&format!("sql(shop, timeout={limit}): SELECT 1")).expect("a locator");
         let found = bounded(name, locators.locate(&visited.scene(), &locator)).await;

@@ -1,5 +1,6 @@
-//! Hostile servers of every protocol that arenad speaks: whoever asks one is refused or told that it is unavailable, in bounded
-//! time and memory, and goes on. Databases that are digested are in `tests/digest/hostile.rs`, what clients send in `tests/gateway`.
+//! Hostile servers of every protocol that arenad speaks. The client of such a server gets a refusal or an error in
+//! bounded time and memory, and continues to work. Digests of databases are covered in `tests/digest/hostile.rs`,
+//! hostile clients in `tests/gateway`.
 
 #[path = "../support/hostile/mod.rs"]
 #[allow(dead_code, reason = "it is used by other targets too")]
@@ -13,7 +14,7 @@ mod tunnels;
 
 use std::time::Duration;
 
-/// What this process may take of memory for all that one server sends, in bytes.
+/// The limit on the growth of this process's memory, in bytes, whatever one server sends.
 const GROWTH_MAX: u64 = 256 << 20;
 
 /// How long anything may go on, beyond the limit that it was given.

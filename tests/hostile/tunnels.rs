@@ -1,5 +1,5 @@
-//! WebSockets through the gateway, which knows nothing of their frames: what a site sends into one is held back as long as nobody reads
-//! it, and others are served.
+//! WebSockets through the gateway, which does not parse their frames: data from a site is held back while the client
+//! does not read, and other clients are served.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -8,7 +8,7 @@ use arenad_model::hex::hex;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-/// The two layouts.
+/// The layout of an image archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// `<id>/layer.tar`.
@@ -17,10 +17,9 @@ pub enum Layout {
     Blobs,
 }
 
-/// What was written.
+/// A saved image archive.
 #[derive(Debug, Clone)]
 pub struct Saved {
-    /// The image's id.
     pub id: String,
     /// SHA-256 (hex) of the archive.
     pub sha256: String,
@@ -57,7 +56,7 @@ impl Noise {
     }
 }
 
-/// Hashes what passes.
+/// Hashes the bytes that are written through it.
 struct Hashed<W> {
     out: W,
     digest: Sha256,

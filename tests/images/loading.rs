@@ -140,7 +140,7 @@ fn only_the_image_that_is_meant_gets_the_name() {
     let refused = project.images("load", &["--from", from]).code(1);
     refused.says(&format!("find {}:latest in", project.image)).says("it holds somebody/else:latest");
     project.assert_absent();
-    // An image that was loaded by hand is nobody's word for anything, until an archive proves it.
+    // An image that was loaded by hand stays unverified until an archive proves it.
     let saved = project.save("shop.tar", 8, CONTENT);
     project.engine().docker(&["load", "--input", from]);
     assert_eq!(project.state(), "unverified");

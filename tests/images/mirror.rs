@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// What a client asks for.
+/// A request to the mirror.
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// Counts requests, from 0.
@@ -30,24 +30,24 @@ pub enum End {
     Stall,
 }
 
-/// What the mirror does about it.
+/// The mirror's answer to a request.
 pub struct Reply {
     /// Everything up to the empty line.
     pub head: String,
-    /// What is sent of the body.
+    /// The bytes of the body that are sent.
     pub body: Vec<u8>,
-    /// What then.
+    /// The action after the body.
     pub end: End,
 }
 
 impl Reply {
-    /// The whole content.
+    /// Sends the whole content.
     pub fn whole(content: &[u8], headers: &str) -> Self {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{headers}", content.len());
         Self { head, body: content.to_vec(), end: End::Close }
     }
 
-    /// What was asked for: the whole, or the rest from somewhere.
+    /// Sends the whole content, or the requested range.
     pub fn asked(content: &[u8], asked: &Asked, headers: &str) -> Self {
         let Some(start) = asked.range else { return Self::whole(content, headers) };
         let total = content.len();
@@ -142,7 +142,7 @@ impl Mirror {
         self.port
     }
 
-    /// What it was asked.
+    /// Returns the requests so far.
     pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }

@@ -12,7 +12,7 @@ use crate::support::{Engine, OwnEngine, World};
 /// A world with one site, whose image comes from `shop.tar`.
 pub struct Project {
     pub world: World,
-    /// The image's reference; nobody else's.
+    /// The image's reference, which no other test uses.
     pub image: String,
 }
 
@@ -73,7 +73,7 @@ impl Project {
         self.world.run(&self.words(verb, more))
     }
 
-    /// What `arenad images ls --json` says of an item.
+    /// Returns an item of `arenad images ls --json`.
     #[track_caller]
     pub fn item(&self, name: &str) -> Value {
         let listed = self.images("ls", &["--json"]).code(0).json();
@@ -104,7 +104,7 @@ impl Project {
         assert_eq!((item["state"].as_str(), item["id"].as_str()), (Some("present"), Some(saved.id.as_str())));
     }
 
-    /// Insists that the engine does not have the image, and that nobody says so.
+    /// Asserts that the engine does not have the image, and that arenad does not claim it.
     #[track_caller]
     pub fn assert_absent(&self) {
         assert_eq!(self.engine_id(), None);

@@ -46,7 +46,7 @@ fn a_connection_that_is_cut_again_and_again_is_taken_up_where_it_broke() {
     assert!(mirror.asked()[1..].iter().all(|asked| asked.if_range.as_deref() == Some("\"one\"")));
     assert_eq!(fs::metadata(project.shelved("shop.tar")).unwrap().len(), size);
     assert!(!project.shelved("shop.tar.part").exists() && !project.shelved("shop.tar.part.json").exists());
-    // What is there is not fetched again, and `--discard` removes what has served.
+    // A present file is not fetched again, and `--discard` removes the archive after use.
     let asked = mirror.asked().len();
     project.images("pull", &["--discard"]).code(0).prints("is there");
     assert_eq!(mirror.asked().len(), asked);
@@ -89,7 +89,7 @@ fn errors_send_to_the_next_mirror_and_back() {
     project.images("pull", &QUICK).code(0);
     project.assert_present(&saved);
     assert_eq!(page.asked().len(), 1, "what answers with a page has no file");
-    // With nobody left, every one's reason is given, and what has arrived is kept.
+    // If every mirror fails, the reason of each is reported, and the received bytes are kept.
     let (project, _, _) = self::project("nobody", 34);
     let broken = Mirror::start(move |asked| match asked.number {
         0 => Reply::asked(&content, asked, "").cut(1_000_000, End::Close),

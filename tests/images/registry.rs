@@ -12,7 +12,7 @@ use crate::mirror::{Mirror, Reply};
 use crate::project::Project;
 use crate::support::Engine;
 
-/// What a registry serves: its path's end, its kind, its bytes.
+/// A resource of the registry: the end of its path, its media type, its bytes.
 type Served = (String, &'static str, Vec<u8>);
 
 fn digest(bytes: &[u8]) -> String {

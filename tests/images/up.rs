@@ -1,4 +1,5 @@
-//! `arenad up` of a site whose image or data nobody has fetched: it says what to do, and pulls nothing of that name.
+//! `arenad up` of a site whose image or data has not been fetched reports the command to run and pulls no image of that
+//! name.
 
 use std::fs;
 

@@ -27,7 +27,7 @@ fn locate_with(arena: &Arena, site: &str, locator: &str, options: &[&str]) -> Va
     arena.json(&args)
 }
 
-/// The value alone.
+/// Returns the value of a locator without its evidence.
 fn value(arena: &Arena, site: &str, locator: &str) -> Value {
     locate(arena, site, locator)["value"].clone()
 }
@@ -96,7 +96,7 @@ async fn pages_are_read_and_do_no_harm() {
     pages::the_browser_ends_with_its_daemon(&arena);
 }
 
-/// What an error has to say so that nobody takes it for the site's state.
+/// Whether an error message shows that the environment failed, so that it is not taken for the site's state.
 fn is_environment_fault(said: &str) -> bool {
     said.contains("reach the site")
         || said.contains("no value within")

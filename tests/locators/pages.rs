@@ -49,7 +49,7 @@ pub fn expressions_see_what_the_account_sees(arena: &Arena) {
         &format!("js: document.querySelectorAll('td')[1].outerText @ {PROFILE} as customer"),
         json!("emma.lopez@gmail.com"),
     );
-    // Another context: nobody is signed in.
+    // The page has a context of its own, in which no account is signed in.
     is(&format!("js: location.pathname @ {PROFILE}"), json!("/customer/account/login/"));
     is("js: () => [1, 2.5, null, { a: 'b' }] @ /", json!([1, 2.5, null, { "a": "b" }]));
     is("js: Promise.resolve(undefined) @ /", Value::Null);
@@ -91,7 +91,7 @@ fn browsers(arena: &Arena) -> Vec<rustix::process::Pid> {
     found.into_iter().filter_map(rustix::process::Pid::from_raw).collect()
 }
 
-/// What a compromised page or browser would like to have.
+/// Checks that the browser has none of the rights that a compromised page would use.
 pub fn the_browser_is_nobody(arena: &Arena) {
     assert_eq!(value(arena, "shopping", "js: 1 + 1 @ /"), json!(2));
     let inside: Vec<_> = browsers(arena)
@@ -108,7 +108,7 @@ pub fn the_browser_is_nobody(arena: &Arena) {
             words.iter().all(|word| word != "--no-sandbox" && !word.starts_with("--remote-debugging-port")),
             "{words:?}"
         );
-        // Its files: nothing of arenad's but the profile, nobody's home, and a /tmp of its own.
+        // The browser's files: of arenad's only the profile, no home folders, and a /tmp of its own.
         let root = std::path::PathBuf::from(format!("/proc/{}/root", process.pid));
         for hidden in [
             arena.state_dir().to_owned(),
@@ -133,7 +133,7 @@ pub fn the_browser_is_nobody(arena: &Arena) {
     assert!(groups.iter().any(|group| group.pathname.contains("arenad-browser-")), "{groups:?}");
 }
 
-/// The proxies of pages have open ports, and take nobody's connections but the browser's.
+/// The proxies of pages have open ports, and accept connections from the browser only.
 pub fn the_pages_proxies_know_the_browser(arena: &Arena) {
     assert_eq!(value(arena, "shopping", "js: 1 + 1 @ /"), json!(2));
     let daemon = procfs::process::Process::new(arena.daemon().as_raw_nonzero().get()).expect("its process");
@@ -155,7 +155,7 @@ pub fn the_pages_proxies_know_the_browser(arena: &Arena) {
 fn answers_a_stranger(address: std::net::SocketAddr) -> Option<bool> {
     let mut client = std::net::TcpStream::connect(address).ok()?;
     client.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
-    // Nobody reads it where it is refused.
+    // A proxy that refuses a connection does not read from it.
     let _ = client.write_all(b"GET http://elsewhere/ HTTP/1.1\r\nHost: elsewhere\r\n\r\n");
     let mut answer = [0; 1];
     Some(matches!(client.read(&mut answer), Ok(1)))
@@ -185,7 +185,7 @@ fn until(arena: &Arena, what: &str, holds: impl Fn(usize) -> bool) {
     }
 }
 
-/// Whatever the daemon's end, its browser's comes with it.
+/// The browser ends with its daemon, however the daemon ends.
 pub fn the_browser_ends_with_its_daemon(arena: &Arena) {
     assert_eq!(value(arena, "shopping", "js: 1 + 1 @ /"), json!(2));
     until(arena, "it runs", |count| count > 3);
@@ -235,7 +235,7 @@ pub async fn the_agents_page_is_looked_at_and_left_alone(arena: &Arena) {
     while look("document.readyState + location.pathname") != json!("complete/customer/account/login/") {
         assert!(Instant::now() < deadline, "the agent's page loads");
     }
-    // What was typed and not sent is seen, and is there still.
+    // Typed text that was not sent is visible and stays in the page.
     look("(document.querySelector('[name=login-username]').value = 'typed', window.mark = 7)");
     assert_eq!(look("[document.querySelector('[name=login-username]').value, window.mark]"), json!(["typed", 7]));
     assert_eq!(look("[innerWidth, navigator.webdriver]"), look("[innerWidth, navigator.webdriver]"));

@@ -70,7 +70,7 @@ async fn a_session_is_the_customers() {
         arena.json(&["reset", "shopping", "--json"]);
         assert!(ask().await.contains("emma.lopez@gmail.com"), "the session is part of the baseline");
     }
-    // Nobody else is signed in by that.
+    // Other visitors stay signed out.
     let stranger = client.get(&profile).send().await.expect("an answer").text().await.expect("a page");
     assert!(!stranger.contains("emma.lopez@gmail.com"));
 }

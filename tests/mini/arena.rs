@@ -26,7 +26,7 @@ pub struct Arena {
     status: Value,
     /// The sites that were asked for; all, if none is named.
     sites: Vec<String>,
-    /// What the daemon is told by its environment besides.
+    /// Additional environment variables of the daemon.
     variables: Vec<(String, String)>,
 }
 
@@ -105,7 +105,7 @@ impl Arena {
         self.status["daemon"]["installation"].as_str().unwrap_or("none").to_owned()
     }
 
-    /// Runs arenad.
+    /// Runs the `arenad` program on this arena.
     pub fn arenad(&self, args: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_arenad"))
             .args(args)
@@ -163,7 +163,8 @@ impl Arena {
         }
     }
 
-    /// What is up now. Whatever the exit code: a site is there while a probe on a busy machine runs late.
+    /// Returns the current status and ignores the exit code, because a site is up even while a probe on a busy machine
+    /// runs late.
     fn status(&self) -> Value {
         serde_json::from_slice(&self.arenad(&["status", "--json"]).stdout).expect("JSON")
     }
@@ -173,7 +174,7 @@ impl Arena {
         sites.iter().find(|found| found["name"] == site).expect("the site is up")
     }
 
-    /// The site's URL.
+    /// Returns the site's public URL.
     pub fn url(&self, site: &str) -> String {
         Self::site(&self.status, site)["url"].as_str().expect("a URL").to_owned()
     }
@@ -240,7 +241,7 @@ impl Arena {
         rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockShared).expect("the daemon has ended");
     }
 
-    /// The daemon's process.
+    /// Returns the daemon's process id.
     pub fn daemon(&self) -> rustix::process::Pid {
         let pid = std::fs::read_to_string(self.state_dir().join("lock")).expect("the daemon's lock");
         pid.trim().parse().ok().and_then(rustix::process::Pid::from_raw).expect("the daemon's pid")

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::arena::Arena;
 
-/// What the clocks start at.
+/// The time at which the clocks start.
 const START: &str = "2024-03-01T12:00:00Z";
 
 /// How far a clock may have run on since its containers were made, of which a standby's were made ahead of time.
@@ -84,7 +84,7 @@ impl Timed {
     }
 }
 
-/// What time the site's web server says it is.
+/// Returns the time according to the site's web server.
 async fn page_date(arena: &Arena, site: &str, page: &str) -> Timestamp {
     let mut url: url::Url = arena.url(site).parse().expect("a URL");
     url.set_path(page);
@@ -93,7 +93,7 @@ async fn page_date(arena: &Arena, site: &str, page: &str) -> Timestamp {
     DateTimeParser::new().parse_timestamp(date).expect("a date")
 }
 
-/// What time the site's database says it is.
+/// Returns the time according to the site's database.
 fn database_time(arena: &Arena, site: &str) -> Timestamp {
     let found = arena.json(&["locate", site, "sql: SELECT now()", "--json"]);
     let time = found["value"].as_str().unwrap_or_else(|| panic!("no time: {found:#}"));

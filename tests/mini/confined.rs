@@ -1,5 +1,5 @@
-//! What the sites' containers cannot do: write to their own files, run what was written, gain rights. And resets of what they can
-//! write to.
+//! Restrictions of the sites' containers: they cannot write to their own files, run files that were written, or gain
+//! privileges. Also resets of the folders that they can write to.
 
 use std::process::{Command, Output};
 

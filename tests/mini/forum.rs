@@ -82,7 +82,7 @@ async fn log_in(page: &Page) {
     page.fill("input[name=password]", MEMBER.1).await;
     page.click(".log-in-form button").await;
     page.wait_for("#navbar-user-nav-dropdown").await;
-    // What BrowserGym asks whether a log-in still holds.
+    // The page that BrowserGym reads to check whether a log-in is still valid.
     page.open(&format!("{}/user/{}/account", origin(page).await, MEMBER.0)).await;
     page.wait_for_text("Delete account").await;
 }

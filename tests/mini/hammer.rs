@@ -1,8 +1,8 @@
-//! Clients that ask for one page all the time and judge every answer.
+//! Clients that request one page all the time and judge every answer.
 //!
-//! Before each reset the page is changed to show a marker. Whoever asks after the reset is done must never see it: that
-//! would be an answer of a past instance. An answer that is neither the page, nor 503, nor a cut connection would be one
-//! of a half-ready instance.
+//! Before each reset the page is changed to show a marker. A request sent after the reset must never see the marker, because
+//! that would be an answer of an old instance. An answer that is neither the page, nor 503, nor a cut connection would come
+//! from a half-ready instance.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,16 +24,16 @@ struct Shared {
     wrong: Mutex<Vec<String>>,
 }
 
-/// Clients at work.
+/// The running clients.
 pub struct Hammer {
     shared: Arc<Shared>,
     clients: JoinSet<()>,
 }
 
-/// What the clients saw.
+/// The counts of the clients' answers.
 #[derive(Debug)]
 pub struct Seen {
-    /// Whole pages.
+    /// Answers with the whole page.
     pub pages: usize,
     /// Answers that must not have been.
     pub wrong: Vec<String>,
@@ -59,7 +59,7 @@ impl Hammer {
         }
     }
 
-    /// From `done` on the marker is of the past.
+    /// Declares that the marker must not appear in answers to requests sent after `done`.
     pub fn forget(&self, marker: &str, done: Instant) {
         self.shared.gone.lock().expect("no panic").push((marker.to_owned(), done));
     }

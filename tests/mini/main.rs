@@ -57,7 +57,7 @@ async fn fifty_resets_under_load_bring_the_baseline_back() {
     assert_eq!(seen.wrong, Vec::<String>::new(), "{seen:?}");
 }
 
-/// What must be equal after a reset.
+/// The state that must be equal after a reset.
 struct Photo {
     databases: Vec<String>,
     media: Vec<String>,

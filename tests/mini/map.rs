@@ -54,7 +54,7 @@ async fn travel(page: &Page, engine: &str, index: u32) -> String {
     page.fill("[name=route_to]", "Port Elsing Museum of Shipbuilding").await;
     page.click(".directions_form button").await;
     page.wait_for_text("Reach destination").await;
-    // What WebArena's own evaluators look at.
+    // The values that WebArena's own evaluators read.
     let chosen: u32 = page.eval("document.querySelector('div#content select.routing_engines').selectedIndex").await;
     let from: String = page.eval("document.querySelector('[name=\"route_from\"]').value").await;
     assert_eq!(chosen, index);

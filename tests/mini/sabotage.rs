@@ -11,7 +11,7 @@ use crate::arena::Arena;
 /// How long a standby may take to be made on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// What is done, and how it is named.
+/// The changes, and the differences that name them.
 const CHANGES: [(&[&str], &str); 4] = [
     (
         &[

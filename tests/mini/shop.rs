@@ -1,4 +1,4 @@
-//! What customers and administrators do in the shop, over HTTP with cookies and forms, as a browser would.
+//! Actions of customers and administrators in the shop, over HTTP with cookies and forms, as a browser would.
 
 use std::collections::BTreeMap;
 

@@ -43,7 +43,7 @@ async fn sign_in(page: &Page) {
 async fn check_museum(page: &Page) {
     page.click("form[action='/batch/1/accept_next_task/'] input[type=submit]").await;
     page.wait_for("#task_assignment_iframe").await;
-    // What the frame shows, as a page of its own: there the selectors reach it.
+    // The frame's content is opened as a page of its own, in which selectors can reach it.
     let frame: String = page.eval("document.querySelector('#task_assignment_iframe').src").await;
     page.open(&frame).await;
     page.wait_for_text("Harrowgate Mills Museum of Weaving").await;

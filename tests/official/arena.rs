@@ -229,7 +229,7 @@ impl Arena {
         }
     }
 
-    /// The data folder.
+    /// The folder with the sites' data.
     pub fn data(&self) -> PathBuf {
         self.world.root().join("data")
     }
@@ -263,8 +263,8 @@ impl Arena {
         (status, answer)
     }
 
-    /// Everything that a service's containers were given to do: for the baseline, and since they came from it. What probes
-    /// ask is listed once and apart, because nobody knows how often they do.
+    /// Returns every command that was run in a service's containers, for the baseline and since. Requests of probes are
+    /// listed once, in a separate section, because their number varies.
     pub fn record(&self, service: &str) -> String {
         let engine = &self.world.engine;
         let filters = [format!("label={}", self.world.label()), format!("label=dev.arenad.service={service}")];
@@ -281,7 +281,7 @@ impl Arena {
         services.iter().map(|service| self.record(service)).collect::<Vec<_>>().join("\n")
     }
 
-    /// What differs from run to run, under names that do not.
+    /// Replaces values that differ from run to run by fixed names.
     pub fn neutral(&self, text: &str) -> String {
         let mut text =
             text.replace(&self.world.root().canonicalize().expect("it exists").display().to_string(), "<root>");

@@ -55,7 +55,7 @@ fn what_an_agent_did_is_found_and_undone() {
     assert_eq!(arena.get("GITLAB", "/commit").0, 404);
     assert_golden("gitlab-rewound.txt", &arena.neutral(&arena.record("gitlab")));
 
-    // What is not in a store sends the reset another way.
+    // State outside the stores makes the reset recreate the containers.
     for (site, public) in [("shopping", "SHOPPING"), ("reddit", "REDDIT")] {
         arena.post(public, "/upload");
         assert_eq!(way(&arena, site), "recreate", "{site}");

@@ -1,4 +1,4 @@
-//! What is told without bringing anything up: the plan, and the variables that harnesses read.
+//! Output that requires no running site: the plan, and the variables that harnesses read.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +17,7 @@ fn arenad(args: &[&str], variables: &[(&str, &str)]) -> (String, String) {
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("ARENAD_STATE_DIR", state.path().join("state"))
         .env("DOCKER_HOST", "unix:///nowhere/docker.sock")
-        // What a developer's own compose/.env says is overridden.
+        // Overrides the values of a developer's own compose/.env.
         .env("ARENAD_DATA", "../data")
         .env("ARENAD_HOST_NAME", "arena.example.org");
     let output = command.envs(variables.iter().copied()).output().unwrap();

@@ -20,14 +20,14 @@ const CLIENTS: usize = 3;
 /// Longer than anything takes on a slow, busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the seeded accounts of two sites call their APIs with.
+/// The API credentials of the seeded accounts of two sites.
 const FORGE_CREDENTIALS: &str = "token BYTEBLAZE0TOKEN0FOR0EVERYTHING0THAT0A0TOKEN0MAY0DO00000000000001";
 const TURKLE_CREDENTIALS: &str = "Token larkmoorlarkmoorlarkmoorlarkmoorlarkmoor";
 
-/// What one client wrote once.
+/// A write of one client.
 #[derive(Debug)]
 pub struct Written {
-    /// The text.
+    /// The unique text that was written.
     pub token: String,
     /// When the site said that it has it; never, if it did not.
     pub acknowledged: Option<Instant>,
@@ -47,7 +47,7 @@ struct Recipe {
     cookies: String,
 }
 
-/// Clients at work.
+/// The running clients.
 pub struct Load {
     stop: Arc<AtomicBool>,
     clients: JoinSet<Vec<Written>>,
@@ -92,7 +92,7 @@ impl Clients {
         token
     }
 
-    /// Starts to write.
+    /// Starts clients that write to a site.
     pub fn start(&self, site: &str) -> Load {
         let stop = Arc::new(AtomicBool::new(false));
         let mut clients = JoinSet::new();
@@ -104,7 +104,7 @@ impl Clients {
 }
 
 impl Load {
-    /// Lets nobody begin anything more.
+    /// Stops the start of further writes.
     pub fn begin_no_more(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! What is done to containers and daemons, past arenad: by Docker's own client, and by signals.
+//! Interference with containers and daemons that bypasses arenad: by Docker's own client, and by signals.
 
 use std::process::Command;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use rustix::process::{Signal, kill_process};
 
 use crate::arena::Arena;
 
-/// Runs Docker's client; what it says of something that is gone already is no matter.
+/// Runs Docker's client; an error about an object that is already gone is ignored.
 fn docker(args: &[&str]) -> (bool, String) {
     let output = Command::new("docker").args(args).output().expect("docker runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);

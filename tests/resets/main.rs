@@ -50,7 +50,7 @@ const WAYS: [Before; 11] = [
 /// How often a reset is asked for again whose container or daemon was taken away under it.
 const ATTEMPTS: usize = 5;
 
-/// What is done before a reset or during it, so that each tier has its turn and nothing is spared.
+/// The event before or during a reset. Together these events cover every way of resetting and every component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Before {
     /// There is a standby.
@@ -59,19 +59,19 @@ enum Before {
     TakeStandby,
     /// The same, and what serves has crashed.
     Kill,
-    /// What serves is paused by somebody else, and stays so.
+    /// The serving container is paused by another process and stays paused.
     Pause,
     /// `kill -9` of the daemon, and another is started.
     KillDaemon,
     /// The standby has crashed.
     KillStandby,
-    /// What serves crashes while it is reset.
+    /// The serving container crashes during the reset.
     KillWhileReset,
-    /// The standby is paused by somebody else, and stays so.
+    /// The standby is paused by another process and stays paused.
     PauseStandby,
     /// `kill -9` of the daemon while it resets, and another is started.
     KillDaemonWhileReset,
-    /// What serves is paused while it is reset, for half a second.
+    /// The serving container is paused for half a second during the reset.
     PauseWhileReset,
     /// The daemon is stopped for a second by a signal, as by a machine that swaps.
     PauseDaemon,
@@ -149,7 +149,7 @@ fn dump_of(site: &str) -> &'static [&'static str] {
     SITES.iter().find(|(name, _)| *name == site).expect("a known site").1
 }
 
-/// What is compared of a site.
+/// The state of a site that is compared.
 #[derive(Debug)]
 struct State {
     dump: String,
@@ -195,7 +195,8 @@ impl World<'_> {
         self.arena.await_standby(site);
     }
 
-    /// Resets while nobody writes, after a visit: what nobody has reached would stand by again at once.
+    /// Resets while no client writes, after a visit; a generation that received no connection would return to the pool
+    /// at once.
     async fn reset_to_baseline(&mut self, site: &str, what: &str) {
         visit(&self.arena.url(site));
         let tier = self.reset(site);
@@ -241,7 +242,8 @@ impl World<'_> {
         if all.iter().filter(is_old).count() == acknowledged {
             assert_same(&self.baselines[site], &after, &what);
         } else {
-            // What was held went to the new instance, as it should; without it there is nothing but the baseline.
+            // Held requests went to the new instance, as they should; without their writes the site shows only the
+            // baseline.
             self.reset_to_baseline(site, &what).await;
         }
         acknowledged
@@ -268,10 +270,11 @@ impl World<'_> {
                 self.is_done(&tier);
                 return (asked, tier);
             }
-            // What was cut off is not said to be done. Nor does anything of it stay: it is asked for once more, below.
+            // An interrupted reset is not reported as done. Its effects do not stay either, because the reset is
+            // requested again below.
             self.refused += 1;
         }
-        // From here on nobody begins to write; what is on its way goes on.
+        // From here on no client starts a write; writes in flight continue.
         load.begin_no_more();
         for _ in 0..ATTEMPTS {
             let asked = Instant::now();

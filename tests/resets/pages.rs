@@ -11,14 +11,13 @@ use crate::clients::Clients;
 /// Longer than a page takes on a slow, busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What differs from one answer to the next whatever the site's state is: tokens against forgery, nonces, and words such as
-/// `3 minutes ago`.
+/// Text that differs between answers of an unchanged site: CSRF tokens, nonces, and phrases such as `3 minutes ago`.
 static FLEETING: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"nonce="[^"]*"|[A-Za-z0-9_.-]{32,}|\b(an?|\d+) (second|minute|hour)s?\b|Duration: [0-9.]+"#)
         .expect("a pattern")
 });
 
-/// Reads pages.
+/// Reads a site's pages for comparison.
 pub struct Pages {
     client: reqwest::Client,
     requests: Vec<(String, Page)>,

@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-/// The suite, and what is in it beyond the essential packages and apt: whoever types `make up` has make.
+/// The suite, and the packages beyond the essential ones and apt: a user who types `make up` has make.
 const SUITE: &str = "bookworm";
 const INCLUDE: &str = "make";
 
 /// Packages are written without waiting for the disk: the root lives for one test. Translations are of no use in it.
 const OPTIONS: [&str; 2] = ["--dpkgopt=force-unsafe-io", "--aptopt=Acquire::Languages \"none\""];
 
-/// What the bridges' names begin with; the process id of the tests and a letter for each machine follow, within the 15
-/// characters that an interface may have.
+/// The prefix of the bridges' names. The process id of the tests and a letter for each machine follow; an interface
+/// name has at most 15 characters.
 const BRIDGE: &str = "abare";
 
 /// A name that no other machine of these tests has: they run side by side.
@@ -73,7 +73,7 @@ pub struct Ran {
     pub said: String,
 }
 
-/// The machine.
+/// A machine without anything installed, in its own root file system.
 pub struct Bare {
     folder: TempDir,
     keeper: Child,

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use bare::Bare;
 
-/// What a reader of `make up` must not have to wade through.
+/// Phrases that the output of `make up` must not contain.
 const NOISE: [&str; 9] =
     ["cannot open", "debconf", "rehash", "warning", "invoke-rc.d", "not found", "Setting up", "Get:", "E: "];
 
@@ -53,7 +53,7 @@ fn a_bare_machine_is_prepared_cleanly_and_once() {
         assert_eq!((ran.code, ran.said.as_str()), (0, ""), "the {time} time");
     }
 
-    // What `up` does with ARENAD_STORAGE=auto: a file system whose copies share their blocks.
+    // `make up` does the same with ARENAD_STORAGE=auto: it creates a file system with copies that share blocks.
     bare.install(Path::new(env!("CARGO_BIN_EXE_arenad")));
     bare.succeeds("arenad storage init --size 1G");
     let status = bare.succeeds("arenad storage status");

@@ -50,7 +50,7 @@ fn use_it(bare: &Bare, arenad: &str, state: &str) {
     let command = |line: &str| {
         bare.succeeds(&format!("cd /tmp && ARENAD_PATH={DEFINITIONS} ARENAD_STATE_DIR={state} {arenad} {line}"))
     };
-    // What was installed with the program, and what the user has.
+    // The files installed with the program, and the user's own files, both work.
     command("validate mini");
     command("up toy");
     let status = command("status");

@@ -13,7 +13,7 @@ pub const SITES: usize = 3;
 /// The place to which a client writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// The declared store.
+    /// The store that the definition declares.
     Data,
     /// The container's own layer.
     Layer,

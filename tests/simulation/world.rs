@@ -62,7 +62,7 @@ pub struct World {
     read_definition: ReadDefinition,
 }
 
-/// A running daemon.
+/// The parts of a running daemon.
 pub struct Life {
     pub shared: Arc<Shared>,
     pub environments: Arc<Environments>,

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::World;
 use crate::support::world::{copy, list};
 
-/// What the clocks below start at, in seconds since 1970.
+/// The start of the clocks below, in seconds since 1970.
 const START: i64 = 1_709_294_400;
 
 /// The mini environment's homepage by itself, with such a clock.
@@ -58,7 +58,7 @@ sites:
     world
 }
 
-/// What time it is in the site's container, in seconds since 1970.
+/// Returns the time in the site's container, in seconds since 1970.
 fn now(world: &World) -> i64 {
     let id = list(&world.site().unwrap()["containers"], "id").remove(0);
     world.engine.docker(&["exec", &id, "date", "+%s"]).parse().unwrap()

@@ -22,7 +22,7 @@ pub fn declare_stores(world: &World) {
     );
 }
 
-/// A site with stores, which nobody has brought up yet.
+/// Creates a site with stores that has not been brought up yet.
 pub fn with_stores(label: &str) -> World {
     let world = World::single(label);
     declare_stores(&world);

@@ -59,7 +59,7 @@ fn a_snapshot_is_the_same_in_another_installation_whose_engine_never_saw_it() {
     other.run(&["snapshot", "import", "base"]).code(0).says("it is there already");
     other.run(&["snapshot", "import", "toy-kept.snapshot.tar.zst", "--name", "another"]).code(0);
 
-    // What it exports again is the same snapshot.
+    // An export of the imported snapshot is the same snapshot.
     other.run(&["snapshot", "export", "kept", "--out", "again"]).code(0);
     other.run(&["snapshot", "rm", "kept"]).code(0);
     other.run(&["snapshot", "import", "again", "--name", "again"]).code(0);

@@ -69,7 +69,7 @@ impl Disk {
         StateRoot::open(self.path().join("root")).unwrap()
     }
 
-    /// What is taken of it, in bytes, once everything has been written down.
+    /// Returns the used space in bytes after a sync.
     pub fn used(&self) -> u64 {
         let file = std::fs::File::open(self.path()).unwrap();
         rustix::fs::syncfs(&file).unwrap();

@@ -61,7 +61,7 @@ fn steps(root: &StateRoot) -> Vec<Step> {
 fn a_crash_before_any_step_leaves_a_tree_that_is_whole_or_known_not_to_be() {
     Disk::each(|disk| {
         let root = place(disk);
-        // What is below the top takes no steps of its own.
+        // Entries below the top level need no steps of their own.
         fs::remove_dir_all(root.folder(&snapshot("s1")).join("shared")).unwrap();
         let original = look(&root.folder(&snapshot("s1")), Of::All);
         root.clone_tree(&snapshot("s1"), &instance(1)).unwrap();

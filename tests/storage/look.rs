@@ -6,12 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is compared.
+/// The attributes that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
     /// Everything, times to the nanosecond.
     All,
-    /// What a tar archive can say: no sockets.
+    /// The attributes that a tar archive can represent; sockets are left out.
     Archived,
 }
 

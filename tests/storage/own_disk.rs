@@ -1,4 +1,5 @@
-//! `arenad storage`: a disk is made once, carries over what is there, and is mounted again by whoever opens the root.
+//! `arenad storage`: a disk is created once, receives the existing content, and is mounted again when a process opens
+//! the root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ impl Home {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// What a command that fails says, and its exit code.
+    /// Returns the error output and the exit code of a command that fails.
     fn refused(&self, arguments: &[&str]) -> (String, Option<i32>) {
         let output = self.storage(arguments);
         (String::from_utf8(output.stderr).unwrap(), output.status.code())

@@ -71,7 +71,7 @@ fn a_site_fills_its_own_store_and_no_other() {
     let written = fill(&first.join("full"));
     assert!((1900..2048).contains(&(written >> 20)), "{} MiB", written >> 20);
 
-    // What is full can be taken as a snapshot, discarded and removed.
+    // A full tree can be taken as a snapshot, discarded and removed.
     root.clone_tree(&instance(1), &snapshot("s2")).unwrap();
     root.clone_tree(&snapshot("s2"), &instance(3)).unwrap();
     fs::write(root.folder(&instance(3)).join("more"), vec![7; 100 << 20]).unwrap();
@@ -93,7 +93,7 @@ fn a_store_that_is_full_is_brought_back_by_what_was_touched() {
     let live = root.folder(&instance(1));
     for _ in 0..3 {
         fs::write(live.join("touched"), "x").unwrap();
-        // What is in the trash counts until it is gone, so there may be no room for what is to come back.
+        // The trash counts towards the quota until it is emptied, so there may be no room for a restore.
         fill(&live.join("full"));
         assert!(root.knows_touched(&instance(1), &snapshot("s1")));
         root.restore(&instance(1), &snapshot("s1")).unwrap();

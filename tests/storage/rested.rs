@@ -77,7 +77,7 @@ fn a_clone_is_the_snapshots_until_anything_of_it_is_written() {
         root.restore(&instance(1), &snapshot("s1")).unwrap();
         assert!(is_rested(&root), "brought back: {what}");
     }
-    // What lies beside the data folder is none of its business.
+    // Files beside the data folder are ignored.
     fs::write(root.folder(&instance(1)).join("picture"), "x").unwrap();
     assert!(is_rested(&root));
 }

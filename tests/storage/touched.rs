@@ -44,7 +44,7 @@ fn restore(root: &StateRoot) -> arenad_storage::Restored {
 /// One thing that a site does to its tree: its name, and the deed.
 type Deed = (&'static str, fn(&Path));
 
-/// What sites do to what they keep, each as a step of its own.
+/// Changes that sites make to their files, each as a separate step.
 const DEEDS: &[Deed] = &[
     ("writes in place", |live| {
         let file = fs::OpenOptions::new().write(true).open(live.join("database/3")).unwrap();

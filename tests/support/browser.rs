@@ -127,7 +127,7 @@ impl Drop for Browser {
     }
 }
 
-/// A tab.
+/// A tab of the browser.
 pub struct Page {
     tab: chromiumoxide::Page,
 }
@@ -153,7 +153,7 @@ impl Page {
         self.eval("location.href").await
     }
 
-    /// What a person reads on the page.
+    /// Returns the visible text of the page.
     pub async fn text(&self) -> String {
         self.eval("document.body ? document.body.innerText : ''").await
     }

@@ -13,7 +13,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 /// How long one read may take.
 const READ_LIMIT: Duration = Duration::from_secs(40);
 
-/// An answer.
+/// The answer to an HTTP request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
@@ -21,7 +21,7 @@ pub struct Answer {
     pub body: String,
 }
 
-/// Fetches a page from a port of this host. `None`: nobody listens, or the connection broke.
+/// Fetches a page from a port of this host. Returns `None` if the port is closed or the connection broke.
 pub fn get(port: u16, path: &str) -> Option<Answer> {
     let stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(READ_LIMIT)).ok()?;

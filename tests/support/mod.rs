@@ -1,5 +1,5 @@
-//! What the tests of the real program share: a project folder with toy sites, an installation of arenad of its own,
-//! a Docker engine to look into, and waiting for conditions. Everything made here goes again, also when a test panics.
+//! Shared support for tests of the real program: a project folder with toy sites, a separate installation of arenad,
+//! access to a Docker engine, and waiting for conditions. Every object is removed at the end, even if a test panics.
 
 pub mod engine;
 pub mod http;

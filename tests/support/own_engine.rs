@@ -21,12 +21,12 @@ const DISK_BYTES: u64 = 1200 << 20;
 /// An engine that a test may break.
 pub struct OwnEngine {
     folder: TempDir,
-    /// Made the namespaces.
+    /// The process that created the namespaces.
     keeper: Child,
-    /// Their first process.
+    /// The first process in the namespaces.
     first: i32,
     dockerd: Option<Child>,
-    /// What dockerd is told besides.
+    /// Additional command-line options of dockerd.
     options: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl OwnEngine {
         engine
     }
 
-    /// What stands before a command that runs in the engine's namespaces.
+    /// Returns the prefix of a command that runs in the engine's namespaces.
     pub fn way_in(&self) -> Vec<String> {
         let words = ["nsenter", "--target", &self.first.to_string(), "--net", "--mount", "--pid", "--"];
         words.map(str::to_owned).to_vec()
@@ -189,7 +189,8 @@ impl Drop for OwnEngine {
         // The first process ends with its input; the kernel ends all others of the namespace, and its mounts.
         drop(self.keeper.stdin.take());
         let _ = self.keeper.wait();
-        // Cgroups are nobody's children: theirs are empty now, and go when the last process is really gone.
+        // Cgroups are not removed with their processes. The engine's cgroups are empty now and can be removed once the
+        // last process is gone.
         let deadline = std::time::Instant::now() + Duration::from_secs(5);
         while !self.remove_cgroups() && std::time::Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(50));

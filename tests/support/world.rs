@@ -27,9 +27,9 @@ const PORTS: std::ops::Range<u16> = 12_000..30_000;
 pub struct Ran {
     /// The exit code; -1 after a signal.
     pub code: i32,
-    /// Standard output.
+    /// The text on standard output.
     pub out: String,
-    /// Standard error.
+    /// The text on standard error.
     pub err: String,
 }
 
@@ -73,7 +73,6 @@ pub struct Running {
 }
 
 impl Running {
-    /// Its process id.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -114,7 +113,7 @@ pub struct World {
     pub port: u16,
     /// Where its containers run.
     pub engine: Engine,
-    /// What stands before every command: the way into the namespaces of an engine of the test's own.
+    /// The prefix of every command, which enters the namespaces of the test's own engine.
     prefix: Vec<String>,
     namespace: Option<PathBuf>,
     folder: TempDir,
@@ -139,8 +138,8 @@ impl World {
         world
     }
 
-    /// One site of one container on the machine's engine, all of whose commands are another user's, who is in the engine's
-    /// group and nobody else. That user must take it down: it cannot be ended from here.
+    /// One site with one container on the machine's engine. All its commands run as another user, whose only group is
+    /// the engine's. That user must take the site down, because this process cannot.
     #[allow(dead_code, reason = "for the one target that looks at rights")]
     pub fn as_user(label: &str, user: u32) -> Self {
         use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -192,12 +191,10 @@ impl World {
         world
     }
 
-    /// The project folder.
     pub fn root(&self) -> PathBuf {
         self.folder.path().to_owned()
     }
 
-    /// The state directory.
     pub fn state_dir(&self) -> PathBuf {
         self.folder.path().join("state")
     }
@@ -242,13 +239,13 @@ impl World {
             .env("ARENAD_STORAGE", "plain")
             .stdin(Stdio::null());
         if let Some(host) = self.engine.host() {
-            // Who enters other namespaces loses the current folder on the way.
+            // Entering other namespaces loses the current folder.
             command.env("DOCKER_HOST", host).env("ARENAD_ROOT", self.folder.path());
         }
         command
     }
 
-    /// Starts a command.
+    /// Starts a command of arenad without waiting for its end.
     pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Running {
         self.start_command(self.command(args))
     }
@@ -289,7 +286,7 @@ impl World {
         self.run(&["up", &self.name]).code(0)
     }
 
-    /// What the API says of a path; `None` while no daemon answers.
+    /// Returns the API's answer for a path, or `None` while no daemon answers.
     pub fn api(&self, path: &str) -> Option<Value> {
         let answer = http::get_unix(&self.state_dir().join("arenad.sock"), path)?;
         serde_json::from_str(&answer.body).ok()
@@ -317,7 +314,7 @@ impl World {
         }
     }
 
-    /// What the site remembers; panics unless it answers 200.
+    /// Returns the text that the site has stored; panics unless it answers 200.
     #[track_caller]
     pub fn page(&self) -> String {
         let answer = self.get("/cgi-bin/page").expect("an answer of the gateway");
@@ -369,7 +366,7 @@ impl World {
         let mut serving: Vec<String> = list(&site["containers"], "id");
         serving.sort_unstable();
         assert_eq!(self.engine.containers(&self.label()), serving, "containers");
-        // What stood by has the names of when it was made, and its generation from when it took over.
+        // A former standby keeps the names from its creation; its generation dates from its promotion.
         let mut attached: Vec<String> = serving.iter().flat_map(|id| self.engine.networks_of(id)).collect();
         attached.dedup();
         assert_eq!(self.engine.networks(&self.label()), attached, "networks");
@@ -392,8 +389,8 @@ impl World {
         let mut named: Vec<String> = images.filter_map(|(_, id)| id.as_str().map(str::to_owned)).collect();
         named.sort_unstable();
         named.dedup();
-        // A commit that the engine was at when a daemon was killed ends when the next one has looked already: that image goes as
-        // all do that are nobody's, after a while.
+        // A commit that was running when a daemon was killed may end after the next daemon's first check. Its image is
+        // removed later, like every image that is not in use.
         until("images of snapshots", PATIENCE * 4, || self.engine.images(&self.label()), |images| *images == named);
         let partial: Vec<String> = self.archives().into_iter().filter(|name| !name.ends_with(".tar")).collect();
         assert!(partial.is_empty(), "half-written archives: {partial:?}");
@@ -443,7 +440,7 @@ pub fn list(objects: &Value, key: &str) -> Vec<String> {
     objects.iter().filter_map(|object| object[key].as_str().map(str::to_owned)).collect()
 }
 
-/// A port that nobody listens on. Each call looks further on, so that tests of one run never get the same.
+/// Returns a port that is not in use. Each call continues the search, so that tests of one run never get the same port.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let span = PORTS.end - PORTS.start;
@@ -469,7 +466,7 @@ pub fn install_busybox(folder: &Path) {
     }
 }
 
-/// Copies a folder.
+/// Copies a folder and everything in it.
 pub fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");
     for entry in std::fs::read_dir(from).expect("a folder").flatten() {

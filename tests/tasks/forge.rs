@@ -69,7 +69,7 @@ pub async fn fork(visitor: &Visitor, project: &str) {
     assert!(page.url.path().starts_with("/fork/"), "the project is forked: {}", page.url);
 }
 
-/// Stars a project.
+/// Marks a project with a star.
 pub async fn star(visitor: &Visitor, project: &str) {
     let form = visitor.open(&format!("/{project}")).await.form("#star_project");
     visitor.send(form).await;

@@ -74,7 +74,7 @@ impl Visitor {
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
 
-    /// Sends a form.
+    /// Sends a form with its current values.
     pub async fn send(&self, form: Form) -> Page {
         let Form { page, mut action, is_post, fields } = form;
         if is_post {
@@ -186,7 +186,7 @@ impl Form {
         self
     }
 
-    /// Unticks a checkbox.
+    /// Removes a checkbox from the sent fields.
     pub fn untick(mut self, name: &str) -> Self {
         self.fields.retain(|(known, _)| known != name);
         self

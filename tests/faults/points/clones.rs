@@ -5,7 +5,7 @@ use arenad_seams::fault::Point;
 use super::trial::Trial;
 use super::ways::Way;
 
-/// What differs, by store and file.
+/// The expected difference, by store and file.
 const NAMED: &str = "not as its snapshot: notes: notes";
 
 #[test]

@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! The failures that the trials cause.
 
 use std::fmt;
 use std::fs::File;
@@ -12,7 +12,7 @@ use crate::support::{OwnEngine, World};
 /// The file that takes all the room there is.
 const FILLER: &str = "filler";
 
-/// What goes wrong.
+/// A failure that a trial causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Harm {
     /// `kill -9` of the daemon.
@@ -34,7 +34,7 @@ impl fmt::Display for Harm {
 }
 
 impl Harm {
-    /// Does it.
+    /// Causes the failure.
     pub fn strike(self, world: &World, engine: Option<&mut OwnEngine>) {
         match self {
             Self::Daemon => world.signal_daemon(Signal::KILL),

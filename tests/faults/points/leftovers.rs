@@ -1,4 +1,4 @@
-//! What there is of a site beyond what it needs: in the engine, in the state root, and among the mounts.
+//! Finds objects of a site beyond those that it needs: in the engine, in the state root, and among the mounts.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn containers_and_networks(world: &World, site: &Value) -> Vec<String> {
     odd
 }
 
-/// What is in the state root of a site that is down, snapshots aside.
+/// Returns the entries in the state root of a site that is down, except snapshots.
 pub fn left_in_state_root(world: &World) -> Vec<String> {
     let stores = world.state_dir().join("stores");
     let folders = ["instances", "partial"].into_iter();

@@ -1,9 +1,9 @@
-//! Something dies at every point of every way of resetting, keeping standbys and taking snapshots, all of which
-//! `arenad_seams::fault` names. Whatever it is and wherever it happens: nothing but the baseline is served after a reset that was
-//! said to be done, the next reset works, and nothing stays behind.
+//! A failure occurs at every point of every way of resetting, of keeping standbys and of taking snapshots;
+//! `arenad_seams::fault` names these points. After any failure at any point, a reset that reported success serves only
+//! the baseline, the next reset works, and nothing is left over.
 //!
-//! `ARENAD_TEST_LONG=1` breaks everything at every point. Without it the points take turns, so that each is broken in one way
-//! and each way at some; what is killed most often in life, the daemon, is killed at all of them.
+//! `ARENAD_TEST_LONG=1` combines every failure with every point. Without it the failures alternate, so that each point has
+//! one of them. The daemon, which fails most often in practice, is killed at every point.
 
 mod clones;
 mod harm;

@@ -24,7 +24,7 @@ const COMES_WITHIN: Duration = Duration::from_secs(90);
 /// How long it may take until left-over things are gone: two looks for them, which are a minute apart.
 const GOES_WITHIN: Duration = Duration::from_secs(180);
 
-/// What a site is told about its state; `@STANDBYS@` is how many of it stand by.
+/// The site's declarations about its state; `@STANDBYS@` is replaced by the number of standbys.
 const STORES: &str = "    reset: { standby: @STANDBYS@ }
     stores:
       notes:
@@ -170,7 +170,7 @@ impl Trial {
     fn clone_in_the_making(&self) -> PathBuf {
         let site = self.world.site().unwrap_or_default();
         let members = site["standbys"]["members"].as_array().cloned().unwrap_or_default();
-        // What is on its way out counts as being made, too.
+        // A standby that is being removed counts as being made, too.
         let making = members.iter().rfind(|member| member["state"] == "making");
         let folder = self.world.state_dir().join(format!("stores/instances/{}.toy.1", self.world.name));
         let newest = || {
@@ -247,7 +247,7 @@ impl Trial {
         })
     }
 
-    /// What a snapshot of this round is called.
+    /// The name of the snapshot that this round takes.
     fn taken(&self) -> String {
         format!("taken{}", self.round)
     }
@@ -257,12 +257,13 @@ impl Trial {
         list(&snapshots["snapshots"], "name").contains(&self.taken())
     }
 
-    /// What was done is seen, and what was not is not seen half done. What does not answer shows nothing.
+    /// Checks that completed work is visible and that incomplete work is not half visible. A site without an answer
+    /// passes.
     #[track_caller]
     fn assert_honest(&self, moment: &str, before: &str, may_be_old: bool) {
         let answer = self.world.get("/cgi-bin/page").filter(|answer| answer.status == 200);
         if let Some(answer) = answer {
-            // What dies in the middle of its answer has told the beginning of it.
+            // A container that dies during its answer has sent the beginning of it.
             let is_honest = BASELINE.starts_with(&answer.body) || (may_be_old && before.starts_with(&answer.body));
             assert!(is_honest, "{moment}: clients see {:?}", answer.body);
         }
@@ -293,7 +294,7 @@ impl Trial {
     /// Nothing was left over by all of that. Takes everything down; then nothing is left at all.
     pub fn end(self) {
         if !is_long() {
-            // What a daemon finds when it starts it does not look at twice.
+            // A running daemon checks the objects that it found at its start only once.
             self.replace_daemon();
         }
         until("nothing is left over", GOES_WITHIN, || left_over(&self.world), Vec::is_empty);

@@ -2,18 +2,18 @@
 
 use arenad_seams::fault::Point;
 
-/// What leads to points.
+/// An operation that reaches fault points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// A reset that a standby is ready for.
     Swap,
     /// The same by a daemon that expects no reset, so that the standby is frozen.
     SwapFrozen,
-    /// A reset without.
+    /// A reset without a standby.
     Rewind,
     /// A reset of something whose container is gone.
     Recreate,
-    /// What a swap has taken out of service is brought back, to be the next standby.
+    /// The containers that a swap took out of service are renewed as the next standby.
     Renew,
     /// A pool whose standby has died: another is made.
     Pool,

@@ -1,5 +1,5 @@
-//! What a hostile site answers. Whatever the bytes: the client gets one well-formed answer or a broken connection, and who comes
-//! next gets an answer to its own request.
+//! Answers of a hostile site. For any bytes the client gets one well-formed answer or a broken connection, and the next
+//! client gets the answer to its own request.
 
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -77,7 +77,7 @@ fn open() -> Check {
         *input.lock().expect("no panic") = bytes.to_vec();
         let method = if bytes.len() % 8 == 0 { "HEAD" } else { "GET" };
         let is_upgrade = bytes.windows(6).any(|window| window.eq_ignore_ascii_case(b"pgrade"));
-        // Otherwise the answer's end is that of the connection, so nobody has to wait for more.
+        // Otherwise the answer ends with the connection, so that the client need not wait longer.
         let upgrade = if is_upgrade { "upgrade\r\nUpgrade: websocket\r\n" } else { "close\r\n" };
         let mut client = passage.connect();
         client.set_read_timeout(Some(PATIENCE)).expect("a time-out");

@@ -1,4 +1,5 @@
-//! Archives of images. Whatever the bytes: an archive that is taken names no image that was not reported, however an engine reads it.
+//! Archives of images. For any bytes, an accepted archive names no image that was not reported, however an engine reads
+//! it.
 
 use std::collections::HashMap;
 use std::io::{Cursor, Read};

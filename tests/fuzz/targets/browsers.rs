@@ -1,4 +1,5 @@
-//! What the agent's own browser answers: its list of pages first, then a message for each command, the bytes of the last part as they are.
+//! Answers of the agent's own browser: first its list of pages, then a message for each command; the last part is sent
+//! as raw bytes.
 
 use std::sync::{Arc, Mutex};
 

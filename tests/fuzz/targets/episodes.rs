@@ -50,7 +50,7 @@ fn open() -> Check {
         std::fs::write(&path, input).expect("a file");
         let evidence = match results::evidence(&path) {
             Ok(evidence) => evidence,
-            // What is no evidence may be a task.
+            // Input that is not valid evidence may be a task.
             Err(error) => {
                 std::fs::write(&tasks, input).expect("a file");
                 let found = TaskFiles::open(Benchmark::WebArena, &tasks).and_then(|files| files.find("1"));
@@ -73,7 +73,7 @@ fn open() -> Check {
     })
 }
 
-/// What reports say, without what was found.
+/// Returns the rules and verdicts of reports, without the values that were found.
 pub fn verdicts(reports: &[Report]) -> String {
     let check = |check: &verdict::Check| format!("{} {:?}", check.rule, check.verdict);
     let of = |report: &Report| report.checks.iter().map(check).collect::<Vec<_>>().join(", ");

@@ -1,5 +1,6 @@
-//! Recordings that are written as HAR. Exchanges are made whose every secret is where one stands in real traffic, in any form and
-//! coding: none is in what is written. What the input says besides, it says as it is.
+//! Recordings that are written as HAR. The target makes exchanges with secrets in every place, form and encoding in
+//! which real traffic has them, and none appears in the written file. All other parts of the input are written
+//! unchanged.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What judges reply: an endpoint's answer over HTTP, a reply by itself, and a file of replies. None of it is a verdict unless it is
-//! one of the words that were asked for, none of it is read back as another, and none of it repeats the key.
+//! Replies of judges: an endpoint's answer over HTTP, a single reply, and a file of replies. A reply is a verdict only
+//! if it is one of the requested words, it is read back unchanged, and it never contains the key.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -92,7 +92,7 @@ fn open() -> Check {
         let kept = std::fs::read_to_string(&replies).unwrap_or_default();
         assert!(!kept.contains(KEY), "the key is kept: {kept}");
         if let Answer::Value(value) = &found {
-            // Whoever judges again gets the same without asking.
+            // Judging again yields the same verdict without a request.
             let again = Recorded::open(&replies).expect("what was kept is read");
             let again = runtime.block_on(compare(&again, &questions[0]));
             assert_eq!(again, Answer::Value(value.clone()));

@@ -1,5 +1,5 @@
-//! What a site answers to whoever signs in, one answer after the other: cookies, redirects, forms, tokens. Nothing of it leads
-//! away from the site, and no failure says the password.
+//! A site's successive answers to a log-in: cookies, redirects, forms, tokens. No answer leads away from the site, and
+//! no error message contains the password.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -61,7 +61,7 @@ fn open() -> Check {
         let mut answers = served.lock().expect("no panic");
         if answers.is_empty() { Vec::new() } else { vec![Move::Say(answers.remove(0))] }
     });
-    // Whoever is led here has left the site.
+    // A request to this server has left the site.
     let strays = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&strays);
     let elsewhere = site(move |_| {

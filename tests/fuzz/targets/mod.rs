@@ -25,7 +25,6 @@ mod wire;
 
 use crate::target::Target;
 
-/// All of them.
 pub const TARGETS: [Target; 21] = [
     requests::TARGET,
     answers::TARGET,

@@ -50,7 +50,7 @@ pub const TARGET: Target = Target {
     ..Target::new("pages", open)
 };
 
-/// What is filled in. Nothing of it is HTML: a page that turns it into something else would send another password.
+/// The values that are filled in. They must not be parsed as HTML; a page that does so would send another password.
 const TYPED: [(&str, &str); 2] = [("user", "emma&<b>"), ("pass", " \"s3cret' ")];
 
 fn open() -> Check {
@@ -85,7 +85,7 @@ fn agreed(first: &Value, all: &Value, is_text: bool) -> &'static str {
     }
 }
 
-/// What was typed is sent once, as it was typed, and whatever else is sent has a name.
+/// Checks that the typed values are sent once and unchanged, and that every other field has a name.
 fn filled(page: &str, form: Option<String>) -> String {
     let recipe = FormLogin {
         page: "/login".to_owned(),

@@ -1,4 +1,5 @@
-//! Pickles that BrowserGym leaves. Whatever the bytes: they are read or refused within bounds, which the process's memory holds.
+//! Pickles that BrowserGym writes. Any bytes are read or refused within bounds; the limit on the process's memory
+//! enforces them.
 
 use std::io::Write;
 
@@ -49,7 +50,7 @@ pub const TARGET: Target = Target {
         "]h\0aq\0",
         "h\u{1}h\0R0",
     ],
-    // What the reader may keep, and the pickle itself.
+    // The memory that the reader may use, and the pickle itself.
     memory: 1 << 30,
     made,
     ..Target::new("pickles", open)

@@ -1,4 +1,5 @@
-//! What a browser answers over its pipe, from its first page to the value of an expression: a message or several for each command.
+//! Answers of a browser over its pipe, from its first page to the value of an expression: one or more messages for each
+//! command.
 
 use std::time::Duration;
 
@@ -94,7 +95,7 @@ async fn browser(mut line: tokio::io::DuplexStream, answers: Vec<Vec<u8>>) -> st
         line.write_all(&answer).await?;
         line.write_all(b"\0").await?;
     }
-    // What was said last is heard before the line ends.
+    // Reads the last message before the connection ends.
     let _ = tokio::time::timeout(PAUSE, line.read(&mut heard)).await;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a Redis server answers when states are compared: parts of an input, one after the other.
+//! Answers of a Redis server when states are compared: the parts of an input, one after the other.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,5 @@
-//! What clients send to a public port. Whatever the bytes: the site sees well-formed requests, each of which the gateway has recorded,
-//! and the next client gets the answer to its own.
+//! Bytes that clients send to a public port. For any bytes the site sees well-formed requests, each of which the
+//! gateway has recorded, and the next client gets the answer to its own request.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, ErrorKind, Read, Write};
@@ -59,10 +59,11 @@ pub const TARGET: Target = Target {
     ..Target::new("gateway-requests", open)
 };
 
-/// What a client waits for at most; the gateway waits for a tenth of it.
+/// The client's time limit; the gateway's limit is a tenth of it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What every client says in the end, so that the gateway hangs up: unless it is taken for a part of what was said before.
+/// The last request of every client, which makes the gateway close the connection unless it is parsed as part of the
+/// bytes before it.
 const LAST: &[u8] = b"GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
 /// How long a client waits before it says that it has said everything.
@@ -107,7 +108,7 @@ impl Passage {
         client
     }
 
-    /// Whoever comes next, on a connection of its own: it gets the answer to its own request.
+    /// Sends a request on a new connection and checks that the answer belongs to it.
     pub fn visit(&self, path: &str) {
         let mut visitor = self.connect();
         write!(visitor, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sent");
@@ -160,7 +161,7 @@ fn open() -> Check {
         let answers = exchange(&passage, input);
         number += 1;
         passage.visit(&format!("/visitor/{number}"));
-        // What the site has seen first: whatever arrives later was recorded before it did.
+        // The list of requests that the site received is taken first, because a request is recorded before it arrives.
         let seen = std::mem::take(&mut *seen.lock().expect("no panic"));
         learn(&passage.route, &mut known, &mut taken);
         if taken > RECORDED_MAX {

@@ -140,7 +140,7 @@ const START: Duration = Duration::from_secs(60);
 /// How long a statement may run: what is asked for is what it does, not how long it takes.
 const STATEMENT_MS: u32 = 100;
 
-/// What a statement binds.
+/// The argument that statements bind.
 const ARGUMENT: &str = "'; drop table t";
 
 fn docker(args: &[&str]) -> String {
@@ -198,7 +198,7 @@ fn statement(dialect: Dialect, pieces: &[Piece<'_>]) -> String {
     pieces.iter().map(|piece| if let Piece::Text(text) = piece { *text } else { quoted.as_str() }).collect()
 }
 
-/// What came of a statement, in a word. Panics if it did more than read.
+/// Returns the outcome of a statement in a word. Panics if the statement did more than read.
 fn tried(runtime: &Runtime, trial: impl Future<Output = Result<Trial, sqlx::Error>>, statement: &str) -> &'static str {
     let trial = runtime.block_on(trial).unwrap_or_else(|error| panic!("{statement:?}: {error}"));
     assert!(trial.harm.is_empty(), "{statement:?} has done more than read: {}", trial.harm);
@@ -233,7 +233,8 @@ struct Postgres {
 }
 
 impl Postgres {
-    /// What a statement might have changed: the transaction that it is in, its number if it has written, all else by its content.
+    /// Queries the state that a statement might change: the settings of its transaction, the transaction's number if it
+    /// has written, and the content of everything else.
     const STATE: &str = "set local statement_timeout = 0; select concat_ws(' ', pg_current_xact_id_if_assigned() is not null, now() = current_setting('test.begun')::timestamptz, \
         (select count(*) from pg_class), (select string_agg(a || b, ',') from t), (select last_value || is_called::text from s), \
         (select count(*) from pg_locks where locktype = 'advisory' or mode not in ('AccessShareLock', 'ExclusiveLock')), \
@@ -297,8 +298,8 @@ struct MariaDb {
 }
 
 impl MariaDb {
-    /// What the server has done so far besides reading, and what is there. Of the waits, those that are somebody's wish count; of
-    /// the files, those that a statement can name; of the commands, all but those that read.
+    /// Queries the server's work so far other than reading, and its content. Only waits that a statement requests are
+    /// counted, only files that a statement can name, and all commands except those that read.
     const STATE: &str = "set statement max_statement_time = 0 for select (select group_concat(a, b) from t), (select group_concat(next_not_cached_value) from s), \
         (select count(*) from information_schema.tables where table_schema = 'd'), \
         (select sum(count_star) from performance_schema.events_stages_summary_global_by_event_name \
@@ -348,7 +349,7 @@ impl MariaDb {
         if after != self.before {
             harm = format!("{:?} before, {after:?} now", self.before);
         }
-        // Rows that are locked for nobody else's use.
+        // Rows that the statement has locked against other connections.
         raw_sql("begin").execute(&mut self.other).await?;
         if raw_sql("select a from t for update nowait").fetch_all(&mut self.other).await.is_err() {
             harm += "rows are locked";

@@ -1,5 +1,5 @@
-//! Files that snapshots travel in. Whatever the bytes: they are refused, or each part has the bytes that the manifest gives hashes of,
-//! and what is read is written and read again as the same.
+//! Files in which snapshots are exported. Any bytes are refused, or each part matches its hash in the manifest, and an
+//! imported snapshot is exported and imported again unchanged.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

@@ -1,5 +1,5 @@
-//! The guard of SQL locators. Whatever the statement: what passes is sent as it was written, but for its places, and SQLite, which is
-//! here to be asked, changes nothing by it.
+//! The guard of SQL locators. For any statement, an accepted one is sent unchanged except for its placeholders, and it
+//! changes nothing in SQLite, which serves as the reference.
 
 use std::time::Duration;
 
@@ -150,7 +150,7 @@ async fn database() -> SqliteConnection {
     database
 }
 
-/// What is there, by its schema, its rows, and what SQLite counts.
+/// Queries the database's schema, its rows, and the counters of SQLite.
 async fn state(database: &mut SqliteConnection) -> String {
     let query = "select total_changes() || (select group_concat(sql) from sqlite_master) || (select count(*) from t) \
                  || (select group_concat(name) from pragma_database_list) || (select user_version from pragma_user_version)";

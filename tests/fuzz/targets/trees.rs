@@ -1,5 +1,5 @@
-//! Archives of stores, as engines send them. Whatever the bytes: nothing is written beside the tree, what is refused leaves no tree,
-//! and what is taken can be sent and taken again as the same.
+//! Archives of stores in the form in which engines send them. For any bytes, nothing is written outside the tree, a
+//! refused archive leaves no tree, and an accepted one can be sent and received again unchanged.
 
 use std::fs;
 use std::path::Path;
@@ -86,7 +86,7 @@ fn tree(name: &str) -> Tree {
     Tree::snapshot(name, "data").expect("a name")
 }
 
-/// What is in a folder, with what each is and how long.
+/// Lists the entries of a folder with their types and lengths.
 fn names(folder: &Path) -> Vec<String> {
     let walk = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
     let shown = |entry: walkdir::DirEntry| {

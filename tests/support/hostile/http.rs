@@ -1,8 +1,8 @@
-//! HTTP.
+//! Hostile HTTP servers.
 
 use super::{Attack, Move, attacks as of_every_protocol};
 
-/// What is to be survived.
+/// Returns the attacks that a client must survive.
 pub fn attacks() -> Vec<Attack> {
     let heard = |moves: &[Move]| [&[Move::Hear], moves].concat();
     let say = |text: &str| Move::Say(text.as_bytes().to_vec());
@@ -46,7 +46,7 @@ pub fn attacks() -> Vec<Attack> {
     attacks
 }
 
-/// Bodies that are sent whole or without end, and are too much for whoever reads them.
+/// Bodies of finite or infinite length that exceed the client's limits.
 pub fn bodies() -> Vec<Attack> {
     vec![
         (

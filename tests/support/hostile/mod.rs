@@ -1,5 +1,5 @@
-//! Servers that mean harm. A script says what one does with each of its clients; each protocol has a list of scripts that are to be
-//! survived by whoever asks such a server.
+//! Hostile servers. A script determines a server's behaviour towards each client, and each protocol has a list of
+//! scripts that its clients must survive.
 
 pub mod http;
 pub mod mysql;
@@ -23,12 +23,12 @@ pub use visited::Visited;
 /// The pause between two bytes of a server that drips.
 const DRIP: Duration = Duration::from_millis(50);
 
-/// What a server does next. After the last move it hangs up.
+/// The next action of a server. After the last one it closes the connection.
 #[derive(Debug, Clone)]
 pub enum Move {
     /// It waits until its client says something.
     Hear,
-    /// It says something.
+    /// It sends these bytes.
     Say(Vec<u8>),
     /// It says the same again and again, until its client has gone.
     Repeat(Vec<u8>),
@@ -40,7 +40,7 @@ pub enum Move {
     Silence,
 }
 
-/// What a server does with a client.
+/// The actions of a server towards one client.
 pub type Script = Vec<Move>;
 
 /// A script with its name.
@@ -48,7 +48,7 @@ pub type Attack = (&'static str, Script);
 
 /// A server. It ends with the process: tests are short.
 pub struct Hostile {
-    /// Where it listens.
+    /// The address that the server listens on.
     pub address: SocketAddr,
 }
 
@@ -123,7 +123,7 @@ fn follow(client: &mut TcpStream, script: &[Move]) -> io::Result<()> {
     Ok(())
 }
 
-/// What a client says next. Errors: it has gone.
+/// Reads the next bytes of a client. Errors: the client has disconnected.
 fn hear(client: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut heard = vec![0; 1 << 16];
     let length = client.read(&mut heard)?;
@@ -131,7 +131,7 @@ fn hear(client: &mut TcpStream) -> io::Result<Vec<u8>> {
     if length == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(heard) }
 }
 
-/// What servers of every protocol do.
+/// Returns the attacks that apply to every protocol.
 pub fn attacks() -> Vec<Attack> {
     vec![
         ("it hangs up", vec![]),

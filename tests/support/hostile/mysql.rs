@@ -1,8 +1,8 @@
-//! MySQL and MariaDB.
+//! Hostile MySQL and MariaDB servers.
 
 use super::{Attack, Move, attacks as of_every_protocol};
 
-/// What is to be survived.
+/// Returns the attacks that a client must survive.
 pub fn attacks() -> Vec<Attack> {
     let mut attacks = of_every_protocol();
     let whole = vec![b'x'; 0x00ff_ffff];

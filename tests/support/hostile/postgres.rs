@@ -1,14 +1,14 @@
-//! PostgreSQL.
+//! Hostile PostgreSQL servers.
 
 use super::{Attack, Move, attacks as of_every_protocol};
 
-/// Signs anybody in.
+/// The reply that accepts any user.
 const SIGNED_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 
 /// One column of texts.
 const COLUMN: &[u8] = b"T\0\0\0\x1a\0\x01c\0\0\0\0\0\0\0\0\0\0\x19\xff\xff\xff\xff\xff\xff\0\0";
 
-/// What is to be survived.
+/// Returns the attacks that a client must survive.
 pub fn attacks() -> Vec<Attack> {
     let mut attacks = of_every_protocol();
     attacks.extend([
@@ -35,8 +35,8 @@ pub fn attacks() -> Vec<Attack> {
     attacks
 }
 
-/// A statement whose column has a type that is a domain over a domain, and so on: all of them are told in one answer, each after
-/// what it is made of. Whoever keeps a type within the next one lets go of them one within the other.
+/// A statement with a column whose type is a domain over a domain, and so on. One answer describes all of them, each
+/// after its base type. A client that nests these types also drops them recursively.
 fn domains(count: u32) -> Vec<Move> {
     const FIRST: u32 = 100_000;
     const INTEGER: u32 = 23;

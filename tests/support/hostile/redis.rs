@@ -1,8 +1,8 @@
-//! Redis and Valkey.
+//! Hostile Redis and Valkey servers.
 
 use super::{Attack, Move, attacks as of_every_protocol};
 
-/// What is to be survived.
+/// Returns the attacks that a client must survive.
 pub fn attacks() -> Vec<Attack> {
     let mut attacks = of_every_protocol();
     attacks.extend([

@@ -45,7 +45,7 @@ impl Visited {
         Self { site, incarnation, address }
     }
 
-    /// What locators look at.
+    /// The scene in which locators are evaluated.
     pub fn scene(&self) -> Scene<'_> {
         Scene {
             site: &self.site,

@@ -1,10 +1,10 @@
-//! WebSocket.
+//! Hostile WebSocket servers.
 
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use super::{Attack, Move};
 
-/// What is to be survived after the handshake.
+/// Returns the attacks after the handshake that a client must survive.
 pub fn attacks() -> Vec<Attack> {
     vec![
         ("it hangs up", vec![]),
@@ -31,7 +31,7 @@ pub fn attacks() -> Vec<Attack> {
     ]
 }
 
-/// What a server says to take a handshake, where that is one.
+/// Returns the server's reply to a handshake, or `None` if the request is not a handshake.
 pub fn taken(request: &[u8]) -> Option<Vec<u8>> {
     let text = String::from_utf8_lossy(request);
     let key = text
