@@ -1,4 +1,4 @@
-//! Cases about images.
+//! Cases about the images of containers.
 
 use std::sync::Mutex;
 

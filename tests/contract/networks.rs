@@ -1,4 +1,4 @@
-//! Cases about networks.
+//! Cases about the networks of containers.
 
 use arenad_engine::EngineError;
 

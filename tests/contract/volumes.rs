@@ -1,4 +1,4 @@
-//! Cases about volumes.
+//! Cases about the volumes of containers.
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,11 @@
-//! Thousands of switches under load. The one thing that must never happen: anything of the past.
+//! Thousands of switches under load. No byte of an earlier generation may reach a client after a switch.
 //!
-//! Every switch has a number. `fence` holds the number of the latest switch that has *returned*. A site connection belongs to
-//! the generation that it was accepted in. Whatever a site writes carries the fence as it was at the time of writing, and
-//! whatever a client sends carries the fence as it was then. So both sides can tell, without comparing clocks:
-//! - a client that reads "generation g, fence f" with f > g has got bytes that were written after g's end;
-//! - a site of generation g that reads "fence f" with f > g has got a request that was sent after g's end;
-//! - a client that sent "fence f" and gets an answer of generation g < f was answered by the past.
+//! Every switch has a number. `fence` holds the number of the latest switch that has *returned*. A site connection belongs
+//! to the generation in which it was accepted. Every response carries the fence at the time of writing, and every request
+//! carries the fence at the time of sending. Both sides can therefore detect a violation without comparing clocks:
+//! - a client that reads "generation g, fence f" with f > g received bytes that were written after g's end;
+//! - a site of generation g that reads "fence f" with f > g received a request that was sent after g's end;
+//! - a client that sent "fence f" and gets an answer of generation g < f was answered by an earlier generation.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

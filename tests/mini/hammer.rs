@@ -24,7 +24,6 @@ struct Shared {
     wrong: Mutex<Vec<String>>,
 }
 
-/// The running clients.
 pub struct Hammer {
     shared: Arc<Shared>,
     clients: JoinSet<()>,
@@ -40,7 +39,6 @@ pub struct Seen {
 }
 
 impl Hammer {
-    /// Starts the clients.
     pub fn start(url: String) -> Self {
         let shared = Arc::new(Shared::default());
         let mut clients = JoinSet::new();

@@ -47,7 +47,6 @@ struct Recipe {
     cookies: String,
 }
 
-/// The running clients.
 pub struct Load {
     stop: Arc<AtomicBool>,
     clients: JoinSet<Vec<Written>>,

@@ -34,7 +34,6 @@ impl fmt::Display for Harm {
 }
 
 impl Harm {
-    /// Causes the failure.
     pub fn strike(self, world: &World, engine: Option<&mut OwnEngine>) {
         match self {
             Self::Daemon => world.signal_daemon(Signal::KILL),

@@ -1,4 +1,4 @@
-//! Hostile HTTP servers.
+//! Scripts of hostile HTTP servers.
 
 use super::{Attack, Move, attacks as of_every_protocol};
 

@@ -1,4 +1,4 @@
-//! Hostile PostgreSQL servers.
+//! Scripts of hostile PostgreSQL servers.
 
 use super::{Attack, Move, attacks as of_every_protocol};
 

@@ -1,4 +1,4 @@
-//! Hostile WebSocket servers.
+//! Scripts of hostile WebSocket servers.
 
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
