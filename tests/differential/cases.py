@@ -47,7 +47,7 @@ def soup(r, most=25):
 
 
 def sentence(r):
-    """What a model answers."""
+    """The answer of a language model."""
     value = word(r)
     return r.choice([
         "{}", "The answer is {}.", "{}.", "'{}'", '"{}"', "**{}**", "`{}`", "It is {}—as shown", "{} – see above",

@@ -85,7 +85,7 @@ def answers(started):
 
 
 def ask_all(arguments, packages, made):
-    """What the benchmarks' code and arenad answer."""
+    """Returns the answers of the benchmarks' code and of arenad."""
     running, last = [], []
     try:
         for benchmark in ("webarena", "visualwebarena", "verified"):

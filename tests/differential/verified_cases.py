@@ -279,7 +279,7 @@ class Tasks:
 
     @staticmethod
     def spoil(r, entries):
-        """What exporters leave out or write otherwise."""
+        """Fields that exporters omit or write differently."""
         entry = r.choice(entries)
         request, response = entry["request"], entry["response"]
         pick = r.randrange(20)

@@ -85,7 +85,7 @@ fn what_a_client_leaves_outside_of_the_stores_ends_the_containers() {
         assert!(reason.starts_with("no rewind: ") && reason.contains(leftover.named), "{}: {reason}", leftover.what);
         world.run(&["status"]).prints(leftover.named);
         assert_ne!(serving(&world), before, "{}: its containers are gone", leftover.what);
-        // Writes through the site are still rewound, and the folders declared as temporary are emptied.
+        // Writes through the site are still rewound, and the folder declared with `rewind: empty` is emptied.
         let now = serving(&world);
         world.write("scribble");
         exec(&world, &now, "mkdir -p /srv/tmp/a/b && echo x >/srv/tmp/a/b/c");

@@ -50,7 +50,7 @@ fn open(target: &Target) -> Check {
         told(panic);
         std::process::exit(101);
     }));
-    // Targets may start confined processes, and this program has no such subcommand.
+    // Targets may start confined processes, which run the `arenad` program and not this one.
     arenad_confined::set_program(env!("CARGO_BIN_EXE_arenad").into());
     let check = (target.open)();
     let limit = Rlimit { current: Some(target.memory), maximum: getrlimit(Resource::Data).maximum };

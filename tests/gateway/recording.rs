@@ -81,7 +81,7 @@ fn each_generation_has_its_own_recording() {
     );
     let (_gateway, route) = recorded_by(Record::All);
     assert!(route.recorder().is_some_and(|recorder| recorder.recording().is_none()), "nothing serves yet");
-    // A held request is recorded without a generation.
+    // A held request is recorded only once it is sent to a target.
     route.hold("starting");
     let mut client = Client::connect(route.local_addr());
     client.send("GET /held HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");

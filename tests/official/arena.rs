@@ -263,8 +263,8 @@ impl Arena {
         (status, answer)
     }
 
-    /// Returns every command that was run in a service's containers, for the baseline and since. Requests of probes are
-    /// listed once, in a separate section, because their number varies.
+    /// Returns every recorded action on a service's containers, for the baseline and since. Requests of probes are
+    /// listed once, at the end, because their number varies.
     pub fn record(&self, service: &str) -> String {
         let engine = &self.world.engine;
         let filters = [format!("label={}", self.world.label()), format!("label=dev.arenad.service={service}")];
