@@ -25,7 +25,7 @@ use crate::question::Answer;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// Those of the benchmark's published code, quirks included.
+    /// The rules of the benchmark's published code, including its quirks.
     Compat,
     /// The same rules without the defects that accept wrong answers or reject right ones.
     Strict,
