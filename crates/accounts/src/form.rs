@@ -1,4 +1,4 @@
-//! Forms of a page: found, and filled in as a browser would.
+//! Finding a form on a page, and filling it in as a browser would.
 
 use std::io;
 use std::time::Duration;
@@ -9,24 +9,24 @@ use serde::{Deserialize, Serialize};
 use arenad_confined::Worker;
 use arenad_model::login::{FormLogin, Template};
 
-/// A form as its page has it.
+/// A filled-in form, ready to be submitted.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Form {
-    /// Where it is sent to, as the page says; empty: to the page itself.
+    /// The form's `action` attribute. An empty text stands for the page itself.
     pub action: String,
-    /// Whether its fields go into the address.
+    /// Whether the method is GET, which sends the fields in the URL.
     pub is_get: bool,
-    /// What is sent, in the order of the page.
+    /// The names and values to send, in the order of the page.
     pub fields: Vec<(String, String)>,
 }
 
-/// The hidden command that makes this program the process that reads a page with a form.
+/// The hidden command that runs this program as the confined process that reads a page.
 pub const COMMAND: &str = "confined-form";
 
-/// How long a page may take to be read.
+/// The maximum time for reading a page.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A page, the form to find on it, and the values to fill in.
+/// A page with a form, the recipe's selector and field names, and the values to fill in.
 #[derive(Debug, Serialize, Deserialize)]
 struct Question {
     page: String,
@@ -35,7 +35,7 @@ struct Question {
     fields: Vec<(String, String)>,
 }
 
-/// Reads a page in a confined process: see [`fill`].
+/// Fills in a form as [`fill`] does, in a confined process.
 pub(super) async fn fill_confined(
     page: String,
     recipe: &FormLogin,
@@ -47,7 +47,7 @@ pub(super) async fn fill_confined(
     filled.map_err(|error| format!("the page cannot be read: {error}"))?
 }
 
-/// Reads one page; the hidden command's whole life.
+/// Runs the confined process of the hidden command, which reads one page and exits.
 pub fn serve() -> io::Result<()> {
     arenad_confined::serve(async |inside| {
         let mut parent = inside.alone()?;
@@ -58,9 +58,10 @@ pub fn serve() -> io::Result<()> {
     })
 }
 
-/// Finds the form that a recipe means and fills its fields in.
+/// Finds the form that a recipe describes, and fills in its fields.
 ///
-/// `fields` are the recipe's with the account put in. Errors: what the page has instead.
+/// `fields` are the recipe's fields with the account's values. Errors: a description of the mismatch between the page
+/// and the recipe.
 pub fn fill(page: &str, recipe: &FormLogin, fields: &[(String, String)]) -> Result<Form, String> {
     let page = Html::parse_document(page);
     let form = find(&page, recipe)?;
@@ -76,14 +77,15 @@ pub fn fill(page: &str, recipe: &FormLogin, fields: &[(String, String)]) -> Resu
     for control in &controls {
         let Some(name) = control.attr("name").filter(|name| !name.is_empty()) else { continue };
         if let Some((_, typed)) = fields.iter().find(|(field, _)| field == name) {
-            // A check box often has a hidden field of the same name before it; what is typed stands once for both.
+            // A check box often has a hidden field of the same name before it. The filled-in value is sent once, in
+            // place of both.
             if !sent.iter().any(|(known, _)| known == name) {
                 sent.push((name.to_owned(), typed.clone()));
             }
             continue;
         }
         if is_button(*control) {
-            // Who presses Enter presses the first button.
+            // Pressing Enter in a form activates its first submit button.
             if has_button {
                 continue;
             }
@@ -100,7 +102,7 @@ pub fn fill(page: &str, recipe: &FormLogin, fields: &[(String, String)]) -> Resu
 
 fn find<'a>(page: &'a Html, recipe: &FormLogin) -> Result<ElementRef<'a>, String> {
     if let Some(selector) = &recipe.form {
-        // It parsed when the definition was read.
+        // Validation of the definition has already parsed the selector.
         let parsed = Selector::parse(selector).map_err(|error| format!("`{selector}` is no CSS selector: {error}"))?;
         let found = page.select(&parsed).next().ok_or_else(|| format!("the page has no element `{selector}`"))?;
         return match found.value().name() {
@@ -131,7 +133,7 @@ fn select<'a>(page: &'a Html, selector: &'static str) -> impl Iterator<Item = El
     page.select(&selector).collect::<Vec<_>>().into_iter()
 }
 
-/// The controls that belong to a form, by their place in the page or by their `form` attribute.
+/// Returns the controls that belong to a form, either as its descendants or through their `form` attribute.
 fn controls<'a>(page: &'a Html, form: ElementRef<'a>) -> Vec<ElementRef<'a>> {
     let id = form.attr("id");
     let belongs = |control: &ElementRef<'a>| match control.attr("form") {
@@ -163,14 +165,14 @@ fn is_button(control: ElementRef<'_>) -> bool {
     matches!(control.value().name(), "input" | "button") && kind(control).eq_ignore_ascii_case("submit")
 }
 
-/// What a control that nobody touched sends.
+/// Returns the values that a control sends if the user has not changed it.
 fn values(control: ElementRef<'_>) -> Vec<String> {
     if control.attr("disabled").is_some() {
         return Vec::new();
     }
     let value = |default: &str| vec![control.attr("value").unwrap_or(default).to_owned()];
     match control.value().name() {
-        // The parser has dropped the line break after the tag already.
+        // The HTML parser has already dropped the line break after the start tag.
         "textarea" => vec![control.text().collect()],
         "select" => chosen(control),
         "button" if is_button(control) => value(""),

@@ -1,13 +1,13 @@
-//! Signing in to a site by its definition's recipe, the way a browser would, and handing out the session.
+//! Signs in to a site by the recipe in its definition, as a browser would, and returns the session.
 //!
 //! ```text
 //!   form:   GET page ─► cookies, hidden fields ─► POST action ─► redirects ┐
 //!   header: headers ───────────────────────────────────────────────────────┼─► GET proof ─► Session
 //!   token:  POST account ─► token ─► headers ──────────────────────────────┘
 //! ```
-//! Requests go to the entry of one instance, but with the public host and port as `Host`, so that cookies and redirects
-//! are those of the public URL. Nothing leaves the site. Called by the daemon's API; stores nothing. No failure says a
-//! password, a token, a cookie, or what a page shows.
+//! Requests go to the entry point of one instance, with the public host and port as `Host`, so that cookies and
+//! redirects are those of the public URL. Links and redirects to other origins are refused. The daemon's API calls this
+//! crate, which stores nothing. Failures never contain passwords, tokens, cookies or page content.
 
 pub mod form;
 mod recipes;
@@ -23,69 +23,69 @@ use arenad_model::login::{Login, LoginRecipe};
 use arenad_model::site::{Account, Secret};
 use arenad_site_client::SiteClient;
 
-/// Where a site is visited.
+/// The addresses at which a site is visited.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The host name of its public URL.
+    /// Host name of the site's public URL.
     pub host: String,
-    /// The port of its public URL.
+    /// Port of the site's public URL.
     pub port: u16,
-    /// Where its requests go.
+    /// Socket address to which requests are sent.
     pub entry: SocketAddr,
 }
 
-/// What a visitor who is signed in carries.
+/// The cookies and headers that sign requests in.
 #[derive(Debug, Clone)]
 pub struct Session {
-    /// The cookies that have not expired, by name.
+    /// Cookies that have not expired, sorted by name and path.
     pub cookies: Vec<Cookie>,
-    /// The headers that every request carries besides.
+    /// Headers to send with every request, besides the cookies.
     pub headers: Vec<(String, Secret)>,
 }
 
-/// A cookie, as a browser keeps it.
+/// A cookie, with the attributes that a browser stores.
 #[derive(Debug, Clone)]
 pub struct Cookie {
-    /// Its name.
+    /// Name of the cookie.
     pub name: String,
-    /// Its value.
+    /// Value of the cookie.
     pub value: Secret,
-    /// The host that it is sent to; with a leading dot, that host's subdomains too.
+    /// Host that receives the cookie. With a leading dot, its subdomains receive the cookie as well.
     pub domain: String,
-    /// The path below which it is sent.
+    /// Path prefix of the requests that carry the cookie.
     pub path: String,
-    /// When it expires; `None`: with the browser's session.
+    /// Time at which the cookie expires; `None` stands for the end of the browser's session.
     pub expires: Option<Timestamp>,
-    /// Whether scripts cannot read it.
+    /// Whether scripts cannot read the cookie.
     pub http_only: bool,
-    /// Whether it is sent over encrypted connections only.
+    /// Whether the cookie is sent over encrypted connections only.
     pub secure: bool,
-    /// `Strict`, `Lax` or `None`, where the site says.
+    /// `Strict`, `Lax` or `None`, if the site sets the attribute.
     pub same_site: Option<String>,
 }
 
-/// Why a log-in failed.
+/// A failed step of a log-in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{step}: {reason}")]
 pub struct LoginFailure {
-    /// What was being done, such as `send the form to /login`.
+    /// Description of the step, such as `send the form to /login`.
     pub step: String,
-    /// What was seen instead of what was expected.
+    /// Description of the difference between the expected and the actual result.
     pub reason: String,
 }
 
-/// Proves that a session is good: the site answers the proof of the account's log-in with it.
+/// Checks that a session is valid: the site must answer the proof request of the account's log-in as expected.
 ///
-/// Errors and cancellation: as of [`log_in`].
+/// Errors and cancellation: as for [`log_in`].
 pub async fn prove(client: &SiteClient, place: &Place, login: &Login, session: &Session) -> Result<(), LoginFailure> {
     let mut visitor = Visitor::new(client, place, Instant::now() + login.timeout)?;
     visitor.resume(session).map_err(|reason| LoginFailure { step: "take the session up".to_owned(), reason })?;
     recipes::prove(&mut visitor, &login.proof).await
 }
 
-/// Signs in and proves it.
+/// Signs in, and checks the session by the proof request.
 ///
-/// Errors: the step that failed. Cancellation: safe; the site may have a session that nobody uses.
+/// Errors: the step that failed. Cancellation: safe; the site may keep an unused session.
 pub async fn log_in(
     client: &SiteClient,
     place: &Place,

@@ -1,4 +1,4 @@
-//! The ways of signing in, step by step.
+//! The steps of each way of signing in.
 
 use http::Method;
 use http::header::{self, HeaderName, HeaderValue};
@@ -12,7 +12,7 @@ use arenad_model::probe::HttpProbe;
 use arenad_model::site::Account;
 use arenad_probes::{Answer, judge};
 
-/// Names the step that failed.
+/// Returns a function that turns a reason into the failure of the given step.
 fn at(step: impl Into<String>) -> impl FnOnce(String) -> LoginFailure {
     let step = step.into();
     move |reason| LoginFailure { step, reason }
@@ -27,13 +27,13 @@ fn fill(template: &Template, account: &Account, token: Option<&str>) -> String {
     })
 }
 
-/// Whether a page came. A site that answers a log-in with an error has said no; one that shows the form again may have
-/// said so too, which the proof finds out.
+/// Checks that the status is not an error. A site that rejects a log-in may also answer with the form and status 200;
+/// the proof request detects that.
 fn came(answer: &Answer) -> Result<(), String> {
     if answer.status < 400 { Ok(()) } else { Err(format!("status {}, expected a page", answer.status)) }
 }
 
-/// Opens the page, fills the form in, sends it.
+/// Opens the page, fills in the form and sends it.
 pub async fn form(visitor: &mut Visitor<'_>, recipe: &FormLogin, account: &Account) -> Result<(), LoginFailure> {
     let opening = || format!("open the log-in page {}", recipe.page);
     let url = visitor.url(None, &recipe.page).map_err(at(opening()))?;
@@ -53,7 +53,7 @@ pub async fn form(visitor: &mut Visitor<'_>, recipe: &FormLogin, account: &Accou
     } else {
         Request::post(target, "application/x-www-form-urlencoded", body)
     };
-    // Guards against forged requests look at where a form comes from.
+    // Some sites check these headers as a protection against cross-site request forgery.
     for (name, text) in
         [(header::REFERER, page_url.to_string()), (header::ORIGIN, page_url.origin().ascii_serialization())]
     {
@@ -63,7 +63,7 @@ pub async fn form(visitor: &mut Visitor<'_>, recipe: &FormLogin, account: &Accou
     came(&answer).map_err(at(sending))
 }
 
-/// Carries the headers that name the account.
+/// Sends the headers that identify the account with every later request.
 pub(super) fn header(
     visitor: &mut Visitor<'_>,
     headers: &[(String, Template)],
@@ -84,7 +84,7 @@ fn carry(
         .map_err(at("put the account into the headers"))
 }
 
-/// Exchanges the account for a token and carries that.
+/// Exchanges the account for a token, and sends the token in headers of every later request.
 pub(super) async fn token(
     visitor: &mut Visitor<'_>,
     recipe: &TokenLogin,
@@ -121,7 +121,7 @@ fn token_of(answer: &Answer, pointer: &str) -> Result<String, String> {
     }
 }
 
-/// Asks for what only someone who is signed in gets.
+/// Sends the proof request, which only a signed-in user passes.
 pub async fn prove(visitor: &mut Visitor<'_>, proof: &HttpProbe) -> Result<(), LoginFailure> {
     let step = || format!("prove the log-in with {}", proof.path);
     let url = visitor.url(None, &proof.path).map_err(at(step()))?;

@@ -1,4 +1,4 @@
-//! One visitor of a site: keeps cookies, follows redirects, never leaves.
+//! A client of one site that keeps cookies, follows redirects and refuses to leave the site.
 
 use cookie_store::{CookieDomain, CookieExpiration, CookieStore, RawCookie};
 use http::Method;
@@ -12,13 +12,12 @@ use arenad_model::site::Secret;
 use arenad_probes::{Answer, read};
 use arenad_site_client::{SiteClient, SiteError};
 
-/// How many redirects are followed in a row; browsers give up at twenty.
+/// The maximum number of consecutive redirects. Browsers give up after twenty.
 const REDIRECTS_MAX: usize = 10;
 
-/// What is asked for: pages, as a browser does. Some applications answer others with JSON.
+/// The `Accept` header, which prefers pages as a browser's does. Some applications answer other clients with JSON.
 const ACCEPT: &str = "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8";
 
-/// A request of a visitor.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub method: Method,
@@ -32,14 +31,14 @@ impl Request {
         Self { method: Method::GET, url, headers: HeaderMap::new(), body: None }
     }
 
-    /// A body of a kind, posted from a page.
+    /// Returns a POST request with a body of the given media type.
     pub(super) fn post(url: Url, kind: &'static str, body: String) -> Self {
         let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(kind))]);
         Self { method: Method::POST, url, headers, body: Some(body) }
     }
 }
 
-/// Someone who visits a site.
+/// A client of one site, with its cookies and headers.
 pub(super) struct Visitor<'a> {
     client: &'a SiteClient,
     place: &'a Place,
@@ -59,7 +58,7 @@ impl<'a> Visitor<'a> {
         Ok(Self { client, place, origin, deadline, cookies: CookieStore::default(), headers: Vec::new() })
     }
 
-    /// The public URL of a path, or of a link on a page. Errors: it leads away from the site.
+    /// Resolves a path, or a link on a page, to a public URL. Errors: the URL has another origin than the site.
     pub(super) fn url(&self, from: Option<&Url>, link: &str) -> Result<Url, String> {
         let url = from.unwrap_or(&self.origin).join(link).map_err(|error| format!("no address: {error}"))?;
         if url.origin() == self.origin.origin() {
@@ -70,7 +69,7 @@ impl<'a> Visitor<'a> {
         }
     }
 
-    /// Sends a header with every request from now on.
+    /// Sends a header with every later request.
     pub(super) fn carry(&mut self, name: &str, value: &str) -> Result<(), String> {
         let known = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("`{name}` is no header's name"))?;
         let mut value = HeaderValue::from_str(value)
@@ -80,7 +79,7 @@ impl<'a> Visitor<'a> {
         Ok(())
     }
 
-    /// Carries what a session consists of from now on, whatever path its cookies are for.
+    /// Sends the cookies and headers of a session with every later request, whatever the paths of the cookies are.
     pub(super) fn resume(&mut self, session: &Session) -> Result<(), String> {
         let cookies = session.cookies.iter().map(|cookie| format!("{}={}", cookie.name, cookie.value.expose()));
         let cookies: Vec<String> = cookies.collect();
@@ -90,7 +89,7 @@ impl<'a> Visitor<'a> {
         session.headers.iter().try_for_each(|(name, value)| self.carry(name, value.expose()))
     }
 
-    /// Sends a request and follows the redirects that it is answered with. Returns the page where that ends.
+    /// Sends a request and follows redirects. Returns the final URL and its answer.
     pub(super) async fn follow(&mut self, request: Request) -> Result<(Url, Answer), String> {
         let mut request = request;
         for _ in 0..=REDIRECTS_MAX {
@@ -110,7 +109,7 @@ impl<'a> Visitor<'a> {
         Err(format!("more than {REDIRECTS_MAX} redirects in a row, the last one to {}", request.url.path()))
     }
 
-    /// Sends a request and keeps the cookies that come back.
+    /// Sends a request and stores the cookies of the answer.
     pub(super) async fn exchange(&mut self, request: &Request) -> Result<Answer, String> {
         let url = &request.url;
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
@@ -149,7 +148,7 @@ impl<'a> Visitor<'a> {
         (!pairs.is_empty()).then(|| pairs.join("; "))
     }
 
-    /// What the visitor has got.
+    /// Returns the session that the cookies and headers make up.
     pub(super) fn session(self) -> Session {
         let mut cookies: Vec<Cookie> = self.cookies.iter_unexpired().map(|cookie| kept(cookie, &self.origin)).collect();
         cookies.sort_by(|one, two| (&one.name, &one.path).cmp(&(&two.name, &two.path)));
@@ -159,7 +158,7 @@ impl<'a> Visitor<'a> {
     }
 }
 
-/// Host and port as the `Host` header has them.
+/// Returns the host and port in the form of the `Host` header.
 fn authority(origin: &Url) -> String {
     let host = origin.host_str().unwrap_or_default();
     origin.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))

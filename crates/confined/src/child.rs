@@ -1,4 +1,4 @@
-//! The child's side: what it gives up before it reads a byte of a stranger's, and how it answers.
+//! The child's side: it drops its privileges before it reads untrusted data, and answers the parent's questions.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,20 +21,22 @@ use tempfile::TempDir;
 use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
-/// The user that a worker is where arenad is root: one that no distribution, service manager or container gives out.
+/// The user ID of workers if arenad runs as root. No distribution, service manager or container allocates this ID.
 pub(super) const USER: u32 = 1_893_000_002;
 
-/// The memory that a worker may map, in bytes: the program, and a few times the longest answer.
+/// The maximum memory that a worker may map, in bytes. It suffices for the program and several times the longest
+/// answer.
 const MEMORY_MAX: u64 = 768 << 20;
 
-/// The longest question, in bytes: a page, each of its characters written as `\u0000`.
+/// The maximum length of a question, in bytes. It suffices for a page in which each character is escaped as `\u0000`.
 const QUESTION_MAX: usize = 32 << 20;
 
-/// The largest file that a worker may make, in bytes, if it has a folder: no copy is larger, and what is beside it neither.
+/// The maximum size of a file that a worker with a folder may write, in bytes. Neither a copy nor a file beside it is
+/// larger.
 const FILE_MAX: u64 = 4 << 30;
 
-/// System calls that a worker has no use for once it has its connection: those that make connections and processes, reach into
-/// others, or change files in other ways than by writing.
+/// System calls that a worker does not need once it has its connection. They open connections, create, control or inspect
+/// processes, or change files other than by writing.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -74,7 +76,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_vfork,
 ];
 
-/// System calls that only a worker with a folder has a use for.
+/// System calls for opening files, which only a worker with a folder needs.
 const OPENING: &[libc::c_long] = &[
     libc::SYS_openat,
     libc::SYS_openat2,
@@ -84,20 +86,20 @@ const OPENING: &[libc::c_long] = &[
     libc::SYS_creat,
 ];
 
-/// What a worker was started with: its connection, and the line to its parent.
+/// The connection of a new worker, and its channel to the parent.
 pub struct Inside {
     connection: OwnedFd,
     line: Framed<UnixStream, LengthDelimitedCodec>,
 }
 
-/// A worker that may do nothing any more but talk on what it has.
+/// A worker that has given up its privileges and can only use the connections that it has.
 pub struct Locked {
     line: Framed<UnixStream, LengthDelimitedCodec>,
 }
 
-/// Gives up every right, and runs a worker until its parent or its connection ends; the hidden commands' whole work.
+/// Drops all privileges, and runs a worker until its parent or its connection ends. Hidden commands call this function.
 ///
-/// Errors: a right could not be given up, or the parent is gone.
+/// Errors: a privilege could not be dropped, or the parent has ended.
 pub fn serve<F>(work: impl FnOnce(Inside) -> F) -> io::Result<()>
 where
     F: Future<Output = io::Result<()>>,
@@ -105,8 +107,8 @@ where
     run(0, work)
 }
 
-/// The same for a worker that was handed a folder instead of a connection. It works there; where arenad is root, or the kernel lets
-/// users make namespaces, that is all of the file system that it has.
+/// Runs a worker that received a folder instead of a connection. The folder becomes the working directory. If arenad
+/// runs as root, or the kernel allows user namespaces, the folder is also the worker's root directory.
 pub fn serve_within<F>(work: impl FnOnce(Inside) -> F) -> io::Result<()>
 where
     F: Future<Output = io::Result<()>>,
@@ -120,8 +122,8 @@ where
     run(FILE_MAX, work)
 }
 
-/// Leaves all of the file system but the present folder, for which another user than root needs a namespace. Where the kernel gives
-/// none, or one without rights, everything that the user may open stays.
+/// Makes the current directory the root directory. A user other than root needs a user namespace for this. If the
+/// kernel grants no namespace, or one without privileges, the worker keeps access to all files that the user may open.
 fn hide_files() -> io::Result<()> {
     #[expect(deprecated, reason = "unsafe for tables of open files alone, which a namespace of users does not touch")]
     let entered = rustix::thread::unshare(UnshareFlags::NEWUSER);
@@ -146,11 +148,11 @@ fn give_up_rights(file_max: u64) -> io::Result<()> {
         let (user, group) = (Uid::from_raw(USER), Gid::from_raw(USER));
         set_thread_groups(&[])?;
         set_thread_res_gid(group, group, group)?;
-        // The rights of root go with it.
+        // Changing the user also drops root's capabilities.
         set_thread_res_uid(user, user, user)?;
     }
     set_no_new_privs(true)?;
-    // After the change of the user, which would take it back.
+    // A change of the user would reset this signal, so it is set afterwards.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     for (resource, most) in
         [(Resource::As, MEMORY_MAX), (Resource::Fsize, file_max), (Resource::Core, 0), (Resource::Nofile, 64)]
@@ -169,35 +171,36 @@ impl Inside {
         Ok(Self { connection, line })
     }
 
-    /// The next question; `None`: the parent has gone.
+    /// Returns the next question, or `None` if the parent has closed the channel.
     pub async fn question<Q: DeserializeOwned>(&mut self) -> io::Result<Option<Q>> {
         question(&mut self.line).await
     }
 
-    /// Locks a worker that has no use for its connection.
+    /// Locks a worker that does not use its connection.
     pub fn alone(self) -> io::Result<Locked> {
         lock(&[REFUSED, OPENING])?;
         Ok(Locked { line: self.line })
     }
 
-    /// Locks a worker that speaks the protocol itself, and returns its connection, whatever kind of socket that is.
+    /// Locks a worker that implements the protocol itself, and returns its connection, whatever kind of socket it is.
     pub fn speak(self) -> io::Result<(Locked, UnixStream)> {
         lock(&[REFUSED, OPENING])?;
-        // To read and to write is the same on all of them.
+        // Reading and writing work alike on all kinds of stream sockets.
         Ok((Locked { line: self.line }, UnixStream::from_std(self.connection.into())?))
     }
 
-    /// Opens what is in the worker's folder, and locks the worker before anything of that is read. Files can still be opened.
+    /// Opens files in the worker's folder, and locks the worker before it reads their content. Files can still be
+    /// opened afterwards.
     pub async fn open<C>(self, opening: impl Future<Output = C>) -> io::Result<(Locked, C)> {
         let opened = opening.await;
         lock(&[REFUSED])?;
         Ok((Locked { line: self.line }, opened))
     }
 
-    /// Lets a client connect, which takes a path, and locks the worker before either side has said anything: what the client
-    /// sends goes over the connection.
+    /// Connects a client library that requires a socket path, and locks the worker before either side sends data. The
+    /// client's data is forwarded over the worker's connection.
     ///
-    /// `connect` is told the folder that has the socket, under `name`.
+    /// `connect` receives the folder in which the socket has the given `name`.
     pub async fn connect<C, F>(self, name: &str, connect: impl FnOnce(PathBuf) -> F) -> io::Result<(Locked, C)>
     where
         F: Future<Output = C>,
@@ -209,7 +212,7 @@ impl Inside {
         let connecting = connect(folder.path().to_owned());
         let bridging = async move {
             let (mut client, _) = listener.accept().await?;
-            // Nothing is left to be found, however the worker ends.
+            // The socket is removed now, so that nothing is left behind however the worker ends.
             drop((listener, folder));
             lock(&[REFUSED, OPENING])?;
             tokio::spawn(async move { tokio::io::copy_bidirectional(&mut client, &mut connection).await });
@@ -221,12 +224,12 @@ impl Inside {
 }
 
 impl Locked {
-    /// The next question; `None`: the parent has gone.
+    /// Returns the next question, or `None` if the parent has closed the channel.
     pub async fn question<Q: DeserializeOwned>(&mut self) -> io::Result<Option<Q>> {
         question(&mut self.line).await
     }
 
-    /// Answers the last question.
+    /// Sends the answer to the last question.
     pub async fn answer(&mut self, answer: &impl Serialize) -> io::Result<()> {
         self.line.send(Bytes::from(serde_json::to_vec(answer)?)).await
     }
@@ -239,7 +242,7 @@ async fn question<Q: DeserializeOwned>(line: &mut Framed<UnixStream, LengthDelim
     }
 }
 
-/// Refuses system calls from now on, to threads that there are already as well.
+/// Makes the given system calls fail from now on, in the existing threads as well.
 fn lock(calls: &[&[libc::c_long]]) -> io::Result<()> {
     let refused: BTreeMap<i64, Vec<seccompiler::SeccompRule>> =
         calls.iter().copied().flatten().map(|call| (*call, Vec::new())).collect();

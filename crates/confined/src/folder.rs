@@ -11,23 +11,23 @@ use tempfile::TempDir;
 
 use super::child::USER;
 
-/// A folder for copies that one worker reads; gone with its owner.
+/// A folder for copies that one worker reads. It is removed when the value is dropped.
 #[derive(Debug)]
 pub struct Folder(TempDir);
 
 impl Folder {
-    /// Makes one in a folder, which is made as well if it is missing.
+    /// Creates a folder in `parent`, and `parent` itself if it is missing.
     pub fn new_in(parent: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(parent)?;
         TempDir::new_in(parent).map(Self)
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Makes it and the files in it the workers' own, where arenad may do that, and opens it.
+    /// Opens the folder. If arenad runs as root, the folder and its files are first given to the worker's user.
     pub(super) fn hand_over(&self) -> io::Result<OwnedFd> {
         if geteuid().is_root() {
             let give = |path: &Path| {

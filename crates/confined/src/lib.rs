@@ -1,9 +1,9 @@
-//! Processes of our own for what strangers say: this program once more, started with a hidden command, which can do little.
+//! Confined processes for untrusted data: this program, started again with a hidden command and few privileges.
 //!
-//! A worker is handed one connection, already made, and answers questions about what is at its other end; or a folder with copies
-//! of a site's files ([`Folder`]). It is a user that owns nothing, may open no file elsewhere, no other connection and no process,
-//! and has a bounded memory; it ends with its parent, or when nobody waits for its answer any more. What a hostile server or file
-//! makes of it, a crash included, is an error with a reason here.
+//! A worker receives one open connection and answers questions about the server at its other end, or a folder with
+//! copies of a site's files ([`Folder`]). Its user owns nothing. It cannot open files elsewhere, other connections or
+//! processes, and its memory is limited. It ends with its parent, or when its answer is no longer awaited. A failure
+//! that a hostile server or file causes in a worker, including a crash, becomes an error with a reason in the parent.
 //!
 //! ```text
 //!   parent: question ──► socket pair ──► child: the connection ◄──► server
@@ -24,13 +24,14 @@ use std::sync::OnceLock;
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Names the program that workers are, for programs that are not arenad themselves, such as tests. Only the first call counts.
+/// Sets the program that workers run, for programs other than arenad, such as tests. Later calls have no effect.
 pub fn set_program(path: PathBuf) {
-    // A second one names the same program.
+    // A second call names the same program.
     let _ = PROGRAM.set(path);
 }
 
-/// The program that workers are: this one, also where its file has been replaced since it was started, unless another was named.
+/// Returns the program that workers run. The default is this program, even if its file has been replaced since its
+/// start.
 pub(crate) fn program() -> PathBuf {
     PROGRAM.get().cloned().unwrap_or_else(|| "/proc/self/exe".into())
 }

@@ -1,7 +1,7 @@
-//! Workers that are started before somebody needs them: to start a program takes longer than most of what one is asked.
+//! Workers that are started in advance, because starting a program takes longer than answering most questions.
 //!
-//! A spare is used once, like any other worker: nothing that one site says to it is there when another is looked at. There is one
-//! for each kind of worker that was needed lately, made anew when the last one has answered.
+//! A spare is used once, like any other worker, so that data of one site never meets data of another. There is at most
+//! one spare for each kind of worker in recent use. The next one is started when the previous one has answered.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::program;
 
-/// How long a spare waits for somebody who needs it.
+/// The time after which an unused spare ends.
 const IDLE: Duration = Duration::from_secs(60);
 
 static SPARES: Mutex<BTreeMap<&'static str, Spare>> = Mutex::new(BTreeMap::new());
@@ -24,12 +24,12 @@ fn spares() -> MutexGuard<'static, BTreeMap<&'static str, Spare>> {
     SPARES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The process of a worker; killed when it goes.
+/// The process of a worker. It is killed when the value is dropped.
 #[derive(Debug)]
 pub(super) struct Running(Option<Child>);
 
 impl Running {
-    /// Starts one with its connection, and returns the line to it.
+    /// Starts a worker with its connection, and returns the channel to it.
     pub(super) fn start(command: &str, connection: OwnedFd) -> io::Result<(UnixStream, Self)> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -50,10 +50,10 @@ impl Running {
         self.0.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
-    /// How it has ended; it is told to, if it has not.
+    /// Kills the process if it still runs, and returns its exit status.
     pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
         let mut child = self.0.take().ok_or(io::ErrorKind::NotFound)?;
-        // One that has ended by itself cannot be killed.
+        // Killing a process that has ended fails, which is harmless.
         let _ = child.kill();
         tokio::task::spawn_blocking(move || child.wait()).await.map_err(io::Error::other)?
     }
@@ -64,17 +64,17 @@ impl Drop for Running {
         let Some(mut child) = self.0.take() else { return };
         let _ = child.kill();
         if !matches!(child.try_wait(), Ok(Some(_))) {
-            // The kernel takes a moment to take its memory away, which nobody here waits for.
+            // The kernel takes a moment to free the process's memory. The caller does not wait for that.
             std::thread::spawn(move || child.wait());
         }
     }
 }
 
-/// A worker that nobody has asked anything.
+/// A worker that has not been asked a question yet.
 #[derive(Debug)]
 pub(super) struct Spare {
     pub(super) line: UnixStream,
-    /// The other end of what it takes for its connection.
+    /// The other end of the worker's connection.
     pub(super) connection: UnixStream,
     pub(super) running: Running,
     number: u64,
@@ -90,7 +90,7 @@ impl Spare {
         Ok(Self { line, connection, running, number: STARTED.fetch_add(1, Ordering::Relaxed) })
     }
 
-    /// The one that is there, else a new one.
+    /// Returns the existing spare if its process is alive, and otherwise starts a new one.
     pub(super) fn take(command: &str) -> io::Result<Self> {
         let kept = spares().remove(command);
         if let Some(mut kept) = kept
@@ -101,14 +101,15 @@ impl Spare {
         Self::start(command)
     }
 
-    /// Starts one for whoever comes next. On a thread of the runtime: a process ends with the thread that has started it.
+    /// Starts a spare for the next caller. It is started on a thread of the runtime, because a process ends with the
+    /// thread that started it.
     pub(super) fn prepare(command: &'static str) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move {
             if spares().contains_key(command) {
                 return;
             }
-            // Whoever comes next starts one for themselves.
+            // If this fails, the next caller starts a worker itself.
             let Ok(spare) = Self::start(command) else { return };
             let number = spare.number;
             spares().entry(command).or_insert(spare);

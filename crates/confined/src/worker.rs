@@ -1,4 +1,4 @@
-//! The parent's side: a worker that is asked one thing after the other.
+//! The parent's side: a worker that answers one question at a time.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -16,39 +16,40 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use super::Folder;
 use super::spare::{Running, Spare};
 
-/// The longest answer, in bytes: the catalog of a database with some thousand tables, or a locator's value in its worst form.
+/// The maximum length of an answer, in bytes. It suffices for the catalog of a database with several thousand tables,
+/// and for a locator's value with every character escaped.
 const ANSWER_MAX: usize = 32 << 20;
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// Nobody can be reached there.
+    /// The server cannot be reached.
     #[error("{0}")]
     Unreachable(std::io::Error),
-    /// It could not be started.
+    /// The worker could not be started.
     #[error("start a confined process: {0}")]
     Start(std::io::Error),
-    /// It ended: by its limits, or by what it was sent.
+    /// The worker ended because of its limits or of the data that it received.
     #[error("the confined process ended ({0}) at what it was sent")]
     Ended(String),
-    /// It takes too long.
+    /// The worker did not answer in time.
     #[error("the confined process has no answer within {0:?}")]
     TimedOut(Duration),
-    /// Its answer is too long, or none.
+    /// The worker's answer is too long or malformed.
     #[error("the confined process's answer is not understood: {0}")]
     Answer(String),
 }
 
-/// A running worker; killed when it goes.
+/// A running worker. Its process is killed when the value is dropped.
 #[derive(Debug)]
 pub struct Worker {
     line: Framed<UnixStream, LengthDelimitedCodec>,
     running: Running,
-    /// Carries what a spare and its server say to each other.
+    /// The task that forwards data between a spare and its server.
     bridge: Option<AbortHandle>,
-    /// The kind of worker to start when this one has answered, if it was a spare.
+    /// The command of the spare to start when this worker has answered, if this worker was a spare.
     next: Option<&'static str>,
-    /// Whether somebody stopped waiting for an answer: the next one would be theirs.
+    /// Whether a caller stopped waiting for an answer. The next answer would belong to that caller.
     is_spent: bool,
 }
 
@@ -61,20 +62,20 @@ impl Drop for Worker {
 }
 
 impl Worker {
-    /// Starts one that serves a hidden command, and hands it a connection that there is already.
+    /// Starts a worker for a hidden command, and gives it an open connection.
     pub fn speaking(command: &str, connection: OwnedFd) -> Result<Self, WorkerError> {
         let started = Running::start(command, connection);
         started.and_then(|(line, running)| Self::of(line, running)).map_err(WorkerError::Start)
     }
 
-    /// Connects to a server, and starts one that speaks to it.
+    /// Connects to a server, and starts a worker that speaks to it.
     pub async fn connected(command: &str, address: SocketAddr) -> Result<Self, WorkerError> {
         let dialed = async { TcpStream::connect(address).await?.into_std() }.await;
         Self::speaking(command, dialed.map_err(WorkerError::Unreachable)?.into())
     }
 
-    /// Connects to a server, and has a spare speak to it, for a question or two: what they say to each other is carried from one to
-    /// the other here, unread.
+    /// Connects to a server for a question or two, and uses a spare. This process forwards the data between the spare
+    /// and the server without reading it.
     pub async fn connected_once(command: &'static str, address: SocketAddr) -> Result<Self, WorkerError> {
         let mut server = TcpStream::connect(address).await.map_err(WorkerError::Unreachable)?;
         let (mut worker, connection) = Self::spare(command).map_err(WorkerError::Start)?;
@@ -84,12 +85,13 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Starts one that has a folder, which is its own from now on, and nothing else of the file system.
+    /// Starts a worker that has access to a folder and to no other part of the file system. The folder belongs to the
+    /// worker from now on.
     pub fn within(command: &str, folder: &Folder) -> Result<Self, WorkerError> {
         Self::speaking(command, folder.hand_over().map_err(WorkerError::Start)?)
     }
 
-    /// Has one do a single thing, without any connection, within a time.
+    /// Asks a worker without a connection one question, within a time limit.
     pub async fn job<A: DeserializeOwned>(
         command: &'static str,
         question: &impl Serialize,
@@ -99,7 +101,7 @@ impl Worker {
         worker.once(question, limit).await
     }
 
-    /// The same with a folder: see [`Worker::within`].
+    /// Asks a worker with a folder one question, within a time limit. See [`Worker::within`].
     pub async fn job_within<A: DeserializeOwned>(
         command: &str,
         folder: &Folder,
@@ -120,7 +122,7 @@ impl Worker {
         Ok(Self { line, running, bridge: None, next: None, is_spent: false })
     }
 
-    /// A spare, and the other end of its connection.
+    /// Returns a spare, and the other end of its connection.
     fn spare(command: &'static str) -> std::io::Result<(Self, StdStream)> {
         let Spare { line, connection, running, .. } = Spare::take(command)?;
         let mut worker = Self::of(line, running)?;
@@ -128,7 +130,7 @@ impl Worker {
         Ok((worker, connection))
     }
 
-    /// Asks something. Given up half way, the worker answers nobody any more.
+    /// Asks the worker a question. Cancellation: the worker cannot be used afterwards.
     pub async fn ask<A: DeserializeOwned>(&mut self, question: &impl Serialize) -> Result<A, WorkerError> {
         if std::mem::replace(&mut self.is_spent, true) {
             return Err(WorkerError::Answer("nobody waited for an earlier one".to_owned()));
@@ -139,7 +141,7 @@ impl Worker {
         }
         let answer = match self.line.next().await {
             Some(Ok(answer)) => answer,
-            // A frame that is too long.
+            // The answer's frame is longer than the limit.
             Some(Err(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
                 return Err(WorkerError::Answer(error.to_string()));
             }
@@ -153,7 +155,7 @@ impl Worker {
     }
 
     async fn ended(&mut self) -> WorkerError {
-        // It has closed its end, so it ends; if it does not, it is told to.
+        // The worker has closed its end, so its process ends or is killed.
         let status = self.running.ended().await;
         WorkerError::Ended(status.map_or_else(|error| error.to_string(), |status| status.to_string()))
     }

@@ -1,4 +1,4 @@
-//! What was seen of a host. Values only: tests prepare them, [`super::gather`] fills them from the real thing.
+//! The facts about a host, as plain values: tests construct them, and [`super::gather`] reads them from the real host.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,290 +9,293 @@ use jiff::Timestamp;
 use arenad_engine::EngineDetails;
 use arenad_model::subnet::Subnet;
 
-/// Everything that was looked at.
+/// All facts about a host.
 #[derive(Debug, Clone)]
 pub struct Facts {
-    /// The engine.
+    /// The state of the engine.
     pub engine: Engine,
-    /// arenad's own daemon.
+    /// The state of arenad's own daemon.
     pub daemon: Daemon,
     /// The daemon's state directory.
     pub state_dir: Folder,
-    /// Where copies of sites' state are kept, below it.
+    /// The folder below the state directory that holds the copies of sites' state.
     pub stores: Folder,
-    /// Memory and processors.
+    /// The memory and the processors.
     pub machine: Machine,
     /// The kernel and its limits.
     pub system: System,
-    /// Addresses.
+    /// The addresses, routes and packet filters.
     pub network: Network,
-    /// The time.
+    /// The clock and its synchronisation.
     pub clock: Clock,
-    /// The headless browser.
+    /// The state of the headless browser.
     pub browser: Browser,
-    /// What the environment wants, where one was named.
+    /// The requirements of the environment, if one was named.
     pub environment: Option<Environment>,
 }
 
-/// The engine, as far as it answers.
+/// The state of the engine.
 #[derive(Debug, Clone)]
 pub enum Engine {
-    /// It does.
+    /// The engine answers requests.
     Answers(Box<AnsweringEngine>),
-    /// It speaks an API that is too old.
+    /// The engine's API is too old.
     TooOld {
-        /// Where.
+        /// The address of the engine.
         endpoint: String,
-        /// What it speaks.
+        /// The API version that the engine supports.
         api: String,
     },
-    /// It does not.
+    /// The engine does not answer.
     Away {
-        /// Where it should be.
+        /// The address at which the engine is expected.
         endpoint: String,
-        /// Why not.
+        /// The reason why it does not answer.
         why: Absence,
     },
 }
 
-/// An engine that answers.
+/// The facts about an engine that answers.
 #[derive(Debug, Clone)]
 pub struct AnsweringEngine {
-    /// Where.
+    /// The address of the engine.
     pub endpoint: String,
-    /// What it says of itself.
+    /// The engine's description of itself.
     pub details: EngineDetails,
-    /// The folder of its data, as it is seen from here.
+    /// The folder of the engine's data, as seen from this process.
     pub data_root: Folder,
-    /// How fast a file is copied there and written down, in bytes per second, where it must be copied to be shared.
+    /// The speed of copying a file there and syncing it, in bytes per second; measured only if files cannot share their
+    /// blocks.
     pub copy_speed: Option<u64>,
-    /// The ranges of all its networks.
+    /// The address ranges of all its networks.
     pub subnets: Vec<Subnet>,
 }
 
-/// Why an engine does not answer.
+/// The reason why an engine does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Absence {
-    /// There is no such socket.
+    /// The socket does not exist.
     NoSocket,
-    /// The socket may not be opened by this user.
+    /// This user may not open the socket.
     Denied {
-        /// The group that may.
+        /// The group that may open it.
         group: Option<String>,
     },
-    /// The socket is there, but nobody listens.
+    /// The socket exists, but no process listens on it.
     NobodyListens,
-    /// Anything else, in the system's words.
+    /// Another reason, as the system states it.
     Other(String),
 }
 
-/// The daemon of this state directory.
+/// The state of the daemon of this state directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Daemon {
-    /// None runs.
+    /// No daemon is running.
     None,
-    /// One answers.
+    /// A daemon runs and answers.
     Answers {
-        /// Its process.
+        /// The id of its process.
         pid: u32,
-        /// The engine that it uses.
+        /// The address of the engine that it uses.
         engine: String,
     },
-    /// It could not be asked: its state directory is another user's, or something else answers at its address.
+    /// The daemon could not be asked: its state directory belongs to another user, or another program answers at its
+    /// address.
     Hidden {
-        /// What is in the way.
+        /// The reason why it could not be asked.
         why: String,
     },
-    /// One holds the lock, but does not answer.
+    /// A daemon holds the lock, but does not answer.
     Silent {
-        /// Its process, as its lock says.
+        /// The id of its process, according to its lock.
         pid: Option<u32>,
     },
 }
 
-/// A folder and the file system below it.
+/// A folder and its file system.
 #[derive(Debug, Clone)]
 pub struct Folder {
-    /// The folder that was asked about.
+    /// The path of the folder that was examined.
     pub path: PathBuf,
-    /// Whether it is there. If not, the rest is about the nearest folder above it that is.
+    /// Whether the folder exists. If not, the other fields describe the nearest existing folder above it.
     pub exists: bool,
     /// Whether this user can write to it.
     pub access: Access,
-    /// The file system's kind, such as `ext4`.
+    /// The type of the file system, such as `ext4`.
     pub kind: String,
-    /// Its room.
+    /// The space of the file system.
     pub room: Room,
-    /// Whether files can share their blocks; `None` where that could not be tried.
+    /// Whether files can share their blocks; `None` if that could not be tested.
     pub reflinks: Option<bool>,
-    /// Whether files can be given to other owners; `None` where that could not be tried.
+    /// Whether the owner of files can be changed; `None` if that could not be tested.
     pub gives_away: Option<bool>,
-    /// Whether what a site writes there is limited, by quotas of its file system.
+    /// Whether quotas of the file system limit the size of a site's stores.
     pub limits_stores: bool,
 }
 
-/// Whether a folder can be written to.
+/// Whether a folder is writable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
-    /// It can.
+    /// The folder is writable.
     Writable,
-    /// Its file system is mounted read-only.
+    /// The file system is mounted read-only.
     ReadOnly,
-    /// Its mode does not let this user.
+    /// The folder's mode denies this user write access.
     Denied,
-    /// Anything else, in the system's words.
+    /// Another reason, as the system states it.
     Failed(String),
 }
 
-/// The room of a file system.
+/// The capacity and the free space of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Bytes that this user may still write.
+    /// The number of bytes that this user may still write.
     pub free_bytes: u64,
-    /// Bytes altogether.
+    /// The capacity in bytes.
     pub total_bytes: u64,
-    /// Files that may still be made; `None` where the file system has no such limit.
+    /// The number of files that may still be created; `None` if the file system has no such limit.
     pub free_files: Option<u64>,
-    /// What tells two file systems apart.
+    /// The device number, which identifies the file system.
     pub device: u64,
 }
 
-/// Memory and processors.
+/// The memory and the processors of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Machine {
-    /// Memory altogether, in bytes.
+    /// The total memory, in bytes.
     pub memory_bytes: u64,
-    /// Memory that new processes can have without swapping, in bytes.
+    /// The memory that is available to new processes without swapping, in bytes.
     pub available_bytes: u64,
-    /// Processors.
+    /// The number of processors.
     pub processors: usize,
 }
 
-/// The kernel and what it allows this user.
+/// The kernel, and its limits for this user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct System {
-    /// How many files a process may have open: the soft and the hard limit; `None` is any number.
+    /// The soft and the hard limit of open files per process; `None` means unlimited.
     pub open_files: (Option<u64>, Option<u64>),
-    /// `fs.inotify.max_user_instances`.
+    /// The value of `fs.inotify.max_user_instances`.
     pub inotify_instances: Option<u64>,
-    /// `fs.inotify.max_user_watches`.
+    /// The value of `fs.inotify.max_user_watches`.
     pub inotify_watches: Option<u64>,
-    /// 1 or 2; `None` where no cgroups are mounted.
+    /// The version of the cgroups, 1 or 2; `None` if none are mounted.
     pub cgroup_version: Option<u8>,
     /// Whether cgroups can be frozen.
     pub has_freezer: bool,
-    /// Whether the kernel has IPVS, or can load it.
+    /// Whether the kernel has IPVS or can load it.
     pub has_ipvs: bool,
 }
 
-/// Addresses and what filters packets.
+/// Addresses, routes and packet filters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
-    /// The block that instance networks are cut from.
+    /// The block from which instance networks are allocated.
     pub block: Subnet,
-    /// The host's routes, without the default ones: range and interface.
+    /// The host's routes except the default ones: range and interface.
     pub routes: Vec<(Subnet, String)>,
-    /// Whether the engine's filter chains are there; `None` where that cannot be seen.
+    /// Whether the engine's filter chains exist; `None` if that cannot be determined.
     pub filters: Option<bool>,
 }
 
-/// The time.
+/// The clock and its synchronisation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clock {
-    /// Now.
+    /// The current time of this host.
     pub now: Timestamp,
-    /// The newest of the daemon's files: one of the future was written before the clock was set back.
+    /// The newest of the daemon's files; a modification time in the future shows that the clock was set back after the
+    /// file was written.
     pub newest_file: Option<(PathBuf, Timestamp)>,
-    /// Whether something keeps the clock right; `None` where that cannot be told.
+    /// Whether a service synchronises the clock; `None` if that cannot be determined.
     pub is_synchronised: Option<bool>,
 }
 
-/// The headless browser.
+/// The state of the headless browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Browser {
-    /// There is none.
+    /// No browser is installed.
     Missing,
-    /// It shows a page.
+    /// The browser renders a page.
     Works {
-        /// Where.
+        /// The path of the program.
         path: PathBuf,
-        /// What it calls itself.
+        /// The version that it reports.
         version: String,
     },
-    /// It does not.
+    /// The browser fails to render a page.
     Fails {
-        /// Where.
+        /// The path of the program.
         path: PathBuf,
-        /// What it said.
+        /// The error that it reported.
         reason: String,
     },
 }
 
-/// What an environment wants.
+/// The requirements of an environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
-    /// Its name.
+    /// The name of the environment.
     pub name: String,
     /// The public ports of its sites.
     pub ports: Vec<PublicPort>,
-    /// What those of its sites want that are not up yet.
+    /// The requirements of those of its sites that are not up yet.
     pub needs: Needs,
-    /// Where its data goes.
+    /// The folder that its data is downloaded to.
     pub root: PathBuf,
-    /// The room there; `None` where it cannot be looked at.
+    /// The space of that folder; `None` if the folder cannot be examined.
     pub root_room: Option<Room>,
-    /// The base images of builds that are still to be made: whether each is there.
+    /// The base images of builds that remain to be done, each with whether it is present.
     pub bases: BTreeMap<String, bool>,
-    /// Whether a base image can be made from Debian packages: mmdebstrap is there or can be installed.
+    /// Whether a base image can be built from Debian packages, because mmdebstrap is present or can be installed.
     pub can_make_base: bool,
-    /// The sites that declare writers and are never rewound all the same, with the reason.
+    /// The sites that declare writers but are never rewound, with the reason.
     pub never_rewound: Vec<(String, String)>,
 }
 
-/// A public port.
+/// A public port of a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicPort {
-    /// The site that wants it.
+    /// The name of the site that needs the port.
     pub site: String,
-    /// Where.
+    /// The address to listen on.
     pub address: SocketAddr,
-    /// Whether it can be had.
+    /// Whether the port is available.
     pub state: PortState,
 }
 
-/// Whether a port can be had.
+/// The availability of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PortState {
-    /// Nobody has it.
+    /// No process uses the port.
     Free,
-    /// arenad's own daemon has it.
+    /// The port belongs to arenad's own daemon.
     Ours,
-    /// Something else listens on it.
+    /// Another program listens on the port.
     Held {
-        /// Who.
+        /// A description of that program.
         owner: String,
     },
-    /// This user may not have it.
+    /// This user may not listen on the port.
     Denied,
-    /// Anything else, in the system's words.
+    /// Another reason, as the system states it.
     Failed(String),
 }
 
-/// What sites want of the host that are to be started.
+/// The host resources that sites need in order to start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Needs {
-    /// Each of the sites.
+    /// The requirements of each site.
     pub sites: Vec<SiteNeeds>,
-    /// The images that are not there yet.
+    /// The images that are not present yet.
     pub missing_images: Vec<MissingImage>,
-    /// The data files and folders that are not there yet.
+    /// The data files and folders that are not present yet.
     pub missing_data: Vec<MissingData>,
 }
 
-/// What one site wants.
+/// The requirements of one site.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SiteNeeds {
-    /// Its name.
+    /// The name of the site.
     pub site: String,
     /// The sum of its services' `mem_reservation`, in bytes.
     pub reserved_bytes: u64,
@@ -302,33 +305,33 @@ pub struct SiteNeeds {
     pub most_milli_cpus: u64,
 }
 
-/// An image that is still to be made or fetched.
+/// An image that remains to be built or fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingImage {
-    /// Its reference.
+    /// The reference of the image.
     pub reference: String,
-    /// Where it comes from.
+    /// The origin of the image.
     pub from: ImageOrigin,
-    /// About how large it is in the engine, in bytes, where the definition says so.
+    /// The approximate size in the engine, in bytes, if the definition states one.
     pub size_bytes: Option<u64>,
 }
 
-/// Where an image comes from.
+/// The origin of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageOrigin {
-    /// It is built here.
+    /// The image is built on this host.
     Build,
-    /// A registry has it.
+    /// The image is pulled from a registry.
     Registry,
-    /// It is loaded from an archive.
+    /// The image is loaded from an archive.
     Archive,
 }
 
-/// Data that services mount and that is still to be fetched.
+/// Data that services mount and that remains to be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingData {
-    /// Its name in the environment file.
+    /// The name of the data in the environment file.
     pub name: String,
-    /// About how large its archive is, in bytes, where the definition says so.
+    /// The approximate size of its archive, in bytes, if the definition states one.
     pub size_bytes: Option<u64>,
 }

@@ -1,20 +1,20 @@
-//! One thing that was found, fine or not.
+//! One finding of the doctor, of any level.
 
-/// How grave a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// As it should be.
+    /// The fact is as it should be.
     Ok,
-    /// Worth knowing; nothing needs to be done.
+    /// The fact is worth knowing, but requires no action.
     Note,
-    /// Works, but slower, or not for everything.
+    /// A function works, but more slowly, or not in every case.
     Warning,
-    /// Something will not work until it is cured.
+    /// A function will fail until the cause is removed.
     Problem,
 }
 
 impl Level {
-    /// As it is printed, and as JSON has it.
+    /// Returns the name in printed output and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -25,25 +25,25 @@ impl Level {
     }
 }
 
-/// What a finding is about; findings are shown in this order.
+/// The area of a finding; findings are shown in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Area {
-    /// The container engine.
+    /// The container engine and the daemon that uses it.
     Engine,
-    /// File systems.
+    /// The file systems and their features.
     Storage,
-    /// Space, memory, processors.
+    /// Disk space, memory and processors.
     Capacity,
-    /// Addresses, ports, filters.
+    /// Addresses, ports and packet filters.
     Network,
-    /// The system and the programs on it.
+    /// The system and its programs.
     Host,
-    /// Images of the environment.
+    /// The images of the environment.
     Images,
 }
 
 impl Area {
-    /// As it is printed, and as JSON has it.
+    /// Returns the name in printed output and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Engine => "engine",
@@ -56,44 +56,44 @@ impl Area {
     }
 }
 
-/// One thing that was looked at.
+/// One fact with its consequence and its cure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Its name for programs; the same check has the same id whatever it found.
+    /// The id for programs; the same check has the same id regardless of its result.
     pub id: &'static str,
-    /// What it is about.
+    /// The area of the check.
     pub area: Area,
-    /// How grave it is.
+    /// The severity of the finding.
     pub level: Level,
-    /// Which of several it is about: a site, an image, a folder.
+    /// The object of a check that runs once for each of several: a site, an image, a folder.
     pub subject: Option<String>,
-    /// What was seen.
+    /// The observed fact, as a sentence.
     pub seen: String,
-    /// What follows from it.
+    /// The effect of the fact on arenad.
     pub consequence: Option<String>,
-    /// What to do, a command where there is one.
+    /// The action that removes the cause, as a command if possible.
     pub cure: Option<String>,
 }
 
 impl Finding {
-    /// A finding without consequence and cure.
+    /// Creates a finding without consequence and cure.
     pub fn new(area: Area, id: &'static str, level: Level, seen: impl Into<String>) -> Self {
         Self { id, area, level, subject: None, seen: seen.into(), consequence: None, cure: None }
     }
 
-    /// The same about one of several.
+    /// Sets the object of the finding.
     pub fn about(mut self, subject: impl ToString) -> Self {
         self.subject = Some(subject.to_string());
         self
     }
 
-    /// The same with what follows from it.
+    /// Sets the consequence of the finding.
     pub fn so(mut self, consequence: impl Into<String>) -> Self {
         self.consequence = Some(consequence.into());
         self
     }
 
-    /// The same with what to do.
+    /// Sets the cure of the finding.
     pub fn cure(mut self, cure: impl Into<String>) -> Self {
         self.cure = Some(cure.into());
         self

@@ -1,8 +1,8 @@
-//! What is in the way of sites on this host, and what to do about it.
+//! Finds the problems of this host that affect sites, and states how to fix them.
 //!
-//! [`gather`] looks: at the engine, the file systems, the kernel, the ports. What it has seen are [`facts`], plain
-//! values. [`judge`] decides, without looking at anything else: facts in, [`Finding`]s out. `arenad doctor` prints all of
-//! them; `arenad up` asks [`judge::capacity`] alone, before it starts anything.
+//! [`gather`] examines the engine, the file systems, the kernel and the ports. Its results are [`facts`], which are
+//! plain values. [`judge`] converts facts into [`Finding`]s without any other input. `arenad doctor` prints all of
+//! them; `arenad up` uses [`judge::capacity`] alone, before it starts anything.
 
 pub mod facts;
 pub mod finding;
@@ -14,7 +14,8 @@ pub use finding::{Area, Finding, Level};
 
 use arenad_engine::EngineError;
 
-/// Why nothing answers at the engine's address, and what to do about it; none for an error of another kind.
+/// Returns the reason why there is no answer at the engine's address, with its cure; `None` for an error of another
+/// kind.
 pub fn away(endpoint: &str, error: &EngineError) -> Option<Finding> {
     let EngineError::Unreachable { .. } = error else { return None };
     Some(judge::away(endpoint, &gather::absence(endpoint, error)))

@@ -1,4 +1,4 @@
-//! Who holds a TCP port: for the message that says it is taken.
+//! Identifies the process that holds a TCP port, for the message that the port is taken.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,21 +8,21 @@ use procfs::process::FDTarget;
 
 use arenad_engine::Engine;
 
-/// Who listens on a port, as well as it can be seen from here.
+/// The process that listens on a port, as far as it is visible from here.
 ///
 /// Shown as `nginx (pid 123)`, `container web (docker)`, or `a process that cannot be seen from here`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owner {
-    /// A process.
+    /// A process of this host.
     Process {
-        /// Its id.
+        /// The id of the process.
         pid: i32,
-        /// Its name.
+        /// The name of the process.
         name: String,
     },
     /// A container that publishes the port.
     Container(String),
-    /// Someone.
+    /// A process that is not visible from here.
     Unknown,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// Finds the owner of a port that something listens on; with an engine, also a container whose proxy it is.
+/// Finds the owner of a port that something listens on; with an engine, also the container behind its port proxy.
 pub async fn owner(engine: Option<&dyn Engine>, address: SocketAddr) -> Owner {
     let port = address.port();
     let process = tokio::task::spawn_blocking(move || process_on(port)).await.ok().flatten();
@@ -51,7 +51,7 @@ pub async fn owner(engine: Option<&dyn Engine>, address: SocketAddr) -> Owner {
     process.map_or(Owner::Unknown, |(pid, name)| Owner::Process { pid, name })
 }
 
-/// The process that listens on a port: pid and name.
+/// Returns the pid and the name of the process that listens on a port.
 fn process_on(port: u16) -> Option<(i32, String)> {
     let entries = procfs::net::tcp().into_iter().chain(procfs::net::tcp6()).flatten();
     let inodes: Vec<u64> = entries

@@ -1,11 +1,11 @@
-//! Replies kept in a file: one JSON object per line, appended and never changed.
+//! Replies that are stored in a file, one JSON object per line. Lines are appended and never changed.
 //!
 //! ```json
 //! {"about": {"comparison": {"kind": "answer", "wording": "strict", "intent": "…", "reference": "…", "answer": "…"}},
 //!  "reply": "correct", "model": "…", "usage": {"prompt_tokens": 210, "completion_tokens": 1}, "at": "2026-01-31T12:00:00Z"}
 //! ```
-//! `about` and `reply` are enough for a file written by hand. What an [`Endpoint`](super::Endpoint) keeps is such a file too, so
-//! its replies can be given to [`Recorded`] to judge the same episodes again without it.
+//! A file that is written by hand needs only `about` and `reply`. The file of an [`Endpoint`](super::Endpoint) has the
+//! same format, so [`Recorded`] can use it to judge the same episodes again without the endpoint.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -18,49 +18,49 @@ use serde::{Deserialize, Serialize};
 use super::prompt::{About, Prompt};
 use super::{Judge, JudgeError};
 
-/// What a model read and wrote for a reply, in tokens.
+/// The number of tokens that a model read and wrote for a reply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// What it read.
+    /// Tokens that the model read.
     #[serde(default)]
     pub prompt_tokens: u64,
-    /// What it wrote.
+    /// Tokens that the model wrote.
     #[serde(default)]
     pub completion_tokens: u64,
 }
 
-/// One line.
+/// One line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// What was asked.
+    /// The subject of the question that was asked.
     pub about: About,
-    /// What was replied.
+    /// The model's reply, verbatim.
     pub reply: String,
-    /// The model that replied.
+    /// Name of the model that replied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What it cost.
+    /// Tokens that the reply cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// When; UTC.
+    /// Time of the reply, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<jiff::Timestamp>,
-    /// Whether it was no verdict: kept for what it cost, never given as a reply.
+    /// Whether the reply contains no verdict. Such a reply is stored because of its cost, and is never used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unusable: bool,
 }
 
-/// What replies have cost so far.
+/// The total cost of replies so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Spent {
-    /// How many replies were paid for.
+    /// Number of replies that were paid for.
     pub replies: u64,
-    /// How many were there already.
+    /// Number of replies that were found in the archive.
     pub from_archive: u64,
-    /// Tokens read.
+    /// Tokens that models read.
     pub prompt_tokens: u64,
-    /// Tokens written.
+    /// Tokens that models wrote.
     pub completion_tokens: u64,
 }
 
@@ -72,7 +72,7 @@ impl Spent {
     }
 }
 
-/// A judge that has replied before.
+/// A judge that repeats recorded replies.
 #[derive(Debug)]
 pub struct Recorded {
     path: PathBuf,
@@ -80,9 +80,9 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads a file of replies. Of several about the same the last counts.
+    /// Reads a file of replies. If several records have the same subject, the last one is used.
     ///
-    /// Errors: [`JudgeError::Archive`] if it cannot be read, with the line that is no record.
+    /// Errors: [`JudgeError::Archive`] if the file cannot be read, with the number of the line that is not a record.
     pub fn open(path: &Path) -> Result<Self, JudgeError> {
         let text = std::fs::read_to_string(path).map_err(|cause| unusable(path, "cannot be read", Some(cause)))?;
         let records = parse(path, &text)?.into_iter().filter(|record| !record.unusable);
@@ -98,7 +98,7 @@ impl Judge for Recorded {
     }
 }
 
-/// A file of replies that grows.
+/// An append-only file of replies.
 #[derive(Debug)]
 pub(super) struct Archive {
     path: PathBuf,
@@ -108,7 +108,7 @@ pub(super) struct Archive {
 }
 
 impl Archive {
-    /// Opens the file of a folder, or begins it.
+    /// Opens the archive of a folder, and creates it if it is missing.
     pub(super) fn open(folder: &Path) -> Result<Self, JudgeError> {
         let path = folder.join("replies.jsonl");
         let failed = |cause| unusable(&path, "cannot be kept", Some(cause));
@@ -123,7 +123,8 @@ impl Archive {
         let mut text = String::new();
         let read = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.read_to_string(&mut text));
         read.map_err(|cause| unusable(&self.path, "cannot be read", Some(cause)))?;
-        // A crash may have cut the last line off. Nobody counted on it; the next one must not be written behind it.
+        // A crash may have cut the last line off. No reply was used before its line was complete, so the fragment is
+        // removed; otherwise the next line would be appended to it.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         if whole < text.len() {
             let cut = self.file.set_len(whole as u64);
@@ -142,19 +143,18 @@ impl Archive {
         }
     }
 
-    /// A reply of the same model to the same question.
+    /// Returns a reply of the same model to the same question.
     pub(super) fn find(&mut self, model: &str, about: &About) -> Option<String> {
         let found = self.replies.get(&(model.to_owned(), about.clone())).cloned();
         self.spent.from_archive += u64::from(found.is_some());
         found
     }
 
-    /// Keeps a reply.
     pub(super) fn keep(&mut self, record: Record) -> Result<(), JudgeError> {
         let failed = |cause: io::Error| unusable(&self.path, "cannot be written", Some(cause));
         let mut line = serde_json::to_string(&record).map_err(|error| failed(error.into()))?;
         line.push('\n');
-        // One write at the end of the file: lines of two processes do not mix.
+        // The line is appended in one write, so lines of two processes do not mix.
         self.file.write_all(line.as_bytes()).map_err(failed)?;
         self.take(record);
         Ok(())

@@ -1,8 +1,8 @@
 //! A model behind an OpenAI-compatible interface: `POST URL/chat/completions`.
 //!
-//! Every reply is kept with its cost before it is used, so that no question is paid for twice. What may pass by itself (429, 5xx,
-//! time-outs, broken connections, answers in another form) is tried again after growing pauses, `Retry-After` respected; the
-//! rest is an error at once.
+//! Every reply is stored with its cost before it is used, so that no question is paid for twice. Failures that may be
+//! temporary (429, 5xx, time-outs, broken connections, malformed answers) are retried after increasing pauses that
+//! respect `Retry-After`. Other failures are reported at once.
 
 use std::io;
 use std::path::PathBuf;
@@ -22,43 +22,43 @@ use super::{Judge, JudgeError, exchange, shortened};
 use arenad_model::site::Secret;
 use arenad_outbound::Connector;
 
-/// The longest pause between two attempts, whatever the endpoint wishes.
+/// The maximum pause between two attempts, even if `Retry-After` is longer.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// How often a reply that is no verdict is asked for again.
+/// The maximum number of replies that are requested for a question until one contains a verdict.
 const VERDICT_TRIES: usize = 2;
 
-/// How a model is reached.
+/// The address of a model, and the limits of its use.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where the interface begins, such as `https://api.openai.com/v1`.
+    /// Base URL of the interface, such as `https://api.openai.com/v1`.
     pub url: String,
-    /// The model's name.
+    /// Name of the model.
     pub model: String,
-    /// The key that is sent as bearer token.
+    /// The key that is sent as a bearer token, if any.
     pub key: Option<Secret>,
-    /// How long one attempt may take.
+    /// Time limit of one attempt.
     pub timeout: Duration,
-    /// How often a question is sent at most.
+    /// Maximum number of attempts to get one reply.
     pub attempts: usize,
-    /// The first pause between two attempts; it doubles.
+    /// Pause after the first attempt. It doubles after each further one.
     pub pause: Duration,
-    /// Where replies and their cost are kept; nowhere if nothing is said, and then each question is paid for each time.
+    /// Folder in which replies and their cost are stored. `None` stores nothing, and a repeated question is paid for
+    /// again.
     pub folder: Option<PathBuf>,
 }
 
-/// A model behind an OpenAI-compatible interface.
 pub struct Endpoint {
     settings: Settings,
     url: Url,
     connector: Connector,
     archive: Mutex<Option<Archive>>,
-    /// What was spent without an archive.
+    /// The cost of replies if there is no archive.
     spent: Mutex<Spent>,
 }
 
 impl Endpoint {
-    /// Prepares to ask; connects to nobody.
+    /// Prepares the endpoint without connecting to it.
     ///
     /// Errors: [`JudgeError::Address`], or [`JudgeError::Archive`] if the folder cannot be used.
     pub fn new(settings: Settings) -> Result<Self, JudgeError> {
@@ -72,7 +72,7 @@ impl Endpoint {
         Ok(Self { settings, url, connector: Connector::default(), archive, spent })
     }
 
-    /// What replies have cost: all that the folder knows of, else those since the start.
+    /// Returns the cost of replies: of all those in the folder, or of those since the start if there is no folder.
     #[must_use]
     pub fn spent(&self) -> Spent {
         let archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,7 +83,7 @@ impl Endpoint {
         let document = json!({
             "model": self.settings.model,
             "messages": prompt.messages(),
-            // As the benchmarks ask.
+            // The benchmarks use the same parameters.
             "temperature": 0,
             "top_p": 1,
             "max_tokens": 768,
@@ -116,7 +116,7 @@ impl Endpoint {
         })
     }
 
-    /// A text of the endpoint's, which may repeat the key that it was sent: what it says is kept and shown.
+    /// Removes the key from a text of the endpoint. An endpoint may repeat the key, and its texts are stored and shown.
     fn without_key(&self, text: String) -> String {
         match &self.settings.key {
             Some(key) if !key.expose().is_empty() => text.replace(key.expose(), "…"),
@@ -129,7 +129,7 @@ impl Endpoint {
         archive.as_mut()?.find(&self.settings.model, prompt.about())
     }
 
-    /// Keeps a reply; a line of some hundred bytes, so it is not worth another thread.
+    /// Stores a reply. The line has only some hundred bytes, so the write does not need another thread.
     fn keep(&self, prompt: &Prompt, reply: &str, usage: Usage) -> Result<(), JudgeError> {
         let mut archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(archive) = archive.as_mut() else {
@@ -166,7 +166,7 @@ impl Judge for Endpoint {
     }
 }
 
-/// What came of an attempt that brought no reply.
+/// The failure of one attempt.
 struct Failure {
     what: String,
     status: Option<u16>,
@@ -180,7 +180,7 @@ impl Failure {
     }
 }
 
-/// The part of an answer that counts.
+/// The relevant part of an answer.
 #[derive(Deserialize)]
 struct Completion {
     choices: Vec<Choice>,
@@ -217,7 +217,7 @@ fn read(answer: io::Result<exchange::Answer>) -> Result<(String, Usage), Failure
     Ok((reply, completion.usage.unwrap_or_default()))
 }
 
-/// What an endpoint says is wrong: `error.message`, else the beginning of what it sent.
+/// Returns the endpoint's error message: `error.message`, or the beginning of the body.
 fn detail(body: &[u8]) -> String {
     let message = serde_json::from_slice::<Value>(body).ok().and_then(|body| {
         let message = body.pointer("/error/message")?.as_str()?;

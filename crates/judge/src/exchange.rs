@@ -1,4 +1,4 @@
-//! One question to an endpoint over HTTP, and its answer as it came.
+//! One HTTP request to an endpoint, and its answer.
 
 use std::io;
 
@@ -13,17 +13,16 @@ use url::Url;
 use arenad_model::site::Secret;
 use arenad_outbound::Connector;
 
-/// The longest answer that is read, in bytes.
+/// The maximum length of an answer, in bytes.
 const ANSWER_MAX: usize = 1 << 20;
 
-/// An answer.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
 }
 
-/// Posts a JSON document. Redirects are not followed: they would carry the key elsewhere.
+/// Posts a JSON document. Redirects are not followed, because they would send the key to another server.
 pub(super) async fn post(
     connector: &Connector,
     url: &Url,
@@ -51,13 +50,13 @@ pub(super) async fn post(
         let (head, body) = sender.send_request(request).await.map_err(io::Error::other)?.into_parts();
         Ok(Answer { status: head.status, headers: head.headers, body: read(body).await? })
     };
-    // The connection carries the bytes for as long as the exchange lasts, in the same task: it ends with it.
+    // This task drives the connection during the exchange, so the connection ends with it.
     let carried = std::pin::pin!(connection);
     let exchange = std::pin::pin!(exchange);
     match futures_util::future::select(exchange, carried).await {
         futures_util::future::Either::Left((answer, _)) => answer,
         futures_util::future::Either::Right((ended, exchange)) => {
-            // What has been received is still there to be read.
+            // Data that was received before the connection ended can still be read.
             ended.map_err(io::Error::other)?;
             exchange.await
         }

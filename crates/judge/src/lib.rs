@@ -1,9 +1,9 @@
-//! Judges of meaning: whether an answer means what a reference does, and what a picture shows. Evaluators ask
-//! ([`Question::Judge`], [`Question::Look`]), whoever runs them puts the question to a
-//! [`Judge`] by [`answer`] and tells them the [`Answer`].
-//!
-//! Three judges: [`Off`], which leaves the verdict open (`needs_judge`); [`Endpoint`], a model behind an OpenAI-compatible
-//! interface; [`Recorded`], replies from a file. None ever turns its own failure into a verdict on the agent.
+//! Judges of meaning: they decide whether an answer means the same as a reference, and describe pictures. Evaluators
+//! ask questions ([`Question::Judge`], [`Question::Look`]). The evaluators' caller passes each question to a [`Judge`]
+//! by [`answer`], and passes the resulting [`Answer`] back.
+//! There are three judges: [`Off`], which leaves the verdict open (`needs_judge`); [`Endpoint`], a model behind an
+//! OpenAI-compatible interface; and [`Recorded`], which takes replies from a file. A judge's own failure never becomes
+//! a verdict on the agent.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -45,63 +45,63 @@ pub use prompt::{About, Prompt};
 use arenad_evaluators::visualwebarena::similarity::Pixels;
 use arenad_verdict::question::{Answer, Comparison, Picture, Question, Told};
 
-/// Someone who replies to a prompt.
+/// A source of replies to prompts.
 #[async_trait]
 pub trait Judge: Send + Sync {
-    /// The reply, as it is.
+    /// Returns the reply, unchanged.
     ///
-    /// Cancellation: dropping the future gives the question up; a reply that has been paid for may be lost.
+    /// Cancellation: dropping the future abandons the question; a reply that has been paid for may be lost.
     ///
-    /// Errors: [`JudgeError::Absent`] if there is nobody to reply; others if someone failed to.
+    /// Errors: [`JudgeError::Absent`] if no reply is available; other variants if the judge failed.
     async fn reply(&self, prompt: &Prompt) -> Result<String, JudgeError>;
 }
 
-/// Why there is no reply.
+/// The reason why there is no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
-    /// There is nobody to judge this.
+    /// No judge is available for the question.
     #[error("{0}")]
     Absent(String),
-    /// The judge's address is unusable.
+    /// The address of the judge is invalid.
     #[error("the judge's address `{0}` is none; expected http://HOST/v1 or https://HOST/v1")]
     Address(String),
-    /// The judge could not be reached, or what it sent was no reply, however often it was asked.
+    /// No attempt led to a reply.
     #[error("the judge at {host} gave no reply in {attempts} attempts: {last}")]
     Unreachable {
-        /// The judge's host.
+        /// Host of the judge.
         host: String,
-        /// How often it was asked.
+        /// Number of attempts that were made.
         attempts: usize,
-        /// What came of the last attempt.
+        /// Description of the last failure.
         last: String,
     },
-    /// The judge will not reply to this, however often it is asked.
+    /// The judge refused the question, so further attempts are useless.
     #[error("the judge at {host} refuses with status {status}: {detail}")]
     Refused {
-        /// The judge's host.
+        /// Host of the judge.
         host: String,
-        /// The HTTP status.
+        /// The HTTP status code.
         status: u16,
-        /// What it says, in short.
+        /// The judge's error message, shortened.
         detail: String,
     },
-    /// The judge replied something else than one of the verdicts.
+    /// The judge's reply is not one of the verdicts.
     #[error("the judge said `{0}`, which is no verdict")]
     NoVerdict(String),
     /// The file of replies cannot be used.
     #[error("{path}: {what}")]
     Archive {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong, with its line where it has one.
+        /// Description of the defect, with the line number if there is one.
         what: String,
-        /// Why.
+        /// Error of the operating system, if any.
         #[source]
         cause: Option<io::Error>,
     },
 }
 
-/// No judge: whatever needs one stays open.
+/// A judge that never replies, so every question for a judge stays open.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Off;
 
@@ -112,8 +112,8 @@ impl Judge for Off {
     }
 }
 
-/// What a judge answers to an evaluator's question; nothing if it is none for a judge. A question about pictures is about those
-/// that the answer to [`Question::Pictures`] has, so tell that first: evaluators ask for it first.
+/// Returns a judge's answer to an evaluator's question, or `None` if the question is not for a judge. A question about
+/// pictures refers to the answer to [`Question::Pictures`], which must be told first. Evaluators ask for it first.
 pub async fn answer(judge: &dyn Judge, question: &Question, told: &Told) -> Option<Answer> {
     match question {
         Question::Judge(comparison) => Some(compare(judge, comparison).await),
@@ -128,7 +128,7 @@ pub async fn answer(judge: &dyn Judge, question: &Question, told: &Told) -> Opti
     }
 }
 
-/// What a judge makes of a comparison: a truth value, or why there is none.
+/// Asks a judge to compare two texts. Returns a truth value, or the reason why there is none.
 pub async fn compare(judge: &dyn Judge, comparison: &Comparison) -> Answer {
     let prompt = Prompt::of(comparison);
     match judge.reply(&prompt).await {
@@ -140,7 +140,8 @@ pub async fn compare(judge: &dyn Judge, comparison: &Comparison) -> Answer {
     }
 }
 
-/// What a judge replies to a question about each of some pictures; those that cannot be read are left out.
+/// Asks a judge a question about each picture, and returns the list of replies. Pictures that cannot be decoded are
+/// skipped.
 pub async fn look(judge: &dyn Judge, question: &str, pictures: &[Picture]) -> Answer {
     let mut replies = Vec::new();
     for picture in pictures.iter().filter(|picture| Pixels::decode(&picture.bytes).is_ok()) {
@@ -159,7 +160,7 @@ fn unanswered(error: &JudgeError) -> Answer {
     }
 }
 
-/// How much of what a judge says is repeated in messages, in characters.
+/// The maximum length of a judge's text in messages, in characters.
 const QUOTED: usize = 200;
 
 fn shortened(text: &str) -> String {

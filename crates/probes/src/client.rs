@@ -1,4 +1,5 @@
-//! Statements through the database client in a container, for servers that listen on their own loopback alone.
+//! Runs statements through the database client in a container, for servers that listen only on their own loopback
+//! address.
 
 use std::time::Duration;
 
@@ -7,10 +8,9 @@ use arenad_engine::{Engine, EngineHandle};
 use arenad_model::error::describe;
 use arenad_model::site::{Database, DatabaseEngine};
 
-/// What separates the columns of an answer: no text that is compared has one.
+/// The separator of columns in an answer. No compared text contains it.
 const COLUMN: char = '\t';
 
-/// Runs a statement and returns the first column of its first row.
 pub async fn run_statement(
     engine: &dyn Engine,
     container: &EngineHandle,
@@ -23,7 +23,7 @@ pub async fn run_statement(
     Ok(first_value(database.engine, &answer))
 }
 
-/// Runs a script whose rows are texts of one line each, and returns them.
+/// Runs a script and returns its rows. Each row must be a text without line breaks.
 pub(super) async fn column(
     engine: &dyn Engine,
     container: &EngineHandle,
@@ -33,7 +33,7 @@ pub(super) async fn column(
     limit: Duration,
 ) -> Result<Vec<String>, SqlFailure> {
     let mut command = command(database, program, script);
-    // As they are, without words about statements that yield no rows.
+    // The option turns off escaping (`-r`) or the messages about statements without rows (`-q`).
     let as_they_are = match database.engine {
         DatabaseEngine::Mysql => "-r",
         DatabaseEngine::Postgres | DatabaseEngine::Sqlite => "-q",
@@ -59,7 +59,7 @@ async fn ask(
     Ok(output.stdout)
 }
 
-/// The client's arguments, for which it prints rows as lines without headings.
+/// Returns the client's command, with options that make it print rows as lines without headings.
 fn command(database: &Database, program: &str, statement: &str) -> Vec<String> {
     let form: &[&str] = match database.engine {
         DatabaseEngine::Mysql => &["-N", "-B", "-e"],
@@ -70,7 +70,7 @@ fn command(database: &Database, program: &str, statement: &str) -> Vec<String> {
     [program].into_iter().chain(words).chain([statement]).map(str::to_owned).collect()
 }
 
-/// The arguments by which a client signs in to a database.
+/// Returns the arguments with which a client signs in to a database.
 pub fn account_words(database: &Database) -> Vec<String> {
     let (user, password, name) = (&database.user, database.password.expose(), &database.database);
     let password_option = format!("-p{password}");
@@ -78,16 +78,16 @@ pub fn account_words(database: &Database) -> Vec<String> {
     let words: Vec<&str> = match database.engine {
         DatabaseEngine::Mysql if password.is_empty() => vec!["-u", user, name],
         DatabaseEngine::Mysql => vec!["-u", user, &password_option, name],
-        // Without a password the server knows the account by its socket.
+        // Without a password, the server authenticates the account by the client's socket.
         DatabaseEngine::Postgres if password.is_empty() => vec!["-U", user, "-d", name],
         DatabaseEngine::Postgres => vec![&address],
-        // A file has no accounts, and no client is asked for it.
+        // A file has no accounts, and no client is run for it.
         DatabaseEngine::Sqlite => vec![name],
     };
     words.into_iter().map(str::to_owned).collect()
 }
 
-/// A text as a part of a URL.
+/// Percent-encodes a text for use in a URL.
 fn encoded(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let escape = |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };

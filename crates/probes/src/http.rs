@@ -1,4 +1,4 @@
-//! HTTP probes, and the plain exchange that configuration and warming use too.
+//! HTTP probes, and the request function that configuration steps and warming use as well.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
@@ -7,40 +7,40 @@ use arenad_model::ids::ServiceName;
 use arenad_model::probe::{HttpProbe, JsonExpectation};
 use arenad_site_client::{SiteAnswer, SiteClient, SiteError};
 
-/// The most that is read of an answer, in bytes.
+/// The maximum number of bytes that are read of a body.
 const BODY_MAX: usize = 4 << 20;
 
-/// One request to a service of a site.
 #[derive(Debug, Clone)]
 pub struct HttpExchange<'a> {
-    /// The service that answers.
+    /// The service that receives the request.
     pub service: &'a ServiceName,
-    /// The port inside the container.
+    /// Port inside the container.
     pub port: u16,
-    /// The method.
+    /// The HTTP method, such as `GET`.
     pub method: &'a str,
-    /// Path and query.
+    /// Path and query of the URL.
     pub path: &'a str,
-    /// The request's headers.
+    /// Names and values of the headers.
     pub headers: &'a [(String, String)],
-    /// The request's body.
+    /// The body, if the request has one.
     pub body: Option<&'a str>,
 }
 
-/// What came back.
+/// The answer to a request.
 #[derive(Debug)]
 pub struct Answer {
-    /// The status code.
+    /// The HTTP status code.
     pub status: u16,
-    /// The `Location` header.
+    /// The value of the `Location` header, if it is valid text.
     pub location: Option<String>,
-    /// The body, at most [`BODY_MAX`] bytes of it.
+    /// The first [`BODY_MAX`] bytes of the body, decoded as UTF-8.
     pub body: String,
-    /// How many bytes of the body were read: the text may have more, where the body is none.
+    /// Number of bytes that were read of the body. `body` is longer if it has replacements for invalid UTF-8.
     pub body_bytes: u64,
 }
 
-/// What the system said. The layers of an HTTP client around it only say that it was asked.
+/// Returns the message of the innermost cause, which is usually the operating system's. The outer layers of an HTTP
+/// client only say that a request failed.
 pub fn innermost(error: &dyn std::error::Error) -> String {
     let mut error = error;
     while let Some(cause) = error.source() {
@@ -49,7 +49,7 @@ pub fn innermost(error: &dyn std::error::Error) -> String {
     error.to_string()
 }
 
-/// Sends a request and reads the answer; whatever status comes is an answer.
+/// Sends a request and reads the answer. Every status counts as an answer.
 pub async fn exchange(
     client: &SiteClient,
     incarnation: &Incarnation,
@@ -69,7 +69,7 @@ pub async fn exchange(
     read(answer).await.map_err(|error| innermost(&error))
 }
 
-/// Reads an answer, as much of it as matters.
+/// Reads an answer, with the beginning of its body.
 pub async fn read(mut answer: SiteAnswer) -> Result<Answer, SiteError> {
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await? {
@@ -100,7 +100,7 @@ pub(super) async fn look(client: &SiteClient, probe: &HttpProbe, incarnation: &I
     judge(probe, &answer).map_err(|reason| with_excerpt(probe, &answer, reason))
 }
 
-/// A page of the wrong status often says what is wrong.
+/// Appends an excerpt of the page to the reason if the status is wrong, because such a page often describes the error.
 fn with_excerpt(probe: &HttpProbe, answer: &Answer, reason: String) -> String {
     if probe.status.contains(&answer.status) {
         return reason;
@@ -109,7 +109,7 @@ fn with_excerpt(probe: &HttpProbe, answer: &Answer, reason: String) -> String {
     if excerpt.is_empty() { reason } else { format!("{reason}: {excerpt}") }
 }
 
-/// Whether an answer is what a probe expects. Errors: what it is instead; nothing of the page.
+/// Checks an answer against the expectations of a probe. Errors: the first difference; never content of the page.
 pub fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
     if !probe.status.contains(&answer.status) {
         let wanted = probe.status.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");

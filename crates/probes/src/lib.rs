@@ -1,6 +1,6 @@
-//! Probes: looking at an instance the way its users would, and saying precisely what is not yet right.
+//! Probes, which test an instance in the way its users would and report precisely what is not yet ready.
 //!
-//! Connections are made anew for every probe: a pooled one could belong to a container of the past.
+//! Every probe opens a new connection, because a pooled one could belong to an earlier container.
 
 mod client;
 mod http;
@@ -27,43 +27,43 @@ pub use self::client::account_words;
 pub use self::http::{Answer, HttpExchange, exchange, innermost, judge, read};
 pub use self::sql::{FirstValue, KeptConnection, Session, SqlFailure, run_statement};
 
-/// What a probe found wrong.
+/// The failure of a probe.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{probe}: {reason}")]
 pub struct ProbeFailure {
-    /// The probe's name.
+    /// Name of the failed probe.
     pub probe: String,
-    /// What was seen instead of what was expected.
+    /// Description of the difference between the expected and the actual result.
     pub reason: String,
 }
 
-/// Why an instance did not become ready.
+/// The reason why an instance did not become ready.
 #[derive(Debug, thiserror::Error)]
 pub enum NotReady {
-    /// Time ran out; this is what the probes last said.
+    /// The time limit was reached.
     #[error("not ready after {waited:.1?}: {last}")]
     TimedOut {
-        /// How long was waited.
+        /// Time from the beginning of the wait until it was given up.
         waited: Duration,
-        /// The last failure.
+        /// The failure of the last complete round.
         last: ProbeFailure,
     },
-    /// A container ended while its readiness was awaited.
+    /// A container ended before the instance was ready.
     #[error("the container of {service} ended with code {code}{}", if *oom_killed { " (killed for want of memory)" } else { "" })]
     Ended {
-        /// The service.
+        /// Name of the container's service.
         service: String,
-        /// The exit code.
+        /// The container's exit code.
         code: i64,
-        /// Whether the kernel killed it for want of memory.
+        /// Whether the kernel killed the container because of its memory limit.
         oom_killed: bool,
     },
-    /// The engine could not be asked.
+    /// The engine could not inspect a container.
     #[error(transparent)]
     Engine(#[from] EngineError),
 }
 
-/// Runs probes.
+/// Runs the probes of sites.
 #[derive(Clone)]
 pub struct Prober {
     engine: Arc<dyn Engine>,
@@ -72,17 +72,17 @@ pub struct Prober {
 }
 
 impl Prober {
-    /// A prober that reaches containers by this way.
+    /// Returns a prober that reaches containers through `dialer`.
     pub fn new(engine: Arc<dyn Engine>, dialer: Dialer) -> Self {
         Self { engine, http: SiteClient::new(dialer), logs: log::LogMemory::default() }
     }
 
-    /// The HTTP client that looks at sites as probes do.
+    /// Returns the HTTP client with which probes reach sites.
     pub fn http(&self) -> &SiteClient {
         &self.http
     }
 
-    /// Runs one probe; `limit` shortens the probe's own time-out.
+    /// Runs one probe. `limit` can shorten the probe's own time-out.
     pub async fn run(
         &self,
         probe: &Probe,
@@ -99,7 +99,7 @@ impl Prober {
         }
     }
 
-    /// Runs probes of a site all at once; the first failure in definition order is reported.
+    /// Runs all probes of a site concurrently. Errors: the first failure in the order of the definition.
     pub async fn round(
         &self,
         probes: &[Probe],
@@ -111,7 +111,7 @@ impl Prober {
         futures_util::future::join_all(probes).await.into_iter().collect()
     }
 
-    /// Waits until all start-up probes pass in one round. `waiting` is told each new failure.
+    /// Waits until all start-up probes pass in one round. `waiting` is called with the failure of each round.
     pub async fn wait_ready(
         &self,
         site: &Site,
@@ -123,7 +123,7 @@ impl Prober {
         let mut next_look = begun + Duration::from_millis(500);
         let mut last: Option<ProbeFailure> = None;
         loop {
-            // A round is cut short by the deadline, never by less than a probe's own time-out before it.
+            // The deadline can cut a round short, but every round gets at least ten milliseconds.
             let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(10));
             let Err(failure) = self.round(&site.readiness.probes, site, incarnation, Some(left)).await else {
                 return Ok(());
@@ -134,7 +134,7 @@ impl Prober {
                 next_look = Instant::now() + Duration::from_millis(500);
             }
             if Instant::now() >= deadline {
-                // A round that was cut short says less than the one before it.
+                // A round that was cut short is less informative than the previous one.
                 return Err(NotReady::TimedOut { waited: begun.elapsed(), last: last.unwrap_or(failure) });
             }
             last = Some(failure);
@@ -142,7 +142,7 @@ impl Prober {
         }
     }
 
-    /// Says which container has ended, so that nobody waits for a site that cannot come.
+    /// Checks that no container of the instance has ended, because a site without it never becomes ready.
     pub async fn still_running(&self, site: &Site, incarnation: &Incarnation) -> Result<(), NotReady> {
         for service in &site.services {
             let Some(handle) = incarnation.containers.get(&service.name) else {
@@ -225,7 +225,7 @@ impl Prober {
         }
     }
 
-    /// The last lines of every container's log, for messages about what went wrong.
+    /// Returns the last lines of every container's log, for error messages.
     pub async fn log_tail(&self, incarnation: &Incarnation, lines: u32) -> String {
         let mut text = String::new();
         for (service, handle) in &incarnation.containers {
@@ -237,11 +237,11 @@ impl Prober {
     }
 }
 
-/// The shortest pause between two rounds.
+/// The minimum pause between two rounds.
 const LEAST_PAUSE: Duration = Duration::from_millis(10);
 
-/// The pause before the next round: a twentieth of the wait so far, so that being late costs 5 % at most, and never more
-/// than the definition's interval.
+/// Returns the pause before the next round: a twentieth of the time waited so far, so that the delay is at most 5 %,
+/// but never more than the definition's interval.
 fn pause_after(waited: Duration, interval: Duration) -> Duration {
     (waited / 20).max(LEAST_PAUSE).min(interval)
 }

@@ -1,7 +1,8 @@
-//! Log probes: whether a line of a container's log matches.
+//! Log probes, which search a container's log for a line that matches.
 //!
-//! A round reads what came since the last one, and of that no more than its end: a log that grows by gigabytes costs little
-//! more than one that does not. A line that matched once has been logged, whatever happens to the log afterwards.
+//! A round reads only the part of the log that is new since the previous round, and at most the end of that part. The
+//! cost is therefore bounded even if a log grows by gigabytes. A match is remembered, even if the log is removed
+//! afterwards.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,34 +15,34 @@ use arenad_engine::{Engine, EngineError, EngineHandle, EngineStream, LogChunk, L
 use arenad_model::error::describe;
 use arenad_model::lines::{Line, Lines};
 
-/// How much of a line is looked at, in bytes.
+/// The maximum length of a line's part that is matched, in bytes.
 const LINE_MAX: usize = 64 << 10;
 
-/// How many lines a round after the first reads, at the end of what is new.
+/// The maximum number of lines that a round after the first reads, from the end of the new part.
 const LINES_MAX: u32 = 20_000;
 
-/// How many bytes a round reads.
+/// The maximum number of bytes that a round reads.
 const BYTES_MAX: usize = 8 << 20;
 
-/// How much is kept of a log's end for a message, of each container and of each line, in bytes.
+/// The maximum sizes of the log's end that is shown in a message, for each container and for each line, in bytes.
 const TAIL_MAX: usize = 16 << 10;
 const TAIL_LINE_MAX: usize = 1 << 10;
 
-/// How long reading a log's end may take: it adorns an error, and must not hold it up.
+/// The time limit for reading a log's end. It only illustrates an error, which it must not delay.
 const TAIL_LIMIT: Duration = Duration::from_secs(3);
 
-/// How many logs are remembered; the one that was read the longest ago makes room.
+/// The maximum number of logs that are remembered. Beyond it, the log that was read the longest ago is forgotten.
 const REMEMBERED: usize = 512;
 
-/// How far a round reads back beyond the end of the last one, in seconds: the engine's clock may differ from ours, and a line
-/// gets into the log some time after it was written.
+/// The number of seconds that a round reads again before the end of the previous one. The engine's clock may differ
+/// from ours, and a line may enter the log some time after it was written.
 const OVERLAP: i64 = 5;
 
-/// What is known of the logs that were read.
+/// The results of earlier rounds.
 #[derive(Clone, Default)]
 pub(super) struct LogMemory(Arc<Mutex<HashMap<Key, Read>>>);
 
-/// A container since one of its starts, and what is looked for.
+/// One run of a container, and the pattern that is searched for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     handle: EngineHandle,
@@ -51,7 +52,7 @@ struct Key {
 
 #[derive(Debug, Clone, Copy)]
 struct Read {
-    /// Up to when it was read, in seconds since 1970.
+    /// The time up to which the log was read, in seconds since 1970.
     until: i64,
     has_matched: bool,
 }
@@ -75,8 +76,8 @@ impl LogMemory {
         });
     }
 
-    /// Says whether a line since the container's start matches, as far as it has been seen; `now` and `started_at` are in
-    /// seconds since 1970.
+    /// Checks whether a line since the container's start matches, as far as the log was read. `now` and `started_at`
+    /// are in seconds since 1970.
     pub(super) async fn has_line(
         &self,
         engine: &dyn Engine,
@@ -91,9 +92,10 @@ impl LogMemory {
             return Ok(());
         }
         let regex = Regex::new(pattern).map_err(|error| error.to_string())?;
-        // The log's clock has whole seconds here; one second early is better than a missed line.
+        // The engine takes the time in whole seconds. Reading one second more is better than missing a line.
         let begin = before.map_or(started_at - 1, |before| (before.until - OVERLAP).max(started_at - 1));
-        // The first look begins at the beginning, where sites say that they are ready; each later one wants the end.
+        // The first round reads the log from its beginning, where sites report that they are ready. Later rounds read
+        // its end.
         let range = LogRange { tail: before.map(|_| LINES_MAX), since: Some(begin), follow: false, timestamps: false };
         let look = look(engine.logs(handle, range), &regex).await.map_err(|error| describe(&error))?;
         self.note(key, Read { until: now, has_matched: look.has_matched });
@@ -132,7 +134,7 @@ async fn look(mut log: EngineStream<LogChunk>, regex: &Regex) -> Result<Look, En
     Ok(Look { has_matched, is_whole: true })
 }
 
-/// The last lines of a log, for a message about what went wrong; what cannot be read is left out.
+/// Returns the last lines of a log, for error messages. Parts that cannot be read are omitted.
 pub(super) async fn tail(engine: &dyn Engine, handle: &EngineHandle, lines: u32) -> Vec<String> {
     let range = LogRange { tail: Some(lines), since: None, follow: false, timestamps: false };
     let mut log = engine.logs(handle, range);
@@ -181,7 +183,7 @@ mod tests {
     #[tokio::test]
     async fn a_log_without_end_is_read_up_to_its_bound() {
         static CHUNK: [u8; 1 << 16] = [b'y'; 1 << 16];
-        // A terabyte, if it were read.
+        // The log would have a terabyte if it were read completely.
         assert_eq!(looked(log(1 << 24, &CHUNK), "never").await, (false, false));
         assert_eq!(looked(log(1 << 24, &CHUNK), "^y").await, (true, false), "the beginning of a line counts");
         assert_eq!(looked(log(3, b"y\n"), "never").await, (false, true));

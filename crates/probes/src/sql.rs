@@ -1,8 +1,8 @@
-//! Statements on a site's declared databases, over TCP to the instance or through a client in the container. Over TCP, a
-//! confined process speaks to the server (see [`super::sql_worker`]): what a server says is parsed there.
+//! Statements on the databases that a site declares, over TCP or through a client in the container. Over TCP, a
+//! confined process speaks to the server and parses its messages (see [`super::sql_worker`]).
 //!
-//! The definition's author wrote these statements for their own site; they are not an agent's. Reading state on behalf of
-//! checks, with read-only accounts and transactions, is the locators' work.
+//! The definition's author wrote these statements for their own site; they do not come from an agent. Reading state for
+//! checks, with read-only accounts and transactions, belongs to the locators.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,36 +14,36 @@ use arenad_engine::{Engine, EngineHandle};
 use arenad_launch::Incarnation;
 use arenad_model::site::{Database, DatabaseAccess, DatabaseEngine};
 
-/// How long a server may take to answer on a connection that was kept, before another is made.
+/// The time in which a server must answer on a kept connection. Otherwise a new connection is made.
 const ANSWERS_WITHIN: Duration = Duration::from_millis(500);
 
-/// How long a server may take to sign somebody in.
+/// The time limit for signing in at a server.
 const OPENS_WITHIN: Duration = Duration::from_secs(20);
 
-/// How long a server may take to say goodbye.
+/// The time limit for closing a connection properly.
 const GOODBYE: Duration = Duration::from_millis(200);
 
-/// Why a statement failed.
+/// The reason why a statement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlFailure {
-    /// The service has no address.
+    /// The service has no address, because its container is not running.
     #[error("{0} has no address: its container is not running")]
     NoAddress(String),
-    /// The server refused or could not be reached.
+    /// The server reported an error or could not be reached.
     #[error("{0}")]
     Server(String),
-    /// What speaks to the server could not be started, or ended at what the server sent.
+    /// The confined process could not be started, or ended because of data from the server.
     #[error(transparent)]
     Confined(#[from] WorkerError),
 }
 
-/// The longest that a program in the container may take for a statement. A probe has its own limit, which is shorter.
+/// The time limit for a statement of a client in the container. A probe has a shorter limit of its own.
 const CLIENT_LIMIT: Duration = Duration::from_secs(60);
 
-/// A row's first column as text: the outer level says whether there is a row, the inner whether it is not NULL.
+/// The first column of the first row, as text. The outer `None` means that there is no row, the inner one that the
+/// value is NULL.
 pub type FirstValue = Option<Option<String>>;
 
-/// Runs a statement and returns the first column of its first row.
 pub async fn run_statement(
     engine: &dyn Engine,
     database: &Database,
@@ -56,14 +56,14 @@ pub async fn run_statement(
     Ok(value)
 }
 
-/// A way to a database on which several scripts may follow one another.
+/// A session on a database, which can run several scripts in succession.
 pub struct Session<'a> {
     database: &'a Database,
     way: Way<'a>,
 }
 
 enum Way<'a> {
-    /// A program in the container; each script is a session of its own.
+    /// A client in the container. Each script is a session of its own.
     Client {
         engine: &'a dyn Engine,
         container: &'a EngineHandle,
@@ -97,31 +97,31 @@ impl Link {
         }
     }
 
-    /// Whether the server still answers on it.
+    /// Returns whether the server still answers on the connection.
     async fn is_alive(&mut self) -> bool {
         let pinged = tokio::time::timeout(ANSWERS_WITHIN, self.ask(&Question::Ping)).await;
         pinged.is_ok_and(|answer| answer.is_ok())
     }
 
-    /// Says goodbye, so that the server's log is not full of aborted connections; a slow goodbye is not waited for.
+    /// Closes the connection properly, so that the server does not log it as aborted. A slow server is not waited for.
     async fn close(mut self) {
         let _ = tokio::time::timeout(GOODBYE, self.ask(&Question::Close)).await;
     }
 }
 
-/// A connection between two sessions. Nothing is left open on it, neither a statement nor a transaction.
+/// A connection that is kept between two sessions. It has neither an open statement nor an open transaction.
 pub struct KeptConnection(Link);
 
 impl KeptConnection {
-    /// Says goodbye to the server.
+    /// Closes the connection to the server.
     pub async fn close(self) {
         self.0.close().await;
     }
 }
 
 impl<'a> Session<'a> {
-    /// Connects, by the way that the definition says. A program in the container gets no longer than `limit` for each script;
-    /// whoever asks a server by another way ends the wait themselves.
+    /// Opens a session in the way that the definition declares. `limit` applies to each script of a client in the
+    /// container. Over TCP, the caller must limit the time itself.
     pub async fn open(
         engine: &'a dyn Engine,
         database: &'a Database,
@@ -131,7 +131,7 @@ impl<'a> Session<'a> {
         Self::by(engine, database, incarnation, limit, |address| Worker::connected(COMMAND, address)).await
     }
 
-    /// The same for a single statement: what speaks to the server has been started before it was needed.
+    /// Opens a session for a single statement, with a worker that was started in advance.
     async fn once(
         engine: &'a dyn Engine,
         database: &'a Database,
@@ -157,7 +157,7 @@ impl<'a> Session<'a> {
         let server = match database.engine {
             DatabaseEngine::Mysql => Server::Mysql,
             DatabaseEngine::Postgres => Server::Postgres,
-            // No definition has probes or steps on one.
+            // Definitions have neither probes nor steps on SQLite files.
             DatabaseEngine::Sqlite => {
                 return Err(SqlFailure::Server("a SQLite file is asked by locators alone".to_owned()));
             }
@@ -166,12 +166,13 @@ impl<'a> Session<'a> {
         Ok(Self { database, way: Way::Tcp(link) })
     }
 
-    /// Goes on with a connection that was kept; `None`: the server does not answer on it any more.
+    /// Resumes a kept connection. Returns `None` if the server no longer answers on it.
     pub async fn resume(database: &'a Database, KeptConnection(mut link): KeptConnection) -> Option<Self> {
         link.is_alive().await.then_some(Self { database, way: Way::Tcp(link) })
     }
 
-    /// Ends the session, but not its connection; `None`: it has none. Only after all of its statements have succeeded.
+    /// Ends the session and returns its connection, or `None` if the session has none. Must only be called if all
+    /// statements of the session have succeeded.
     pub fn keep(self) -> Option<KeptConnection> {
         match self.way {
             Way::Client { .. } => None,
@@ -192,9 +193,9 @@ impl<'a> Session<'a> {
     }
 
     /// Runs a script and returns the first column of every row of all its statements. The values must be texts without
-    /// line breaks, such as JSON: a client in a container prints one to a line.
+    /// line breaks, such as JSON, because a client in a container prints one value per line.
     ///
-    /// Errors: also when a client's answer is longer than what is read of it; scripts end it with a row that they know.
+    /// Errors: also if a client's answer exceeds the limit. Scripts detect a cut answer by a known last row.
     pub async fn column(&mut self, script: &str) -> Result<Vec<String>, SqlFailure> {
         match &mut self.way {
             Way::Client { engine, container, program, limit } => {
@@ -207,7 +208,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Says goodbye to the server.
+    /// Closes the session and its connection.
     pub async fn close(self) {
         match self.way {
             Way::Client { .. } => {}

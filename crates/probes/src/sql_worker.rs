@@ -1,6 +1,6 @@
-//! The confined process that speaks to a server of databases: signs in once, then runs scripts and returns texts.
+//! The confined process that speaks to a database server: it signs in once, runs scripts and returns texts.
 //!
-//! Whatever the server sends is parsed here, within the worker's limits; what goes back is texts of a bounded length.
+//! It parses the server's messages within the limits of a worker, and returns texts of limited length.
 
 use std::io;
 use std::path::Path;
@@ -14,60 +14,60 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
 use super::sql::{FirstValue, SqlFailure};
 use arenad_confined::{Inside, Locked};
 
-/// The hidden command that makes this program the worker.
+/// The hidden command that runs this program as the worker.
 pub const COMMAND: &str = "confined-sql";
 
-/// The name of the socket. Source: libpq appends the port to `.s.PGSQL.`; MySQL's clients take any path.
+/// The name of the socket. Source: libpq appends the port to `.s.PGSQL.`; MySQL's clients accept any path.
 pub const SOCKET: &str = ".s.PGSQL.5432";
 
-/// The most that a script may yield, in bytes of text.
+/// The maximum size of a script's result, in bytes of text.
 const TEXT_MAX: usize = 8 << 20;
 
-/// The most rows that a script may yield.
+/// The maximum number of rows that a script may yield.
 const ROWS_MAX: usize = 100_000;
 
-/// Whose protocol is spoken.
+/// The protocol that the server speaks.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub enum Server {
-    /// MySQL's and MariaDB's.
+    /// The protocol of MySQL and MariaDB.
     Mysql,
-    /// PostgreSQL's.
+    /// The protocol of PostgreSQL only.
     Postgres,
 }
 
-/// What the parent asks.
+/// A question of the parent.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Question {
-    /// Sign in; the first question, and the only one of its kind.
+    /// Sign in. This is the first question, and is asked once.
     Open { server: Server, user: String, password: String, database: String },
-    /// Whether the server still answers.
+    /// Check whether the server still answers.
     Ping,
-    /// The first column of the first row.
+    /// Return the first column of the first row.
     FirstValue { statement: String },
-    /// The first column of every row of all statements.
+    /// Return the first column of every row of all statements.
     Column { script: String },
-    /// Say goodbye.
+    /// Close the connection properly.
     Close,
 }
 
-/// What comes back.
+/// The worker's answer to a question.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
     Done,
     First(FirstValue),
     Column(Vec<String>),
-    /// The server's words.
+    /// The error message of the server.
     Failed(String),
 }
 
 impl Answer {
-    /// The error for an answer to another question.
+    /// Returns the error for an answer that does not fit the question.
     pub(super) fn unexpected(self) -> SqlFailure {
         SqlFailure::Server(format!("the confined process answered another question: {self:.100?}"))
     }
 }
 
-/// Does the worker's work; the hidden command's whole life.
+/// Runs the confined process of the hidden command, until its parent closes it.
 pub fn serve() -> io::Result<()> {
     arenad_confined::serve(work)
 }
@@ -95,7 +95,7 @@ async fn work(mut inside: Inside) -> io::Result<()> {
 }
 
 async fn close(link: Link, mut parent: Locked) -> io::Result<()> {
-    // A server that takes no goodbye is left all the same.
+    // The connection is dropped even if the server does not accept a proper close.
     let _ = match link {
         Link::Mysql(connection) => connection.close().await,
         Link::Postgres(connection) => connection.close().await,
@@ -103,17 +103,16 @@ async fn close(link: Link, mut parent: Locked) -> io::Result<()> {
     parent.answer(&Answer::Done).await
 }
 
-/// A connection to a server.
 enum Link {
     Mysql(Box<MySqlConnection>),
     Postgres(Box<PgConnection>),
 }
 
-/// Reads the first column of rows until there are too many.
+/// Collects the first column of the rows, up to the limits.
 macro_rules! column {
     ($connection:expr, $script:expr) => {{
-        // The simple protocol returns every value as text, whatever its type. AssertSqlSafe: the definition's author wrote the
-        // statements, or the digest did.
+        // The simple protocol returns every value as text, whatever its type. AssertSqlSafe: the statements come from the
+        // definition's author or from the digest.
         let mut rows = sqlx::raw_sql(AssertSqlSafe($script)).fetch(&mut **$connection);
         let (mut values, mut size) = (Vec::<String>::new(), 0);
         while let Some(row) = rows.try_next().await.map_err(words)? {
@@ -144,7 +143,7 @@ impl Link {
                     .password(password)
                     .database(database)
                     .ssl_mode(MySqlSslMode::Disabled)
-                    // A digest is a long statement, and its text is nothing for a log.
+                    // The statement of a digest is long and does not belong in a log.
                     .disable_statement_logging();
                 Ok(Self::Mysql(Box::new(options.connect().await?)))
             }

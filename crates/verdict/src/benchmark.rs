@@ -4,25 +4,25 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A benchmark.
+/// A benchmark of tasks for web agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Benchmark {
-    /// WebArena: 812 tasks.
+    /// WebArena, with 812 tasks.
     #[serde(rename = "webarena")]
     WebArena,
-    /// VisualWebArena: 910 tasks in three files, each counted from 0.
+    /// VisualWebArena, with 910 tasks in three files. Each file numbers its tasks from 0.
     #[serde(rename = "visualwebarena")]
     VisualWebArena,
-    /// WebArena-Verified: WebArena's tasks, judged by answer and traffic.
+    /// WebArena-Verified, which judges WebArena's tasks by answer and traffic.
     #[serde(rename = "webarena-verified")]
     WebArenaVerified,
 }
 
 impl Benchmark {
-    /// All of them.
+    /// All benchmarks, each once.
     pub const ALL: [Self; 3] = [Self::WebArena, Self::VisualWebArena, Self::WebArenaVerified];
 
-    /// Its name on the command line, in the API and in folders of results.
+    /// Returns the benchmark's name on the command line, in the API and in folders of results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl Benchmark {
         }
     }
 
-    /// The benchmark of that name; BrowserGym writes the last with an underscore.
+    /// Returns the benchmark of a name. Underscores count as hyphens, because BrowserGym writes `webarena_verified`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|benchmark| benchmark.name() == name.replace('_', "-"))

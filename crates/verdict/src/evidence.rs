@@ -1,4 +1,4 @@
-//! All that is known of an episode.
+//! The complete evidence of an episode, and the result of its evaluation.
 
 use std::collections::BTreeMap;
 
@@ -8,65 +8,65 @@ use serde_json::Value;
 use crate::question::Told;
 use crate::{Benchmark, Report, Traffic};
 
-/// Addresses by placeholder, such as `http://localhost:7770` for `__SHOPPING__`. The first is where the site is; others are
-/// where else it may have been when traffic was recorded.
+/// URLs by placeholder, such as `http://localhost:7770` for `__SHOPPING__`. The first URL of a list is the site's
+/// current one. The others are URLs that the site may have had when traffic was recorded.
 pub type Urls = BTreeMap<String, Vec<String>>;
 
-/// An instance that was looked at.
+/// An instance from which evidence was read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LookedAt {
-    /// The site.
+    /// Name of the site.
     pub site: String,
-    /// The instance.
+    /// Identifier of the instance.
     pub instance: String,
-    /// Its generation.
+    /// Number of the generation.
     pub generation: u64,
 }
 
-/// All that is known of an episode, whatever the profile: enough to judge it again without its sites.
+/// The complete evidence of an episode. It suffices to judge the episode again under any profile without its sites.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// The benchmark.
+    /// Benchmark of the task.
     pub benchmark: Benchmark,
-    /// The task's number as it was asked for, such as `35`, or `shopping/35` of VisualWebArena.
+    /// Number of the task in the form that was requested, such as `35`, or `shopping/35` for VisualWebArena.
     pub id: String,
     /// The task as the benchmark publishes it.
     pub task: Value,
-    /// Where the sites were, by placeholder.
+    /// URLs of the sites, by placeholder.
     #[serde(default)]
     pub urls: Urls,
-    /// What the agent answered; of WebArena-Verified the content of `agent_response.json`.
+    /// The agent's answer; for WebArena-Verified, the content of `agent_response.json`.
     #[serde(default)]
     pub answer: String,
-    /// The URL of the page where it ended.
+    /// URL of the page on which the agent ended.
     #[serde(default)]
     pub url: String,
-    /// What evaluators asked and were told.
+    /// The questions of evaluators, with their answers.
     #[serde(default)]
     pub told: Told,
-    /// The traffic of the agent's browser.
+    /// Traffic of the agent's browser.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic: Option<Traffic>,
-    /// The instances that answers come from.
+    /// The instances from which answers were read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looked_at: Vec<LookedAt>,
 }
 
-/// An episode's reports.
+/// The reports on an episode.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Evaluated {
-    /// The benchmark.
+    /// Benchmark of the task.
     pub benchmark: Benchmark,
-    /// The task's number.
+    /// Number of the task in the requested form.
     pub task: String,
-    /// What the agent was told.
+    /// Instruction that the agent was given.
     pub intent: String,
-    /// The sites that the task needs.
+    /// Names of the sites that the task needs.
     pub sites: Vec<String>,
-    /// One for each profile that was asked for.
+    /// One report for each requested profile.
     pub reports: Vec<Report>,
-    /// What whoever reads them should know besides.
+    /// Further information for readers of the reports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

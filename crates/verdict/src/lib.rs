@@ -1,7 +1,9 @@
-//! The values that judging takes and gives: what an evaluator asks ([`question::Question`]), all that is known of an episode
-//! ([`Evidence`]), and what it came to ([`Report`]). Files and the API's JSON have these shapes, so they change only with the changelog.
+//! The input and output of judging: the questions of evaluators ([`question::Question`]), the evidence of an episode
+//! ([`Evidence`]) and the result ([`Report`]). Files and the API's JSON have these shapes, so every change of them
+//! belongs in the changelog.
 //!
-//! Nothing is judged here: `arenad-evaluators` does that, and `arenad-evaluation` brings tasks, evidence and evaluators together.
+//! This crate judges nothing. `arenad-evaluators` contains the evaluators, and `arenad-evaluation` applies them to
+//! tasks and evidence.
 
 mod benchmark;
 mod evidence;
@@ -19,63 +21,63 @@ use serde_json::Value;
 
 use crate::question::Answer;
 
-/// Whose rules are applied.
+/// The set of rules by which an episode is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// Those of the benchmark's published code, quirks included.
+    /// The rules of the benchmark's published code, including its quirks.
     Compat,
-    /// The same without the holes that let wrong answers pass or fail right ones.
+    /// The same rules without the defects that accept wrong answers or reject right ones.
     Strict,
 }
 
-/// How an episode, or one check of it, is judged.
+/// The result of an episode, or of one of its checks. The variants are in ascending order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The agent did it.
+    /// The agent completed the task.
     Passed,
-    /// Someone has to judge who is not there.
+    /// The check needs a judge, and none was available.
     NeedsJudge,
-    /// It could not be found out: the environment was at fault, not the agent.
+    /// The check could not be made, because of the environment and not because of the agent.
     Inconclusive,
-    /// The profile cannot do this check; the reason says why.
+    /// The profile cannot make this check, for the given reason.
     Unsupported,
-    /// The agent did not do it.
+    /// The agent did not complete the task.
     Failed,
 }
 
-/// One thing that was checked.
+/// One check of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Check {
-    /// What its author calls it.
+    /// The name that the task's author gave to the check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The benchmark's evaluator, such as `string_match`.
     pub evaluator: Cow<'static, str>,
     /// The rule that was applied, such as `must_include`.
     pub rule: String,
-    /// Where the value was found: a URL, a locator, or `answer`.
+    /// The source of the value: a URL, a locator, or `answer`.
     pub place: String,
-    /// What was expected.
+    /// The expected value, in the form of the rule.
     pub expected: Value,
-    /// What was found; nothing if nobody could look.
+    /// The value that was found; `None` if nothing was read.
     pub found: Option<Value>,
-    /// Whether it fits.
+    /// The result of this check.
     pub verdict: Verdict,
-    /// Why it is not passed, where that is more than what was expected and found; of a passed check of the strict profile,
-    /// why it passed although the published rule refuses the answer.
+    /// The reason for the verdict, if the expected and the found value do not suffice to explain it. For a passed check
+    /// of the strict profile, the reason why it passed although the published rule rejects the answer.
     pub reason: Option<String>,
-    /// How long it took to look, in milliseconds; nothing where nobody looked or measured.
+    /// The time that reading took, in milliseconds; `None` if nothing was read or measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,
-    /// The checks that it is made of, in the order of the task: `all`, `any`, `not`.
+    /// The parts of a check of the kind `all`, `any` or `not`, in the order of the task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Check>,
 }
 
 impl Check {
-    /// A check that could be made.
+    /// Returns a check that was made.
     #[must_use]
     pub fn of(evaluator: &'static str, rule: &str, place: &str, expected: Value, found: Value, fits: bool) -> Self {
         let verdict = if fits { Verdict::Passed } else { Verdict::Failed };
@@ -93,7 +95,7 @@ impl Check {
         }
     }
 
-    /// A check that could not be made, and why.
+    /// Returns a check that could not be made, with the reason.
     #[must_use]
     pub fn open(
         evaluator: &'static str,
@@ -108,7 +110,7 @@ impl Check {
     }
 }
 
-/// What follows from an answer that is no value: the verdict and the reason.
+/// Returns the verdict and the reason that follow from an answer without a value.
 #[must_use]
 pub fn unseen(answer: &Answer) -> Option<(Verdict, &str)> {
     match answer {
@@ -119,10 +121,10 @@ pub fn unseen(answer: &Answer) -> Option<(Verdict, &str)> {
     }
 }
 
-/// How much of a page is kept as evidence, in characters.
+/// The maximum length of a text in evidence, in characters.
 const EXCERPT: usize = 2000;
 
-/// A text as evidence: its beginning, if it is long.
+/// Returns a text for use as evidence. A long text is cut.
 #[must_use]
 pub fn excerpt(text: &str) -> Value {
     match text.char_indices().nth(EXCERPT) {
@@ -131,21 +133,22 @@ pub fn excerpt(text: &str) -> Value {
     }
 }
 
-/// A task's result under one profile.
+/// The result of a task under one profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// Whose rules.
+    /// The profile whose rules were applied.
     pub profile: Profile,
-    /// The whole.
+    /// The verdict on the whole task.
     pub verdict: Verdict,
-    /// 1 if passed, 0 if failed; nothing if that is open.
+    /// 1 if the task passed, 0 if it failed, and `None` otherwise.
     pub score: Option<f64>,
-    /// The parts, in the order of the task.
+    /// The checks, in the order of the task.
     pub checks: Vec<Check>,
 }
 
 impl Report {
-    /// A task passes when all of its checks do. One failed check settles it, whatever is open beside it.
+    /// Combines checks into a report. A task passes if all of its checks pass. One failed check makes it fail, even if
+    /// others are undecided.
     #[must_use]
     pub fn of(profile: Profile, checks: Vec<Check>) -> Self {
         let verdict = checks.iter().map(|check| check.verdict).max().unwrap_or(Verdict::Passed);
@@ -158,26 +161,26 @@ impl Report {
     }
 }
 
-/// A task's results under both profiles.
+/// The results of a task under both profiles.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SideBySide {
-    /// As the benchmark's published code has it.
+    /// The result by the rules of the benchmark's published code.
     pub compat: Report,
-    /// Without its holes.
+    /// The result by the strict rules.
     pub strict: Report,
 }
 
 impl SideBySide {
-    /// Judges twice.
+    /// Judges the task under both profiles.
     ///
     /// # Errors
     ///
-    /// When one of the profiles cannot judge the task at all.
+    /// If one of the profiles cannot judge the task at all.
     pub fn of<E>(evaluate: impl Fn(Profile) -> Result<Report, E>) -> Result<Self, E> {
         Ok(Self { compat: evaluate(Profile::Compat)?, strict: evaluate(Profile::Strict)? })
     }
 
-    /// Whether the profiles disagree.
+    /// Returns whether the profiles disagree.
     #[must_use]
     pub fn differ(&self) -> bool {
         self.compat.verdict != self.strict.verdict

@@ -1,5 +1,5 @@
-//! What evaluators ask for, and what they are told. They do no I/O themselves: someone else looks, and keeps what was seen
-//! as evidence, so that an episode can be judged again without its sites.
+//! The questions of evaluators, and the answers to them. Evaluators do no I/O. Their caller finds the answers and
+//! stores them as evidence, so that an episode can be judged again without its sites.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,148 +7,150 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Something that an evaluator wants to know.
+/// A question of an evaluator about a site, a picture or a text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
-    /// The HTML of a page, as the browser has it. The answer is a text.
+    /// Asks for the HTML of a page in its current state in the browser. The answer is a text.
     Content {
-        /// The page.
+        /// The page to read.
         place: Place,
     },
-    /// What a JavaScript expression gives on a page.
+    /// Asks for the value of a JavaScript expression on a page.
     Script {
-        /// The page.
+        /// The page on which the expression is run.
         place: Place,
-        /// Expressions that are run before, whose errors do not count.
+        /// Expressions that are run first. Their errors are ignored.
         prepare: Vec<String>,
-        /// The expression.
+        /// The expression whose value is returned.
         expression: String,
     },
-    /// What a helper of the benchmark finds, on a page or through the site's interface.
+    /// Asks for the result of a helper of the benchmark, which reads a page or the site's API.
     Helper {
-        /// The page that `__page__` means.
+        /// The page that `__page__` refers to.
         place: Place,
-        /// The helper.
+        /// The call of the helper.
         call: Call,
     },
-    /// The pictures of a page, fetched from their `src` (which may be relative to the page). The answer is
-    /// [`Answer::Pictures`] with one entry for each picture that could be fetched, in the order of the page, and empty if
-    /// there is none.
+    /// Asks for the pictures of a page, fetched from their `src` (which may be relative to the page). The answer is
+    /// [`Answer::Pictures`] with one entry for each picture that could be fetched, in the order of the page. It is
+    /// empty if there are no pictures.
     Pictures {
-        /// The page.
+        /// The page to read.
         place: Place,
-        /// A CSS selector: the matching `img` elements, and all `img` elements within other matching ones. If empty, every
-        /// element with the role `img`.
+        /// A CSS selector, which selects the matching `img` elements and all `img` elements within other matching ones.
+        /// An empty selector selects every element with the role `img`.
         selector: String,
     },
-    /// One picture to compare with: an `http` URL, or a path in the benchmark's repository. The answer is
+    /// Asks for a reference picture: an `http` URL, or a path in the benchmark's repository. The answer is
     /// [`Answer::Pictures`] with one entry.
     Reference {
-        /// Where it is.
+        /// URL or path of the picture.
         source: String,
     },
-    /// What someone who sees the pictures of [`Question::Pictures`] answers to a question about each. The answer is a list of
-    /// texts, one for each picture that can be read.
+    /// Asks a judge a question about each of the pictures of [`Question::Pictures`]. The answer is a list of texts, one
+    /// for each picture that can be decoded.
     Look {
-        /// The page.
+        /// The page with the pictures.
         place: Place,
-        /// Which pictures, as in [`Question::Pictures`].
+        /// The selector of the pictures, as in [`Question::Pictures`].
         selector: String,
-        /// The question.
+        /// The question about each picture.
         question: String,
     },
-    /// Whether two texts mean the same. The answer is a truth value.
+    /// Asks whether two texts mean the same. The answer is a Boolean.
     Judge(Comparison),
 }
 
-/// A page.
+/// A page that a question refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// The page where the agent ended, as it is, not loaded again.
+    /// The page on which the agent ended, in its current state, without loading it again.
     Last,
     /// The page at a URL.
     Url(String),
-    /// The page whose URL a helper finds.
+    /// The page whose URL a helper returns.
     Found(Call),
 }
 
-/// A call of a helper: a name of a fixed list, and texts.
+/// A call of a helper from a fixed list, with texts as arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Call {
-    /// The helper's name.
+    /// Name of the helper.
     pub name: String,
-    /// Its arguments, without `__page__`.
+    /// Arguments of the helper, without `__page__`.
     pub arguments: Vec<String>,
 }
 
-/// What a judge is asked.
+/// A comparison of two texts by a judge.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Comparison {
-    /// What kind of sameness.
+    /// The kind of equivalence to decide.
     pub kind: Sameness,
-    /// In whose words the judge is asked, and how its reply is read.
+    /// The wording of the prompt, which also determines how the reply is parsed.
     pub wording: Wording,
-    /// The task.
+    /// The instruction of the task.
     pub intent: String,
-    /// What was expected.
+    /// The text that was expected.
     pub reference: String,
-    /// What the agent said.
+    /// The text that the agent gave.
     pub answer: String,
 }
 
-/// What a judge looks for.
+/// The kind of equivalence that a judge decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sameness {
-    /// The answer means what the reference means.
+    /// The answer means the same as the reference.
     Answer,
-    /// The reason given for not doing the task is the actual one.
+    /// The stated reason for not completing the task is the actual reason.
     Reason,
 }
 
-/// In whose words a judge is asked.
+/// The wording of a judge's prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wording {
-    /// In those of WebArena's code.
+    /// The wording of WebArena's code.
     WebArena,
-    /// In those of VisualWebArena's code.
+    /// The wording of VisualWebArena's code.
     VisualWebArena,
-    /// In arenad's own, from which an answer cannot break out, and whose replies are read to the letter.
+    /// The wording of arenad. An answer cannot break out of it, and replies are matched exactly.
     Strict,
 }
 
-/// What was seen.
+/// The answer to an evaluator's question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// A value.
+    /// The value that was asked for.
     Value(Value),
-    /// Pictures.
+    /// The pictures that were fetched.
     Pictures(Vec<Picture>),
-    /// The page's script or the helper failed; the benchmarks take that for an empty text.
+    /// The page's script or the helper failed. The benchmarks treat this as an empty text.
     Threw(String),
-    /// Nobody could look: the site is down, time ran out. Says nothing about the agent.
+    /// The question could not be answered, for example because the site is down or time ran out. This says nothing
+    /// about the agent.
     Unavailable(String),
-    /// Someone has to judge who is not there.
+    /// The question needs a judge, and none was available.
     NoJudge(String),
-    /// Nobody here knows how to find out.
+    /// The question is of a kind that cannot be answered here.
     Unsupported(String),
 }
 
-/// A picture as it was fetched.
+/// A picture in the form in which it was fetched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
-    /// Where it was fetched.
+    /// URL or path from which the picture was fetched.
     pub url: String,
-    /// The file: PNG, JPEG, GIF, WebP or BMP. Whatever else is there cannot be read, which is for the evaluator to say.
+    /// The content of the file: PNG, JPEG, GIF, WebP or BMP. Other content cannot be decoded, which the evaluator
+    /// reports.
     #[serde(with = "base64_bytes")]
     pub bytes: Arc<[u8]>,
 }
 
-/// Bytes as base64, for evidence that is kept as JSON.
+/// Bytes as base64, for evidence in JSON files.
 mod base64_bytes {
     use std::sync::Arc;
 
@@ -167,7 +169,7 @@ mod base64_bytes {
     }
 }
 
-/// What was seen, by what was asked. As JSON, a list of pairs: evidence by which an episode can be judged again.
+/// Answers by question. The JSON form is a list of pairs, which belongs to an episode's evidence.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<(Question, Answer)>", into = "Vec<(Question, Answer)>")]
 pub struct Told(HashMap<Question, Answer>);
@@ -179,7 +181,7 @@ impl From<Vec<(Question, Answer)>> for Told {
 }
 
 impl From<Told> for Vec<(Question, Answer)> {
-    /// In an order that does not change from one time to the next, so that evidence can be compared.
+    /// Returns the pairs in a reproducible order, so that evidence can be compared.
     fn from(told: Told) -> Self {
         let mut pairs: Self = told.0.into_iter().collect();
         pairs.sort_by_cached_key(|(question, _)| format!("{question:?}"));
@@ -188,29 +190,30 @@ impl From<Told> for Vec<(Question, Answer)> {
 }
 
 impl Told {
-    /// Keeps an answer.
+    /// Stores the answer to a question.
     pub fn tell(&mut self, question: Question, answer: Answer) {
         self.0.insert(question, answer);
     }
 
-    /// How many questions have an answer.
+    /// Returns the number of questions that have an answer.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// Takes over what somebody else has been told.
+    /// Adds all answers of `other`.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// Whether a question has an answer.
+    /// Returns whether a question has an answer.
     #[must_use]
     pub fn knows(&self, question: &Question) -> bool {
         self.0.contains_key(question)
     }
 
-    /// Forgets what can be found out later without the sites: what there was no judge for, and pictures that were not at hand.
+    /// Removes the answers that can be found later without the sites: those that lacked a judge, and those about
+    /// pictures that were unavailable.
     pub fn reopen(&mut self) {
         self.0.retain(|question, answer| match question {
             Question::Judge(_) | Question::Look { .. } | Question::Reference { .. } => {
@@ -220,7 +223,8 @@ impl Told {
         });
     }
 
-    /// The answer to a question; that nobody looked, or judged, if there is none.
+    /// Returns the answer to a question. If there is none, the returned answer says that no judge was asked, or that
+    /// the value is unavailable.
     #[must_use]
     pub fn ask(&self, question: &Question) -> Answer {
         self.0.get(question).cloned().unwrap_or_else(|| match question {
@@ -230,7 +234,7 @@ impl Told {
     }
 }
 
-/// The questions that have no answer yet, each once, in order.
+/// Returns the questions that have no answer yet, in order and without duplicates.
 #[must_use]
 pub fn open(questions: Vec<Question>, told: &Told) -> Vec<Question> {
     let mut seen = HashSet::new();

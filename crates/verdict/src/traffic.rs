@@ -1,25 +1,26 @@
-//! Recorded traffic as it is kept with an episode.
+//! Recorded traffic, in the form in which it is stored with an episode.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A recording.
+/// A recording of a browser's traffic.
 ///
-/// Shape: `{"har": {…}}` where it is JSON, so that people and programs can read it in place; else `{"file": "base64"}`.
+/// Shape: `{"har": {…}}` if the recording is JSON, so that people and programs can read it in place; otherwise
+/// `{"file": "base64"}`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Traffic {
-    /// A HAR.
+    /// A recording in the HAR format.
     Har(Box<RawValue>),
-    /// Any other file: Playwright's `trace.zip`, or what only claims to be a HAR.
+    /// Any other file, such as Playwright's `trace.zip` or an invalid HAR.
     #[serde(serialize_with = "encode", deserialize_with = "decode")]
     File(Vec<u8>),
 }
 
 impl Traffic {
-    /// A file's bytes.
+    /// Creates a recording from the content of a file.
     #[must_use]
     pub fn of(bytes: Vec<u8>) -> Self {
         match serde_json::from_slice::<Box<RawValue>>(&bytes) {
@@ -28,7 +29,7 @@ impl Traffic {
         }
     }
 
-    /// The file's bytes.
+    /// Returns the content of the file.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match self {

@@ -1,4 +1,4 @@
-//! The headless browser: found, and seen to show a page in the cage in which locators use it.
+//! Finds the headless browser, and tests that it renders a page in the confinement in which locators use it.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -21,7 +21,7 @@ pub(super) async fn look() -> Browser {
     }
 }
 
-/// A folder for one run, removed with it.
+/// A folder for one run, which is removed when this is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -34,7 +34,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left lies in the folder for temporary files.
+        // If the removal fails, the rest stays in the folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! The clock: what it shows, whether the daemon's files are of its past, whether something keeps it right.
+//! Reads the clock: the current time, the newest of the daemon's files, and the synchronisation.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The engine: what it says, or why it says nothing.
+//! Queries the engine, or determines why it does not answer.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +15,7 @@ pub(super) async fn look(engine: &dyn Engine) -> Found {
     match engine.details().await {
         Ok(details) => {
             let data_root = folder::look(details.version.root.clone()).await;
-            // Where files share their blocks a copy costs nothing, and there is nothing to measure.
+            // Copies are free if files share their blocks, so there is no speed to measure.
             let copy_speed = match data_root.reflinks {
                 Some(false) => folder::copy_speed(data_root.path.clone()).await,
                 Some(true) | None => None,
@@ -28,7 +28,8 @@ pub(super) async fn look(engine: &dyn Engine) -> Found {
     }
 }
 
-/// The client's error does not tell a missing socket from a forbidden one; connecting once more does.
+/// Returns the reason why an engine does not answer. The client's error does not distinguish a missing socket from a
+/// forbidden one, so this connects once more.
 pub fn absence(endpoint: &str, error: &EngineError) -> Absence {
     let other = Absence::Other(describe(error));
     let Some(socket) = endpoint.strip_prefix("unix://").map(Path::new) else { return other };
@@ -43,8 +44,8 @@ pub fn absence(endpoint: &str, error: &EngineError) -> Absence {
 fn group_of(path: &Path) -> Option<String> {
     let gid = path.metadata().ok()?.gid().to_string();
     let groups = std::fs::read_to_string("/etc/group").ok()?;
-    // name:password:gid:members
+    // The format is name:password:gid:members.
     let found = groups.lines().find(|line| line.split(':').nth(2) == Some(gid.as_str()))?;
-    // Whose group is root's cannot simply join it.
+    // A user cannot simply join root's group, so that group is not suggested.
     found.split(':').next().filter(|name| *name != "root").map(str::to_owned)
 }

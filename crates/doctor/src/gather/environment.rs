@@ -1,4 +1,4 @@
-//! What an environment wants, and what there is of it.
+//! Determines the requirements of an environment, and how far the host meets them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -15,10 +15,10 @@ use arenad_model::coverage;
 use arenad_model::ids::SiteName;
 use arenad_model::site::{self, ServiceSpec, Site};
 
-/// The build arguments by which the Dockerfiles that come with arenad are told what to stand on begin with this.
+/// The prefix of the build arguments that select the base image in the Dockerfiles shipped with arenad.
 const BASE_ARGUMENT: &str = "BASE_IMAGE";
 
-/// `engine` is one that answers: the others would let every question wait for its time-out.
+/// Examines an environment. `engine` must be one that answers: with any other, each query would wait for its time-out.
 pub(super) async fn look(
     engine: Option<&dyn Engine>,
     wanted: &site::Environment,
@@ -47,8 +47,8 @@ pub(super) async fn look(
     }
 }
 
-/// The sites that declare writers and have a writable place that no rewind brings back. Volumes that an image declares are
-/// known once it is here.
+/// Returns the sites that declare writers and have a writable path that no rewind restores. The volumes that an image
+/// declares are known only once the image is present.
 async fn never_rewound(engine: Option<&dyn Engine>, wanted: &site::Environment) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for site in wanted.sites.iter().filter(|site| site.rewinds().is_some()) {
@@ -68,7 +68,7 @@ async fn never_rewound(engine: Option<&dyn Engine>, wanted: &site::Environment) 
     found
 }
 
-/// Listens for an instant, as the gateway would.
+/// Tests whether the gateway could listen on an address, by listening for an instant.
 async fn port(engine: Option<&dyn Engine>, address: SocketAddr, daemon: Option<u32>) -> PortState {
     let error = match TcpListener::bind(address) {
         Ok(_) => return PortState::Free,
@@ -84,14 +84,13 @@ async fn port(engine: Option<&dyn Engine>, address: SocketAddr, daemon: Option<u
     }
 }
 
-/// What these sites of an environment want of a host on which they are to be started. Without an engine, nothing is
-/// said of images.
+/// Returns the host resources that sites need in order to start. Without an engine, images are left out.
 pub async fn needs(engine: Option<&dyn Engine>, environment: &site::Environment, sites: &[&Site]) -> Needs {
     let is_wanted = |name: &SiteName| sites.iter().any(|site| site.name == *name);
     let mut missing_images = Vec::new();
     for image in environment.needed_images().into_iter().filter(|image| image.sites.iter().any(is_wanted)) {
         let Some(engine) = engine else { break };
-        // An engine that fails here has nothing to say of images; whoever starts the sites will hear why.
+        // If the engine fails here, the image is left out; starting the sites reports the error.
         if matches!(engine.image(&image.reference).await, Ok(None)) {
             let from = match image.origin {
                 Origin::Built => ImageOrigin::Build,
@@ -126,7 +125,7 @@ fn site_needs(site: &Site) -> SiteNeeds {
     }
 }
 
-/// The base images of the builds that are still to be made, with whether each is there.
+/// Returns the base images of the builds that remain to be done, each with whether it is present.
 async fn bases(engine: Option<&dyn Engine>, sites: &[&Site], needs: &Needs) -> BTreeMap<String, bool> {
     let is_missing = |service: &&ServiceSpec| needs.missing_images.iter().any(|image| image.reference == service.image);
     let services = sites.iter().flat_map(|site| &site.services).filter(is_missing);
@@ -142,8 +141,8 @@ async fn bases(engine: Option<&dyn Engine>, sites: &[&Site], needs: &Needs) -> B
     found
 }
 
-/// What there is for sites of an environment: asked before they are started, so it measures nothing that takes time. A
-/// folder that cannot be looked at says nothing.
+/// Returns the resources for sites of an environment. The check precedes their start, so it takes no slow measurements.
+/// A folder that cannot be examined is left out.
 pub fn resources(engine_root: &Path, state_dir: &Path, environment: &site::Environment) -> Resources {
     let folders = [(engine_root, Holds::Images), (&environment.root, Holds::Data), (state_dir, Holds::State)];
     let disk = |(path, holds): (&Path, Holds)| Some(Disk { path: path.to_owned(), room: folder::room(path)?, holds });

@@ -1,5 +1,5 @@
-//! A folder: whether it can be written, how much room is left, what a copy costs. What is written for trying has no
-//! name and is gone with its handle, however this process ends.
+//! Examines a folder: whether it is writable, how much space is left, what a copy costs. Test files have no name and
+//! disappear with their handle, however this process ends.
 
 use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
@@ -11,10 +11,10 @@ use rustix::io::Errno;
 use crate::facts::{Access, Folder, Room};
 use arenad_storage::{disk, trial};
 
-/// How much is copied to measure: enough to see the disk and not only its cache's first page.
+/// The size of the file that is copied to measure the speed: large enough to measure the disk and not only its cache.
 const SAMPLE_BYTES: usize = 32 << 20;
 
-/// Looks at a folder, or at the nearest above it that is there.
+/// Examines a folder, or the nearest existing folder above it.
 pub(super) async fn look(path: PathBuf) -> Folder {
     let unseen = path.clone();
     tokio::task::spawn_blocking(move || look_at(path)).await.unwrap_or_else(|panicked| Folder {
@@ -36,7 +36,7 @@ fn look_at(path: PathBuf) -> Folder {
     let room = room(there).unwrap_or(Room { free_bytes: 0, total_bytes: 0, free_files: None, device: 0 });
     let tried = trial::nameless_file(there);
     let access = match &tried {
-        // Someone else's folder hides what is below it.
+        // The folder of another user hides the content below it.
         _ if is_hidden => Access::Denied,
         Ok(_) => Access::Writable,
         Err(Errno::ROFS) => Access::ReadOnly,
@@ -50,7 +50,7 @@ fn look_at(path: PathBuf) -> Folder {
     Folder { path, exists, access, kind, room, reflinks, gives_away, limits_stores }
 }
 
-/// The nearest folder that is there, and whether one on the way down from it may not be looked into.
+/// Returns the nearest existing folder, and whether access to a folder on the way is denied.
 fn nearest(path: &Path) -> (&Path, bool) {
     let mut is_hidden = false;
     let mut there = path;
@@ -66,13 +66,14 @@ fn nearest(path: &Path) -> (&Path, bool) {
     }
 }
 
-/// The room below a folder; `None` where it cannot be looked at.
+/// Returns the space of a folder's file system; `None` if the folder cannot be examined.
 pub(super) fn room(path: &Path) -> Option<Room> {
     let trial::Room { free_bytes, total_bytes, free_files } = trial::room(path).ok()?;
     Some(Room { free_bytes, total_bytes, free_files, device: path.metadata().ok()?.dev() })
 }
 
-/// Copies a file and writes it down, as the kernel does at the first write to a file of an image; bytes per second.
+/// Copies a file and syncs it, as the kernel does at the first write to a file of an image. Returns the speed in bytes
+/// per second.
 pub(super) async fn copy_speed(folder: PathBuf) -> Option<u64> {
     tokio::task::spawn_blocking(move || {
         let mut source = trial::nameless_file(&folder).ok()?;

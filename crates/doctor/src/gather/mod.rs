@@ -1,4 +1,5 @@
-//! Looks: the only part of the doctor that touches the host. Whatever cannot be seen stays unknown; nothing here fails.
+//! Gathers the facts: the only part of the doctor that accesses the host. Facts that cannot be determined stay unknown;
+//! nothing here fails.
 
 mod browser;
 mod clock;
@@ -23,26 +24,26 @@ use arenad_storage::disk;
 pub(super) use engine::absence;
 pub use environment::{needs, resources};
 
-/// How long a program of the host may take to answer.
+/// The time limit for a program of the host.
 const PROGRAM_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is to be looked at.
+/// The objects to examine.
 pub struct Subject<'a> {
-    /// The engine.
+    /// The engine to query.
     pub engine: &'a dyn Engine,
-    /// What is known of the daemon.
+    /// The state of the daemon, if it is known.
     pub daemon: Daemon,
-    /// Where it keeps its files.
+    /// The directory of the daemon's files.
     pub state_dir: &'a Path,
-    /// The block that instance networks are cut from.
+    /// The block from which instance networks are allocated.
     pub block: Subnet,
     /// The environment that is to be brought up.
     pub environment: Option<&'a Environment>,
-    /// Those of its sites that are up already.
+    /// The names of its sites that are already up.
     pub running: BTreeSet<String>,
 }
 
-/// Looks at everything.
+/// Gathers all facts about the host.
 pub async fn facts(subject: Subject<'_>) -> Facts {
     let daemon_pid = match &subject.daemon {
         Daemon::Answers { pid, .. } => Some(*pid),
@@ -57,7 +58,8 @@ pub async fn facts(subject: Subject<'_>) -> Facts {
         clock::look(subject.state_dir),
         browser::look(),
     );
-    // Networks come and go while the engine lists them: what stands is what was there before and after.
+    // Networks may appear and disappear while the engine lists them, so only routes that exist before and after the
+    // listing count.
     let routes = system::routes().into_iter().filter(|route| routes_before.contains(route)).collect();
     let answering = matches!(engine, facts::Engine::Answers(_)).then_some(subject.engine);
     let environment = match subject.environment {
@@ -78,13 +80,13 @@ pub async fn facts(subject: Subject<'_>) -> Facts {
     }
 }
 
-/// The program of that name on PATH.
+/// Returns the path of the program of that name on PATH.
 fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// What a program printed; `None` where it is not there, or does not come to its end.
+/// Returns the output of a program; `None` if it does not exist or does not end in time.
 async fn output(program: &Path, args: &[&str]) -> Option<Output> {
     let run = Command::new(program).args(args).stdin(std::process::Stdio::null()).kill_on_drop(true).output();
     tokio::time::timeout(PROGRAM_PATIENCE, run).await.ok()?.ok()

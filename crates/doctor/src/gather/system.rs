@@ -1,4 +1,4 @@
-//! The kernel: memory, processors, limits, cgroups, routes, packet filters.
+//! Reads the kernel's state: memory, processors, limits, cgroups, routes, packet filters.
 
 use procfs::Current;
 
@@ -6,7 +6,7 @@ use super::{output, program};
 use crate::facts::{Machine, System};
 use arenad_model::subnet::Subnet;
 
-/// Memory and processors.
+/// Returns the memory and the processors.
 pub(super) fn machine() -> Machine {
     let memory = procfs::Meminfo::current().ok();
     let available = memory.as_ref().map_or(0, |memory| memory.mem_available.unwrap_or(memory.mem_free));
@@ -35,8 +35,8 @@ fn number(path: &str) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// The version of the cgroups that containers get, and whether they can be frozen. Version 2 always can; on a host that
-/// mounts both, controllers are version 1's.
+/// Returns the version of the cgroups that containers get, and whether they can be frozen. Version 2 always supports
+/// freezing; on a host that mounts both versions, the controllers belong to version 1.
 fn cgroups(mounts: &str) -> (Option<u8>, bool) {
     let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
     let cgroups: Vec<Vec<&str>> =
@@ -59,7 +59,7 @@ fn has_ipvs() -> bool {
     std::fs::read_to_string(modules).is_ok_and(|modules| modules.contains("/ip_vs.ko"))
 }
 
-/// The host's routes, without the default ones: those lead to wherever nothing else does.
+/// Returns the host's routes except the default ones, which match every address that no other route does.
 pub(super) fn routes() -> Vec<(Subnet, String)> {
     let routes = procfs::net::route().unwrap_or_default();
     let found = routes.into_iter().map(|route| {
@@ -69,13 +69,14 @@ pub(super) fn routes() -> Vec<(Subnet, String)> {
     found.filter(|(range, _)| *range != Subnet::new(std::net::Ipv4Addr::UNSPECIFIED, 0)).collect()
 }
 
-/// Whether the chain is there that every engine makes which filters packets. Only root can see; `None` otherwise.
+/// Returns whether the chain exists that every engine with packet filtering creates. Only root can determine that;
+/// `None` otherwise.
 pub(super) async fn filters() -> Option<bool> {
     if !rustix::process::geteuid().is_root() {
         return None;
     }
     let mut seen = None;
-    // The engine may have used another variant than the one that `iptables` means today.
+    // The engine may have used a different variant than the current default of `iptables`.
     for name in ["iptables", "iptables-nft", "iptables-legacy"] {
         let Some(path) = program(name) else { continue };
         if let Some(answer) = output(&path, &["--wait", "2", "--numeric", "--list", "DOCKER-USER"]).await {

@@ -1,4 +1,5 @@
-//! Space, memory and processors against what sites want. `arenad up` asks here before it starts anything.
+//! Compares space, memory and processors with the requirements of sites. `arenad up` runs this check before it starts
+//! anything.
 
 use std::path::PathBuf;
 
@@ -6,23 +7,23 @@ use super::size;
 use crate::facts::{Engine, Facts, ImageOrigin, Machine, Needs, Room, SiteNeeds};
 use crate::finding::{Area, Finding, Level};
 
-/// Below this much free space databases begin to fail in strange ways.
+/// The free space in bytes below which databases begin to fail in unexpected ways.
 pub const LEAST_FREE_BYTES: u64 = 512 << 20;
 
-/// Below this many free inodes the same happens.
+/// The number of free inodes below which the same happens.
 pub const LEAST_FREE_FILES: u64 = 10_000;
 
-/// Below this much available memory the host itself begins to crawl.
+/// The available memory in bytes below which the host itself becomes slow.
 const LEAST_MEMORY_BYTES: u64 = 256 << 20;
 
-/// What an image takes that is still to be built: nobody knows before, and applications with their packages are of
-/// this order.
+/// The assumed size of an image that remains to be built: the real size is unknown beforehand, and applications with
+/// their packages are of this order of magnitude.
 const BUILD_BYTES: u64 = 1 << 30;
 
-/// What there is.
+/// The resources that are available on the host.
 #[derive(Debug, Clone)]
 pub struct Resources {
-    /// Memory and processors.
+    /// The memory and the processors.
     pub machine: Machine,
     /// The file systems that arenad and the engine write to.
     pub disks: Vec<Disk>,
@@ -31,18 +32,18 @@ pub struct Resources {
 /// A file system that is written to.
 #[derive(Debug, Clone)]
 pub struct Disk {
-    /// The folder on it.
+    /// A folder on the file system.
     pub path: PathBuf,
-    /// Its room.
+    /// The space of the file system.
     pub room: Room,
-    /// What is written there.
+    /// The kind of data that is written there.
     pub holds: Holds,
 }
 
-/// What is written to a folder.
+/// The kind of data that a folder holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
-    /// The engine's images.
+    /// The images of the engine.
     Images,
     /// The data that sites mount.
     Data,
@@ -71,7 +72,7 @@ fn finding(id: &'static str, level: Level, seen: String) -> Finding {
     Finding::new(Area::Capacity, id, level, seen)
 }
 
-/// What can be said of the needs and what there is.
+/// Returns the findings that follow from the requirements and the resources.
 pub fn judge(needs: &Needs, resources: &Resources) -> Vec<Finding> {
     let mut findings = disks(needs, &resources.disks);
     findings.push(memory(needs, &resources.machine));
@@ -80,13 +81,13 @@ pub fn judge(needs: &Needs, resources: &Resources) -> Vec<Finding> {
 }
 
 fn disks(needs: &Needs, disks: &[Disk]) -> Vec<Finding> {
-    // Where data goes matters while some is still to come; nothing else is written there.
+    // The folder of data matters only while data remains to be fetched, because nothing else is written there.
     let disks: Vec<&Disk> =
         disks.iter().filter(|disk| disk.holds != Holds::Data || !needs.missing_data.is_empty()).collect();
     let mut findings: Vec<Finding> = Vec::new();
     let mut seen: Vec<u64> = Vec::new();
     for disk in &disks {
-        // Two folders on one file system share its room: it is told once.
+        // Two folders on one file system share its space, which is reported once.
         if seen.contains(&disk.room.device) {
             continue;
         }
@@ -137,8 +138,8 @@ fn space(needs: &Needs, room: &Room, holds: &[Holds], places: &str) -> Finding {
     finding("disk", Level::Ok, seen)
 }
 
-/// The sizes that the definition says of what is still to come to a file system, at its height: while an archive is
-/// loaded, the engine has its content twice.
+/// Returns the peak of the declared sizes that remain to be written to a file system: while an archive is loaded, the
+/// engine holds its content twice.
 fn declared(needs: &Needs, holds: &[Holds]) -> u64 {
     let sizes = needs.missing_images.iter().filter_map(|image| Some((image.from, image.size_bytes?)));
     let images: u64 = sizes.clone().map(|(_, bytes)| bytes).sum();
@@ -175,7 +176,7 @@ fn memory(needs: &Needs, machine: &Machine) -> Finding {
     finding("memory", Level::Ok, have)
 }
 
-/// The sites that need most, for people to choose which to leave out.
+/// Returns the sites with the largest requirements, so that people can choose which to leave out.
 fn largest(sites: &[SiteNeeds]) -> String {
     let mut sites: Vec<&SiteNeeds> = sites.iter().filter(|site| site.reserved_bytes > 0).collect();
     sites.sort_by(|one, two| two.reserved_bytes.cmp(&one.reserved_bytes).then_with(|| one.site.cmp(&two.site)));
@@ -287,7 +288,7 @@ mod tests {
                 apart.map(|(n, ((path, holds), free))| disk(path, room(free, n as u64), *holds)).collect();
             disks(&needs, &apart).iter().map(|finding| finding.level).collect()
         };
-        // While it is loaded, the engine has the archive's content twice.
+        // While an archive is loaded, the engine holds its content twice.
         assert_eq!(levels([121 * GIB, 31 * GIB, GIB]), [Level::Ok; 3]);
         assert_eq!(levels([120 * GIB, 30 * GIB, GIB]), [Level::Problem, Level::Problem, Level::Ok]);
         let same = [disk("/engine", room(70 * GIB, 1), Holds::Images), disk("/data", room(70 * GIB, 1), Holds::Data)];

@@ -1,4 +1,5 @@
-//! The engine: whether it answers, what it is, what its kernel enforces; and arenad's daemon that uses it.
+//! Judges the engine: whether it answers, its version, the limits that its kernel enforces; and the daemon that uses
+//! it.
 
 use super::answering;
 use crate::facts::{Absence, AnsweringEngine, Daemon, Engine};
@@ -40,7 +41,7 @@ fn reached(engine: &Engine) -> Finding {
     }
 }
 
-/// An engine that does not answer.
+/// Returns the finding for an engine that does not answer.
 pub fn away(endpoint: &str, why: &Absence) -> Finding {
     let (seen, cure) = match why {
         Absence::NoSocket => (format!("there is no engine at {endpoint}"), START.to_owned()),
@@ -61,7 +62,7 @@ fn api(engine: &AnsweringEngine) -> Finding {
     finding("engine-api", Level::Ok, format!("it speaks API {}", engine.details.version.api))
 }
 
-/// arenad reaches containers by their addresses, so their networks must be this host's.
+/// Judges the engine's location: arenad reaches containers by their addresses, so their networks must be on this host.
 fn place(engine: &AnsweringEngine) -> Finding {
     let elsewhere = if engine.details.is_rootless {
         Some("the engine is rootless: its networks are in a namespace of their own")

@@ -1,4 +1,4 @@
-//! The system around the engine: cgroups, limits of the kernel, the clock, the browser.
+//! Judges the system around the engine: cgroups, kernel limits, the clock, the browser.
 
 use std::time::Duration;
 
@@ -8,17 +8,19 @@ use super::answering;
 use crate::facts::{Browser, Clock, Facts, System};
 use crate::finding::{Area, Finding, Level};
 
-/// A gateway's connection takes two handles: below this, some hundreds of clients exhaust them.
+/// A low limit of open files: a connection of the gateway takes two handles, so a few hundred clients exhaust a lower
+/// one.
 const FEW_OPEN_FILES: u64 = 4096;
 
-/// Accounts of different containers with one number share their inotify instances; 128 is the kernel's default.
+/// A low limit of inotify instances: accounts of different containers that have the same number share them. The
+/// kernel's default is 128.
 const FEW_INOTIFY_INSTANCES: u64 = 128;
 const FEW_INOTIFY_WATCHES: u64 = 8192;
 
-/// How far two clocks may be apart, and a file in the future.
+/// The tolerated difference between two clocks, and of a file's time from the present.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(5);
 
-/// No clock of a running arenad shows an earlier time.
+/// The time before which no correct clock can be, because arenad did not exist.
 const EARLIEST: civil::DateTime = civil::datetime(2026, 1, 1, 0, 0, 0, 0);
 
 fn finding(id: &'static str, level: Level, seen: impl Into<String>) -> Finding {

@@ -1,4 +1,4 @@
-//! The images of an environment: whether they are there or can be made.
+//! Judges the images of an environment: whether each is present or can be made.
 
 use super::{answering, size};
 use crate::facts::{Engine, Environment, ImageOrigin, MissingData, MissingImage};
@@ -30,7 +30,7 @@ pub fn judge(environment: &Environment, engine: &Engine) -> Vec<Finding> {
     findings
 }
 
-/// ` (117.0 GiB)`, where the definition says so.
+/// Returns a size such as ` (117.0 GiB)`; empty if the definition states none.
 fn shown(size_bytes: Option<u64>) -> String {
     size_bytes.map(|bytes| format!(" ({})", size(bytes))).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Decisions: facts in, findings out. Nothing here looks at the host.
+//! Decisions, which convert facts into findings. Nothing here accesses the host.
 
 pub mod capacity;
 mod engine;
@@ -15,7 +15,7 @@ pub(super) use engine::away;
 #[cfg(test)]
 mod prepared;
 
-/// Everything that can be said about these facts, by area and as grave as it is.
+/// Returns all findings about these facts, by area and severity.
 pub fn all(facts: &Facts) -> Vec<Finding> {
     let mut findings = engine::judge(&facts.engine, &facts.daemon);
     findings.extend(storage::judge(facts));
@@ -33,7 +33,7 @@ fn needs(facts: &Facts) -> super::facts::Needs {
     facts.environment.as_ref().map(|environment| environment.needs.clone()).unwrap_or_default()
 }
 
-/// The engine, if it answers.
+/// Returns the engine if it answers.
 fn answering(engine: &Engine) -> Option<&super::facts::AnsweringEngine> {
     match engine {
         Engine::Answers(answering) => Some(answering),
@@ -41,7 +41,7 @@ fn answering(engine: &Engine) -> Option<&super::facts::AnsweringEngine> {
     }
 }
 
-/// A size for people: `23.5 GiB`, `512 MiB`.
+/// Formats a size for people: `23.5 GiB`, `512 MiB`.
 fn size(bytes: u64) -> String {
     const GIB: u64 = 1 << 30;
     if bytes >= GIB { format!("{:.1} GiB", bytes as f64 / GIB as f64) } else { format!("{} MiB", bytes >> 20) }

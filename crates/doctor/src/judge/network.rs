@@ -1,18 +1,18 @@
-//! Addresses and ports: whether instance networks can be made, and whether the public ports can be had.
+//! Judges addresses and ports: whether instance networks can be created, and whether the public ports are available.
 
 use super::answering;
 use crate::facts::{AnsweringEngine, Facts, ImageOrigin, Network, PortState, PublicPort};
 use crate::finding::{Area, Finding, Level};
 use arenad_model::subnet::Subnet;
 
-/// Blocks to fall back on: private ranges that routers and Docker seldom use.
+/// Alternative blocks: private ranges that routers and Docker seldom use.
 const OTHER_BLOCKS: [&str; 6] =
     ["10.231.0.0/16", "10.232.0.0/16", "10.77.0.0/16", "172.30.0.0/16", "100.64.0.0/16", "192.168.240.0/20"];
 
-/// How many networks Docker's built-in pools hold: 172.17-31.0.0/16 and 192.168.0.0/16 in sixteenths.
+/// The number of networks in Docker's built-in pools: 172.17-31.0.0/16, and sixteen ranges in 192.168.0.0/16.
 const BUILT_IN_NETWORKS: usize = 31;
 
-/// Docker's built-in pools.
+/// The built-in address pools of Docker.
 const BUILT_IN_POOLS: [(&str, u8); 6] = [
     ("172.17.0.0/16", 16),
     ("172.18.0.0/15", 16),
@@ -22,10 +22,10 @@ const BUILT_IN_POOLS: [(&str, u8); 6] = [
     ("192.168.0.0/16", 20),
 ];
 
-/// Networks left in the engine's pools below which others' work on the host may fail.
+/// The number of networks left in the engine's pools below which other work on the host may fail.
 const FEW_NETWORKS: usize = 8;
 
-/// A setting with room for four thousand networks.
+/// A setting that provides about four thousand networks.
 const POOLS_SETTING: &str = "`docker network prune`, or `\"default-address-pools\": [{\"base\": \"172.16.0.0/12\", \
                              \"size\": 24}]` in /etc/docker/daemon.json and a restart of Docker";
 
@@ -46,8 +46,9 @@ pub fn judge(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// The host's routes into a block that are not those of the engine's own networks: addresses that are someone else's. Of
-/// an engine that does not answer, the networks are known by how it names their bridges.
+/// Returns the host's routes into a block that do not belong to the engine's own networks, and whose addresses are
+/// therefore in use elsewhere. If the engine does not answer, its networks are recognised by the names of their
+/// bridges.
 fn foreign<'a>(network: &'a Network, block: Subnet, subnets: Option<&[Subnet]>) -> Vec<&'a (Subnet, String)> {
     let is_engines = |(range, interface): &(Subnet, String)| match subnets {
         Some(subnets) => subnets.contains(range),
@@ -82,7 +83,7 @@ fn block(network: &Network, subnets: Option<&[Subnet]>, wanted: usize) -> Vec<Fi
         })
         .collect();
     let free = Subnet::count_free(block, Subnet::INSTANCE_PREFIX, taken);
-    // While a site is reset, its old network and its new one exist side by side.
+    // While a site is reset, its old network and its new one exist at the same time.
     if free < 2 * wanted {
         let level = if free < wanted { Level::Problem } else { Level::Warning };
         let seen = format!("{block} has room for {free} more instance networks, and {wanted} sites are to be started");
@@ -106,7 +107,7 @@ fn another_block(network: &Network, subnets: &[Subnet]) -> String {
     }
 }
 
-/// arenad does not use the engine's pools, but `docker network create` and Compose do.
+/// Judges the engine's address pools: arenad does not use them, but `docker network create` and Compose do.
 fn pools(engine: &AnsweringEngine) -> Finding {
     let configured = &engine.details.address_pools;
     let (free, whole) = if configured.is_empty() {

@@ -1,4 +1,4 @@
-//! Facts of a host on which everything is fine, for tests to spoil.
+//! The facts of a host without problems, which tests modify.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(crate) fn subnet(text: &str) -> Subnet {
     text.parse().expect("a valid range")
 }
 
-/// The first finding of that id.
+/// Returns the first finding of that id.
 pub(crate) fn found<'a>(findings: &'a [Finding], id: &str) -> &'a Finding {
     findings.iter().find(|finding| finding.id == id).unwrap_or_else(|| panic!("no {id} in {findings:#?}"))
 }

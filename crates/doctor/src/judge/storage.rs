@@ -1,4 +1,4 @@
-//! Where files are: whether they can be written, and what copies of them cost.
+//! Judges the file systems: whether they are writable, and what copies cost.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use super::{answering, size};
 use crate::facts::{Access, AnsweringEngine, Facts, Folder};
 use crate::finding::{Area, Finding, Level};
 
-/// The size that the cost of a copy is told for: databases in images are of this order.
+/// The file size for which the cost of a copy is reported: databases in images are of this order of magnitude.
 const EXAMPLE_BYTES: u64 = 1 << 30;
 
-/// How the state root gets reflinks where the state directory has none.
+/// The way to give the state root reflinks if the file system of the state directory has none.
 const OWN_DISK: &str = "`arenad storage init`, as root, makes a file with XFS in it for them, which takes no more than is in \
      it; or put the state directory on XFS or btrfs";
 
@@ -32,7 +32,7 @@ pub fn judge(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// A site that declares what stops its writers, and has a place that no rewind brings back.
+/// Returns the finding for a site that declares writers, but has a path that no rewind restores.
 fn never_rewound(site: &str, reason: &str) -> Finding {
     finding("rewind", Level::Warning, format!("{site} is never rewound: {reason}"))
         .about(site)
@@ -67,7 +67,8 @@ fn driver(engine: &AnsweringEngine) -> Vec<Finding> {
     }
 }
 
-/// The first write to a file of an image copies it as a whole, unless the file system lets both share their blocks.
+/// Judges the cost of writing to an image's file: the first write copies the whole file, unless the file system lets
+/// both share their blocks.
 fn copy_up(driver: &str, engine: &AnsweringEngine) -> Finding {
     let root = &engine.data_root;
     match root.reflinks {
@@ -101,7 +102,7 @@ fn copy_up(driver: &str, engine: &AnsweringEngine) -> Finding {
     }
 }
 
-/// How long a copy takes at that speed, for people.
+/// Returns the duration of a copy at that speed, for people.
 fn took(bytes: u64, speed: u64) -> String {
     let seconds = Duration::from_millis(bytes.saturating_mul(1000) / speed.max(1)).as_secs_f64();
     if seconds >= 10.0 { format!("{seconds:.0} s") } else { format!("{seconds:.1} s") }
@@ -156,7 +157,7 @@ fn clones(folder: &Folder) -> Finding {
     }
 }
 
-/// A file system that could have limits, as far as can be told, and has none.
+/// Returns a finding if a file system has no limits although it probably could.
 fn limits(folder: &Folder) -> Option<Finding> {
     if folder.reflinks != Some(true) || folder.limits_stores {
         return None;

@@ -1,11 +1,11 @@
-//! Native checks: what a task's criterion says of what was seen.
+//! Native checks, which compare the readings of an episode with the criterion of its task.
 //!
 //! ```text
-//!   criterion ─► readings ─► (someone looks) ─► sights ─┐
-//!                               answer, url, captured ──┴─► judge ─► Report
+//!   criterion ─► readings ─► (the caller reads) ─► sights ─┐
+//!                                answer, url, captured ────┴─► judge ─► Report
 //! ```
-//! An open part (the site was down, the check cannot be made) settles nothing: `all` fails by another part's failure, `any`
-//! passes by another part's success, and else the whole is open too. See [`logic`].
+//! A part without a verdict (the site was down, or the check cannot be made) decides nothing: `all` fails if another
+//! part fails, `any` passes if another part passes, and otherwise the whole has no verdict either. See [`logic`].
 
 mod answers;
 mod logic;
@@ -24,44 +24,44 @@ use arenad_model::locator::Value;
 use arenad_model::task::{Address, Criterion, CriterionKind, PathRule, Reading, Rule, Task};
 use arenad_verdict::{Check, Profile, Report, Verdict, excerpt};
 
-/// What is known of an episode besides its sites.
+/// The facts about an episode that do not come from its sites.
 #[derive(Debug, Clone, Copy)]
 pub struct Episode<'a> {
-    /// What the agent said in the end; empty if nothing.
+    /// The final answer of the agent; empty if there is none.
     pub answer: &'a str,
-    /// Where it ended, if that is known.
+    /// URL of the page on which the agent ended, if it is known.
     pub url: Option<&'a str>,
-    /// Why that is not known, where its browser was asked.
+    /// The reason why the URL is unknown, if the agent's browser was asked for it.
     pub no_url: Option<&'a str>,
-    /// The values that were captured when it began, by name.
+    /// The values that were captured when the episode began, by name.
     pub captured: &'a BTreeMap<String, Value>,
 }
 
-/// A look at a site.
+/// The result of one reading of a site.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sight {
-    /// What was to be read.
+    /// The reading that was requested.
     pub reading: Reading,
-    /// What was seen.
+    /// The outcome of the reading.
     pub seen: Seen,
-    /// How long it took.
+    /// Time that the reading took.
     pub took: Duration,
 }
 
-/// What was seen.
+/// The outcome of a reading.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Seen {
-    /// A value.
+    /// The value that was read.
     Value(Value),
-    /// Nothing, because the page's script failed: what it looks for is not there.
+    /// No value, because the page's script failed: the element that it looks for is missing.
     Nothing(String),
-    /// Nobody could look: the site is down, was reset, or took too long. Says nothing about the agent.
+    /// The site could not be read, because it is down, was reset, or took too long. This says nothing about the agent.
     Unavailable(String),
-    /// What is to be read cannot be read.
+    /// The reading is of a kind that is not supported.
     Unsupported(String),
 }
 
-/// What is to be read for a verdict, each once.
+/// Returns the readings that a verdict needs, without duplicates.
 #[must_use]
 pub fn readings(task: &Task) -> Vec<&Reading> {
     let mut found: Vec<&Reading> = Vec::new();
@@ -75,7 +75,7 @@ pub fn readings(task: &Task) -> Vec<&Reading> {
     found
 }
 
-/// Judges an episode.
+/// Judges an episode by its readings.
 #[must_use]
 pub fn judge(task: &Task, episode: &Episode<'_>, sights: &[Sight]) -> Report {
     let judged = Judge { episode, sights }.judge(&task.criterion);
@@ -150,7 +150,7 @@ impl Judge<'_> {
     }
 }
 
-/// A look that could be made.
+/// Returns a check that was made.
 fn leaf(subject: &'static str, criterion: &Criterion, found: &Json, fit: Fit) -> Check {
     let words::Leaf { place, rule, expected } = words::leaf(criterion);
     let shown = match found {
@@ -167,13 +167,13 @@ fn leaf(subject: &'static str, criterion: &Criterion, found: &Json, fit: Fit) ->
     }
 }
 
-/// A look that could not be made.
+/// Returns a check that could not be made.
 fn open(subject: &'static str, criterion: &Criterion, verdict: Verdict, reason: &str) -> Check {
     let words::Leaf { place, rule, expected } = words::leaf(criterion);
     Check::open(subject, &rule, &place, expected, verdict, reason)
 }
 
-/// Whether a URL is where the agent has to be.
+/// Checks whether a URL is the one on which the agent must end.
 fn is_at(address: &Address, url: &str) -> Fit {
     let path = match &address.path {
         PathRule::Is(path) => path.as_str(),

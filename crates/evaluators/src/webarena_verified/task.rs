@@ -1,4 +1,4 @@
-//! Tasks: `webarena-verified.json`.
+//! The tasks in `webarena-verified.json`.
 
 use std::collections::BTreeMap;
 
@@ -11,55 +11,55 @@ use super::sites::{self, Environment, Environments};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// The task's number.
+    /// Number of the task.
     pub task_id: u32,
-    /// The number of the template that it was made from.
+    /// Number of the template from which the task was made.
     pub intent_template_id: i64,
-    /// The sites that it needs.
+    /// Names of the sites that the task needs.
     pub sites: Vec<String>,
-    /// Where the agent starts, with placeholders such as `__GITLAB__`.
+    /// URLs on which the agent starts, with placeholders such as `__GITLAB__`.
     pub start_urls: Vec<String>,
-    /// What the agent is told.
+    /// Instruction that the agent is given.
     pub intent: String,
-    /// The template of that.
+    /// Template of the instruction.
     pub intent_template: String,
-    /// What the template was filled with.
+    /// Values that were inserted into the template.
     pub instantiation_dict: Map<String, Value>,
-    /// How it is judged.
+    /// Evaluators that judge the task.
     pub eval: Vec<Evaluator>,
-    /// How often it was revised, from 1.
+    /// Number of the revision, counted from 1.
     pub revision: u32,
-    /// Where its sites are.
+    /// URLs of the task's sites.
     #[serde(skip)]
     pub environments: Environments,
 }
 
-/// One evaluator of a task.
+/// An evaluator of a task, with its configuration.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "evaluator")]
 pub enum Evaluator {
-    /// What the agent answers.
+    /// Judges the answer of the agent.
     #[serde(rename = "AgentResponseEvaluator")]
     AgentResponse(AgentResponse),
-    /// What the browser asked the sites for.
+    /// Judges the requests of the browser.
     #[serde(rename = "NetworkEventEvaluator")]
     NetworkEvent(Box<NetworkEvent>),
 }
 
-/// What the agent has to answer.
+/// The expected answer of the agent, and the way to compare it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentResponse {
-    /// The answer.
+    /// The expected answer itself.
     pub expected: ExpectedResponse,
     /// Whether the order of the retrieved data counts.
     #[serde(default)]
     pub ordered: bool,
-    /// The schema of the retrieved data.
+    /// Schema of the retrieved data.
     pub results_schema: Value,
 }
 
-/// An answer.
+/// An answer in the benchmark's format.
 #[derive(Debug, Clone, Deserialize)]
 pub struct ExpectedResponse {
     /// `retrieve`, `mutate` or `navigate`.
@@ -67,7 +67,7 @@ pub struct ExpectedResponse {
     pub task_type: String,
     /// `SUCCESS`, `NOT_FOUND_ERROR` and the like.
     pub status: String,
-    /// The data; nothing where the task does not speak of any, `null` where there may be none.
+    /// The data; `None` if the task does not mention data, `null` if there may be none.
     #[serde(default, deserialize_with = "given")]
     pub retrieved_data: Option<Value>,
 }
@@ -79,44 +79,44 @@ impl ExpectedResponse {
     }
 }
 
-/// A request that has to have been made, or not to have been made.
+/// A request that must have been made, or must not have been made.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkEvent {
-    /// The request and its answer.
+    /// The expected request with its answer.
     pub expected: ExpectedEvent,
     /// Whether only the last matching request counts, or any.
     #[serde(default = "yes")]
     pub last_event_only: bool,
-    /// Parameters of queries that do not count, by name.
+    /// Names of query parameters that are ignored.
     #[serde(default)]
     pub ignored_query_params: Vec<String>,
-    /// Parameters of queries that do not count, by pattern.
+    /// Patterns of query parameters that are ignored.
     #[serde(default)]
     pub ignored_query_params_patterns: Vec<String>,
     /// Whether segments of the path may be queries in Base64.
     #[serde(default)]
     pub decode_base64_query: bool,
-    /// A schema of the query's values.
+    /// Schema of the query's values.
     #[serde(default)]
     pub query_params_schema: Option<Value>,
-    /// A schema of the body's values.
+    /// Schema of the body's values.
     #[serde(default)]
     pub post_data_schema: Option<Value>,
-    /// Fields of the body that do not count, by pattern.
+    /// Patterns of fields of the body that are ignored.
     #[serde(default)]
     pub ignored_post_data_params_patterns: Vec<String>,
-    /// Whether there has to be no such request.
+    /// Whether such a request must not exist.
     #[serde(default)]
     pub should_not_exist: bool,
 }
 
-/// A request and its answer.
+/// A request with its answer.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct ExpectedEvent {
     /// The URL, or a list of alternatives.
     pub url: Value,
-    /// Headers of the request.
+    /// Expected headers of the request.
     #[serde(default)]
     pub headers: Option<Map<String, Value>>,
     /// The query, in place of the URL's own.
@@ -125,13 +125,13 @@ pub struct ExpectedEvent {
     /// Fields of the body; names that begin with `$` are JSONPath.
     #[serde(default)]
     pub post_data: Option<Map<String, Value>>,
-    /// Fields of the answer's body.
+    /// Expected fields of the answer's body.
     #[serde(default)]
     pub response_content: Option<Map<String, Value>>,
-    /// The answer's status.
+    /// HTTP status of the answer.
     #[serde(default = "ok")]
     pub response_status: i64,
-    /// The method.
+    /// HTTP method of the request.
     #[serde(default = "get")]
     pub http_method: String,
     /// Cookies that the answer sets.
