@@ -19,7 +19,7 @@ pub(super) struct Catalog {
     pub(super) objects: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// A table.
+/// A table of a database.
 pub(super) struct Table {
     pub(super) name: String,
     /// The name as statements write it.
@@ -34,7 +34,7 @@ pub(super) struct Column {
     pub(super) expression: String,
 }
 
-/// A sequence.
+/// A sequence of a database.
 pub(super) struct Sequence {
     pub(super) name: String,
     /// The name as statements write it.

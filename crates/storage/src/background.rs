@@ -69,65 +69,65 @@ impl Storage {
         received
     }
 
-    /// Calls [`StateRoot::clone_tree`].
+    /// Calls [`StateRoot::clone_tree`] on a thread that may block.
     pub async fn clone_tree(&self, from: &Tree, to: &Tree) -> Result<Cloned, StorageError> {
         let (from, to) = (from.clone(), to.clone());
         self.blocking("clone", move |root| root.clone_tree(&from, &to)).await
     }
 
-    /// Calls [`StateRoot::clone_limited`].
+    /// Calls [`StateRoot::clone_limited`] on a thread that may block.
     pub async fn clone_limited(&self, from: &Tree, to: &Tree, limit: StateLimit) -> Result<Cloned, StorageError> {
         let (from, to) = (from.clone(), to.clone());
         self.blocking("clone", move |root| root.clone_limited(&from, &to, limit)).await
     }
 
-    /// Calls [`StateRoot::fresh_limited`].
+    /// Calls [`StateRoot::fresh_limited`] on a thread that may block.
     pub async fn fresh_limited(&self, from: &Tree, limit: StateLimit) -> Result<Fresh, StorageError> {
         let from = from.clone();
         self.blocking("fresh", move |root| root.fresh_limited(&from, limit)).await
     }
 
-    /// Calls [`StateRoot::exchange`].
+    /// Calls [`StateRoot::exchange`] on a thread that may block.
     pub async fn exchange(&self, live: &Tree, fresh: Fresh) -> Result<Exchanged, StorageError> {
         let live = live.clone();
         self.blocking("exchange", move |root| root.exchange(&live, fresh)).await
     }
 
-    /// Calls [`StateRoot::restore`].
+    /// Calls [`StateRoot::restore`] on a thread that may block.
     pub async fn restore(&self, live: &Tree, from: &Tree) -> Result<Restored, StorageError> {
         let (live, from) = (live.clone(), from.clone());
         self.blocking("restore", move |root| root.restore(&live, &from)).await
     }
 
-    /// Calls [`StateRoot::discard`].
+    /// Calls [`StateRoot::discard`] on a thread that may block.
     pub async fn discard(&self, tree: &Tree) -> Result<bool, StorageError> {
         let tree = tree.clone();
         self.blocking("discard", move |root| root.discard(&tree)).await
     }
 
-    /// Calls [`StateRoot::trees`].
+    /// Calls [`StateRoot::trees`] on a thread that may block.
     pub async fn trees(&self) -> Result<Vec<Tree>, StorageError> {
         self.blocking("trees", StateRoot::trees).await
     }
 
-    /// Calls [`StateRoot::usage`].
+    /// Calls [`StateRoot::usage`] on a thread that may block.
     pub async fn usage(&self, tree: &Tree) -> Result<Usage, StorageError> {
         let tree = tree.clone();
         self.blocking("usage", move |root| root.usage(&tree)).await
     }
 
-    /// Calls [`StateRoot::check_depth`].
+    /// Calls [`StateRoot::check_depth`] on a thread that may block.
     pub async fn check_depth(&self, tree: &Tree) -> Result<(), StorageError> {
         let tree = tree.clone();
         self.blocking("check_depth", move |root| root.check_depth(&tree)).await
     }
 
-    /// Calls [`StateRoot::trash_usage`].
+    /// Calls [`StateRoot::trash_usage`] on a thread that may block.
     pub async fn trash_usage(&self) -> Result<Usage, StorageError> {
         self.blocking("trash_usage", StateRoot::trash_usage).await
     }
 
-    /// Calls [`StateRoot::empty_trash`].
+    /// Calls [`StateRoot::empty_trash`] on a thread that may block.
     pub async fn empty_trash(&self) -> Result<Removed, StorageError> {
         self.blocking("empty_trash", StateRoot::empty_trash).await
     }

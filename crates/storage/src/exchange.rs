@@ -22,15 +22,15 @@ const ROUNDS: usize = 16;
 /// The next step of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Mark the tree as not whole.
+    /// Marks the tree as not whole.
     Mark,
-    /// Move the n-th old entry to the trash, from 0.
+    /// Moves the n-th old entry, counted from 0, to the trash.
     MoveOut(u64),
-    /// Move the n-th new entry in, from 0.
+    /// Moves the n-th new entry, counted from 0, into the tree.
     MoveIn(u64),
-    /// Give the folder the attributes of the fresh one.
+    /// Sets the attributes of the fresh folder on the tree's folder.
     Attributes,
-    /// Take the mark away.
+    /// Removes the mark of the tree.
     Unmark,
 }
 

@@ -36,7 +36,7 @@ impl Default for Limits {
     }
 }
 
-/// What an archive held.
+/// The counts of a received archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Received {
     /// Files, each once however many names it has.
@@ -80,7 +80,7 @@ struct Unpacking<'a> {
     at: Option<(PathBuf, Folder)>,
     /// The folders, which get their attributes when nothing in them changes any more.
     folders: Vec<(PathBuf, Attributes)>,
-    /// What those take of memory.
+    /// The memory that `folders` occupies, in bytes.
     folder_bytes: usize,
     limits: Limits,
     received: Received,

@@ -9,12 +9,12 @@ use rustix::io::Errno;
 use super::StorageError;
 use super::walk::{Child, Folder, as_path};
 
-/// What emptying the trash did.
+/// The counts of emptying the trash once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Removed {
-    /// Files and whatever else is no folder.
+    /// The number of removed entries that are not folders.
     pub files: u64,
-    /// Folders.
+    /// The number of removed folders.
     pub folders: u64,
 }
 

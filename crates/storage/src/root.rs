@@ -27,7 +27,7 @@ use arenad_model::store::StateLimit;
 
 /// Trees that are being made, and content that is being exchanged. What is here when the root is opened is of the past.
 const PARTIAL: &str = "partial";
-/// What is to be removed.
+/// Trees that wait for removal.
 const TRASH: &str = "trash";
 
 /// The folder that trees are kept in. Clones of it are the same.
@@ -40,7 +40,7 @@ pub struct StateRoot {
 struct Inner {
     path: PathBuf,
     clones: bool,
-    /// What limits the trees of instances, if anything does.
+    /// The quotas that limit the trees of instances, if the file system has them.
     quotas: Option<Quotas>,
     /// Held while a tree is given its name, and while folders without trees are removed: the one makes what the other
     /// would take away.
@@ -55,11 +55,11 @@ struct Inner {
 #[derive(Debug)]
 pub struct Fresh {
     partial: Partial,
-    /// What it is a clone of.
+    /// The tree that was cloned.
     of: Tree,
     /// Its number, where there are quotas.
     project: Option<Project>,
-    /// What making it did.
+    /// The counts of the clone operation.
     pub cloned: Cloned,
 }
 
@@ -108,7 +108,7 @@ impl StateRoot {
         Ok(root)
     }
 
-    /// The folder.
+    /// Returns the path of the state root.
     pub fn path(&self) -> &Path {
         &self.inner.path
     }
@@ -173,7 +173,7 @@ impl StateRoot {
         self.check_free(to)?;
         let fresh = match to {
             Tree::Instance { .. } => self.fresh_limited(from, limit)?,
-            // Nobody writes to it.
+            // Snapshots are never written to.
             Tree::Snapshot { .. } => self.make(from, None, limit)?,
         };
         self.name(fresh.partial, to)?;
@@ -329,7 +329,7 @@ impl StateRoot {
         remove::empty(&Folder::open(self.inner.path.join(TRASH))?)
     }
 
-    /// Measures a tree.
+    /// Measures the size of a tree.
     pub fn usage(&self, tree: &Tree) -> Result<Usage, StorageError> {
         match self.check(tree) {
             Err(error @ StorageError::Missing(_)) => Err(error),

@@ -44,10 +44,10 @@ const NOW: Timestamps = Timestamps {
 /// How often it is looked at. A clock that was set back may not get there for hours.
 const TICK_LOOKS: usize = 50;
 
-/// What bringing a tree back by what was touched did.
+/// The counts of one restore of the touched entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Restored {
-    /// Entries that stayed.
+    /// The number of entries that stayed.
     pub kept: u64,
     /// Entries that went to the trash, each with all that was below it.
     pub moved_out: u64,
@@ -55,11 +55,11 @@ pub struct Restored {
     pub cloned: u64,
 }
 
-/// What tells whether an entry is what it was.
+/// The values that change whenever an entry changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
-    /// Seconds and nanoseconds.
+    /// The ctime, as seconds and nanoseconds.
     changed: (i64, i64),
     is_folder: bool,
 }
@@ -77,7 +77,7 @@ impl Stamp {
 /// The stamps of a tree that was equal to a snapshot's.
 #[derive(Debug)]
 pub(super) struct Stamps {
-    /// The snapshot's tree.
+    /// The tree of the snapshot.
     pub(super) of: Tree,
     /// By path relative to the tree, whose own is empty: a folder comes before what is in it.
     entries: BTreeMap<PathBuf, Stamp>,
@@ -137,7 +137,7 @@ impl Stamps {
         below.len() as u64
     }
 
-    /// What is not as it was.
+    /// Returns the entries that have changed.
     fn touched(&self, tree: &Folder) -> Touched {
         let mut touched = Touched::default();
         for (path, stamp) in &self.entries {
@@ -161,7 +161,7 @@ impl Stamps {
     }
 }
 
-/// What of a tree is not as it was.
+/// The changed entries of a tree.
 #[derive(Debug, Default)]
 struct Touched {
     /// Folders in which something has come or gone, or whose attributes are others.
@@ -177,11 +177,11 @@ impl Touched {
     }
 }
 
-/// What is brought back, and by what.
+/// The folders of one restore.
 pub(super) struct Restoring<'a> {
-    /// The tree.
+    /// The tree that is restored.
     pub(super) live: &'a Folder,
-    /// The snapshot's.
+    /// The tree of the snapshot.
     pub(super) snapshot: &'a Folder,
     /// Where what was touched goes.
     pub(super) trash: &'a Folder,

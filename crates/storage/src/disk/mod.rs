@@ -65,7 +65,7 @@ pub enum Standing {
 /// The reason why an operation on the disk failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
-    /// Mounting is root's.
+    /// Only root may mount file systems.
     #[error("mount {0}: only root may do that")]
     NotRoot(PathBuf),
     /// The holder of the state directory's lock may be using the state root.
@@ -107,15 +107,15 @@ pub enum DiskError {
     /// A required program is not installed.
     #[error("run {program}: it is not installed")]
     NoProgram {
-        /// The program's name.
+        /// The name of the program.
         program: &'static str,
         /// Instructions for installing it.
         cure: &'static str,
     },
-    /// A program failed.
+    /// A program exited with an error.
     #[error("run {program}: {said}")]
     Program {
-        /// The program's name.
+        /// The name of the program.
         program: &'static str,
         /// The program's error output.
         said: String,
@@ -133,7 +133,7 @@ pub enum DiskError {
     File {
         /// The action: `read`, `make`, …
         doing: &'static str,
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
         /// The error that the system reported.
         #[source]
