@@ -209,7 +209,7 @@ fn refused(member: &[CString], what: impl Into<String>) -> StorageError {
     StorageError::Archive { member: shown(member), what: what.into() }
 }
 
-/// What it means that a member could not be made.
+/// Translates the error of creating a member.
 fn made(member: &Member, folder: &Folder) -> impl FnOnce(Errno) -> StorageError {
     let path = folder.path.join(member.path.last().map(|name| as_path(name)).unwrap_or(std::path::Path::new("")));
     let member = member.path.clone();

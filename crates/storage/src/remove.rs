@@ -18,7 +18,7 @@ pub struct Removed {
     pub folders: u64,
 }
 
-/// Removes everything in a folder. What is put in meanwhile may stay. What cannot be removed does not keep the rest: the first
+/// Removes everything in a folder. Entries added meanwhile may stay. A failed removal does not stop the others: the first
 /// error is returned when everything else is gone.
 pub(super) fn empty(trash: &Folder) -> Result<Removed, StorageError> {
     let mut removed = Removed::default();

@@ -1,8 +1,8 @@
 //! Bringing a tree back to its snapshot by what was touched: what is still the clone that it was stays where it is, and only
-//! the rest is exchanged. What that takes depends on how much a site has written, and not on how much it holds.
+//! the rest is exchanged. The cost depends on how much a site has written, and not on how much it holds.
 //!
 //! An entry is *untouched* if its inode and its time of change (ctime) are those that it had when the tree was last equal to
-//! the snapshot and nobody was writing to it. The kernel alone sets that time, whenever content, attributes, names or places
+//! the snapshot and no process was writing to it. The kernel alone sets that time, whenever content, attributes, names or places
 //! change; and a tree whose writers are at rest has no file mapped into memory that could be written without it. Changes that
 //! follow each other within one tick of the kernel's clock bear the same time, so the tick of the last change is waited out
 //! before anybody may write.
@@ -84,7 +84,7 @@ pub(super) struct Stamps {
 }
 
 impl Stamps {
-    /// Those of a tree that is a clone of `of`, to which nobody writes yet. Returns once no change can bear the time of an
+    /// Those of a tree that is a clone of `of`, to which no process writes yet. Returns once no change can bear the time of an
     /// earlier one. None: the tree has files of several names, which share their times; it is too large; or the clock was set
     /// back.
     /// `beside` is a folder of ours on the same file system.
@@ -98,7 +98,7 @@ impl Stamps {
     fn is_past(&self, beside: &Folder) -> Result<bool, StorageError> {
         let newest = self.entries.values().map(|stamp| stamp.changed).max().unwrap_or_default();
         for _ in 0..TICK_LOOKS {
-            // What a change would be stamped with now, the file system says best.
+            // The file system itself shows the time that a change would get now.
             let stamped = rustix::fs::futimens(beside, &NOW).and_then(|()| rustix::fs::fstat(beside));
             let stamped = stamped.map_err(StorageError::at("look at the time of", &beside.path))?;
             if Stamp::of(&stamped).changed > newest {
