@@ -164,7 +164,7 @@ pub enum DigestError {
     },
 }
 
-/// What a digest is taken of.
+/// The subject of a digest.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
     /// The engine, for clients in containers.
@@ -268,7 +268,7 @@ pub async fn moved(subject: &Subject<'_>, last: &Taken) -> Result<Vec<String>, D
     Ok(moved?.into_iter().flatten().collect())
 }
 
-/// What was found in a store.
+/// The result of reading one store.
 struct Look {
     content: Content,
     /// `None`: it was written to meanwhile, or nothing tells whether it was.
@@ -363,7 +363,7 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&Stop) -> Result<T, DigestError> + Send + 'static,
 ) -> Result<T, DigestError> {
     let stop = Stop::default();
-    // Dropped with this future: nobody waits any more.
+    // The guard is dropped with this future, when no caller waits any longer.
     let _given_up = SetOnDrop(stop.clone());
     let gone = |error: tokio::task::JoinError| DigestError::File {
         store: store.name.clone(),
@@ -378,7 +378,7 @@ async fn blocking<T: Send + 'static>(
 struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Ends the work if nobody waits any more; asked after each piece of bounded size.
+    /// Ends the work if no caller waits any longer; asked after each piece of bounded size.
     fn check(&self) -> Result<(), Errno> {
         if self.0.load(Ordering::Relaxed) { Err(Errno::CANCELED) } else { Ok(()) }
     }

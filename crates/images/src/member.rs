@@ -23,7 +23,7 @@ const LAYER: &str = ".tar";
 pub struct Member {
     /// Its canonical name; empty for the archive's root.
     pub path: String,
-    /// The kind that was found.
+    /// The kind of the entry, with the target of a link.
     pub kind: MemberKind,
 }
 

@@ -25,7 +25,8 @@ use super::{StorageError, disk, trial};
 use arenad_folders as folders;
 use arenad_model::store::StateLimit;
 
-/// Trees that are being made, and content that is being exchanged. Entries found when the root is opened are left from an earlier run.
+/// Trees that are being made, and content that is being exchanged. Entries found when the root is opened are left from an
+/// earlier run.
 const PARTIAL: &str = "partial";
 /// Trees that wait for removal.
 const TRASH: &str = "trash";
