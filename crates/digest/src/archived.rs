@@ -23,7 +23,7 @@ use arenad_model::store::Store;
 use arenad_storage::archive::{Archive, Kind, Member, parts};
 use arenad_storage::{StorageError, read_stream};
 
-/// What is in a folder and all below it.
+/// Reads the content of a folder and of everything below it.
 pub(super) async fn look(subject: &Subject<'_>, store: &Store) -> Result<Look, DigestError> {
     let archive = subject.engine.read_archive(container(subject, store)?, &store.path);
     let (rules, name) = (FileRules::of(subject.site, store), store.name.clone());

@@ -1,4 +1,4 @@
-//! What there is in a database, before its rows are looked at.
+//! The tables, sequences and objects of a database, read before its rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::DigestError;
 use super::content::Content;
 use super::rules::Rules;
 
-/// What there is in a database.
+/// The tables, sequences and objects of a database.
 #[derive(Default)]
 pub(super) struct Catalog {
     /// The marks before and after; a server without has none.
@@ -19,7 +19,7 @@ pub(super) struct Catalog {
     pub(super) objects: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// A table.
+/// A table of a database.
 pub(super) struct Table {
     pub(super) name: String,
     /// The name as statements write it.
@@ -34,7 +34,7 @@ pub(super) struct Column {
     pub(super) expression: String,
 }
 
-/// A sequence.
+/// A sequence of a database.
 pub(super) struct Sequence {
     pub(super) name: String,
     /// The name as statements write it.

@@ -10,7 +10,7 @@ use arenad_model::hex::hex;
 use arenad_model::site::Site;
 use arenad_model::store::VolatilePart;
 
-/// What is in the stores of an instance.
+/// The contents of an instance's stores.
 ///
 /// Shape: `{"declared": hex, "stores": {"database": {"tables": {...}, ...}, ...}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,7 +141,7 @@ impl FileEntry {
     }
 }
 
-/// What a name in a folder stands for.
+/// The kind of a folder's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {

@@ -11,9 +11,9 @@ pub const DIFFERENCES_MAX: usize = 200;
 /// One thing that is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Difference {
-    /// The store.
+    /// The name of the store.
     pub store: String,
-    /// What differs.
+    /// The kind of the item that differs.
     pub kind: ItemKind,
     /// Its name: a table, a sequence, a path; of objects with their kind, such as `index posts_pkey`.
     pub name: String,

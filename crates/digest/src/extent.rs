@@ -8,7 +8,7 @@ pub(super) const ENTRIES_MAX: usize = 2_000_000;
 /// What their paths, and what links say, may have together, in bytes.
 const TEXT_MAX: usize = 64 << 20;
 
-/// What has been read of a store's folder.
+/// The amount read of a store's folder, and its limits.
 pub(super) struct Extent {
     store: String,
     entries_max: usize,

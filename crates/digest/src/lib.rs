@@ -65,36 +65,36 @@ pub enum DigestError {
     /// The store's folder is not among those that are on this host.
     #[error("find the store {store}: its folder {path} in {service} is not on this host")]
     NoFolder {
-        /// The store.
+        /// The name of the store.
         store: String,
         /// Its place in the container.
         path: String,
-        /// The service.
+        /// The service with the store.
         service: ServiceName,
     },
     /// A file or folder could not be read.
     #[error("read {path} of the store {store}")]
     File {
-        /// The store.
+        /// The name of the store.
         store: String,
         /// What was read, relative to the store.
         path: String,
-        /// What the system said.
+        /// The error that the system reported.
         #[source]
         cause: std::io::Error,
     },
     /// The folder has more in it than is ever read.
     #[error("read the store {store}: it has more than {limit} files and folders")]
     TooMany {
-        /// The store.
+        /// The name of the store.
         store: String,
-        /// The limit.
+        /// The limit that was exceeded.
         limit: usize,
     },
     /// The paths in the folder are longer than what is ever read.
     #[error("read the store {store}: the paths of its files and folders have more than {limit} bytes together")]
     TooLong {
-        /// The store.
+        /// The name of the store.
         store: String,
         /// The limit, in bytes.
         limit: usize,
@@ -102,44 +102,44 @@ pub enum DigestError {
     /// The server refused or is gone.
     #[error("query the store {store} through the database {database}")]
     Sql {
-        /// The store.
+        /// The name of the store.
         store: String,
         /// The key of the site's `databases`.
         database: String,
-        /// What it said.
+        /// The error that the server reported.
         #[source]
         cause: SqlFailure,
     },
     /// A SQLite file could not be read as one.
     #[error("read the rows of the store {store}")]
     Sqlite {
-        /// The store.
+        /// The name of the store.
         store: String,
-        /// What SQLite said.
+        /// The error that SQLite reported.
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A key-value server refused or is gone.
     #[error("ask the server of the store {store}: {reason}")]
     Redis {
-        /// The store.
+        /// The name of the store.
         store: String,
-        /// What went wrong.
+        /// A description of the error.
         reason: String,
     },
     /// The engine could not run a client in the container.
     #[error("ask the server of the store {store} through a client")]
     Client {
-        /// The store.
+        /// The name of the store.
         store: String,
-        /// What the engine said.
+        /// The error that the engine reported.
         #[source]
         cause: EngineError,
     },
     /// The answer is not what was asked for.
     #[error("understand what the server of the store {store} answered: {answer}")]
     Answer {
-        /// The store.
+        /// The name of the store.
         store: String,
         /// The answer, or the beginning of it.
         answer: String,
@@ -147,9 +147,9 @@ pub enum DigestError {
     /// The definition calls something volatile that is not there.
     #[error("leave out {part} of the store {store}: there is none; correct `volatile` in the definition")]
     UnknownVolatile {
-        /// The store.
+        /// The name of the store.
         store: String,
-        /// What is called volatile.
+        /// The part that is declared volatile.
         part: String,
     },
     /// It took too long.
@@ -157,19 +157,19 @@ pub enum DigestError {
         "compute the digest of the store {store}: no end within {limit:?}; the definition's `timeout` of the store grants more"
     )]
     TimedOut {
-        /// The store.
+        /// The name of the store.
         store: String,
-        /// The limit.
+        /// The limit that was exceeded.
         limit: Duration,
     },
 }
 
-/// What a digest is taken of.
+/// The subject of a digest.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
     /// The engine, for clients in containers.
     pub engine: &'a dyn Engine,
-    /// The definition.
+    /// The definition of the site.
     pub site: &'a Site,
     /// The running containers.
     pub incarnation: &'a Incarnation,
@@ -212,7 +212,7 @@ pub struct Known<'a> {
 /// A digest with what tells later whether it still holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
-    /// What is in the stores.
+    /// The contents of the stores.
     pub digest: Digest,
     /// The marks by store; one that was being written to has none.
     marks: BTreeMap<String, String>,
@@ -222,10 +222,10 @@ pub struct Taken {
     pub costs: Vec<Cost>,
 }
 
-/// What one store cost.
+/// The cost of one store's digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cost {
-    /// The store.
+    /// The name of the store.
     pub store: String,
     /// The time, others being at work beside it.
     pub took: Duration,
@@ -268,7 +268,7 @@ pub async fn moved(subject: &Subject<'_>, last: &Taken) -> Result<Vec<String>, D
     Ok(moved?.into_iter().flatten().collect())
 }
 
-/// What was found in a store.
+/// The result of reading one store.
 struct Look {
     content: Content,
     /// `None`: it was written to meanwhile, or nothing tells whether it was.
@@ -363,7 +363,7 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&Stop) -> Result<T, DigestError> + Send + 'static,
 ) -> Result<T, DigestError> {
     let stop = Stop::default();
-    // Dropped with this future: nobody waits any more.
+    // The guard is dropped with this future, when no caller waits any longer.
     let _given_up = SetOnDrop(stop.clone());
     let gone = |error: tokio::task::JoinError| DigestError::File {
         store: store.name.clone(),
@@ -378,7 +378,7 @@ async fn blocking<T: Send + 'static>(
 struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Ends the work if nobody waits any more; asked after each piece of bounded size.
+    /// Ends the work if no caller waits any longer; asked after each piece of bounded size.
     fn check(&self) -> Result<(), Errno> {
         if self.0.load(Ordering::Relaxed) { Err(Errno::CANCELED) } else { Ok(()) }
     }

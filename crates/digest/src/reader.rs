@@ -73,7 +73,7 @@ impl Server {
     }
 }
 
-/// What one database showed.
+/// The content of one database.
 pub(super) struct Read {
     pub(super) content: Content,
     /// The mark before anything was read.
@@ -252,7 +252,7 @@ impl<'a> Reader<'a> {
         let scripts = shares(&statements, SHARE).into_iter().map(|share| self.server.script(share));
         let next = Mutex::new(scripts);
         let (store, key) = (self.store, self.key);
-        // Whoever is done takes the next.
+        // An idle session takes the next script.
         let work = async |session: &mut Session<'a>| {
             let mut rows = Vec::new();
             loop {

@@ -31,7 +31,7 @@ const DATABASES: usize = 16;
 /// A cursor that yields a page without keys.
 pub(super) const MARK: &str = "mark";
 
-/// What the worker is asked.
+/// A request to the worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Question {
     /// Which databases have keys: [`databases`].

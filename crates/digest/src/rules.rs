@@ -1,4 +1,4 @@
-//! What of a store is left out, in a form that can be asked.
+//! The parts of a store that a digest leaves out, as predicates.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::DigestError;
 use arenad_model::site::Site;
 use arenad_model::store::{SQLITE_COMPANIONS, Store, StoreKind, VolatilePart};
 
-/// What of a database is left out.
+/// The parts of a database that a digest leaves out.
 pub(super) struct Rules<'a> {
     store: &'a Store,
     /// Tables that are meant by a pattern.
@@ -69,7 +69,7 @@ fn is_pattern(name: &str) -> bool {
     name.contains('*')
 }
 
-/// What of a folder is left out: what is volatile, and what other stores count.
+/// The parts of a folder that a digest leaves out: volatile paths, and the folders of other stores.
 pub(super) struct FileRules {
     others: BTreeSet<String>,
     volatile: GlobSet,
@@ -95,7 +95,7 @@ impl FileRules {
     }
 }
 
-/// What of a key-value server is left out.
+/// Returns the patterns of the keys that a digest leaves out.
 pub(super) fn volatile_keys(store: &Store) -> GlobSet {
     let patterns = store.volatile.iter().filter_map(|volatile| match &volatile.part {
         VolatilePart::Key(pattern) => Some(pattern.as_str()),

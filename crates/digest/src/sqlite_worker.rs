@@ -17,7 +17,7 @@ pub const COMMAND: &str = "confined-rows";
 /// The table in which SQLite keeps the last number of each table that counts.
 pub(super) const SEQUENCES: &str = "sqlite_sequence";
 
-/// What the worker is asked.
+/// A request to the worker.
 #[derive(Debug, Serialize, Deserialize)]
 enum Question {
     /// What there is in the database of this name.
@@ -28,7 +28,7 @@ enum Question {
     Sequences,
 }
 
-/// What there is in a database.
+/// The schema of a database.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Schema {
     /// The hash of each object's definition, and what is kept beside the tables, by kind and name.

@@ -69,7 +69,7 @@ pub(super) async fn mark(
     .await
 }
 
-/// What is in a folder and all below it.
+/// Reads the content of a folder and of everything below it.
 pub(super) async fn look(
     site: &Site,
     store: &Store,

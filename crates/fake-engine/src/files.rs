@@ -12,7 +12,7 @@ use bytes::Bytes;
 /// Files by absolute path; every folder on the way to a file has an entry, apart from `/`.
 pub(super) type Tree = BTreeMap<String, Node>;
 
-/// What a container has changed of its image's files; `None` is removed.
+/// The changes of a container to its image's files; `None` marks a removed file.
 pub(super) type Layer = BTreeMap<String, Option<Node>>;
 
 /// A file, folder or link.

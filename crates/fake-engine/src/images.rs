@@ -21,15 +21,15 @@ pub struct FakeImage {
     /// What runs in its containers: a name given to [`super::FakeEngine::install_program`]. Empty: something that does
     /// nothing.
     pub program: String,
-    /// Its labels.
+    /// The labels of the image.
     pub labels: BTreeMap<String, String>,
     /// The paths that it declares as volumes.
     pub volumes: Vec<String>,
     /// Its files by path.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// Its environment variables.
+    /// The environment variables of its containers.
     pub environment: BTreeMap<String, String>,
-    /// Its command.
+    /// The command of its containers.
     pub command: Vec<String>,
 }
 

@@ -18,7 +18,7 @@ pub struct Request {
     pub path: String,
     /// In order, names as they came.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The bytes of the body.
     pub body: Bytes,
 }
 
@@ -41,7 +41,7 @@ pub struct Response {
     pub status: u16,
     /// In order.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The bytes of the body.
     pub body: Bytes,
 }
 
@@ -61,11 +61,11 @@ impl Response {
 /// What a command in a container did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandOutcome {
-    /// The exit code.
+    /// The exit code of the process.
     pub code: i64,
-    /// Standard output.
+    /// The complete standard output.
     pub stdout: String,
-    /// Standard error.
+    /// The complete standard error.
     pub stderr: String,
     /// How long it took. What it changed is changed at its beginning.
     pub takes: Duration,
@@ -87,7 +87,7 @@ pub enum Life {
     Ends {
         /// After its start.
         after: Duration,
-        /// The exit code.
+        /// The exit code of the process.
         code: i64,
     },
 }
@@ -99,7 +99,7 @@ pub enum Termination {
     Exits {
         /// After it was asked.
         after: Duration,
-        /// The exit code.
+        /// The exit code of the process.
         code: i64,
     },
     /// It goes on until it is killed.
@@ -150,7 +150,7 @@ pub(super) struct LogLine {
 /// How many lines of a container's log are kept.
 const LOG_MAX: usize = 1000;
 
-/// A container's log.
+/// The log of a container.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) lines: VecDeque<LogLine>,

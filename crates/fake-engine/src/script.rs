@@ -148,7 +148,7 @@ pub struct Fate {
 pub(super) enum ReplyFate {
     #[default]
     Arrives,
-    /// The connection breaks.
+    /// The connection breaks before the reply arrives.
     Lost,
     /// The caller waits until its own limit.
     Never,

@@ -54,7 +54,7 @@ pub(super) fn pieces(
 }
 
 impl FakeEngine {
-    /// Reads a log.
+    /// Reads the log of a container.
     pub(super) fn follow(&self, handle: &EngineHandle, range: LogRange) -> EngineStream<LogChunk> {
         let (engine, handle) = (self.clone(), handle.clone());
         let first = async move {

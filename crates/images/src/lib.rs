@@ -38,7 +38,7 @@ pub enum ImagesError {
     /// Another process works on the same archive.
     #[error("work on {file}: another arenad does that already")]
     Busy {
-        /// The archive's name.
+        /// The name of the archive.
         file: String,
     },
     /// Ctrl-C.
@@ -47,7 +47,7 @@ pub enum ImagesError {
     /// There is no archive to load from.
     #[error("find the archive {file}")]
     NoArchive {
-        /// The archive's name.
+        /// The name of the archive.
         file: String,
         /// Where it was looked for.
         looked_at: PathBuf,
@@ -57,9 +57,9 @@ pub enum ImagesError {
     /// No mirror had it.
     #[error("fetch {file}: {}", reasons.join("; "))]
     NoMirror {
-        /// The archive's name.
+        /// The name of the archive.
         file: String,
-        /// What each mirror said.
+        /// The error of each mirror, in order.
         reasons: Vec<String>,
         /// How much is kept for the next time, in bytes.
         kept_bytes: u64,
@@ -67,20 +67,20 @@ pub enum ImagesError {
     /// An archive is not what it should be.
     #[error("check {path}")]
     Unsound {
-        /// The archive.
+        /// The path of the archive.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault that the scan found.
         #[source]
         cause: ScanError,
     },
     /// An archive's content is another than the pinned one.
     #[error("check {path}: its SHA-256 is {found}, {pin} is {expected}")]
     OtherContent {
-        /// The archive.
+        /// The path of the archive.
         path: PathBuf,
-        /// Its digest.
+        /// The digest that was found.
         found: String,
-        /// What it should be.
+        /// The digest that was expected.
         expected: String,
         /// Who says so: `that in the definition`, `that of the first copy`.
         pin: &'static str,
@@ -90,19 +90,19 @@ pub enum ImagesError {
     /// An archive holds other images than the one that it should.
     #[error("find {reference} in {path}: it holds {}", list(holds))]
     OtherImage {
-        /// The archive.
+        /// The path of the archive.
         path: PathBuf,
-        /// What was looked for.
+        /// The reference that was expected.
         reference: String,
-        /// What it holds instead.
+        /// The references that the archive contains.
         holds: Vec<String>,
     },
     /// The engine has another image under a name that loading would take from it.
     #[error("load {path}: the engine has another image called {reference} ({found})")]
     WouldReplace {
-        /// The archive.
+        /// The path of the archive.
         path: PathBuf,
-        /// The name.
+        /// The name of the image.
         reference: String,
         /// The id of the image that has it now.
         found: String,
@@ -110,7 +110,7 @@ pub enum ImagesError {
     /// There is too little room.
     #[error("{doing}: {needed} are needed below {folder}, {free} are free")]
     NoSpace {
-        /// What was to be done.
+        /// The action that needs the space.
         doing: String,
         /// Where.
         folder: PathBuf,
@@ -122,13 +122,13 @@ pub enum ImagesError {
     /// The engine has something else after loading.
     #[error("prove {reference} after loading {path}: the engine {found}, the archive holds {expected}")]
     NotProven {
-        /// The archive.
+        /// The path of the archive.
         path: PathBuf,
-        /// The image.
+        /// The reference of the image.
         reference: String,
-        /// What the archive says.
+        /// The id according to the archive.
         expected: String,
-        /// What the engine says.
+        /// The id according to the engine.
         found: String,
     },
     /// The engine refused something.
@@ -141,7 +141,7 @@ pub enum ImagesError {
         doing: &'static str,
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the system reported.
         #[source]
         cause: std::io::Error,
     },

@@ -23,7 +23,7 @@ const LAYER: &str = ".tar";
 pub struct Member {
     /// Its canonical name; empty for the archive's root.
     pub path: String,
-    /// What it is.
+    /// The kind of the entry, with the target of a link.
     pub kind: MemberKind,
 }
 
@@ -175,7 +175,7 @@ impl Names {
         path
     }
 
-    /// The links.
+    /// Returns the names of the links.
     pub fn links(&self) -> impl Iterator<Item = &str> {
         self.links.keys().map(String::as_str)
     }

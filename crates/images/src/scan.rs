@@ -69,9 +69,9 @@ pub enum ScanError {
     /// It is something else.
     #[error("the file is no archive of {wanted}: it is {found}")]
     Other {
-        /// What was expected.
+        /// The expected kind of content.
         wanted: &'static str,
-        /// What it is.
+        /// The kind that was found.
         found: String,
     },
     /// The disk failed.

@@ -31,7 +31,7 @@ pub struct Shelf {
 /// Where one archive lies.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The archive's name.
+    /// The name of the archive.
     pub name: String,
     /// The whole archive.
     pub file: PathBuf,
@@ -107,7 +107,7 @@ impl Shelf {
         Self { folder: state_dir.join("archives") }
     }
 
-    /// The folder.
+    /// Returns the path of the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

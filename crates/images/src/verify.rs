@@ -12,9 +12,9 @@ use arenad_model::archive::{Archive, DataSource, NeededImage, Origin, Placement}
 /// What was proven, and what is wrong.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What holds, in words.
+    /// The statements that were proven.
     pub proven: Vec<String>,
-    /// What does not hold, in words.
+    /// The faults that were found.
     pub problems: Vec<String>,
 }
 

@@ -1,9 +1,9 @@
-//! Reading a tar archive as engines send them: POSIX (pax) and GNU long names. Every length in it is believed only up to a
-//! bound, and its end must be marked.
+//! Reads tar archives as engines send them: POSIX (pax) headers and GNU long names. Every length in an archive is
+//! checked against a limit, and an archive without an end mark is an error.
 //!
-//! The `tar` crate decodes the headers. Walking from one to the next is done here, because its own walk reads extensions of
-//! any length into memory, takes an archive that was cut off between two members for a whole one, and divides extensions at
-//! line ends, which the values of extended attributes contain.
+//! The `tar` crate decodes the headers. This module walks from one header to the next itself, because the crate's own
+//! walk reads extensions of any length into memory, accepts an archive that was cut off between two members, and splits
+//! extensions at line ends, which the values of extended attributes may contain.
 
 use std::ffi::CString;
 use std::io::{self, ErrorKind, Read};
@@ -18,71 +18,71 @@ use super::walk::as_path;
 
 const RECORD: usize = 512;
 
-/// What is read of a member's extensions, in bytes, however many there are: paths have up to 4 KiB, extended attributes up to 64
-/// KiB each.
+/// The maximum size of one member's extensions together, in bytes. A path has up to 4 KiB, an extended attribute up to
+/// 64 KiB.
 const EXTENSION_BYTES: u64 = 1 << 20;
 
-/// The longest path, and the longest that a link may say, in bytes: Linux takes no longer ones (`PATH_MAX`).
+/// The maximum length of a path and of a link's target, in bytes: Linux accepts no longer ones (`PATH_MAX`).
 const PATH_BYTES: usize = 4095;
 
-/// The longest content of a member, in bytes: no file is longer.
+/// The maximum length of a member's content, in bytes: no file can be longer.
 const CONTENT_BYTES: u64 = i64::MAX as u64;
 
-/// What a member of an archive is.
+/// The kind of an archive's member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A folder.
+    /// A folder; its members follow it.
     Folder,
-    /// A regular file.
+    /// A regular file, whose content follows its header.
     File,
-    /// A symbolic link.
+    /// A symbolic link, whose target may not exist.
     Symlink,
-    /// A further name of a file of the same archive.
+    /// Another name of a file in the same archive.
     HardLink,
-    /// A named pipe.
+    /// A named pipe (FIFO), without content.
     Pipe,
-    /// A character device.
+    /// A character device, with its numbers.
     CharacterDevice,
-    /// A block device.
+    /// A block device, with its numbers.
     BlockDevice,
 }
 
-/// A member of an archive, its content aside.
+/// A member of an archive, without its content.
 #[derive(Debug)]
 pub struct Member {
-    /// Its kind.
+    /// The kind, which decides which of the other fields apply.
     pub kind: Kind,
-    /// The parts of its path, without empty ones and `.`; none is `..`.
+    /// The parts of the path, without empty parts and `.`; no part is `..`.
     pub path: Vec<CString>,
-    /// Where a link leads: as it stands for symbolic ones.
+    /// The target of a link; that of a symbolic link is not normalized.
     pub link: Vec<u8>,
-    /// The id of its owner.
+    /// The id of the owning user.
     pub uid: u32,
-    /// The id of its group.
+    /// The id of the owning group.
     pub gid: u32,
-    /// Its permissions.
+    /// The permission bits, including set-id and sticky bits.
     pub mode: u32,
-    /// When it was read last, where the archive says.
+    /// The time of the last access, if the archive states it.
     pub accessed: Option<Timespec>,
-    /// When it was written last.
+    /// The time of the last modification.
     pub modified: Timespec,
-    /// Its extended attributes.
+    /// The extended attributes, in the archive's order.
     pub xattrs: Xattrs,
-    /// Major and minor number, of a device.
+    /// The major and minor number of a device; zeros for other kinds.
     pub device: (u32, u32),
-    /// Of its content, in bytes.
+    /// The length of the content, in bytes.
     pub size: u64,
 }
 
-/// Walks through an archive.
+/// Reads the members of an archive in order.
 pub struct Archive<R> {
     input: R,
-    /// What is left of the last member's content, and what fills its last record.
+    /// The number of bytes of the last member's content that have not been read. `padding` fills its last record.
     left: u64,
     padding: u64,
 }
 
-/// What precedes a member's header to complete it.
+/// The extension headers that precede a member's header and override its fields.
 #[derive(Default)]
 struct Extensions {
     path: Option<Vec<u8>>,
@@ -96,12 +96,12 @@ struct Extensions {
 }
 
 impl<R: Read> Archive<R> {
-    /// Begins at an archive's first byte.
+    /// Starts at the first byte of an archive.
     pub fn new(input: R) -> Self {
         Self { input, left: 0, padding: 0 }
     }
 
-    /// The next member; `None` at the end mark. What is left of the last one's content is passed over.
+    /// Returns the next member, or `None` at the end mark. Skips the unread content of the previous member.
     pub fn next_member(&mut self) -> Result<Option<Member>, StorageError> {
         let (mut extensions, mut room) = (Extensions::default(), EXTENSION_BYTES);
         loop {
@@ -115,7 +115,7 @@ impl<R: Read> Archive<R> {
                     let records = self.extension(&header, size, &mut room)?;
                     extensions.read(&records).map_err(|what| unsound(&header, what))?;
                 }
-                // Comments of the program that wrote it.
+                // Global headers contain comments of the program that wrote the archive.
                 EntryType::XGlobalHeader => drop(self.extension(&header, size, &mut room)?),
                 kind => {
                     let member = extensions.complete(&header, kind, size).map_err(|what| unsound(&header, what))?;
@@ -126,7 +126,7 @@ impl<R: Read> Archive<R> {
         }
     }
 
-    /// The content of the member that was returned last.
+    /// Returns a reader of the last member's content.
     pub fn content(&mut self) -> impl Read + '_ {
         Content(self)
     }
@@ -153,7 +153,7 @@ impl<R: Read> Archive<R> {
             return Ok(None);
         }
         let (before, after) = (&header.as_bytes()[..148], &header.as_bytes()[156..]);
-        // The field of the sum itself counts as eight blanks.
+        // The checksum field itself counts as eight blanks.
         let sum = before.iter().chain(after).fold(8 * 32, |sum, byte| sum + u32::from(*byte));
         match header.cksum() {
             Ok(expected) if expected == sum => Ok(Some(header)),
@@ -161,8 +161,8 @@ impl<R: Read> Archive<R> {
         }
     }
 
-    /// Reads an extension, for which there must be room. Its header takes room as well: else there could be ones of no length
-    /// without end.
+    /// Reads an extension, within the limit. Its header counts too; otherwise an archive could contain endless
+    /// extensions of length zero.
     fn extension(&mut self, header: &Header, size: u64, room: &mut u64) -> Result<Vec<u8>, StorageError> {
         *room = room.checked_sub(size.saturating_add(RECORD as u64)).ok_or_else(|| {
             unsound(header, format!("its extensions, the last of {size} bytes, have more than {EXTENSION_BYTES}"))
@@ -194,14 +194,14 @@ fn unsound(header: &Header, what: impl ToString) -> StorageError {
     StorageError::Archive { member, what: what.to_string() }
 }
 
-/// GNU's long names end with a zero byte.
+/// Removes the zero byte that ends GNU long names.
 fn text(mut bytes: Vec<u8>) -> Vec<u8> {
     while bytes.pop_if(|last| *last == 0).is_some() {}
     bytes
 }
 
 impl Extensions {
-    /// Reads pax records: `LENGTH KEY=VALUE\n`, where the length counts all of it.
+    /// Reads pax records: `LENGTH KEY=VALUE\n`, where the length includes all parts of the record.
     fn read(&mut self, mut records: &[u8]) -> Result<(), String> {
         while !records.is_empty() {
             let (record, rest) = record(records).ok_or("its extensions are not pax records")?;
@@ -273,7 +273,7 @@ impl Extensions {
 
 const SPARSE: &str = "it is stored with holes, which the engine does not do; make the archive without `--sparse`";
 
-/// The parts of a path. What leads elsewhere is an error, even where it would lead back.
+/// Splits a path into its parts. A part `..` is an error, even if the whole path stays within the archive.
 pub fn parts(path: &[u8]) -> Result<Vec<CString>, String> {
     let named = path.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
     named
@@ -284,7 +284,7 @@ pub fn parts(path: &[u8]) -> Result<Vec<CString>, String> {
         .collect()
 }
 
-/// A path for errors.
+/// Joins the parts of a path for an error message.
 pub fn shown(parts: &[CString]) -> PathBuf {
     parts.iter().map(|part| as_path(part)).collect()
 }
@@ -302,11 +302,11 @@ fn number(value: &[u8]) -> Result<u64, String> {
 }
 
 fn id(number: u64) -> Result<u32, String> {
-    // The last number means "none" to the system.
+    // The system uses the highest number for "none".
     u32::try_from(number).ok().filter(|id| *id != u32::MAX).ok_or_else(|| format!("no owner has the number {number}"))
 }
 
-/// Seconds since 1970 with a decimal fraction.
+/// Parses seconds since 1970 with a decimal fraction.
 fn time(value: &[u8]) -> Result<Timespec, String> {
     let fault = || format!("`{}` is not a time", value.escape_ascii());
     let text = str::from_utf8(value).map_err(|_| fault())?;
@@ -317,7 +317,7 @@ fn time(value: &[u8]) -> Result<Timespec, String> {
     let seconds: i64 = whole.parse().map_err(|_| fault())?;
     let digits: String = fraction.chars().chain("000000000".chars()).take(9).collect();
     let nanoseconds: i64 = digits.parse().map_err(|_| fault())?;
-    // -1.25 is a quarter of a second before -1, that is 0.75 s after -2.
+    // -1.25 is a quarter of a second before -1, which is 0.75 s after -2.
     Ok(match whole.starts_with('-') && nanoseconds > 0 {
         true => Timespec { tv_sec: seconds.saturating_sub(1), tv_nsec: (1_000_000_000 - nanoseconds) as _ },
         false => Timespec { tv_sec: seconds, tv_nsec: nanoseconds as _ },

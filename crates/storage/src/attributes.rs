@@ -1,5 +1,5 @@
-//! What a file has besides its content: owner, mode, times, extended attributes (access control lists and capabilities are
-//! among them).
+//! The metadata of a file: owner, mode, times and extended attributes (which include access control lists and
+//! capabilities).
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -7,41 +7,41 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::fs::{AtFlags, Gid, Mode, Stat, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
 
-/// The longest list of names and the longest value that Linux allows (`xattr(7)`).
+/// The maximum size of a list of names and of a value on Linux (`xattr(7)`).
 const XATTR_BYTES: usize = 64 << 10;
 
-/// Most files have none, and of those that have some few have more.
+/// The initial size of the buffer for names. Most files have no extended attributes, and few have more than fit.
 const USUAL_LIST_BYTES: usize = 512;
 
-/// The bits that a new owner takes away.
+/// The mode bits that a change of owner clears.
 const SET_ID: u32 = 0o6000;
 
-/// XFS shows access control lists a second time in its own form.
+/// XFS shows access control lists a second time, in its own format.
 const XFS_LISTS: [&CStr; 2] = [c"trusted.SGI_ACL_FILE", c"trusted.SGI_ACL_DEFAULT"];
 
 /// Extended attributes: name and value.
 pub(crate) type Xattrs = Vec<(CString, Vec<u8>)>;
 
-/// What a file has besides its content.
+/// The metadata of a file.
 #[derive(Debug, Clone)]
 pub(super) struct Attributes {
     pub uid: u32,
     pub gid: u32,
-    /// The permission bits, set-id and sticky bits included.
+    /// The permission bits, including set-id and sticky bits.
     pub mode: u32,
     pub times: Timestamps,
     pub xattrs: Xattrs,
 }
 
 impl Attributes {
-    /// Those of an open file or folder.
+    /// Reads the attributes of an open file or folder.
     pub fn of_open(file: BorrowedFd<'_>, found: &Stat) -> Result<Self, Errno> {
         let names = |buffer: &mut [u8]| rustix::fs::flistxattr(file, buffer);
         let value = |name: &CStr, buffer: &mut [u8]| rustix::fs::fgetxattr(file, name, buffer);
         Ok(Self::new(found, xattrs(names, value)?))
     }
 
-    /// Those of what cannot be opened: links, pipes, sockets, devices.
+    /// Reads the attributes of an entry that cannot be opened: a link, pipe, socket or device.
     pub fn of_entry(folder: BorrowedFd<'_>, name: &CStr, found: &Stat) -> Result<Self, Errno> {
         let path = through_proc(folder, name);
         let names = |buffer: &mut [u8]| rustix::fs::llistxattr(&path, buffer);
@@ -53,11 +53,11 @@ impl Attributes {
         Self { uid: found.st_uid, gid: found.st_gid, mode: found.st_mode & 0o7777, times: times(found), xattrs }
     }
 
-    /// Gives them to an open file or folder. The order matters: a new owner takes set-id bits and capabilities away, and
-    /// everything but the last changes no time that the last does not set.
+    /// Sets the attributes on an open file or folder. The order matters: a change of owner clears set-id bits and
+    /// capabilities, and the times come last, because the other changes would alter them.
     pub fn give_to_open(&self, file: impl AsFd) -> Result<(), Errno> {
         let file = file.as_fd();
-        // Setting what is so already would be a write to the file system's log, for each of thousands of files.
+        // Setting a value that is already set would write to the file system's log, for each of thousands of files.
         let present = rustix::fs::fstat(file)?;
         let has_owner = (present.st_uid, present.st_gid) == (self.uid, self.gid);
         if !has_owner {
@@ -72,7 +72,7 @@ impl Attributes {
         rustix::fs::futimens(file, &self.times)
     }
 
-    /// Gives them to what cannot be opened. Links have no mode of their own.
+    /// Sets the attributes on an entry that cannot be opened. Links have no mode of their own.
     pub fn give_to_entry(&self, folder: BorrowedFd<'_>, name: &CStr, is_link: bool) -> Result<(), Errno> {
         let owner = (Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)));
         rustix::fs::chownat(folder, name, owner.0, owner.1, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -88,7 +88,7 @@ impl Attributes {
         rustix::fs::utimensat(folder, name, &self.times, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Makes them the only ones of an open file or folder that had others.
+    /// Sets the attributes on an open file or folder and removes its other extended attributes.
     pub fn replace_on_open(&self, file: impl AsFd) -> Result<(), Errno> {
         let file = file.as_fd();
         let present = Self::of_open(file, &rustix::fs::fstat(file)?)?;
@@ -101,7 +101,7 @@ impl Attributes {
     }
 }
 
-/// The times of a file that can be set; the third, of its last change, is the system's own.
+/// Returns the times of a file that can be set. The system itself sets the third, the time of the last change (ctime).
 pub(super) fn times(found: &Stat) -> Timestamps {
     Timestamps {
         last_access: Timespec { tv_sec: found.st_atime, tv_nsec: found.st_atime_nsec as _ },
@@ -109,8 +109,8 @@ pub(super) fn times(found: &Stat) -> Timestamps {
     }
 }
 
-/// A path to an entry of an open folder, for calls that take no handle: it leads through the folder itself, wherever that
-/// is moved to.
+/// Returns a path to an entry of an open folder, for calls that accept no handle. The path leads through the folder's
+/// handle, so it stays valid when the folder is moved.
 fn through_proc(folder: BorrowedFd<'_>, name: &CStr) -> Vec<u8> {
     let mut path = format!("/proc/self/fd/{}/", folder.as_raw_fd()).into_bytes();
     path.extend_from_slice(name.to_bytes());
@@ -143,7 +143,7 @@ fn xattrs(
         }
         match value(name, &mut buffer) {
             Ok(length) => found.push((name.to_owned(), buffer.get(..length).unwrap_or_default().to_vec())),
-            // Gone since it was listed.
+            // The attribute was removed after it was listed.
             Err(Errno::NODATA) => {}
             Err(error) => return Err(error),
         }

@@ -1,4 +1,4 @@
-//! The state root for async callers: each call does its work on a thread that may block, or in place.
+//! The state root for async callers: each call runs on a thread that may block, or in place.
 
 use std::io::{self, Read};
 
@@ -12,13 +12,13 @@ use arenad_model::store::StateLimit;
 use arenad_seams::inline::Inline;
 use arenad_seams::outstanding::Outstanding;
 
-/// How many pieces of an archive wait to be unpacked.
+/// The number of an archive's pieces that may wait to be unpacked.
 const PIECES: usize = 16;
 
 /// The state root for async callers.
 ///
-/// Cancellation: what has begun is completed or undone in the background, except for [`Storage::receive`], which is undone:
-/// its archive ends early. No tree is ever half-made under its name.
+/// Cancellation: work that has begun is completed or undone in the background, except for [`Storage::receive`], which
+/// is undone because its archive ends early. A tree with a name is never incomplete.
 #[derive(Debug, Clone)]
 pub struct Storage {
     root: StateRoot,
@@ -32,22 +32,22 @@ impl Storage {
         Self { root, outstanding: Outstanding::default(), inline: None }
     }
 
-    /// The same, with all work done in place. No folder is brought to disk more or less than otherwise.
+    /// Wraps an opened root and does all work in place. Data is synced to disk exactly as by [`Storage::new`].
     pub fn in_place(root: StateRoot, how: Inline) -> Self {
         Self { root, outstanding: Outstanding::default(), inline: Some(how) }
     }
 
-    /// What needs no thread of its own: paths, names, and whether cloning works.
+    /// Returns the root, for calls that do not block: paths, names, and whether cloning works.
     pub fn root(&self) -> &StateRoot {
         &self.root
     }
 
-    /// Waits for work whose callers have gone away.
+    /// Waits for work whose callers were cancelled.
     pub async fn settle(&self) {
         self.outstanding.settled().await;
     }
 
-    /// [`StateRoot::receive`] from a stream of pieces.
+    /// Calls [`StateRoot::receive`] with a stream of pieces.
     pub async fn receive<E>(
         &self,
         mut archive: impl Stream<Item = Result<Bytes, E>> + Unpin,
@@ -69,65 +69,65 @@ impl Storage {
         received
     }
 
-    /// [`StateRoot::clone_tree`].
+    /// Calls [`StateRoot::clone_tree`] on a thread that may block.
     pub async fn clone_tree(&self, from: &Tree, to: &Tree) -> Result<Cloned, StorageError> {
         let (from, to) = (from.clone(), to.clone());
         self.blocking("clone", move |root| root.clone_tree(&from, &to)).await
     }
 
-    /// [`StateRoot::clone_limited`].
+    /// Calls [`StateRoot::clone_limited`] on a thread that may block.
     pub async fn clone_limited(&self, from: &Tree, to: &Tree, limit: StateLimit) -> Result<Cloned, StorageError> {
         let (from, to) = (from.clone(), to.clone());
         self.blocking("clone", move |root| root.clone_limited(&from, &to, limit)).await
     }
 
-    /// [`StateRoot::fresh_limited`].
+    /// Calls [`StateRoot::fresh_limited`] on a thread that may block.
     pub async fn fresh_limited(&self, from: &Tree, limit: StateLimit) -> Result<Fresh, StorageError> {
         let from = from.clone();
         self.blocking("fresh", move |root| root.fresh_limited(&from, limit)).await
     }
 
-    /// [`StateRoot::exchange`].
+    /// Calls [`StateRoot::exchange`] on a thread that may block.
     pub async fn exchange(&self, live: &Tree, fresh: Fresh) -> Result<Exchanged, StorageError> {
         let live = live.clone();
         self.blocking("exchange", move |root| root.exchange(&live, fresh)).await
     }
 
-    /// [`StateRoot::restore`].
+    /// Calls [`StateRoot::restore`] on a thread that may block.
     pub async fn restore(&self, live: &Tree, from: &Tree) -> Result<Restored, StorageError> {
         let (live, from) = (live.clone(), from.clone());
         self.blocking("restore", move |root| root.restore(&live, &from)).await
     }
 
-    /// [`StateRoot::discard`].
+    /// Calls [`StateRoot::discard`] on a thread that may block.
     pub async fn discard(&self, tree: &Tree) -> Result<bool, StorageError> {
         let tree = tree.clone();
         self.blocking("discard", move |root| root.discard(&tree)).await
     }
 
-    /// [`StateRoot::trees`].
+    /// Calls [`StateRoot::trees`] on a thread that may block.
     pub async fn trees(&self) -> Result<Vec<Tree>, StorageError> {
         self.blocking("trees", StateRoot::trees).await
     }
 
-    /// [`StateRoot::usage`].
+    /// Calls [`StateRoot::usage`] on a thread that may block.
     pub async fn usage(&self, tree: &Tree) -> Result<Usage, StorageError> {
         let tree = tree.clone();
         self.blocking("usage", move |root| root.usage(&tree)).await
     }
 
-    /// [`StateRoot::check_depth`].
+    /// Calls [`StateRoot::check_depth`] on a thread that may block.
     pub async fn check_depth(&self, tree: &Tree) -> Result<(), StorageError> {
         let tree = tree.clone();
         self.blocking("check_depth", move |root| root.check_depth(&tree)).await
     }
 
-    /// [`StateRoot::trash_usage`].
+    /// Calls [`StateRoot::trash_usage`] on a thread that may block.
     pub async fn trash_usage(&self) -> Result<Usage, StorageError> {
         self.blocking("trash_usage", StateRoot::trash_usage).await
     }
 
-    /// [`StateRoot::empty_trash`].
+    /// Calls [`StateRoot::empty_trash`] on a thread that may block.
     pub async fn empty_trash(&self) -> Result<Removed, StorageError> {
         self.blocking("empty_trash", StateRoot::empty_trash).await
     }
@@ -155,7 +155,7 @@ fn flat<T>(root: &StateRoot, done: io::Result<Result<T, StorageError>>) -> Resul
     done.unwrap_or_else(|error| Err(StorageError::at("work on", root.path())(error)))
 }
 
-/// An archive as one input, when all of it has arrived.
+/// Collects a whole archive and returns it as one input.
 async fn gathered<E>(archive: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin)) -> Streamed
 where
     E: std::error::Error + Send + Sync + 'static,
@@ -166,13 +166,13 @@ where
     }
     let (sender, received) = mpsc::channel(pieces.len().max(1));
     for piece in pieces {
-        // There is room for all of them.
+        // The channel has room for all pieces.
         let _ = sender.try_send(piece);
     }
     Streamed { received, current: Bytes::new() }
 }
 
-/// Walks through an archive that arrives as a stream of pieces, on a thread that may block.
+/// Reads an archive that arrives as a stream of pieces, on a thread that may block.
 pub async fn read_stream<E, T>(
     mut archive: impl Stream<Item = Result<Bytes, E>> + Unpin,
     work: impl FnOnce(Archive<Streamed>) -> T + Send + 'static,
@@ -193,14 +193,14 @@ where
     E: std::error::Error + Send + Sync + 'static,
 {
     while let Some(piece) = archive.next().await {
-        // The reader takes no more when it has seen the end, or failed.
+        // The reader stops receiving after the end mark or a failure.
         if pieces.send(piece.map_err(io::Error::other)).await.is_err() {
             return;
         }
     }
 }
 
-/// The pieces of an archive as one input.
+/// Joins the pieces of an archive into one input.
 pub struct Streamed {
     received: mpsc::Receiver<io::Result<Bytes>>,
     current: Bytes,
@@ -210,7 +210,7 @@ impl Read for Streamed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.current.is_empty() {
             let next = match self.received.try_recv() {
-                // All of them: nobody blocks where everything has arrived.
+                // After the whole archive has arrived, every piece is received here, so the thread never blocks.
                 Ok(piece) => Some(piece),
                 Err(mpsc::error::TryRecvError::Disconnected) => None,
                 Err(mpsc::error::TryRecvError::Empty) => self.received.blocking_recv(),

@@ -1,4 +1,4 @@
-//! The content of files: cloned where the file system can, else copied without filling the holes.
+//! The content of files: cloned if the file system supports that, otherwise copied without filling holes.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -10,21 +10,21 @@ use rustix::io::Errno;
 
 use super::trial;
 
-/// What is read and written at a time; a run of zeros of this length at a multiple of it becomes a hole.
+/// The unit of reading and writing, in bytes. An aligned block of this length that contains only zeros becomes a hole.
 const BLOCK: usize = 64 << 10;
 
 static ZEROS: [u8; BLOCK] = [0; BLOCK];
 
-/// How a file's content came to be.
+/// The way in which a file's content was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Made {
-    /// It shares its blocks with the other file.
+    /// The file shares its blocks with the other file.
     Cloned,
-    /// So many bytes were written.
+    /// The content was copied; the number of bytes that were written.
     Copied(u64),
 }
 
-/// Copies contents; remembers that cloning does not work between two file systems, so that it is tried once only.
+/// Copies contents. Remembers that two file systems cannot clone, so that cloning is tried only once.
 pub(super) struct Copier {
     clones: bool,
 }
@@ -34,12 +34,12 @@ impl Copier {
         Self { clones }
     }
 
-    /// Whether cloning has worked so far, or has not been tried.
+    /// Returns whether cloning has worked so far, or has not been tried.
     pub fn clones(&self) -> bool {
         self.clones
     }
 
-    /// Gives `target`, which is empty, the content of `source`.
+    /// Copies the content of `source` to `target`, which is empty.
     pub fn copy(&mut self, source: BorrowedFd<'_>, target: BorrowedFd<'_>, size: u64) -> Result<Made, Errno> {
         if size == 0 {
             return Ok(Made::Copied(0));
@@ -47,7 +47,7 @@ impl Copier {
         if self.clones {
             match rustix::fs::ioctl_ficlone(target, source) {
                 Ok(()) => return Ok(Made::Cloned),
-                // Some files of a file system that clones cannot be cloned.
+                // Some single files cannot be cloned, even on a file system that clones.
                 Err(Errno::INVAL) => {}
                 Err(error) if trial::is_refusal(error) => self.clones = false,
                 Err(error) => return Err(error),
@@ -57,7 +57,7 @@ impl Copier {
     }
 }
 
-/// Copies the parts that have data; returns how much that was.
+/// Copies the parts that contain data and returns the number of bytes copied.
 fn copy_sparse(source: BorrowedFd<'_>, target: BorrowedFd<'_>, size: u64) -> Result<u64, Errno> {
     rustix::fs::ftruncate(target, size)?;
     let mut copied = 0;
@@ -65,9 +65,9 @@ fn copy_sparse(source: BorrowedFd<'_>, target: BorrowedFd<'_>, size: u64) -> Res
     while at < size {
         let begin = match rustix::fs::seek(source, SeekFrom::Data(at)) {
             Ok(begin) => begin,
-            // Nothing but a hole is left.
+            // The rest of the file is a hole.
             Err(Errno::NXIO) => break,
-            // A file system without holes.
+            // The file system does not report holes.
             Err(Errno::INVAL | Errno::OPNOTSUPP) => at,
             Err(error) => return Err(error),
         };
@@ -120,13 +120,14 @@ fn copy_by_hand(source: BorrowedFd<'_>, target: BorrowedFd<'_>, begin: u64, end:
     Ok(at - begin)
 }
 
-/// Why a content could not be written to a file: the one side or the other.
+/// The side on which copying a content failed.
 pub(super) enum Cut {
     Reading(io::Error),
     Writing(io::Error),
 }
 
-/// Writes `size` bytes to an empty file, leaving holes where there are long runs of zeros. Returns how many it wrote.
+/// Writes `size` bytes to an empty file, with holes in place of long runs of zeros. Returns the number of bytes
+/// written.
 pub(super) fn write_sparse(mut content: impl Read, size: u64, target: &File) -> Result<u64, Cut> {
     let mut buffer = vec![0; BLOCK];
     let (mut at, mut written) = (0, 0);
@@ -143,7 +144,7 @@ pub(super) fn write_sparse(mut content: impl Read, size: u64, target: &File) -> 
         }
         at += length as u64;
     }
-    // A hole at the end has to be made.
+    // A hole at the end exists only if the file's length is set.
     rustix::fs::ftruncate(target.as_fd(), size).map_err(|error| Cut::Writing(error.into()))?;
     Ok(written)
 }

@@ -1,4 +1,4 @@
-//! Why a tree could not be made, exchanged or removed.
+//! The errors of the state root.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,78 +8,78 @@ use rustix::io::Errno;
 use super::Tree;
 use super::disk::DiskError;
 
-/// Why a tree could not be made, exchanged or removed.
+/// The reason why an operation on a tree failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
-    /// The file system is full, or a quota is.
+    /// The file system is full, or a quota is exhausted.
     #[error("{doing} {path}: no room is left on its file system")]
     NoRoom {
-        /// `write`, `clone`, …
+        /// The action: `write`, `clone`, …
         doing: &'static str,
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the system reported.
         #[source]
         cause: io::Error,
     },
-    /// The system keeps it for root: files of other owners, devices, some attributes.
+    /// The operation is reserved for root: files of other owners, devices, some attributes.
     #[error("{doing} {path}: only root may do that")]
     NotPermitted {
-        /// `give its owner to`, …
+        /// The action: `give its owner to`, …
         doing: &'static str,
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the system reported.
         #[source]
         cause: io::Error,
     },
     /// A file or folder could not be read or written.
     #[error("{doing} {path}")]
     File {
-        /// `read`, `write`, …
+        /// The action: `read`, `write`, …
         doing: &'static str,
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the system reported.
         #[source]
         cause: io::Error,
     },
     /// The archive is not one that the engine would have sent.
     #[error("unpack `{}`: {what}", member.display())]
     Archive {
-        /// Which of its members.
+        /// The path of the faulty member.
         member: PathBuf,
-        /// What is wrong with it.
+        /// A description of the fault.
         what: String,
     },
-    /// The archive did not arrive to its end.
+    /// The archive ended early.
     #[error("read the archive")]
     Stream(#[source] io::Error),
-    /// The archive could not be handed on.
+    /// The archive could not be written to its receiver.
     #[error("write the archive")]
     Sink(#[source] io::Error),
-    /// There is such a tree already.
+    /// A tree of that name exists.
     #[error("make the tree {0}: it is there already")]
     Exists(Tree),
-    /// There is no such tree.
+    /// The tree does not exist.
     #[error("use the tree {0}: it is not there")]
     Missing(Tree),
-    /// An exchange of the tree was cut off.
+    /// An exchange of the tree was interrupted.
     #[error("use the tree {0}: its last exchange was cut off")]
     NotWhole(Tree),
-    /// Something put a file into a tree while it was exchanged.
+    /// A process wrote to the tree while it was exchanged.
     #[error("exchange {path}: something still writes to its folder")]
     StillWritten {
-        /// The file, or the folder where it is not known which.
+        /// The path of the file, or of the folder if the file is unknown.
         path: PathBuf,
     },
-    /// A folder lies deeper than paths reach.
+    /// A folder is deeper than the maximum length of paths.
     #[error("look through {0}: a folder in it is deeper than any path may be long")]
     TooDeep(PathBuf),
-    /// The disk that the trees are on could not be mounted.
+    /// The disk that holds the trees could not be mounted.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// A name that cannot be a folder's.
+    /// The name is not valid for a folder.
     #[error(
         "`{0}` cannot name a tree: 1 to 100 characters of a-z, A-Z, 0-9, '.', '-' and '_', beginning with none of the last three"
     )]
@@ -87,7 +87,7 @@ pub enum StorageError {
 }
 
 impl StorageError {
-    /// What to do next, where something can be said.
+    /// Returns a hint for the next step, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Disk(error) => return error.hint(),
@@ -103,7 +103,7 @@ impl StorageError {
         })
     }
 
-    /// Completes what the system said with what was done to which file.
+    /// Builds the error for an action on a path from the system's error.
     pub(super) fn at<C: Into<io::Error>>(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(C) -> Self {
         let path = path.into();
         move |cause| {

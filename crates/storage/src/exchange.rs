@@ -1,10 +1,11 @@
-//! Exchanging the content of a tree in its place. A container's mount pins the folder itself, so the folder stays and what
-//! is in it is moved: the old entries to the trash, those of a fresh clone in. Costs a rename for each entry at the top.
+//! Exchanges the content of a tree in place. A container's mount pins the folder, so the folder stays and its entries
+//! are moved: the old ones to the trash, those of a fresh clone in. An exchange costs a rename for each entry at the
+//! top level.
 //!
 //! ```text
 //!   mark ─► old entries out ─► new entries in ─► attributes of the folder ─► mark away
 //! ```
-//! Whoever is interrupted leaves the mark, and a marked tree is not whole; exchanging it again makes it so.
+//! An interrupted exchange leaves the mark. A marked tree is not whole; another exchange makes it whole.
 
 use std::os::fd::AsFd;
 
@@ -15,44 +16,44 @@ use super::StorageError;
 use super::attributes::Attributes;
 use super::walk::Folder;
 
-/// How often a folder is looked through for what was put in while it was emptied.
+/// The maximum number of passes over a folder to find entries that were added while it was emptied.
 const ROUNDS: usize = 16;
 
-/// What an exchange is about to do.
+/// The next step of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Mark the tree as not whole.
+    /// Marks the tree as not whole.
     Mark,
-    /// Move the n-th old entry to the trash, from 0.
+    /// Moves the n-th old entry, counted from 0, to the trash.
     MoveOut(u64),
-    /// Move the n-th new entry in, from 0.
+    /// Moves the n-th new entry, counted from 0, into the tree.
     MoveIn(u64),
-    /// Give the folder the attributes of the fresh one.
+    /// Sets the attributes of the fresh folder on the tree's folder.
     Attributes,
-    /// Take the mark away.
+    /// Removes the mark of the tree.
     Unmark,
 }
 
-/// What an exchange did.
+/// The counts of one exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Exchanged {
-    /// Entries that went to the trash.
+    /// The number of entries moved to the trash.
     pub moved_out: u64,
-    /// Entries that came in.
+    /// The number of entries moved in.
     pub moved_in: u64,
 }
 
-/// Asked before each step; an error stops there, as a crash would.
+/// Called before each step. An error stops the exchange there, as a crash would.
 pub(super) type Before<'a> = &'a mut dyn FnMut(Step) -> Result<(), StorageError>;
 
-/// Moves the content, between the marks.
+/// Moves the content; the caller creates and removes the mark.
 pub(super) fn exchange(
     live: &Folder,
     fresh: &Folder,
     trash: &Folder,
     before: Before<'_>,
 ) -> Result<Exchanged, StorageError> {
-    // Before its entries leave it, which changes its times.
+    // The attributes are read before the entries leave the folder, which changes its times.
     let attributes = rustix::fs::fstat(fresh).and_then(|found| Attributes::of_open(fresh.as_fd(), &found));
     let attributes = attributes.map_err(StorageError::at("read the attributes of", &fresh.path))?;
     let moved_out = move_out(live, trash, before)?;
@@ -73,7 +74,7 @@ fn move_out(live: &Folder, trash: &Folder, before: Before<'_>) -> Result<u64, St
             before(Step::MoveOut(moved))?;
             match rustix::fs::renameat_with(live, &child.name, trash, &child.name, RenameFlags::NOREPLACE) {
                 Ok(()) => moved += 1,
-                // Someone who is about to stop has removed it, or made another of that name.
+                // A process that is about to stop has removed the entry or replaced it.
                 Err(Errno::NOENT) => {}
                 Err(Errno::EXIST) => return Err(StorageError::StillWritten { path: live.path_of(&child.name) }),
                 Err(error) => return Err(StorageError::at("move to the trash", live.path_of(&child.name))(error)),

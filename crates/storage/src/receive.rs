@@ -36,7 +36,7 @@ impl Default for Limits {
     }
 }
 
-/// What an archive held.
+/// The counts of a received archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Received {
     /// Files, each once however many names it has.
@@ -80,7 +80,7 @@ struct Unpacking<'a> {
     at: Option<(PathBuf, Folder)>,
     /// The folders, which get their attributes when nothing in them changes any more.
     folders: Vec<(PathBuf, Attributes)>,
-    /// What those take of memory.
+    /// The memory that `folders` occupies, in bytes.
     folder_bytes: usize,
     limits: Limits,
     received: Received,
@@ -209,7 +209,7 @@ fn refused(member: &[CString], what: impl Into<String>) -> StorageError {
     StorageError::Archive { member: shown(member), what: what.into() }
 }
 
-/// What it means that a member could not be made.
+/// Translates the error of creating a member.
 fn made(member: &Member, folder: &Folder) -> impl FnOnce(Errno) -> StorageError {
     let path = folder.path.join(member.path.last().map(|name| as_path(name)).unwrap_or(std::path::Path::new("")));
     let member = member.path.clone();

@@ -9,16 +9,16 @@ use rustix::io::Errno;
 use super::StorageError;
 use super::walk::{Child, Folder, as_path};
 
-/// What emptying the trash did.
+/// The counts of emptying the trash once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Removed {
-    /// Files and whatever else is no folder.
+    /// The number of removed entries that are not folders.
     pub files: u64,
-    /// Folders.
+    /// The number of removed folders.
     pub folders: u64,
 }
 
-/// Removes everything in a folder. What is put in meanwhile may stay. What cannot be removed does not keep the rest: the first
+/// Removes everything in a folder. Entries added meanwhile may stay. A failed removal does not stop the others: the first
 /// error is returned when everything else is gone.
 pub(super) fn empty(trash: &Folder) -> Result<Removed, StorageError> {
     let mut removed = Removed::default();

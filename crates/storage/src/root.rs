@@ -25,9 +25,10 @@ use super::{StorageError, disk, trial};
 use arenad_folders as folders;
 use arenad_model::store::StateLimit;
 
-/// Trees that are being made, and content that is being exchanged. What is here when the root is opened is of the past.
+/// Trees that are being made, and content that is being exchanged. Entries found when the root is opened are left from an
+/// earlier run.
 const PARTIAL: &str = "partial";
-/// What is to be removed.
+/// Trees that wait for removal.
 const TRASH: &str = "trash";
 
 /// The folder that trees are kept in. Clones of it are the same.
@@ -40,12 +41,12 @@ pub struct StateRoot {
 struct Inner {
     path: PathBuf,
     clones: bool,
-    /// What limits the trees of instances, if anything does.
+    /// The quotas that limit the trees of instances, if the file system has them.
     quotas: Option<Quotas>,
     /// Held while a tree is given its name, and while folders without trees are removed: the one makes what the other
     /// would take away.
     layout: Mutex<()>,
-    /// What tells of instances' trees whether they are still the clones that they were.
+    /// The stamps that show whether instances' trees are unchanged clones.
     stamps: Mutex<HashMap<Tree, Stamps>>,
     /// Whether that is kept.
     is_stamping: bool,
@@ -55,11 +56,11 @@ struct Inner {
 #[derive(Debug)]
 pub struct Fresh {
     partial: Partial,
-    /// What it is a clone of.
+    /// The tree that was cloned.
     of: Tree,
     /// Its number, where there are quotas.
     project: Option<Project>,
-    /// What making it did.
+    /// The counts of the clone operation.
     pub cloned: Cloned,
 }
 
@@ -99,7 +100,7 @@ impl StateRoot {
         Ok(root)
     }
 
-    /// The same, but every tree is exchanged as a whole: nobody waits for the clock by which changes are stamped.
+    /// The same, but every tree is exchanged as a whole: no call waits for the clock by which changes are stamped.
     pub fn open_unstamped(path: impl Into<PathBuf>) -> Result<Self, StorageError> {
         let mut root = Self::open(path)?;
         if let Some(inner) = Arc::get_mut(&mut root.inner) {
@@ -108,7 +109,7 @@ impl StateRoot {
         Ok(root)
     }
 
-    /// The folder.
+    /// Returns the path of the state root.
     pub fn path(&self) -> &Path {
         &self.inner.path
     }
@@ -163,7 +164,7 @@ impl StateRoot {
         send::send(&Folder::open(self.folder(tree))?, to)
     }
 
-    /// Makes a tree that is a clone of another one, at which nobody may write meanwhile.
+    /// Makes a tree that is a clone of another one, to which no process may write meanwhile.
     pub fn clone_tree(&self, from: &Tree, to: &Tree) -> Result<Cloned, StorageError> {
         self.clone_limited(from, to, StateLimit::default())
     }
@@ -173,7 +174,7 @@ impl StateRoot {
         self.check_free(to)?;
         let fresh = match to {
             Tree::Instance { .. } => self.fresh_limited(from, limit)?,
-            // Nobody writes to it.
+            // Snapshots are never written to.
             Tree::Snapshot { .. } => self.make(from, None, limit)?,
         };
         self.name(fresh.partial, to)?;
@@ -220,12 +221,12 @@ impl StateRoot {
     }
 
     /// Gives a tree, which may be mounted, the content and attributes of another one: by what was touched in it, where that
-    /// is known, and as a whole where not. Nobody may write to it meanwhile. After an error the tree is not whole.
+    /// is known, and as a whole where not. No process may write to it meanwhile. After an error the tree is not whole.
     pub fn restore(&self, live: &Tree, from: &Tree) -> Result<Restored, StorageError> {
         self.restore_stepwise(live, from, &mut |_| Ok(()))
     }
 
-    /// The same, asking before each step. What goes wrong with what was touched is made up for by an exchange.
+    /// The same, asking before each step. If restoring the touched entries fails, the tree is exchanged.
     pub fn restore_stepwise(&self, live: &Tree, from: &Tree, before: Before<'_>) -> Result<Restored, StorageError> {
         self.check(from)?;
         let known = self.inner.hold_stamps().remove(live).filter(|stamps| stamps.of == *from && self.is_whole(live));
@@ -280,7 +281,7 @@ impl StateRoot {
     }
 
     /// Gives a tree, which may be mounted, the content and attributes of a fresh clone; its own goes to the trash.
-    /// Nobody may write to it meanwhile. After an error the tree is not whole, until an exchange succeeds.
+    /// No process may write to it meanwhile. After an error the tree is not whole, until an exchange succeeds.
     pub fn exchange(&self, live: &Tree, fresh: Fresh) -> Result<Exchanged, StorageError> {
         self.exchange_stepwise(live, fresh, &mut |_| Ok(()))
     }
@@ -329,7 +330,7 @@ impl StateRoot {
         remove::empty(&Folder::open(self.inner.path.join(TRASH))?)
     }
 
-    /// Measures a tree.
+    /// Measures the size of a tree.
     pub fn usage(&self, tree: &Tree) -> Result<Usage, StorageError> {
         match self.check(tree) {
             Err(error @ StorageError::Missing(_)) => Err(error),
@@ -457,7 +458,7 @@ impl Inner {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // What could not be moved now is swept away when the root is opened again.
+        // If the move fails, the next opening of the root removes the folder.
         if !self.is_named
             && let Err(error) = self.inner.discard(&self.path)
         {

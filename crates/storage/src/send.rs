@@ -24,7 +24,7 @@ const NAME_BYTES: usize = 100;
 /// How much is read at a time.
 const BLOCK: usize = 256 << 10;
 
-/// Writes a tree, which nobody changes meanwhile, as an archive of one folder. The same tree yields the same bytes.
+/// Writes a tree, which no process changes meanwhile, as an archive of one folder. The same tree yields the same bytes.
 pub(super) fn send(tree: &Folder, to: impl Write) -> Result<(), StorageError> {
     let mut sending = Sending { tree, to: tar::Builder::new(to), first_names: HashMap::new() };
     let mut waiting = vec![PathBuf::new()];

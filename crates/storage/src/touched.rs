@@ -1,8 +1,8 @@
 //! Bringing a tree back to its snapshot by what was touched: what is still the clone that it was stays where it is, and only
-//! the rest is exchanged. What that takes depends on how much a site has written, and not on how much it holds.
+//! the rest is exchanged. The cost depends on how much a site has written, and not on how much it holds.
 //!
 //! An entry is *untouched* if its inode and its time of change (ctime) are those that it had when the tree was last equal to
-//! the snapshot and nobody was writing to it. The kernel alone sets that time, whenever content, attributes, names or places
+//! the snapshot and no process was writing to it. The kernel alone sets that time, whenever content, attributes, names or places
 //! change; and a tree whose writers are at rest has no file mapped into memory that could be written without it. Changes that
 //! follow each other within one tick of the kernel's clock bear the same time, so the tick of the last change is waited out
 //! before anybody may write.
@@ -44,10 +44,10 @@ const NOW: Timestamps = Timestamps {
 /// How often it is looked at. A clock that was set back may not get there for hours.
 const TICK_LOOKS: usize = 50;
 
-/// What bringing a tree back by what was touched did.
+/// The counts of one restore of the touched entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Restored {
-    /// Entries that stayed.
+    /// The number of entries that stayed.
     pub kept: u64,
     /// Entries that went to the trash, each with all that was below it.
     pub moved_out: u64,
@@ -55,11 +55,11 @@ pub struct Restored {
     pub cloned: u64,
 }
 
-/// What tells whether an entry is what it was.
+/// The values that change whenever an entry changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
-    /// Seconds and nanoseconds.
+    /// The ctime, as seconds and nanoseconds.
     changed: (i64, i64),
     is_folder: bool,
 }
@@ -77,14 +77,14 @@ impl Stamp {
 /// The stamps of a tree that was equal to a snapshot's.
 #[derive(Debug)]
 pub(super) struct Stamps {
-    /// The snapshot's tree.
+    /// The tree of the snapshot.
     pub(super) of: Tree,
     /// By path relative to the tree, whose own is empty: a folder comes before what is in it.
     entries: BTreeMap<PathBuf, Stamp>,
 }
 
 impl Stamps {
-    /// Those of a tree that is a clone of `of`, to which nobody writes yet. Returns once no change can bear the time of an
+    /// Those of a tree that is a clone of `of`, to which no process writes yet. Returns once no change can bear the time of an
     /// earlier one. None: the tree has files of several names, which share their times; it is too large; or the clock was set
     /// back.
     /// `beside` is a folder of ours on the same file system.
@@ -98,7 +98,7 @@ impl Stamps {
     fn is_past(&self, beside: &Folder) -> Result<bool, StorageError> {
         let newest = self.entries.values().map(|stamp| stamp.changed).max().unwrap_or_default();
         for _ in 0..TICK_LOOKS {
-            // What a change would be stamped with now, the file system says best.
+            // The file system itself shows the time that a change would get now.
             let stamped = rustix::fs::futimens(beside, &NOW).and_then(|()| rustix::fs::fstat(beside));
             let stamped = stamped.map_err(StorageError::at("look at the time of", &beside.path))?;
             if Stamp::of(&stamped).changed > newest {
@@ -137,7 +137,7 @@ impl Stamps {
         below.len() as u64
     }
 
-    /// What is not as it was.
+    /// Returns the entries that have changed.
     fn touched(&self, tree: &Folder) -> Touched {
         let mut touched = Touched::default();
         for (path, stamp) in &self.entries {
@@ -161,7 +161,7 @@ impl Stamps {
     }
 }
 
-/// What of a tree is not as it was.
+/// The changed entries of a tree.
 #[derive(Debug, Default)]
 struct Touched {
     /// Folders in which something has come or gone, or whose attributes are others.
@@ -177,11 +177,11 @@ impl Touched {
     }
 }
 
-/// What is brought back, and by what.
+/// The folders of one restore.
 pub(super) struct Restoring<'a> {
-    /// The tree.
+    /// The tree that is restored.
     pub(super) live: &'a Folder,
-    /// The snapshot's.
+    /// The tree of the snapshot.
     pub(super) snapshot: &'a Folder,
     /// Where what was touched goes.
     pub(super) trash: &'a Folder,

@@ -14,18 +14,18 @@ const NAME_MAX: usize = 100;
 pub enum Tree {
     /// `snapshots/SNAPSHOT/STORE`: never changes.
     Snapshot {
-        /// The snapshot's id.
+        /// The id of the snapshot.
         snapshot: String,
-        /// The store's name.
+        /// The name of the store.
         store: String,
     },
     /// `instances/ENVIRONMENT.SITE.NUMBER/gGENERATION/STORE`: mounted into containers.
     Instance {
-        /// The instance.
+        /// The instance that mounts the tree.
         instance: InstanceId,
-        /// Its generation.
+        /// The number of the instance's generation.
         generation: u64,
-        /// The store's name.
+        /// The name of the store.
         store: String,
     },
 }
@@ -41,7 +41,7 @@ impl Tree {
         Ok(Self::Instance { instance: instance.clone(), generation, store: name(store)? })
     }
 
-    /// The store's name.
+    /// The name of the store.
     pub fn store(&self) -> &str {
         match self {
             Self::Snapshot { store, .. } | Self::Instance { store, .. } => store,

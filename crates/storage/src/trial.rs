@@ -56,7 +56,7 @@ pub fn nameless_file(folder: &Path) -> Result<File, Errno> {
 /// The room on a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Room {
-    /// What may be written yet, in bytes.
+    /// The space that may still be written, in bytes.
     pub free_bytes: u64,
     /// All that it holds, in bytes.
     pub total_bytes: u64,

@@ -24,7 +24,7 @@ pub struct Usage {
     pub folders: u64,
     /// The lengths of all files, holes included, in bytes.
     pub apparent_bytes: u64,
-    /// What the files take on disk, shared or not, in bytes.
+    /// The space of the files on disk, shared or not, in bytes.
     pub allocated_bytes: u64,
     /// How much of that no other file shares, in bytes: what removing the tree gives back. The same as
     /// `allocated_bytes` where the file system does not say.

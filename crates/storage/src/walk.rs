@@ -51,7 +51,7 @@ impl Folder {
         Ok(Self { fd, path: self.path.join(path) })
     }
 
-    /// What is in it, in the file system's order.
+    /// Returns the entries in the file system's order.
     pub fn children(&self) -> Result<Vec<Child>, StorageError> {
         self.list().map_err(StorageError::at("read the folder", &self.path))
     }

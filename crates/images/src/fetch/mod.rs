@@ -42,7 +42,7 @@ pub struct Patience {
 /// Asked once the length is known: whether there is room for so many bytes in all, of which so many are there.
 pub type Room<'a> = &'a (dyn Fn(u64, u64) -> Result<(), ImagesError> + Send + Sync);
 
-/// Fetches archives.
+/// Fetches archives from their mirrors.
 pub struct Fetcher {
     connector: Connector,
     patience: Patience,

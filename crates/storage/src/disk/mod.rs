@@ -1,11 +1,13 @@
-//! A disk of our own, for hosts whose file system cannot clone: a file with XFS in it, mounted where the state root is.
+//! The state root's own disk, for hosts whose file system cannot clone: a file that contains an XFS, mounted at the
+//! state root.
 //!
 //! ```text
 //!   STATE/disk.json     the record: which file; whoever opens the state root mounts it, as after the host's start
 //!   STATE/stores.xfs    the file, unless another place was wished; takes what is in it, not what it could hold
 //!   STATE/stores/       where it is mounted: the state root
 //! ```
-//! Making one carries the snapshots over that the state root has. Until the record is written nothing has changed.
+//! Creating a disk copies the snapshots of the existing state root to it. Until the record is written, nothing has
+//! changed.
 
 mod mount;
 mod quota;
@@ -22,23 +24,23 @@ pub(super) use self::quota::{Allowance, Project, Quotas};
 use super::{StateRoot, StorageError, Tree, trial};
 use arenad_folders as folders;
 
-/// The size of a disk where none is wished: enough for every site of the largest environment that is built from packages.
+/// The default size of a disk: enough for every site of the largest environment that is built from packages.
 pub const USUAL_BYTES: u64 = 20 << 30;
 
-/// The smallest size; `mkfs.xfs` makes none below 300 MiB.
+/// The minimum size; `mkfs.xfs` itself refuses sizes below 300 MiB.
 pub const LEAST_BYTES: u64 = 512 << 20;
 
-/// The smallest size that is worth making unasked: the stores of the smallest environments that are built from packages,
-/// and a generation's changes.
+/// The minimum size of a disk that is created without a request: it holds the stores of the smallest environments that
+/// are built from packages, and one generation's changes.
 const USEFUL_BYTES: u64 = 2 << 30;
 
-/// What is left of the room beneath, so that neither the engine nor the host runs out of it.
+/// The space that the disk leaves free on the file system beneath, for the engine and the host.
 const RESERVE_BYTES: u64 = 512 << 20;
 
-/// Where the state root is, in the state directory.
+/// The name of the state root in the state directory.
 const STORES: &str = "stores";
 
-/// What remembers the disk.
+/// The record of the disk, which outlives the daemon.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnDisk {
     /// The file that the file system is in.
@@ -47,103 +49,103 @@ pub struct OwnDisk {
     pub size_bytes: u64,
 }
 
-/// What there is of a disk.
+/// Whether there is a disk, and whether it is mounted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// None was made.
+    /// No disk was created.
     None,
-    /// None was made, and the state root is a file system that someone else has mounted.
+    /// No disk was created, and another file system is mounted at the state root.
     Foreign,
-    /// It is mounted.
+    /// The disk is mounted.
     Mounted(OwnDisk),
-    /// It was made, and is not mounted.
+    /// The disk exists and is not mounted.
     Unmounted(OwnDisk),
 }
 
-/// Why there is no disk.
+/// The reason why an operation on the disk failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
-    /// Mounting is root's.
+    /// Only root may mount file systems.
     #[error("mount {0}: only root may do that")]
     NotRoot(PathBuf),
-    /// Whoever holds the lock of the state directory may be at work in the state root.
+    /// The holder of the state directory's lock may be using the state root.
     #[error("work on {0}: a daemon runs on it")]
     DaemonRuns(PathBuf),
-    /// Something is there already that must not be lost.
+    /// Something exists at the path that must not be lost.
     #[error("make the disk {path}: {what}")]
     InTheWay {
-        /// Where it was to be.
+        /// The path that the disk was to have.
         path: PathBuf,
-        /// What is there.
+        /// A description of the existing object.
         what: &'static str,
-        /// What to do about it.
+        /// The remedy, for the user.
         hint: &'static str,
     },
-    /// Instances run from the state root as it is.
+    /// Instances use the state root.
     #[error("make the disk {path}: {} of {instance} {} in the state root", count(*trees), if *trees == 1 { "is" } else { "are" })]
     InUse {
-        /// Where it was to be.
+        /// The path that the disk was to have.
         path: PathBuf,
-        /// How many trees of instances there are.
+        /// The number of trees that belong to instances.
         trees: usize,
-        /// One of those instances.
+        /// The name of one of these instances.
         instance: String,
     },
-    /// It would be too small.
+    /// The requested size is below the minimum.
     #[error("make a disk of {0} bytes: the least is {LEAST_BYTES}")]
     TooSmall(u64),
-    /// It would be larger than what is free beneath it.
+    /// The requested size exceeds the free space beneath.
     #[error("make a disk of {wanted} bytes at {path}: {free} are free there, and {RESERVE_BYTES} have to stay so")]
     NoRoom {
-        /// Where it was to be.
+        /// The path that the disk was to have.
         path: PathBuf,
-        /// How large it was to be.
+        /// The requested size, in bytes.
         wanted: u64,
-        /// How much is free.
+        /// The free space, in bytes.
         free: u64,
     },
-    /// A program that it takes is not installed.
+    /// A required program is not installed.
     #[error("run {program}: it is not installed")]
     NoProgram {
-        /// Its name.
+        /// The name of the program.
         program: &'static str,
-        /// How to install it.
+        /// Instructions for installing it.
         cure: &'static str,
     },
-    /// A program failed.
+    /// A program exited with an error.
     #[error("run {program}: {said}")]
     Program {
-        /// Its name.
+        /// The name of the program.
         program: &'static str,
-        /// What it said.
+        /// The program's error output.
         said: String,
     },
-    /// Something else is mounted where the disk belongs.
+    /// Something else is mounted at the state root.
     #[error("mount {file} at {at}: something else is mounted there")]
     Occupied {
-        /// The disk.
+        /// The file of the disk.
         file: PathBuf,
-        /// Where it belongs.
+        /// The path of the state root.
         at: PathBuf,
     },
     /// A file could not be read or written.
     #[error("{doing} {path}")]
     File {
-        /// `read`, `make`, …
+        /// The action: `read`, `make`, …
         doing: &'static str,
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the system reported.
         #[source]
         cause: io::Error,
     },
-    /// The trees could not be carried over.
+    /// The trees could not be copied to the disk.
     #[error("carry the snapshots over")]
     Trees(#[source] Box<StorageError>),
 }
 
 impl DiskError {
-    /// What to do next, where something can be said.
+    /// Returns a hint for the next step, if there is one.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::NotRoot(_) => {
@@ -174,12 +176,12 @@ fn count(trees: usize) -> String {
     if trees == 1 { "a tree".to_owned() } else { format!("{trees} trees") }
 }
 
-/// Where the state root of a state directory is.
+/// Returns the path of a state directory's state root.
 pub fn stores(state_dir: &Path) -> PathBuf {
     state_dir.join(STORES)
 }
 
-/// What there is of a disk.
+/// Determines whether there is a disk and whether it is mounted.
 pub fn standing(state_dir: &Path) -> Result<Standing, DiskError> {
     let mounted = mount::source(&stores(state_dir))?;
     Ok(match (read_record(state_dir)?, mounted) {
@@ -205,13 +207,13 @@ pub fn attach(state_dir: &Path) -> Result<Standing, DiskError> {
     let at = stores(state_dir);
     make_folder(&at)?;
     mount::mount(&disk.file, &at)?;
-    // Left by whoever made the disk and was cut off before the end.
+    // This folder remains if the creation of the disk was interrupted before its end.
     remove_folder(&before(state_dir))?;
     Ok(Standing::Mounted(disk))
 }
 
-/// Makes a disk of that size for a state directory, mounts it, and carries over the snapshots that the state root has.
-/// Without a size it gets the usual one, or half of what is free, if that is less.
+/// Creates a disk for a state directory, mounts it, and copies the snapshots of the state root to it. Without `size`,
+/// the size is the default or half of the free space, whichever is less.
 pub fn init(state_dir: &Path, file: Option<PathBuf>, size: Option<u64>) -> Result<OwnDisk, DiskError> {
     let file = file.unwrap_or_else(|| state_dir.join("stores.xfs"));
     require_root(&file)?;
@@ -240,8 +242,8 @@ pub fn init(state_dir: &Path, file: Option<PathBuf>, size: Option<u64>) -> Resul
     Ok(disk)
 }
 
-/// Unmounts the disk of a state directory, if it is mounted and nobody uses it; says whether it was. Whoever opens the state
-/// root mounts it again.
+/// Unmounts the disk of a state directory if it is mounted, and returns whether it was. An error if the disk is in use.
+/// The next opener of the state root mounts it again.
 pub fn detach(state_dir: &Path) -> Result<bool, DiskError> {
     match standing(state_dir)? {
         Standing::Mounted(_) => mount::unmount(&stores(state_dir)).map(|()| true),
@@ -249,8 +251,8 @@ pub fn detach(state_dir: &Path) -> Result<bool, DiskError> {
     }
 }
 
-/// Gives the room of what was removed from the disk of a state directory back to the file system that the disk's file lies on;
-/// says whether there is such a disk.
+/// Returns the space of files that were removed from the disk to the file system beneath. Returns whether there is such
+/// a disk.
 pub fn trim(state_dir: &Path) -> Result<bool, DiskError> {
     match standing(state_dir)? {
         Standing::Mounted(_) => mount::trim(&stores(state_dir)).map(|()| true),
@@ -258,24 +260,25 @@ pub fn trim(state_dir: &Path) -> Result<bool, DiskError> {
     }
 }
 
-/// Whether what a site writes is limited in a folder: whether its file system is mounted with project quotas.
+/// Returns whether quotas limit a site's writes in a folder, that is, whether its file system is mounted with project
+/// quotas.
 pub fn limits_stores(folder: &Path) -> bool {
     Quotas::of(folder).is_some()
 }
 
-/// The size that a disk gets where none is wished; `None` where there is too little room for one that is of use.
+/// Returns the default size for a disk, or `None` if too little space is free for a useful one.
 pub fn usual_size(state_dir: &Path) -> Option<u64> {
     let there = state_dir.ancestors().find(|folder| folder.is_dir())?;
     let size = USUAL_BYTES.min(free_bytes(there).ok()? / 2);
     (size >= USEFUL_BYTES).then_some(size)
 }
 
-/// A program that making a disk takes and that is not installed, with its cure.
+/// Returns a program that creating a disk requires and that is not installed, with instructions for installing it.
 pub fn missing_program() -> Option<(&'static str, &'static str)> {
     mount::missing_program()
 }
 
-/// Unmounts the disk and removes it with all that is on it; says whether there was one.
+/// Unmounts the disk and removes it with its content. Returns whether there was one.
 pub fn remove(state_dir: &Path) -> Result<bool, DiskError> {
     let disk = match standing(state_dir)? {
         Standing::None | Standing::Foreign => return Ok(false),
@@ -290,19 +293,19 @@ pub fn remove(state_dir: &Path) -> Result<bool, DiskError> {
     Ok(true)
 }
 
-/// How much of the file system beneath a disk takes, in bytes.
+/// Returns the space that a disk occupies on the file system beneath, in bytes.
 pub fn taken_bytes(disk: &OwnDisk) -> Option<u64> {
     /// The unit of `st_blocks` (`stat(2)`).
     const STAT_BLOCK: u64 = 512;
     Some(fs::metadata(&disk.file).ok()?.blocks() * STAT_BLOCK)
 }
 
-/// A file that is removed unless it has been renamed.
+/// A file that is removed when dropped, unless it has been renamed.
 struct Partial(PathBuf);
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Gone already, unless something failed; what cannot be removed now is made anew by the next attempt.
+        // The file is normally gone by now; if its removal fails, the next attempt replaces it.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -313,7 +316,7 @@ fn beside(file: &Path) -> PathBuf {
     name.into()
 }
 
-/// Where the state root was before there was a disk, until it is removed.
+/// Returns the path of the state root from before there was a disk; it is removed after the disk is mounted.
 fn before(state_dir: &Path) -> PathBuf {
     state_dir.join("stores.before")
 }
@@ -334,7 +337,7 @@ fn require_root(path: &Path) -> Result<(), DiskError> {
     }
 }
 
-/// The lock that a daemon holds: while one runs, the state root is its.
+/// Takes the lock that a running daemon holds.
 fn lock(state_dir: &Path) -> Result<File, DiskError> {
     let path = state_dir.join("lock");
     let file = File::options().create(true).truncate(false).write(true).open(&path);
@@ -366,7 +369,7 @@ fn check_free(state_dir: &Path, file: &Path) -> Result<(), DiskError> {
     }
 }
 
-/// The snapshots to carry over; an error where there are instances.
+/// Returns the snapshots to copy to the disk; an error if there are instances.
 fn snapshots(state_dir: &Path, file: &Path) -> Result<Vec<Tree>, DiskError> {
     let at = stores(state_dir);
     if !at.exists() {
@@ -396,14 +399,14 @@ fn check_size(disk: &OwnDisk, free: u64) -> Result<(), DiskError> {
     Ok(())
 }
 
-/// A file of that length that takes no room yet, closed to other users. One that an earlier attempt has left goes.
+/// Creates a sparse file of that length, closed to other users. Replaces the file of an earlier attempt.
 fn make_file(path: &Path, size: u64) -> Result<(), DiskError> {
     remove_file(path)?;
     let file = File::options().create_new(true).write(true).mode(0o600).open(path);
     file.and_then(|file| file.set_len(size)).map_err(DiskError::file("make", path))
 }
 
-/// Copies trees to the disk, which is mounted beside the state root for that long.
+/// Copies trees to the disk, which is mounted beside the state root meanwhile.
 fn carry_over(state_dir: &Path, file: &Path, trees: &[Tree]) -> Result<(), DiskError> {
     let beside = state_dir.join("stores.new");
     make_folder(&beside)?;
@@ -432,7 +435,7 @@ fn read_record(state_dir: &Path) -> Result<Option<OwnDisk>, DiskError> {
     serde_json::from_slice(&text).map(Some).map_err(|error| DiskError::file("read", &path)(error.into()))
 }
 
-/// Writes the record so that it is there as a whole or not at all, even after a power cut.
+/// Writes the record atomically, so that even a power failure leaves either no record or a complete one.
 fn write_record(state_dir: &Path, disk: &OwnDisk) -> Result<(), DiskError> {
     let path = record(state_dir);
     let partial = beside(&path);

@@ -1,5 +1,5 @@
-//! Making and mounting file systems in files, by the programs of xfsprogs and util-linux: what they do takes system calls
-//! that have no safe interface, and rules (of loop devices, of formats) that change with the kernel.
+//! Creates and mounts file systems in files with the programs of xfsprogs and util-linux, because the system calls have
+//! no safe interface and the rules for loop devices and formats change with the kernel.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -10,16 +10,16 @@ use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statfs, statx};
 
 use super::DiskError;
 
-/// Access times are not kept, for each would be a write; thousands of small files at once go through the log in few large
-/// writes. What is removed gives its room back to the file system beneath now and then ([`trim`]), not at once: a fifth of the
-/// processor time of a reset went there. Programs and devices in stores are data: sites must not give them power over the host, and
-/// containers get the same when they mount a store.
+/// `noatime` avoids a write for every access; `logbsize` groups the changes of thousands of small files into few large
+/// writes to the log. `discard` is absent: it took a fifth of the processor time of a reset, so [`trim`] returns freed
+/// space to the file system beneath from time to time. `nosuid` and `nodev` prevent sites from gaining power over the
+/// host through programs and devices in their stores; containers get the same options when they mount a store.
 const OPTIONS: &str = "nosuid,nodev,noatime,logbsize=256k";
 
-/// Those of [`OPTIONS`] that keep sites from the host.
+/// The options of [`OPTIONS`] that protect the host from sites.
 const RESTRICTIONS: [&str; 2] = ["nosuid", "nodev"];
 
-/// The option that lets trees have limits ([`super::quota`]). It cannot be given to what is mounted already.
+/// The option for limits on trees ([`super::quota`]). It cannot be added to a mounted file system.
 const PROJECT_QUOTAS: &str = "prjquota";
 
 /// The magic number of an XFS (`statfs(2)`).
@@ -29,17 +29,18 @@ const XFSPROGS: &str = "install it: `apt install xfsprogs`";
 const UTIL_LINUX: &str = "install it: `apt install mount`";
 const FSTRIM: &str = "install it: `apt install util-linux`";
 
-/// Makes an XFS that can clone. It keeps no second index of who owns each block, which every clone would have to update and
-/// nothing here reads.
+/// Creates an XFS that can clone. The reverse map (`rmapbt`) is off, because every clone would have to update it and
+/// nothing here reads it.
 pub(super) fn make_file_system(file: &Path) -> Result<(), DiskError> {
     run("mkfs.xfs", XFSPROGS, ["-q".as_ref(), "-m".as_ref(), "reflink=1,rmapbt=0".as_ref(), file.as_os_str()]).map(drop)
 }
 
-/// Mounts the file system in a file. A device that is there already is taken: while a container uses the file system it is in
-/// use although it is mounted nowhere, and by a second one it could not be mounted.
+/// Mounts the file system in a file, on an existing loop device if there is one: while a container uses the file
+/// system, the device stays in use even if it is mounted nowhere, and a second device for the same file could not be
+/// mounted.
 pub(super) fn mount(file: &Path, at: &Path) -> Result<(), DiskError> {
     for device in devices(file)?.lines() {
-        // It may be about to go.
+        // The device may be about to disappear.
         if mount_device(device, at).is_ok() {
             return Ok(());
         }
@@ -54,12 +55,12 @@ fn mount_device(device: &str, at: &Path) -> Result<(), DiskError> {
     };
     // Some kernels are built without quotas.
     let mounted = mount(&format!("{OPTIONS},{PROJECT_QUOTAS}")).or_else(|_| mount(OPTIONS));
-    // Released now, the device goes with its last mount, or at once where there is none.
+    // A detached device disappears with its last mount, or at once if it is not mounted.
     let released = run("losetup", UTIL_LINUX, ["--detach", device].map(OsStr::new));
     mounted.and(released).map(drop)
 }
 
-/// Takes away what a mount of an earlier version allows: programs with the rights of their owners, and devices.
+/// Adds the restrictions that a mount by an earlier version lacks: no set-id programs and no devices.
 pub(super) fn restrict(at: &Path) -> Result<(), DiskError> {
     let failed = |error: procfs::ProcError| DiskError::file("read the mounts for", at)(std::io::Error::other(error));
     let Some(mount) = last_mount(at).map_err(failed)? else { return Ok(()) };
@@ -70,26 +71,26 @@ pub(super) fn restrict(at: &Path) -> Result<(), DiskError> {
     run("mount", UTIL_LINUX, ["-o".as_ref(), options.as_ref(), at.as_os_str()]).map(drop)
 }
 
-/// Unmounts what is mounted there last.
+/// Unmounts the topmost mount at a path.
 pub(super) fn unmount(at: &Path) -> Result<(), DiskError> {
     run("umount", UTIL_LINUX, [at.as_os_str()]).map(drop)
 }
 
-/// Gives what is free back to the file system beneath.
+/// Returns the free space to the file system beneath.
 pub fn trim(at: &Path) -> Result<(), DiskError> {
     run("fstrim", FSTRIM, [at.as_os_str()]).map(drop)
 }
 
-/// What is mounted there: a device, mostly.
+/// Returns the source of the mount at a path, usually a device.
 pub(super) fn source(at: &Path) -> Result<Option<String>, DiskError> {
     let failed = |error: procfs::ProcError| DiskError::file("read the mounts for", at)(std::io::Error::other(error));
     let found = last_mount(at).map_err(failed)?;
     Ok(found.map(|mount| mount.mount_source.unwrap_or_default()))
 }
 
-/// The mount there that covers the others.
+/// Returns the topmost mount at a path.
 fn last_mount(at: &Path) -> procfs::ProcResult<Option<procfs::process::MountInfo>> {
-    // Mounts are listed by their real paths. What is not there is not mounted.
+    // Mounts are listed by their canonical paths. A path that does not exist is not a mount point.
     let Ok(at) = at.canonicalize() else { return Ok(None) };
     if is_mount_point(&at) == Some(false) {
         return Ok(None);
@@ -98,8 +99,9 @@ fn last_mount(at: &Path) -> procfs::ProcResult<Option<procfs::process::MountInfo
     Ok(mounts.into_iter().rfind(|mount| mount.mount_point == at))
 }
 
-/// Whether a file system is mounted at a folder; `None` where the kernel does not say (before Linux 5.8). A host with many
-/// containers has a list of hundreds of mounts, and the kernel writes it anew for every reader.
+/// Returns whether a file system is mounted at a folder; `None` if the kernel does not report it (before Linux 5.8).
+/// This avoids reading the list of mounts, which has hundreds of entries on a host with many containers and which the
+/// kernel generates for every reader.
 fn is_mount_point(folder: &Path) -> Option<bool> {
     let found = statx(CWD, folder, AtFlags::empty(), StatxFlags::empty()).ok()?;
     let told = found.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT);
@@ -112,7 +114,8 @@ fn is_on_xfs(folder: &Path) -> bool {
     statfs(folder).is_ok_and(|found| found.f_type as u32 == XFS)
 }
 
-/// Where the file system of a folder is mounted, if that is an XFS with project quotas, and the programs for them are there.
+/// Returns the mount point of a folder's file system, if it is an XFS with project quotas and the required programs are
+/// installed.
 pub(super) fn with_project_quotas(folder: &Path) -> Option<PathBuf> {
     let folder = folder.canonicalize().ok()?;
     if !is_on_xfs(&folder) {
@@ -120,27 +123,27 @@ pub(super) fn with_project_quotas(folder: &Path) -> Option<PathBuf> {
     }
     let mounts = procfs::process::Process::myself().and_then(|this| this.mountinfo()).ok()?;
     let above = mounts.into_iter().filter(|mount| folder.starts_with(&mount.mount_point));
-    // The deepest, and of those at one place the one that covers the others.
+    // The deepest mount is the folder's; of several at the same path, the last one covers the others.
     let mount = above.max_by_key(|mount| mount.mount_point.components().count())?;
     let has_quotas = mount.fs_type == "xfs" && mount.super_options.contains_key(PROJECT_QUOTAS);
     (has_quotas && ["xfs_io", "xfs_quota"].into_iter().all(is_installed)).then_some(mount.mount_point)
 }
 
-/// Gives a folder a project, and what is made in it from now on.
+/// Assigns a project to a folder and to everything that is created in it later.
 pub(super) fn set_project(folder: &Path, project: u32) -> Result<(), DiskError> {
     let number = format!("chproj {project}");
     let commands = ["-c", &number, "-c", "chattr +P"].map(OsStr::new);
     quiet("xfs_io", [&commands[..], &[folder.as_os_str()]].concat())
 }
 
-/// Limits what the files of a project may take together.
+/// Limits the total size and number of a project's files.
 pub(super) fn limit_project(mounted_at: &Path, project: u32, bytes: u64, files: u64) -> Result<(), DiskError> {
     let limit = format!("limit -p bhard={}k ihard={files} {project}", bytes >> 10);
     let commands = ["-x", "-c", &limit].map(OsStr::new);
     quiet("xfs_quota", [&commands[..], &[mounted_at.as_os_str()]].concat())
 }
 
-/// Runs a program of xfsprogs that says something only where it fails; its exit code does not always say so.
+/// Runs a program of xfsprogs that prints only errors; its exit code does not always report them.
 fn quiet(program: &'static str, arguments: Vec<&OsStr>) -> Result<(), DiskError> {
     let said = run(program, XFSPROGS, arguments)?;
     match said.trim() {
@@ -149,7 +152,7 @@ fn quiet(program: &'static str, arguments: Vec<&OsStr>) -> Result<(), DiskError>
     }
 }
 
-/// Whether a device is a loop device on that file.
+/// Returns whether a device is a loop device on the file.
 pub(super) fn is_file(device: &str, file: &Path) -> bool {
     let Some(name) = device.strip_prefix("/dev/") else { return false };
     let backing = std::fs::read_to_string(format!("/sys/block/{name}/loop/backing_file")).unwrap_or_default();
@@ -157,7 +160,7 @@ pub(super) fn is_file(device: &str, file: &Path) -> bool {
     Path::new(backing.trim_end_matches('\n')) == file
 }
 
-/// A loop device on the file. Past the page cache where that is possible, so that nothing is in memory twice.
+/// Attaches a loop device to the file, with direct I/O if possible, so that no data is cached twice.
 fn attach(file: &Path) -> Result<String, DiskError> {
     let find = ["--find".as_ref(), "--show".as_ref()];
     let direct = run("losetup", UTIL_LINUX, [&find[..], &["--direct-io=on".as_ref(), file.as_os_str()]].concat());
@@ -168,13 +171,13 @@ fn attach(file: &Path) -> Result<String, DiskError> {
     device.map(|device| device.trim().to_owned())
 }
 
-/// The loop devices on the file, one on a line: of a file system that is in use still, or left by someone who was cut off.
+/// Returns the loop devices on the file, one per line: those still in use, and those left by an interrupted process.
 fn devices(file: &Path) -> Result<String, DiskError> {
     let list = ["--noheadings", "--raw", "--output", "NAME", "--associated"].map(OsStr::new);
     run("losetup", UTIL_LINUX, [&list[..], &[file.as_os_str()]].concat())
 }
 
-/// The program that is missing of those that are run here, with its cure.
+/// Returns the first program used here that is not installed, with instructions for installing it.
 pub fn missing_program() -> Option<(&'static str, &'static str)> {
     [("mkfs.xfs", XFSPROGS), ("losetup", UTIL_LINUX), ("mount", UTIL_LINUX), ("umount", UTIL_LINUX)]
         .into_iter()
@@ -185,12 +188,12 @@ fn is_installed(program: &str) -> bool {
     std::env::split_paths(&search_path()).any(|folder| folder.join(program).is_file())
 }
 
-/// Who calls may have a PATH without the administrator's programs.
+/// The caller's PATH may lack the folders of administrators' programs.
 fn search_path() -> String {
     format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default())
 }
 
-/// Runs a program to its end; returns what it printed.
+/// Runs a program and returns its output.
 fn run<'a>(
     program: &'static str,
     cure: &'static str,
@@ -218,7 +221,7 @@ mod tests {
     #[test]
     fn mounts_are_told_from_folders_without_the_list_of_all_mounts() {
         let folder = tempfile::tempdir().expect("a folder");
-        // Where the kernel says nothing, the list is read as ever.
+        // Kernels that do not report mount points make the function read the list.
         if let Some(is_one) = is_mount_point(Path::new("/proc")) {
             assert!(is_one, "/proc is a mount");
             assert_eq!(is_mount_point(folder.path()), Some(false));

@@ -1,14 +1,15 @@
-//! Limits of what a tree may take, by XFS's project quotas: a site that fills its store is told that its disk is full, and the
-//! others go on.
+//! Limits the size of a tree by XFS project quotas, so that a site that fills its store gets "disk full" and the other
+//! sites continue.
 //!
-//! A *project* is a number that files bear. What is made in a folder that passes its number on bears it too, so a tree is
-//! numbered while it is empty. Nothing may be moved into such a folder that bears another number (`EXDEV`): a tree that is
-//! exchanged gets the number of what is to come in. What is moved out keeps its own, and counts for that until it is gone.
+//! A *project* is a number of files. Files created in a folder that passes its number on have that number too, so a
+//! tree is numbered while it is empty. A file of another project cannot be moved into such a folder (`EXDEV`), so an
+//! exchanged tree gets the number of its new content. The old content keeps its own number and counts towards that
+//! until it is removed.
 //!
 //! ```text
 //!   fresh: number 7 ──clone──► limit of 7 ──exchange──► live: number 6 → 7, its old content, number 6, to the trash
 //! ```
-//! By the programs of xfsprogs, some milliseconds each: the system calls have no safe interface.
+//! The programs of xfsprogs do the work, in some milliseconds each, because the system calls have no safe interface.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,33 +18,33 @@ use super::{DiskError, mount};
 use crate::Cloned;
 use arenad_model::store::StateLimit;
 
-/// The least that a tree may take, in bytes.
+/// The minimum limit on a tree's size, in bytes.
 const LEAST_BYTES: u64 = 2 << 30;
 
-/// The least number of files and folders that a tree may have.
+/// The minimum limit on a tree's number of files and folders.
 const LEAST_FILES: u64 = 200_000;
 
-/// A tree that may grow further may have so many more files: one for so many bytes.
+/// The size limit divided by this many bytes is the least number of files that a large tree may have.
 const LEAST_FILE_BYTES: u64 = 16 << 10;
 
-/// How much more a tree may hold than what it was made from.
+/// The factor by which a tree may outgrow its original.
 const GROWTH: u64 = 10;
 
-/// The first project, above those that administrators choose, and how many there are. They are used in turn: the file system
-/// keeps a record of 136 bytes for each that was ever used.
+/// The first project number, above those that administrators usually choose, and the number of projects. They are used
+/// in turn, because the file system keeps a record of 136 bytes for each project ever used.
 const PROJECTS: (u32, u32) = (1_893_000_000, 1 << 20);
 
-/// What a tree may take.
+/// The limits of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Allowance {
-    /// Its content, shared with other trees or not, in bytes.
+    /// The size of its content in bytes, including blocks shared with other trees.
     bytes: u64,
-    /// Its files and folders.
+    /// The number of its files and folders.
     files: u64,
 }
 
 impl Allowance {
-    /// That of a tree that begins as this clone, and may grow as its stores are declared to.
+    /// Computes the limits of a tree that starts as this clone, from the growth that its stores declare.
     pub fn of(cloned: &Cloned, limit: StateLimit) -> Self {
         let files = cloned.files + cloned.folders + cloned.others;
         let usual = cloned.bytes.saturating_mul(GROWTH).max(LEAST_BYTES);
@@ -57,7 +58,7 @@ impl Allowance {
     }
 }
 
-/// The number of a tree.
+/// The project number of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Project(u32);
 
@@ -69,13 +70,13 @@ pub(crate) struct Quotas {
 }
 
 impl Quotas {
-    /// Those of the file system that a folder is on; `None`: it is mounted without.
+    /// Returns the quotas of a folder's file system, or `None` if it is mounted without quotas.
     pub fn of(folder: &Path) -> Option<Self> {
         let mounted_at = mount::with_project_quotas(folder)?;
         Some(Self { mounted_at, next: AtomicU32::new(rand::random()) })
     }
 
-    /// Gives an empty folder a number, and what is made in it.
+    /// Assigns a new project to an empty folder and to everything that is created in it.
     pub fn number(&self, folder: &Path) -> Result<Project, DiskError> {
         let (first, count) = PROJECTS;
         let project = Project(first + self.next.fetch_add(1, Ordering::Relaxed) % count);
@@ -83,12 +84,12 @@ impl Quotas {
         Ok(project)
     }
 
-    /// Gives a folder a number, and what is made in it from now on.
+    /// Assigns a project to a folder and to everything that is created in it later.
     pub fn renumber(&self, folder: &Path, project: Project) -> Result<(), DiskError> {
         mount::set_project(folder, project.0)
     }
 
-    /// Limits all files of a number.
+    /// Limits all files of a project.
     pub fn limit(&self, project: Project, allowance: Allowance) -> Result<(), DiskError> {
         mount::limit_project(&self.mounted_at, project.0, allowance.bytes, allowance.files)
     }
