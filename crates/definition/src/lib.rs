@@ -1,16 +1,16 @@
-//! Turns the two files of an environment into domain types, or into everything that is wrong with them.
+//! Turns the two files of an environment into domain types, or reports all problems in them.
 //!
 //! ```text
 //! environments/x.yaml ─┐  parse      interpolate   check against        validate
 //! compose/x.yaml ──────┼─► marked ─► marked ─────► the schemas: raw ──► domain::site::Environment
 //! compose/.env ────────┘  trees      trees         types                or Diagnostics
 //! ```
-//! No step stops at its first problem, and a part that one step has refused is left out of the next, so that a person
-//! sees the whole list. Nothing is ignored silently: what is not supported is refused with its position. The files are
-//! not trusted: their size, depth and expansion are bounded, and no path leaves the folder that holds them.
+//! No step stops at its first problem, and later steps skip the parts that an earlier step refused, so all problems are
+//! reported together. Nothing is ignored silently: an unsupported part is refused with its position. The files are not
+//! trusted: their size, depth and expansion are limited, and no path leaves the folder that holds them.
 //!
-//! Called by the CLI (`validate`, `config`, `up`) and by the daemon, which stores the texts that it was given. It neither
-//! prints nor talks to Docker.
+//! The callers are the CLI (`validate`, `config`, `up`) and the daemon, which stores the texts that it received. The
+//! crate neither prints nor talks to Docker.
 
 mod check;
 mod choices;
