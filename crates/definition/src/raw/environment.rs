@@ -345,7 +345,7 @@ pub(crate) struct RawStandbyTime {
     pub(crate) standby: u32,
 }
 
-/// The stores of a standby that are compared before it takes over.
+/// The stores that were written to since the standby's full comparison.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
