@@ -12,9 +12,7 @@ use super::source::Span;
 pub(crate) struct Node {
     /// Where the value is; for an aliased one, where it was defined.
     pub(crate) span: Span,
-    /// Content of the value.
-    ///
-    /// Aliases are expanded.
+    /// Content of the value, with aliases expanded.
     pub(crate) value: Value,
 }
 

@@ -157,7 +157,7 @@ pub(crate) struct RawStep {
     pub(crate) name: Option<String>,
     /// How long a failing step is tried again, because services come up in their own time. Default: `60s`.
     pub(crate) retry_for: Option<Period>,
-    /// What makes the step unnecessary.
+    /// The condition under which the step is skipped.
     pub(crate) unless: Option<RawUnless>,
     /// A command in a container.
     pub(crate) exec: Option<RawExec>,
@@ -167,7 +167,7 @@ pub(crate) struct RawStep {
     pub(crate) sql: Option<RawSql>,
 }
 
-/// What makes a step unnecessary.
+/// The condition under which a step is skipped.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawUnless {
