@@ -64,7 +64,7 @@ const LISTEN: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The port of the reset server that users of BrowserGym and AgentLab know.
 const RESET_PORT: u16 = 7565;
 
-/// A valid definition.
+/// A valid definition of an environment.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The environment that the files define.

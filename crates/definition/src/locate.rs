@@ -22,7 +22,7 @@ pub enum DefinitionError {
     /// No environment file has the requested name.
     #[error("there is no environment `{name}` in {root}/environments")]
     UnknownEnvironment {
-        /// The requested name.
+        /// The name that was requested.
         name: EnvironmentName,
         /// The root folder that was searched.
         root: PathBuf,
