@@ -11,34 +11,34 @@ use walkdir::WalkDir;
 use arenad_model::hex::hex;
 use arenad_model::site::BuildSpec;
 
-/// Why a context could not be packed.
+/// The reason why a context could not be packed.
 #[derive(Debug, thiserror::Error)]
 pub enum ContextError {
     /// A file or folder could not be read.
     #[error("read {path}")]
     Read {
-        /// Which.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The underlying I/O error.
         #[source]
         cause: std::io::Error,
     },
     /// A line of `.dockerignore` is not a pattern.
     #[error("understand {path}: {message}")]
     Ignore {
-        /// The file.
+        /// Path of the `.dockerignore` file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the invalid pattern.
         message: String,
     },
 }
 
-/// A packed context.
+/// A packed build context.
 #[derive(Debug)]
 pub struct Context {
-    /// The tar archive.
+    /// The context as a tar archive.
     pub archive: Vec<u8>,
-    /// SHA-256 (hex) over the archive and everything else that the build is told.
+    /// SHA-256 (hex) over the archive and all other inputs of the build.
     pub inputs: String,
 }
 
@@ -72,7 +72,7 @@ pub fn pack(build: &BuildSpec) -> Result<Context, ContextError> {
     Ok(Context { archive, inputs })
 }
 
-/// `.dockerignore` has gitignore's syntax, but every pattern counts from the context's root.
+/// Reads `.dockerignore` in gitignore's syntax, with every pattern relative to the context's root.
 fn ignored(context: &Path) -> Result<Gitignore, ContextError> {
     let path = context.join(".dockerignore");
     let mut builder = GitignoreBuilder::new("");
@@ -110,7 +110,7 @@ fn append(builder: &mut tar::Builder<Vec<u8>>, path: &Path, relative: &Path) -> 
         builder.append_link(&mut header, relative, std::fs::read_link(path)?)
     } else {
         let content = std::fs::read(path)?;
-        // Only the executable bit: the others follow the umask of whoever cloned the project.
+        // Only the executable bit is kept: the other bits depend on the umask under which the project was cloned.
         header.set_mode(if metadata.permissions().mode() & 0o111 == 0 { 0o644 } else { 0o755 });
         header.set_size(content.len() as u64);
         builder.append_data(&mut header, relative, content.as_slice())

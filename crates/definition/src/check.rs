@@ -1,7 +1,8 @@
-//! Holds a marked tree against a JSON Schema and reports every difference at its place.
+//! Compares a marked tree with a JSON Schema and reports every difference at its place.
 //!
-//! It understands the part of JSON Schema that [`super::schema`] produces. Two keywords are arenad's own use: `title`
-//! says in words what is accepted, and `x-refused-keys` says why a key that Compose knows is refused.
+//! The checker supports the part of JSON Schema that [`super::schema`] produces. It reads two keywords in arenad's own
+//! way: `title` describes the accepted values in words, and `x-refused-keys` gives the reason why a Compose key is
+//! refused.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -15,19 +16,20 @@ use super::problems::{Problems, closest, did_you_mean, quoted_list};
 use super::source::{SourceFile, Span};
 use super::tree::{Entry, Node, Scalar, Typed, Value};
 
-/// How many entries a list or mapping may have. The largest environment has some forty services; the checks that follow
-/// compare names with names, so that a hostile file's lists must stay short.
+/// Limit on the entries of a list or mapping. The largest environment has some forty services. Later checks compare
+/// every name with every other, so the lists of a hostile file must stay short.
 const ENTRIES_MAX: usize = 500;
 
-/// Reports everything about a document that its schema refuses; returns the rest as JSON, without extensions.
+/// Reports every part of a document that its schema refuses, and returns the rest as JSON, without extensions.
 ///
-/// What is refused is left out where that makes no difference to what surrounds it: a key of a mapping goes, the entry of
-/// a list of mappings becomes nothing so that the others keep their places, a list of texts goes as a whole.
+/// A refused part is left out where its absence does not affect its surroundings: a refused key leaves its mapping, a
+/// refused entry of a list of mappings becomes null so that the other entries keep their positions, and a list of texts
+/// is dropped as a whole.
 pub(crate) fn check(schema: &Json, root: &Node, source: &SourceFile, problems: &Problems) -> Json {
     check_part(schema, root, "the file", source, problems)
 }
 
-/// The same for a part of a document, which messages call by this name.
+/// Checks a part of a document like [`check`]; messages call the part `name`.
 pub(crate) fn check_part(schema: &Json, root: &Node, name: &str, source: &SourceFile, problems: &Problems) -> Json {
     let checker = Checker { definitions: schema.get("$defs").unwrap_or(&Json::Null), source, problems };
     let place = Place { name: name.to_owned(), span: root.span };
@@ -40,7 +42,7 @@ struct Checker<'a> {
     problems: &'a Problems,
 }
 
-/// What a value is called in messages, and where to point when the value itself shows nothing.
+/// The name of a value in messages, and a span to point to when the value itself has none.
 struct Place {
     name: String,
     span: Span,
@@ -77,11 +79,11 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The alternatives that a schema stands for, without references.
+    /// Returns the alternatives of a schema, with references resolved.
     fn forms(&self, schema: &'a Json) -> Vec<&'a Json> {
         let schema = self.resolve(schema);
         let alternatives = schema.get("anyOf").or_else(|| {
-            // An enumeration of documented values is an alternative of constants; it is one form, not several.
+            // An enumeration of documented values is written as alternatives of constants; it counts as one form.
             schema.get("oneOf").filter(|forms| constants(forms).is_none())
         });
         match alternatives.and_then(Json::as_array) {
@@ -112,7 +114,7 @@ impl<'a> Checker<'a> {
                 in_plain_words(&scalar.text)
             }
             Some(scalar) if wants_list && place.name == "`command`" => {
-                // The usual mistake with a list of words; elsewhere white space may belong to a text.
+                // A command written as one text is the usual mistake; elsewhere white space may be part of the text.
                 let words: Vec<&str> = scalar.text.split_whitespace().collect();
                 Some(format!("write `[{}]`", super::tree::excerpt(&words.join(", "))))
             }
@@ -131,7 +133,7 @@ impl<'a> Checker<'a> {
             .report();
     }
 
-    /// How to turn a number or truth value into the text that is wanted.
+    /// Suggests how to turn a number or truth value into the text that the schema requires.
     fn as_text(&self, scalar: &Scalar, forms: &[&Json]) -> String {
         let in_seconds = format!("{}s", scalar.text);
         let is_period = forms
@@ -248,12 +250,12 @@ impl<'a> Checker<'a> {
         (all_are_fine || self.has_parts(others)).then_some(Json::Object(json))
     }
 
-    /// Whether the entries of a list or mapping are parts that can be left out one by one.
+    /// Returns whether the entries of a list or mapping can be left out one by one.
     fn has_parts(&self, schema: &'a Json) -> bool {
         self.forms(schema).iter().any(|form| form.get("type").is_some_and(|kind| kind == "object"))
     }
 
-    /// Returns the key that was probably meant.
+    /// Reports an unknown key and returns the key that its author probably meant.
     fn report_unknown_key<'p>(
         &self,
         entry: &Entry,
@@ -285,9 +287,9 @@ impl<'a> Checker<'a> {
         closest(key, absent)
     }
 
-    /// Whether a text is as a pattern of the schemas wants it.
+    /// Returns whether a text matches a pattern of the schemas.
     fn matches(&self, pattern: &str, text: &str) -> bool {
-        // The schemas' own patterns and no others, each compiled once: that takes longer than all the rest of a check.
+        // The cache holds the schemas' own patterns only. Compiling a pattern takes longer than the rest of a check.
         static PATTERNS: LazyLock<Mutex<HashMap<String, Option<Regex>>>> = LazyLock::new(Mutex::default);
         let compiled = {
             let mut patterns = PATTERNS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -300,7 +302,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The truth value that YAML 1.1 read into a word.
+/// Returns the truth value that YAML 1.1 gave to a word.
 fn in_plain_words(text: &str) -> Option<String> {
     let value = match text.to_ascii_lowercase().as_str() {
         "yes" | "on" | "y" | "true" => "true",
@@ -310,8 +312,9 @@ fn in_plain_words(text: &str) -> Option<String> {
     Some(format!("write `{value}`"))
 }
 
-/// A variable's value as what its place takes: as text where only text is taken, and as what it looks like where none is.
-/// Compose casts it too, and inside of `{ }` YAML leaves no other way to write `${PORT}` than in quotes.
+/// Converts a variable's value to the type that its place accepts: to text where only text is accepted, and to the type
+/// that its form suggests where text is refused. Compose casts in the same way, and inside `{ }` YAML requires quotes
+/// around `${PORT}`.
 fn retyped(node: &Node, forms: &[&Json]) -> Option<Node> {
     let scalar = node.scalar().filter(|scalar| scalar.written.is_some())?;
     let takes = |kind: &str| forms.iter().any(|form| accepts(form, kind));

@@ -1,6 +1,6 @@
-//! Choices: one variable by which a user picks a set of others, such as a memory size by its name.
+//! Choices: one variable by which a user selects the values of several others, such as a memory size by its name.
 //!
-//! They are made before anything is interpolated, so that both files can use what the choice stands for.
+//! Choices are made before interpolation, so both files can use the variables that an option sets.
 
 use super::interpolate::interpolate;
 use super::problems::{Problems, did_you_mean, quoted_list};
@@ -8,7 +8,8 @@ use super::source::SourceFile;
 use super::tree::{Entry, Node, Value, excerpt};
 use super::variables::{VariableOrigin, Variables};
 
-/// Makes the choices that an environment file offers. What is no choice by its form is left to the schema to refuse.
+/// Makes the choices that an environment file offers. Malformed choices are skipped here; the schema check reports
+/// them.
 pub(crate) fn choose(root: &Node, source: &SourceFile, variables: &Variables<'_>, problems: &Problems) {
     for choice in root.entry("choices").map(|entry| entries(&entry.value)).unwrap_or_default() {
         let Some(values) = choice.value.entry("values") else {
@@ -42,7 +43,7 @@ pub(crate) fn choose(root: &Node, source: &SourceFile, variables: &Variables<'_>
             variables.choose(&choice.key, picked, VariableOrigin::Default);
         }
         for entry in entries(&option.value) {
-            // A text that cannot be interpolated is reported when the document is.
+            // A text that cannot be interpolated is reported when the document is interpolated.
             let value = entry.value.scalar().and_then(|scalar| interpolate(&scalar.text, variables).ok());
             variables.choose(&entry.key, value.unwrap_or_default(), VariableOrigin::Choice);
         }

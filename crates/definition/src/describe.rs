@@ -1,10 +1,10 @@
-//! Says in words what a JSON Schema accepts.
+//! Descriptions in words of the values that a JSON Schema accepts.
 
 use serde_json::Value as Json;
 
 use super::problems::quoted_list;
 
-/// What a schema accepts, in words.
+/// Describes the values that a schema accepts.
 pub(crate) fn describe(definitions: &Json, schema: &Json) -> String {
     let resolved = match schema.get("$ref").and_then(Json::as_str).and_then(|r| r.strip_prefix("#/$defs/")) {
         Some(name) => definitions.get(name).unwrap_or(schema),
@@ -38,7 +38,7 @@ pub(crate) fn describe(definitions: &Json, schema: &Json) -> String {
     }
 }
 
-/// What a schema accepts, with the range of its numbers.
+/// Describes the values that a schema accepts, with the range of its numbers.
 pub(crate) fn describe_range(definitions: &Json, whole: &Json, form: &Json) -> String {
     if whole.get("title").is_some() {
         return describe(definitions, whole);
@@ -73,7 +73,7 @@ fn kind_in_words(kind: &str) -> &str {
     }
 }
 
-/// The values of an enumeration, in either of the two ways in which they are generated.
+/// Returns the values of an enumeration, which schemars generates as `enum` or as `oneOf` of constants.
 pub(crate) fn allowed_values(schema: &Json) -> Option<Vec<Json>> {
     if let Some(values) = schema.get("enum").and_then(Json::as_array) {
         return Some(values.clone());

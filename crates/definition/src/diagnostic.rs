@@ -1,4 +1,5 @@
-//! What is wrong with a definition, where, and what would be right: as values, as text for people, as JSON for tools.
+//! Diagnostics of a definition as values, as text for people, and as JSON for tools: the error, its place, and a
+//! suggestion.
 
 use std::fmt::{self, Write as _};
 
@@ -6,65 +7,65 @@ use serde::{Deserialize, Serialize};
 
 use super::source::{SourceFile, Span};
 
-/// How many characters of a long line a snippet shows around the offending place.
+/// Maximum number of characters of a long line that a snippet shows around the offending text.
 const SNIPPET_MAX: usize = 120;
 
-/// One problem of a definition.
+/// One error in a definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// The file, relative to the root folder.
+    /// Path of the file, relative to the root folder.
     pub file: String,
-    /// The line, beginning with 1.
+    /// Line number, beginning with 1.
     pub line: usize,
-    /// The column in characters, beginning with 1.
+    /// Column in characters, beginning with 1.
     pub column: usize,
-    /// The kind of problem, stable for scripts, such as `unknown-key`.
+    /// Kind of problem, such as `unknown-key`. The codes are stable for use in scripts.
     pub code: String,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// What would have been accepted.
+    /// Description of the values that would be accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What to do about it.
+    /// Suggested correction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
-    /// The offending text.
+    /// The line that contains the offending text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snippet: Option<Snippet>,
-    /// Another place that has to do with it, such as the first of two equal keys.
+    /// A second place that the problem involves, such as the first of two equal keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub related: Option<Related>,
 }
 
-/// A line of a file and the part of it that is meant.
+/// A line of a file with one part marked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snippet {
-    /// The line; an excerpt when it is long, with control characters replaced.
+    /// The line, or an excerpt of a long line, with control characters replaced.
     pub text: String,
-    /// How many characters precede the marked part.
+    /// Number of characters before the marked part.
     pub offset: usize,
-    /// How many characters are marked.
+    /// Number of marked characters.
     pub width: usize,
 }
 
-/// A second place of a problem.
+/// The second place of a problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Related {
-    /// The file, relative to the root folder.
+    /// Path of the file, relative to the root folder.
     pub file: String,
-    /// The line, beginning with 1.
+    /// Line number, beginning with 1.
     pub line: usize,
-    /// The column in characters, beginning with 1.
+    /// Column in characters, beginning with 1.
     pub column: usize,
-    /// What is there.
+    /// Description of the text at this place.
     pub message: String,
-    /// The text there.
+    /// The line at this place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snippet: Option<Snippet>,
 }
 
 impl Snippet {
-    /// Cuts the marked line out of a file; `None` where the file has no such line.
+    /// Cuts the marked line out of a file. Returns `None` if the line is blank or does not exist.
     pub(crate) fn cut(source: &SourceFile, span: Span) -> Option<Self> {
         let line = source.line(span.start.line);
         if line.trim().is_empty() {
@@ -99,17 +100,17 @@ impl Snippet {
     }
 }
 
-/// All problems of a definition: at least one, in the order of files, lines and columns.
+/// All problems of a definition: at least one, ordered by file, line and column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostics {
     problems: Vec<Diagnostic>,
-    /// How many further problems were found and left out.
+    /// Number of further problems that were found and left out.
     #[serde(default)]
     omitted: usize,
 }
 
 impl Diagnostics {
-    /// Sorts problems and wraps them; `None` when there are none.
+    /// Sorts and wraps the problems. Returns `None` if there are none.
     pub(crate) fn from_problems(mut problems: Vec<Diagnostic>, omitted: usize) -> Option<Self> {
         if problems.is_empty() {
             return None;
@@ -118,17 +119,17 @@ impl Diagnostics {
         Some(Self { problems, omitted })
     }
 
-    /// The problems, sorted.
+    /// Returns the problems, sorted by place.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.problems.iter()
     }
 
-    /// How many problems there are, those left out included. Never 0.
+    /// Returns the number of problems, including those that were left out. It is at least 1.
     pub fn count(&self) -> usize {
         self.problems.len() + self.omitted
     }
 
-    /// The text for people.
+    /// Renders the problems as text for people.
     pub fn render(&self, style: Style<'_>) -> String {
         let mut out = String::new();
         for problem in &self.problems {
@@ -157,12 +158,12 @@ fn count_of(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// How diagnostics are shown.
+/// Options for the rendering of diagnostics.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Style<'a> {
-    /// Whether terminal colours are used.
+    /// Whether the text contains terminal colours.
     pub color: bool,
-    /// What to put before each file's path: the way from where the reader stands to the root folder.
+    /// Prefix of each file's path: the path from the reader's working directory to the root folder.
     pub prefix: &'a str,
 }
 

@@ -8,19 +8,20 @@ use super::problems::Problems;
 use super::source::{Position, SOURCE_MAX_BYTES, SourceFile, Span};
 use super::variables::Variables;
 
-/// How many variables one file may set.
+/// Maximum number of variables that one file may set.
 const VARIABLES_MAX: usize = 2_000;
 
-/// How long all values of one file may be together, in bytes: values that use earlier ones could double at every line.
+/// Limit on the total length of the values of one file, in bytes. Without it, values that refer to earlier ones could
+/// double at every line.
 const VALUES_MAX_BYTES: usize = 1024 * 1024;
 
-/// Reads a file of variables into `variables`, from top to bottom, so that later lines may use earlier ones.
+/// Reads a file of variables into `variables`, from top to bottom, so that later lines may use earlier variables.
 pub(crate) fn read_into(variables: &Variables<'_>, source: &SourceFile, problems: &Problems) {
     parse(source, variables, problems, true);
     variables.forget_uses();
 }
 
-/// Reads an `env_file`: its names and values, in order.
+/// Reads an `env_file`. Returns its names and values in file order.
 pub fn read(source: &SourceFile, variables: &Variables<'_>, problems: &Problems) -> Vec<(String, String)> {
     parse(source, variables, problems, false)
 }
@@ -76,7 +77,7 @@ impl<'a> Reader<'a> {
         &self.text[self.at..]
     }
 
-    /// Goes to the next line that says something; its offset.
+    /// Advances to the next line that is neither blank nor a comment, and returns its offset.
     fn next_entry(&mut self) -> Option<usize> {
         loop {
             let rest = self.rest();

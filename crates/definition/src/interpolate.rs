@@ -9,28 +9,28 @@ use super::source::{Position, SourceFile, Span};
 use super::tree::{Node, Scalar, Value};
 use super::variables::Variables;
 
-/// How deep defaults may nest in defaults.
+/// Maximum nesting depth of defaults within defaults.
 const DEPTH_MAX: usize = 10;
 
-/// The longest text that one value may become, in bytes.
+/// Maximum length of one interpolated value, in bytes.
 const TEXT_MAX_BYTES: usize = 64 * 1024;
 
-/// Why a text was refused.
+/// The reason why a text was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// Where in the text the offending part begins, in bytes.
+    /// Offset of the offending part within the text, in bytes.
     pub(crate) offset: usize,
     pub(crate) code: &'static str,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
 }
 
-/// Replaces the variables of a text.
+/// Replaces the variables in a text.
 pub(crate) fn interpolate(text: &str, variables: &Variables<'_>) -> Result<String, Failure> {
     expand(text, 0, variables, 0)
 }
 
-/// Replaces the variables of all values of a document. Keys and the top level's extensions stay as they are.
+/// Replaces the variables in all values of a document. Keys and top-level extensions stay unchanged.
 pub(crate) fn interpolate_document(
     root: &mut Node,
     source: &SourceFile,
@@ -55,7 +55,7 @@ fn walk(node: &mut Node, source: &SourceFile, variables: &Variables<'_>, problem
         }
         Value::Scalar(scalar) if scalar.text.contains('$') => match interpolate(&scalar.text, variables) {
             Ok(text) => {
-                // A variable that holds nothing gives an empty text, not the absence of a value.
+                // An empty variable yields an empty text, not a missing value.
                 scalar.is_text |= text.is_empty();
                 scalar.written = Some(std::mem::replace(&mut scalar.text, text));
             }
@@ -70,7 +70,7 @@ fn walk(node: &mut Node, source: &SourceFile, variables: &Variables<'_>, problem
     }
 }
 
-/// The place of a `$` inside a value, where the value stands in the file as it is; otherwise the value's own place.
+/// Returns the place of a `$` within a value if the file contains the value verbatim; otherwise the place of the value.
 fn pinpoint(source: &SourceFile, span: Span, scalar: &Scalar, offset: usize) -> Span {
     let line = source.line(span.start.line);
     let in_line: String = line.chars().skip(span.start.column - 1).collect();
@@ -132,10 +132,10 @@ fn expand(text: &str, base: usize, variables: &Variables<'_>, depth: usize) -> R
     Ok(out)
 }
 
-/// What stands between `${` and `}`.
+/// The text between `${` and `}`.
 struct Expression<'a> {
     inner: &'a str,
-    /// Where its `$` is in the whole text.
+    /// Offset of the expression's `$` within the whole text.
     offset: usize,
 }
 
@@ -208,7 +208,7 @@ fn value_of(name: &str, offset: usize, variables: &Variables<'_>) -> Result<Stri
     })
 }
 
-/// The length in bytes of the variable name that a text begins with.
+/// Returns the length in bytes of the variable name at the beginning of a text.
 fn name_length(text: &str) -> usize {
     if text.starts_with(|c: char| c.is_ascii_digit()) {
         return 0;
@@ -216,7 +216,7 @@ fn name_length(text: &str) -> usize {
     text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len())
 }
 
-/// Where the brace is that closes an expression, given the text after its `${`.
+/// Finds the brace that closes an expression, given the text after its `${`.
 fn closing_brace(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let (mut at, mut open) = (0, 1);

@@ -1,10 +1,10 @@
-//! Which kinds of values a JSON Schema takes.
+//! The kinds of values that a JSON Schema accepts.
 
 use serde_json::Value as Json;
 
 use super::tree::{Node, Scalar, Typed, Value};
 
-/// The kind of a value, as JSON Schema's `type` calls it.
+/// Returns the kind of a value in the terms of JSON Schema's `type`.
 pub(crate) fn kind_of(node: &Node) -> &'static str {
     match &node.value {
         Value::Sequence(_) => "array",
@@ -13,7 +13,7 @@ pub(crate) fn kind_of(node: &Node) -> &'static str {
     }
 }
 
-/// The kind of a scalar, as JSON Schema's `type` calls it.
+/// Returns the kind of a scalar in the terms of JSON Schema's `type`.
 pub(crate) fn scalar_kind(scalar: &Scalar) -> &'static str {
     match scalar.typed() {
         Typed::Null => "null",
@@ -25,13 +25,13 @@ pub(crate) fn scalar_kind(scalar: &Scalar) -> &'static str {
     }
 }
 
-/// Whether a schema without alternatives takes values of a kind.
+/// Returns whether a schema without alternatives accepts values of a kind.
 pub(crate) fn accepts(schema: &Json, kind: &str) -> bool {
     let is = |wanted: &Json| wanted == kind || (wanted == "number" && kind == "integer");
     match schema.get("type") {
         Some(Json::Array(kinds)) => kinds.iter().any(is),
         Some(wanted) => is(wanted),
-        // Enumerations of constants carry their type in each constant; a schema without type takes everything.
+        // Enumerations of constants carry their type in each constant. A schema without a type accepts every value.
         None if schema.get("oneOf").is_some() => kind == "string",
         None => kind != "not finite",
     }

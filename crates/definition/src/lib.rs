@@ -1,16 +1,16 @@
-//! Turns the two files of an environment into domain types, or into everything that is wrong with them.
+//! Turns the two files of an environment into domain types, or reports all problems in them.
 //!
 //! ```text
 //! environments/x.yaml ─┐  parse      interpolate   check against        validate
 //! compose/x.yaml ──────┼─► marked ─► marked ─────► the schemas: raw ──► domain::site::Environment
 //! compose/.env ────────┘  trees      trees         types                or Diagnostics
 //! ```
-//! No step stops at its first problem, and a part that one step has refused is left out of the next, so that a person
-//! sees the whole list. Nothing is ignored silently: what is not supported is refused with its position. The files are
-//! not trusted: their size, depth and expansion are bounded, and no path leaves the folder that holds them.
+//! No step stops at its first problem, and later steps skip the parts that an earlier step refused, so all problems are
+//! reported together. Nothing is ignored silently: an unsupported part is refused with its position. The files are not
+//! trusted: their size, depth and expansion are limited, and no path leaves the folder that holds them.
 //!
-//! Called by the CLI (`validate`, `config`, `up`) and by the daemon, which stores the texts that it was given. It neither
-//! prints nor talks to Docker.
+//! The callers are the CLI (`validate`, `config`, `up`) and the daemon, which stores the texts that it received. The
+//! crate neither prints nor talks to Docker.
 
 mod check;
 mod choices;
@@ -55,19 +55,19 @@ use tree::Node;
 pub use values::size;
 use variables::Variables;
 
-/// The host name of public URLs where the file gives none: what works on the machine itself.
+/// Default host name of public URLs. It works for browsers on this machine.
 const HOST: &str = "localhost";
 
-/// The address that public ports listen on where the file gives none: nobody else reaches sites that an agent steers.
+/// Default address of public ports. Other machines cannot reach sites that an agent controls.
 const LISTEN: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The port of the reset server that BrowserGym's and AgentLab's users know.
+/// The port of the reset server that users of BrowserGym and AgentLab know.
 const RESET_PORT: u16 = 7565;
 
-/// A definition that holds.
+/// A valid definition of an environment.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// What it defines.
+    /// The environment that the files define.
     pub environment: Environment,
     /// Both files after interpolation and with defaults filled in, for people; passwords as the file writes them, so
     /// that one that comes from a variable shows the variable.
@@ -78,12 +78,12 @@ pub struct Loaded {
     pub variables: Vec<VariableUse>,
 }
 
-/// Turns the files' texts into an environment.
+/// Turns the texts of the files into an environment.
 ///
-/// `variables` are the caller's; they override those of `.env`. Build contexts, mounted files and `env_file`s are looked
-/// up on disk below `sources.root`.
+/// `variables` are the caller's; they override those of `.env`. Build contexts, mounted files and `env_file`s are
+/// looked up on disk below `sources.root`.
 ///
-/// Errors: everything that is wrong, sorted by place.
+/// Errors: all problems of the definition, sorted by place.
 pub fn load(sources: &Sources, variables: &BTreeMap<String, String>) -> Result<Loaded, Diagnostics> {
     let problems = Problems::default();
     let variables = Variables::new(variables, BTreeMap::new());
@@ -126,7 +126,7 @@ pub fn load(sources: &Sources, variables: &BTreeMap<String, String>) -> Result<L
     let (environment, resolved) = match (problems.into_result(), loaded) {
         (Ok(()), Some(loaded)) => loaded,
         (Err(diagnostics), _) => return Err(diagnostics),
-        // Without both documents there is at least the problem for which one is missing.
+        // A document is missing only if at least one problem was reported for it.
         (Ok(()), None) => unreachable!("a definition that is not loaded has a problem"),
     };
     Ok(Loaded { environment, resolved, variables: variables.uses() })
@@ -142,7 +142,7 @@ fn document<'a>(
     Document { source, root }
 }
 
-/// The checker refuses whatever these types refuse. Should the two ever differ, the file is refused all the same.
+/// The checker refuses every value that these types refuse. If the two ever differ, the file is still refused.
 fn unread(scope: Scope<'_>, error: Option<serde_json::Error>) {
     if let Some(error) = error.filter(|_| scope.problems().count() == 0) {
         scope.error("unreadable", format!("the file cannot be read: {error}")).report();
@@ -214,17 +214,17 @@ fn build(
     Some((built, resolved))
 }
 
-/// The JSON Schema of `environments/<name>.yaml`, for editors.
+/// Returns the JSON Schema of `environments/<name>.yaml`, for editors.
 pub fn environment_schema() -> Json {
     schema::ENVIRONMENT.clone()
 }
 
-/// The JSON Schema of `environments/<name>/tasks/*.yaml`, for editors.
+/// Returns the JSON Schema of `environments/<name>/tasks/*.yaml`, for editors.
 pub fn tasks_schema() -> Json {
     schema::TASKS.clone()
 }
 
-/// The JSON Schema of `compose/<name>.yaml`, for editors.
+/// Returns the JSON Schema of `compose/<name>.yaml`, for editors.
 pub fn compose_schema() -> Json {
     schema::COMPOSE.clone()
 }

@@ -1,4 +1,4 @@
-//! Finds the files of an environment and reads them, once.
+//! Lookup and reading of an environment's files. Each file is read once.
 
 use std::fs;
 use std::io;
@@ -10,25 +10,25 @@ use super::problems::{Problems, closest, did_you_mean, quoted_list};
 use super::source::{Position, SOURCE_MAX_BYTES, SourceFile, Span};
 use arenad_model::ids::EnvironmentName;
 
-/// The folder of the environment files.
+/// Name of the folder that holds the environment files.
 pub(super) const ENVIRONMENTS: &str = "environments";
 
-/// The folder of the Compose files.
+/// Name of the folder that holds the Compose files.
 const COMPOSE: &str = "compose";
 
-/// Why an environment's files could not be found or read.
+/// The reason why an environment's files could not be found or read.
 #[derive(Debug, thiserror::Error)]
 pub enum DefinitionError {
-    /// No file has that name.
+    /// No environment file has the requested name.
     #[error("there is no environment `{name}` in {root}/environments")]
     UnknownEnvironment {
-        /// The name that was asked for.
+        /// The name that was requested.
         name: EnvironmentName,
-        /// Where it was looked for.
+        /// The root folder that was searched.
         root: PathBuf,
-        /// The names that exist, sorted.
+        /// The names of the existing environments, sorted.
         known: Vec<EnvironmentName>,
-        /// The one that was probably meant.
+        /// The closest existing name.
         suggestion: Option<EnvironmentName>,
     },
     /// The path is not of the form `environments/<name>.yaml`.
@@ -36,25 +36,25 @@ pub enum DefinitionError {
     NotAnEnvironmentFile {
         /// The path that was given.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the error in the path.
         reason: String,
     },
     /// A file could not be read.
     #[error("read {path}")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The reason.
+        /// The underlying I/O error.
         #[source]
         cause: io::Error,
     },
-    /// The files can be read, but say what they must not.
+    /// The files can be read, but their content is invalid.
     #[error("the definition is not valid")]
     Invalid(#[source] Diagnostics),
 }
 
 impl DefinitionError {
-    /// What to do about it, where something can be said.
+    /// Returns a hint on how to correct the error, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::UnknownEnvironment { suggestion: Some(name), .. } => Some(format!("did you mean `{name}`?")),
@@ -73,33 +73,33 @@ impl DefinitionError {
 /// An environment whose file exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located {
-    /// The folder that holds `environments/` and `compose/`, absolute and without symbolic links.
+    /// The folder that holds `environments/` and `compose/`. The path is absolute and has no symbolic links.
     pub root: PathBuf,
-    /// The environment's name.
+    /// Name of the environment.
     pub name: EnvironmentName,
 }
 
-/// The texts of an environment's files, and where they came from.
+/// The texts of an environment's files, with their paths.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Sources {
-    /// The folder that holds `environments/` and `compose/`; build contexts and mounted files are looked up below it.
+    /// The folder that holds `environments/` and `compose/`. Build contexts and mounted files are looked up below it.
     pub root: PathBuf,
-    /// The environment file.
+    /// The environment file, `environments/<name>.yaml`.
     pub environment: SourceFile,
-    /// The Compose file.
+    /// The Compose file, below `compose/`.
     pub compose: SourceFile,
-    /// The variables' file beside the Compose file, if there is one.
+    /// The `.env` file beside the Compose file, if there is one.
     pub dotenv: Option<SourceFile>,
 }
 
-/// The nearest folder, from `start` upwards, that has `environments/` and `compose/`.
+/// Returns the nearest folder, from `start` upwards, that contains `environments/` and `compose/`.
 pub fn find_root(start: &Path) -> Option<PathBuf> {
     let start = start.canonicalize().ok()?;
     let is_root = |folder: &&Path| folder.join(ENVIRONMENTS).is_dir() && folder.join(COMPOSE).is_dir();
     start.ancestors().find(is_root).map(Path::to_path_buf)
 }
 
-/// The names of the environments below a root folder, sorted.
+/// Returns the names of the environments below a root folder, sorted.
 pub fn list(root: &Path) -> Vec<EnvironmentName> {
     let Ok(entries) = fs::read_dir(root.join(ENVIRONMENTS)) else {
         return Vec::new();
@@ -171,7 +171,7 @@ pub fn read(located: &Located) -> Result<Sources, DefinitionError> {
 fn invalid(problems: Problems) -> DefinitionError {
     match problems.into_result() {
         Err(diagnostics) => DefinitionError::Invalid(diagnostics),
-        // Reached only if a refusal went unreported, which would be a fault of this module.
+        // Reached only if a refusal was not reported, which would be a bug in this module.
         Ok(()) => DefinitionError::Unreadable {
             path: PathBuf::from(ENVIRONMENTS),
             cause: io::Error::other("no reason was given"),
@@ -179,7 +179,7 @@ fn invalid(problems: Problems) -> DefinitionError {
     }
 }
 
-/// Reads one file; `None` when its content is unusable, which has been reported.
+/// Reads one file. Returns `None` if its content is unusable, which has then been reported.
 pub(super) fn read_source(
     root: &Path,
     path: &Path,
@@ -211,10 +211,10 @@ pub(super) fn read_source(
     }
 }
 
-/// The Compose file's path relative to the root folder, as the environment file names it; `None` when it does not exist
-/// below `compose/`, which has been reported.
+/// Returns the path of the Compose file, relative to the root folder, as the environment file names it. Returns `None`
+/// if there is no such file below `compose/`, which has then been reported.
 fn compose_path(root: &Path, name: &str, environment: &SourceFile, problems: &Problems) -> Option<PathBuf> {
-    // What is wrong with the file otherwise is reported when it is loaded.
+    // Other problems of the file are reported when it is loaded.
     let tree = parse(environment, &Problems::default());
     let entry = tree.as_ref().and_then(|tree| tree.entry("compose"));
     let stated = entry.and_then(|entry| Some((entry.value.scalar()?.text.clone(), entry.value.span)));

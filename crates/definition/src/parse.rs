@@ -1,4 +1,4 @@
-//! Builds the marked tree from the events of a YAML parser, within budgets: a definition is not trusted.
+//! Builds the marked tree from the events of a YAML parser, within limits, because definitions are not trusted.
 
 use std::collections::HashMap;
 
@@ -8,19 +8,19 @@ use super::problems::Problems;
 use super::source::{Position, SOURCE_MAX_BYTES, SourceFile, Span};
 use super::tree::{Entry, Node, Scalar, Typed, Value};
 
-/// How deep lists and mappings may nest. Definitions need about ten levels.
+/// Maximum nesting depth of lists and mappings. Definitions need about ten levels.
 const DEPTH_MAX: usize = 40;
 
-/// How many values a document may have once its aliases are expanded.
+/// Maximum number of values in a document after its aliases are expanded.
 const NODES_MAX: usize = 50_000;
 
-/// How many bytes the texts of a document may have once its aliases are expanded.
+/// Maximum total length of the texts of a document after its aliases are expanded, in bytes.
 const TEXT_MAX_BYTES: usize = 1024 * 1024;
 
 /// Reads one YAML document.
 ///
-/// `None`: the file could not be read as YAML, which has been reported. Problems that do not hide the rest, such as
-/// equal keys, are reported and the tree is returned all the same.
+/// Returns `None` if the file is not valid YAML, which has then been reported. Problems that do not hide the rest, such
+/// as duplicate keys, are reported, and the tree is returned.
 pub(crate) fn parse(source: &SourceFile, problems: &Problems) -> Option<Node> {
     if source.text.len() > SOURCE_MAX_BYTES {
         problems
@@ -41,7 +41,7 @@ pub(crate) fn parse(source: &SourceFile, problems: &Problems) -> Option<Node> {
     })
 }
 
-/// The document cannot be read further; the reason has been reported.
+/// Signals that the document cannot be read further; the reason has been reported.
 struct Stop;
 
 struct Builder<'a> {
@@ -109,7 +109,7 @@ impl<'a> Builder<'a> {
         Err(Stop)
     }
 
-    /// Counts what a value costs, before it is kept.
+    /// Charges a value to the document's limits before the value is kept.
     fn charge(&mut self, span: Span, nodes: usize, bytes: usize) -> Result<(), Stop> {
         self.nodes = self.nodes.saturating_add(nodes);
         self.bytes = self.bytes.saturating_add(bytes);
@@ -148,7 +148,7 @@ impl<'a> Builder<'a> {
             _ => return self.refuse("yaml", span, "the document ends too early", "a value"),
         };
         if anchor != 0 {
-            // The copy kept for aliases counts too: nested anchors would otherwise multiply for free.
+            // The copy kept for aliases is charged too. Otherwise nested anchors would multiply without limit.
             let (nodes, bytes) = weight(&node);
             self.charge(node.span, nodes, bytes)?;
             self.anchors.insert(anchor, node.clone());
@@ -217,7 +217,7 @@ impl<'a> Builder<'a> {
         Ok(Node { span: Span { start: start.start, end: end.end }, value: Value::Mapping(entries) })
     }
 
-    /// Adds the entries of `<<` that the mapping does not have itself; of several sources, the first one wins.
+    /// Adds the entries of `<<` that the mapping itself lacks. If several sources have a key, the first source wins.
     fn merge(
         &mut self,
         key_span: Span,
@@ -288,7 +288,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// How many values and bytes of text a tree has.
+/// Returns the number of values and the bytes of text in a tree.
 fn weight(node: &Node) -> (usize, usize) {
     let sum = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
     match &node.value {

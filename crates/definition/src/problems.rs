@@ -1,4 +1,4 @@
-//! Collects the problems of a definition while it is read, so that a person sees all of them at once.
+//! Collects the problems of a definition while it is read, so that all of them are reported at once.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -6,25 +6,26 @@ use std::collections::HashSet;
 use super::diagnostic::{Diagnostic, Diagnostics, Related, Snippet};
 use super::source::{Position, SourceFile, Span};
 
-/// How many problems are kept. Nobody reads more, and a hostile file must not make the list long.
+/// Maximum number of problems that are kept. A longer list is not useful, and a hostile file must not make it long.
 const PROBLEMS_MAX: usize = 100;
 
-/// The problems found so far. Shared by reference: finding one never stops the search for others.
+/// The problems found so far. The collection is shared by reference, so that the search continues after each problem.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
     found: RefCell<Vec<Diagnostic>>,
     omitted: Cell<usize>,
-    /// Values whose variables could not be replaced: what they say now is not what their author meant.
+    /// Places of values whose variables could not be replaced. Later checks would judge texts that their author did not
+    /// write.
     unreplaced: RefCell<HashSet<(String, Position)>>,
 }
 
 impl Problems {
-    /// Lets no further problem be reported at a place.
+    /// Suppresses all further problems at a place.
     pub(crate) fn silence(&self, source: &SourceFile, place: Position) {
         self.unreplaced.borrow_mut().insert((source.shown_path(), place));
     }
 
-    /// Begins a problem at a place of a file; it counts once [`Draft::report`] is called.
+    /// Starts a problem at a place in a file. The problem counts once [`Draft::report`] is called.
     pub(crate) fn at<'a>(
         &'a self,
         source: &'a SourceFile,
@@ -42,30 +43,30 @@ impl Problems {
                 message: shortened(message.into()),
                 expected: None,
                 suggestion: None,
-                // Finding the line costs a walk through the file, which a problem that will be left out is not worth.
+                // The search for the line walks through the file, so it is skipped for a problem that will be left out.
                 snippet: if self.is_full() { None } else { Snippet::cut(source, span) },
                 related: None,
             },
         }
     }
 
-    /// Whether further problems would be left out, so that a long search for them can end.
+    /// Returns whether further problems would be left out, so that a long search for them can end.
     pub(crate) fn is_full(&self) -> bool {
         self.found.borrow().len() >= PROBLEMS_MAX
     }
 
-    /// How many problems there are.
+    /// Returns the number of problems.
     pub(crate) fn count(&self) -> usize {
         self.found.borrow().len() + self.omitted.get()
     }
 
-    /// Takes over the problems of a part; what is known already is not said again.
+    /// Takes over the problems of a part, without duplicates.
     pub(crate) fn absorb(&self, part: Self) {
         self.omitted.set(self.omitted.get() + part.omitted.get());
         part.found.into_inner().into_iter().for_each(|diagnostic| self.push(diagnostic));
     }
 
-    /// `Err` with all problems if there are any.
+    /// Returns `Err` with all problems if there are any.
     pub(crate) fn into_result(self) -> Result<(), Diagnostics> {
         Diagnostics::from_problems(self.found.into_inner(), self.omitted.get()).map_or(Ok(()), Err)
     }
@@ -76,8 +77,8 @@ impl Problems {
             return;
         }
         let mut found = self.found.borrow_mut();
-        // An aliased node is visited once per alias; what is wrong with it is said once. And of a value that its schema
-        // has refused, the validation need not say again in other words that it is malformed.
+        // An aliased node is visited once per alias, so equal problems are reported once. If the schema check has
+        // refused a value, validation does not report the same value as malformed again.
         let said = |known: &Diagnostic| {
             (&known.file, known.line, known.column, &known.code)
                 == (&diagnostic.file, diagnostic.line, diagnostic.column, &diagnostic.code)
@@ -94,7 +95,7 @@ impl Problems {
     }
 }
 
-/// A problem being described.
+/// A problem under construction.
 #[must_use = "a problem counts once it is reported"]
 pub(crate) struct Draft<'a> {
     problems: &'a Problems,
@@ -102,25 +103,25 @@ pub(crate) struct Draft<'a> {
 }
 
 impl Draft<'_> {
-    /// Says what would have been accepted.
+    /// Sets the description of the values that would be accepted.
     pub(crate) fn expected(mut self, text: impl Into<String>) -> Self {
         self.diagnostic.expected = Some(shortened(text.into()));
         self
     }
 
-    /// Says what to do about it.
+    /// Sets the suggestion.
     pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
         self.diagnostic.suggestion = Some(shortened(text.into()));
         self
     }
 
-    /// Says what to do about it, if anything is known.
+    /// Sets the suggestion, if there is one.
     pub(crate) fn maybe_help(mut self, text: Option<String>) -> Self {
         self.diagnostic.suggestion = text.map(shortened);
         self
     }
 
-    /// Names a second place.
+    /// Adds a second place.
     pub(crate) fn related(mut self, source: &SourceFile, span: Span, message: impl Into<String>) -> Self {
         self.diagnostic.related = Some(Related {
             file: source.shown_path(),
@@ -132,13 +133,13 @@ impl Draft<'_> {
         self
     }
 
-    /// Adds the problem to the list.
+    /// Adds the problem to the collection.
     pub(crate) fn report(self) {
         self.problems.push(self.diagnostic);
     }
 }
 
-/// Messages quote what the file says, which may be long.
+/// Maximum length of a message. Messages quote the file's text, which may be long.
 const MESSAGE_MAX: usize = 500;
 
 fn shortened(text: String) -> String {
@@ -146,10 +147,10 @@ fn shortened(text: String) -> String {
     if text.chars().nth(MESSAGE_MAX).is_some() { visible + "..." } else { visible }
 }
 
-/// The longest text that is compared with the known ones; longer ones are no typing errors.
+/// Maximum length in bytes of a text that is compared with the known ones. A longer text is not a typing error.
 const SIMILAR_MAX: usize = 60;
 
-/// The known text that `text` was probably meant to be.
+/// Returns the known text that `text` was probably meant to be.
 pub(crate) fn closest<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if text.len() > SIMILAR_MAX {
         return None;
@@ -166,12 +167,12 @@ pub(crate) fn closest<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
-/// "did you mean `x`?", if some known text is close.
+/// Returns "did you mean `x`?" if a known text is close.
 pub(crate) fn did_you_mean<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     closest(text, known).map(|candidate| format!("did you mean `{candidate}`?"))
 }
 
-/// Words in back quotes, separated by commas.
+/// Formats words in back quotes, separated by commas.
 pub(crate) fn quoted_list<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let words: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
     words.join(", ")

@@ -1,4 +1,4 @@
-//! The definition as it is understood: in the forms of the two files, with every default filled in.
+//! The resolved definition: in the forms of the two files, with every default filled in.
 
 use std::path::Path;
 
@@ -42,11 +42,11 @@ pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
         "ready": readiness(&site.readiness),
         "baseline": baseline(&site.baseline),
     });
-    // Added only where it is set, so that the key of a baseline that does not have it stays what it was.
+    // The key is added only where it is set, so that the hashes of sites without it stay unchanged.
     if !site.egress.is_empty() {
         inputs["egress"] = names(&site.egress);
     }
-    // A clock of the snapshot is the host's while the baseline is made.
+    // With the start `snapshot`, the clock is the host's while the baseline is made.
     if let Some(found) = site.clock.as_ref().filter(|clock| clock.start != ClockStart::Snapshot) {
         inputs["clock"] = clock(found);
     }
@@ -60,7 +60,7 @@ pub(crate) fn baseline_inputs(site: &Site, root: &Path) -> String {
     hex(&digest)
 }
 
-/// Both files in their own forms; passwords as the environment file writes them.
+/// Returns both files in their own forms. Passwords appear as the environment file writes them.
 pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Scope<'_>) -> Json {
     let sites_scope = scope.key("sites");
     let sites = environment.sites.iter().map(|site| (site.name.to_string(), self::site(site)));
@@ -105,7 +105,7 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
         "compose": compose,
     });
     escape_dollars(&mut resolved);
-    // As the file writes it: a folder outside of the root can only come from a variable.
+    // The value is copied as the file writes it, because only a variable can name a folder outside the root.
     if let Some(scalar) = scope.has("data_folder").then(|| scope.key("data_folder").scalar()).flatten() {
         resolved["environment"]["data_folder"] = Json::from(scalar.written.as_deref().unwrap_or(&scalar.text));
     }
@@ -126,7 +126,7 @@ pub(crate) fn resolved(environment: &Environment, compose_path: &Path, scope: Sc
 /// The sections `images` and `data`.
 struct Sources<'a> {
     environment: &'a Environment,
-    /// The way from the Compose file's folder to the root folder.
+    /// Relative path from the Compose file's folder to the root folder.
     up: &'a str,
 }
 
@@ -165,7 +165,7 @@ impl Sources<'_> {
     }
 }
 
-/// Writes dollar signs as a file would, so that what is shown could be loaded again.
+/// Escapes dollar signs as a file would, so that the output can be loaded again.
 fn escape_dollars(value: &mut Json) {
     match value {
         Json::String(text) if text.contains('$') => *text = text.replace('$', "$$"),
@@ -179,7 +179,7 @@ fn bracketed(environment: &Environment) -> String {
     if environment.listen.is_ipv6() { format!("[{}]", environment.listen) } else { environment.listen.to_string() }
 }
 
-/// A site without its passwords, which are put in as the file writes them.
+/// Returns the section `clock` of a site.
 fn clock(clock: &Clock) -> Json {
     let start = match clock.start {
         ClockStart::Snapshot => "snapshot".to_owned(),
@@ -361,7 +361,7 @@ fn login(login: &Login) -> Json {
     })
 }
 
-/// A mapping without the keys that say nothing.
+/// Removes the keys with null or empty values from a mapping.
 fn filled(mut value: Json) -> Json {
     if let Json::Object(entries) = &mut value {
         entries.retain(|_, value| match value {
@@ -582,7 +582,7 @@ fn service(spec: &ServiceSpec, root: &Path, up: &str) -> Map<String, Json> {
         Json::Object(service) => service,
         _ => Map::new(),
     };
-    // An empty command is not an absent one: it takes the image's away.
+    // An empty command differs from a missing one: it removes the image's command.
     for (key, words) in [("command", &spec.command), ("entrypoint", &spec.entrypoint)] {
         if let Some(words) = words {
             service.insert(key.to_owned(), json!(words));

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The largest file that is read, in bytes. The longest definition known (all of WebArena) is below 30 KiB; ten times
-/// that leaves room, and a bound keeps the time spent on a hostile file short.
+/// Maximum size of a file, in bytes. The longest known definition (all of WebArena) is below 30 KiB. The limit leaves
+/// ample room and bounds the time spent on a hostile file.
 pub const SOURCE_MAX_BYTES: usize = 256 * 1024;
 
 /// One file, read once.
@@ -13,7 +13,7 @@ pub const SOURCE_MAX_BYTES: usize = 256 * 1024;
 pub struct SourceFile {
     /// The path relative to the root folder, as diagnostics show it.
     pub path: PathBuf,
-    /// The whole text.
+    /// The complete text of the file.
     pub text: String,
 }
 
@@ -63,7 +63,7 @@ impl Position {
 /// A range of a file: from `start` up to, not including, `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// The first character.
+    /// Position of the first character.
     pub start: Position,
     /// The character after the last one.
     pub end: Position,

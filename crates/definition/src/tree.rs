@@ -12,7 +12,7 @@ use super::source::Span;
 pub(crate) struct Node {
     /// Where the value is; for an aliased one, where it was defined.
     pub(crate) span: Span,
-    /// What it is.
+    /// Content of the value, with aliases expanded.
     pub(crate) value: Value,
 }
 
@@ -56,7 +56,7 @@ pub(crate) enum Typed {
 }
 
 impl Scalar {
-    /// Decides the type.
+    /// Determines the type by the YAML 1.2 core schema.
     pub(crate) fn typed(&self) -> Typed {
         if self.is_text {
             return Typed::Text;
@@ -108,7 +108,7 @@ fn number(text: &str) -> Option<Typed> {
 }
 
 impl Node {
-    /// What the value is, in words for messages.
+    /// Describes the value in words, for messages.
     pub(crate) fn found(&self) -> String {
         match &self.value {
             Value::Sequence(items) if items.is_empty() => "an empty list".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The longest period that is accepted: a week. Whoever writes more has mistaken the unit.
+/// Maximum period: one week. A longer one is probably a mistaken unit.
 pub(crate) const PERIOD_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Reads a period such as `1m30s` or `1.5h`; `None` where it is malformed or longer than [`PERIOD_MAX`].

@@ -8,7 +8,7 @@ use arenad_model::site::Secret;
 /// A variable that a definition used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariableUse {
-    /// Its name.
+    /// Name of the variable, without `$`.
     pub name: String,
     /// The value that was put in; hidden from debug output, because passwords travel this way.
     pub value: Secret,
@@ -19,11 +19,11 @@ pub struct VariableUse {
 /// Where a variable's value came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VariableOrigin {
-    /// The caller's environment.
+    /// The environment of the caller.
     Shell,
     /// The file `.env` beside the Compose file.
     DotEnv,
-    /// What another variable's choice stands for.
+    /// The selected option of a choice.
     Choice,
     /// The default that the definition itself gives.
     Default,
@@ -72,12 +72,12 @@ impl<'a> Variables<'a> {
         self.record(name, VariableOrigin::Default, value);
     }
 
-    /// Forgets what has been used: what `.env` needs for itself is no use by the definition.
+    /// Discards the recorded uses. Variables that only `.env` uses do not count as used by the definition.
     pub(crate) fn forget_uses(&self) {
         self.used.borrow_mut().clear();
     }
 
-    /// What was used, sorted by name.
+    /// Returns the used variables, sorted by name.
     pub(crate) fn uses(&self) -> Vec<VariableUse> {
         let used = self.used.borrow();
         used.iter()

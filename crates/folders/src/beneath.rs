@@ -1,4 +1,4 @@
-//! Folders below another one that somebody else writes to.
+//! Opening of folders below a folder that other processes can write to.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub fn open_folder(root: &OwnedFd, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     loop {
-        // The kernel asks to try again where a name was moved meanwhile.
+        // The kernel returns EAGAIN if a name was moved during the lookup.
         match rustix::fs::openat2(root, path, flags, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             outcome => return outcome,

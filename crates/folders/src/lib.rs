@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rustix::fs::Mode;
 
-/// The bits that give something to the group or to others.
+/// The permission bits of the group and of others.
 const OPEN: u32 = 0o077;
 
 /// Makes a folder that only its owner can enter, and the missing ones above it. An existing folder keeps its mode.
@@ -18,7 +18,7 @@ pub fn make_private(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Makes a folder that everybody can read, and the missing ones above it. An existing folder keeps its mode.
+/// Creates a folder that all users can read, and its missing parents. An existing folder keeps its mode.
 pub fn make_readable(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
     for folder in missing.into_iter().rev().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -28,17 +28,17 @@ pub fn make_readable(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps the files that this process and its children make from here on to their owner, unless they set a mode.
+/// Restricts files that this process and its children create from now on to their owner, unless they set a mode.
 pub fn keep_private() {
     rustix::process::umask(Mode::from_raw_mode(OPEN));
 }
 
-/// Whether the group or others may do anything with it.
+/// Returns whether the group or others have any permission on a path.
 pub fn is_open(path: &Path) -> io::Result<bool> {
     Ok(fs::metadata(path)?.mode() & OPEN != 0)
 }
 
-/// Takes away what the group and others may do with a folder or a file. Leaves links and sockets alone.
+/// Removes the permissions of the group and others from a folder or a file. Links and sockets stay unchanged.
 pub fn close(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     let mode = found.mode() & 0o7777;

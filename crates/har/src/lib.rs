@@ -1,26 +1,26 @@
-//! What a recording of the gateway's own says of itself, in the HAR that it travels in (`log._arenad`): written by the daemon, read by
-//! locators and evaluators, so that neither takes a part for the whole.
+//! The `log._arenad` section of a HAR that the gateway recorded. The daemon writes it; locators and evaluators read it,
+//! so that they do not mistake a partial recording for a complete one.
 
 use serde::Deserialize;
 
 /// `log._arenad`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Own {
-    /// What there is of each site.
+    /// The coverage of each site in the recording.
     pub sites: Vec<Coverage>,
 }
 
-/// What was recorded of a site.
+/// The coverage of one site.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Coverage {
-    /// The site.
+    /// Name of the site.
     pub site: String,
-    /// The name that benchmarks' tasks have for it.
+    /// The variable by which benchmarks' tasks name the site.
     #[serde(default)]
     pub variable: Option<String>,
     /// `all`, `writes` or `none`.
     pub records: String,
-    /// Why earlier requests are missing; `None`: none is.
+    /// The reason why earlier requests are missing; `None` if none are missing.
     #[serde(default)]
     pub lacks: Option<String>,
 }

@@ -16,28 +16,28 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use url::Url;
 
-/// The longest answer of a proxy to the wish for a tunnel, in bytes.
+/// Maximum length of a proxy's response to CONNECT, in bytes.
 const TUNNEL_ANSWER_MAX: usize = 8192;
 
-/// What bytes go through.
+/// A byte stream in both directions.
 pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
-/// Makes connections.
+/// Opens connections, directly or through a proxy.
 pub struct Connector {
     proxies: Matcher,
     tls: TlsConnector,
     has_roots: bool,
 }
 
-/// A connection, and what a request on it must look like.
+/// An open connection, with the form that requests on it must have.
 pub struct Connected {
-    /// The connection.
+    /// The open byte stream.
     pub wire: Box<dyn Wire>,
-    /// What goes before the path: empty, or the whole origin where a proxy is to find it.
+    /// Prefix of the request's path: empty, or the whole origin if a proxy forwards the request.
     pub prefix: String,
-    /// `Proxy-Authorization`, where the proxy is the one to read the request.
+    /// `Proxy-Authorization`, if a proxy reads the request.
     pub proxy_authorization: Option<http::HeaderValue>,
 }
 
@@ -101,7 +101,7 @@ async fn to_proxy(proxy: &http::Uri) -> io::Result<TcpStream> {
     wire.map_err(|cause| io::Error::new(cause.kind(), format!("the proxy {host}: {cause}")))
 }
 
-/// Asks a proxy to pass on whatever comes.
+/// Asks a proxy for a tunnel to a host.
 async fn tunnel(
     wire: &mut TcpStream,
     host: &str,
@@ -117,7 +117,7 @@ async fn tunnel(
     request.extend_from_slice(b"\r\n");
     wire.write_all(&request).await?;
     let mut answer = Vec::new();
-    // Byte by byte: what follows the answer is the other end's.
+    // The response is read byte by byte, because the bytes after it belong to the tunnelled connection.
     while !answer.ends_with(b"\r\n\r\n") {
         if answer.len() == TUNNEL_ANSWER_MAX {
             return Err(io::Error::other("the proxy's answer has no end"));

@@ -35,7 +35,7 @@ pub fn compile(filter: &str) -> Result<Filter, String> {
     })
 }
 
-/// Tells what is wrong with a filter without running it. One that is too long to be read safely is taken for right.
+/// Checks a filter without running it. A filter that is too long to be parsed safely is assumed to be valid.
 ///
 /// Errors: as [`compile`].
 pub fn check(filter: &str) -> Result<(), String> {
@@ -47,7 +47,7 @@ pub fn check(filter: &str) -> Result<(), String> {
         let work = || compile(filter).map(drop);
         match std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).map(|work| work.join()) {
             Ok(Ok(read)) => read,
-            // No thread, or a fault of the parser: whoever runs the filter will see.
+            // The thread could not start, or the parser panicked. Running the filter will report the error.
             Ok(Err(_)) | Err(_) => Ok(()),
         }
     })

@@ -32,11 +32,11 @@ macro_rules! points {
 points! {
     /// A standby was taken out of the pool.
     SwapChosen = "swap-chosen",
-    /// It runs.
+    /// The standby runs.
     SwapThawed = "swap-thawed",
-    /// It answers, and is as its snapshot.
+    /// The standby answers, and equals its snapshot.
     SwapVerified = "swap-verified",
-    /// The store says that it serves.
+    /// The store records that the standby serves.
     SwapRecorded = "swap-recorded",
     /// Clients reach it.
     SwapSwitched = "swap-switched",
@@ -44,29 +44,29 @@ points! {
     ResetHeld = "reset-held",
     /// A rewind has its generation.
     RewindRecorded = "rewind-recorded",
-    /// Nothing writes any more, and the clones are made.
+    /// All writers are stopped, and the clones are made.
     RewindStopped = "rewind-stopped",
     /// One tree was exchanged.
     RewindExchanged = "rewind-exchanged",
-    /// What writes was told to start.
+    /// The writers were told to start.
     RewindStarted = "rewind-started",
-    /// Its probes have passed.
+    /// The probes of the rewound instance have passed.
     RewindProbed = "rewind-probed",
-    /// It is as its snapshot.
+    /// The rewound instance equals its snapshot.
     RewindVerified = "rewind-verified",
     /// New containers that are to serve have their generation.
     RecreateRecorded = "recreate-recorded",
-    /// The old ones are gone.
+    /// The old containers are removed.
     RecreateRemoved = "recreate-removed",
-    /// They are as their snapshot.
+    /// The new containers equal their snapshot.
     RecreateVerified = "recreate-verified",
     /// New containers are there, to serve or to stand by.
     MakeCreated = "make-created",
-    /// They run.
+    /// The new containers run.
     MakeStarted = "make-started",
-    /// Their probes have passed.
+    /// The probes of the new containers have passed.
     MakeProbed = "make-probed",
-    /// The gateway leads to what was rewound or made.
+    /// The gateway routes to the rewound or new containers.
     Routed = "routed",
     /// A standby has its generation.
     StandbyRecorded = "standby-recorded",

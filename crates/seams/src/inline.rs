@@ -1,50 +1,51 @@
-//! I/O that is done in place: a daemon on one thread, whose every step happens in an order that a seed decides.
+//! Inline I/O, for a daemon on one thread that runs all steps in an order determined by a seed.
 //!
-//! The store and the state root normally work on threads of their own, and whoever asks them yields. In place, a call is done
-//! when it returns, nothing else runs meanwhile, and an [`Interference`] is asked before and after each, which may let it
-//! fail or never return.
+//! The store and the state root normally work on threads of their own, and their callers yield. Inline, a call is
+//! complete when it returns, and no other task runs during it. An [`Interference`] is asked before and after each call,
+//! and may make it fail or never return.
 
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-/// What does the I/O.
+/// The component that performs the I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
-    /// The database.
+    /// The database of the daemon.
     Store,
-    /// The state root.
+    /// The state root on disk.
     Storage,
 }
 
-/// Whether the call has been done yet.
+/// Whether the interference is asked before or after the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum When {
-    /// It has had no effect.
+    /// The call has had no effect yet.
     Before,
-    /// It has had its effect, of which its caller does not know yet.
+    /// The call has taken effect, but its caller has not been told.
     After,
 }
 
-/// What becomes of a call.
+/// The outcome that an interference chooses for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It goes on.
+    /// The call proceeds normally.
     Proceed,
-    /// It fails for want of space. After the call it counts as [`Fate::Proceed`]: what is done is not taken back.
+    /// The call fails because the disk is full. After the call this equals [`Fate::Proceed`], because the effect is not
+    /// undone.
     Fail,
-    /// It never returns: the process has ended.
+    /// The call never returns, as if the process had ended.
     Halt,
 }
 
-/// Is asked at every call that is done in place.
+/// Decides the outcome of inline calls.
 pub trait Interference: Send + Sync + 'static {
-    /// Decides about a call. `doing` says which, in a word.
+    /// Decides the outcome of a call. `doing` names the call in one word.
     fn at(&self, part: Part, doing: &str, when: When) -> Fate;
 }
 
-/// The way in which I/O in place is done.
+/// Inline I/O of one component.
 #[derive(Clone)]
 pub struct Inline {
     part: Part,
@@ -58,12 +59,14 @@ impl std::fmt::Debug for Inline {
 }
 
 impl Inline {
-    /// I/O of a part, in place.
+    /// Creates the inline I/O of a component.
     pub fn new(part: Part, interference: Arc<dyn Interference>) -> Self {
         Self { part, interference }
     }
 
-    /// Does a call, unless it is to fail; then what went wrong, as the system says it.
+    /// Runs a call unless it is to fail.
+    ///
+    /// Errors: `ENOSPC` if the interference makes the call fail.
     pub async fn run<T>(&self, doing: &str, work: impl FnOnce() -> T) -> io::Result<T> {
         match self.interference.at(self.part, doing, When::Before) {
             Fate::Proceed => {}
@@ -99,7 +102,7 @@ pub fn wait<T>(future: impl Future<Output = T>) -> T {
     }
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut cx = Context::from_waker(&waker);
-    // The budget of the task that waits is none of the work's business: there is nobody to yield to.
+    // The waiting task's coop budget must not apply to the work, because nothing is yielded to here.
     let mut future = std::pin::pin!(tokio::task::coop::unconstrained(future));
     loop {
         match future.as_mut().poll(&mut cx) {

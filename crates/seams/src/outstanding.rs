@@ -1,14 +1,14 @@
-//! Work that goes on after its caller has stopped waiting for it, and a way to wait until it is over.
+//! Work that continues after its caller has stopped waiting for it, and a way to wait for its end.
 //!
-//! A call to the engine or the state root that was cancelled takes effect all the same. Who removes what such calls leave must
-//! look for it after they have ended, not before.
+//! A cancelled call to the engine or the state root still takes effect. Code that removes the leftovers of such calls
+//! must look for them after the calls have ended.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::ordered_watch as watch;
 
-/// The work that has begun and not ended, by numbers that only grow.
+/// The work in progress, by increasing numbers.
 #[derive(Debug, Clone)]
 pub struct Outstanding(Arc<watch::Sender<Pieces>>);
 
@@ -24,7 +24,7 @@ impl Default for Outstanding {
     }
 }
 
-/// One piece of work; it ends when this is dropped.
+/// One piece of work; it ends when this guard is dropped.
 #[derive(Debug)]
 pub struct Piece {
     of: Outstanding,
@@ -43,11 +43,11 @@ impl Outstanding {
         Piece { of: self.clone(), number }
     }
 
-    /// Waits until all work has ended that had begun before the call. What begins meanwhile is not waited for.
+    /// Waits until all work that began before the call has ended. Work that begins during the wait is ignored.
     pub async fn settled(&self) {
         let last = self.0.borrow().begun;
         let is_over = |pieces: &Pieces| pieces.going_on.first().is_none_or(|first| *first > last);
-        // The sender lives as long as this, so the wait ends by the work alone.
+        // The sender lives as long as `self`, so only the end of the work ends the wait.
         let _ = self.0.subscribe().wait_for(is_over).await;
     }
 }

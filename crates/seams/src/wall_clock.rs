@@ -17,17 +17,17 @@ impl std::fmt::Debug for WallClock {
 }
 
 impl WallClock {
-    /// The system's.
+    /// Returns the clock of the system.
     pub fn system() -> Self {
         Self::new(Timestamp::now)
     }
 
-    /// One that says what it is told.
+    /// Returns a clock that calls `now` for the time.
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
-    /// The time now; it may be earlier than it was.
+    /// Returns the current time. It may be earlier than a previous result.
     pub fn now(&self) -> Timestamp {
         (self.0)()
     }

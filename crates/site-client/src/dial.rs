@@ -12,19 +12,19 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// A connection in both directions.
+/// A byte stream in both directions.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// Opens connections.
+/// Opens connections to containers.
 #[async_trait::async_trait]
 pub trait Dial: Send + Sync + 'static {
     /// Connects to an address of a container. Cancellation: safe; the connection is given up.
     async fn dial(&self, address: SocketAddr) -> io::Result<Box<dyn Duplex>>;
 }
 
-/// The way to the containers, shared by everything that looks into them.
+/// The dialer that all code which connects to containers shares.
 #[derive(Clone)]
 pub struct Dialer(Arc<dyn Dial>);
 
@@ -35,12 +35,12 @@ impl std::fmt::Debug for Dialer {
 }
 
 impl Dialer {
-    /// Dials by another way than TCP.
+    /// Creates a dialer with its own kind of connection.
     pub fn new(dial: impl Dial) -> Self {
         Self(Arc::new(dial))
     }
 
-    /// Dials by TCP.
+    /// Creates a dialer that connects by TCP.
     pub fn tcp() -> Self {
         Self::new(Tcp)
     }

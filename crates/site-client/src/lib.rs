@@ -1,6 +1,6 @@
-//! The HTTP client for sites' containers: one connection for each request, no proxy, no redirects, no cookies.
+//! HTTP client for sites' containers: one connection for each request, no proxy, no redirects, no cookies.
 //!
-//! A connection that was kept could belong to a container of the past, so none is.
+//! Connections are not kept, because a kept one could lead to the container of an earlier generation.
 
 pub mod dial;
 
@@ -23,45 +23,45 @@ use crate::dial::Dialer;
 /// How long a container may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why there is no answer, or no end of it.
+/// The reason why a response is missing or incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
     /// The path or a header cannot be sent.
     #[error("{0}")]
     Request(String),
-    /// There is no connection.
+    /// The connection could not be opened.
     #[error(transparent)]
     Connect(#[from] io::Error),
-    /// The exchange broke off.
+    /// The exchange was interrupted.
     #[error(transparent)]
     Exchange(#[from] hyper::Error),
 }
 
-/// Sends requests to sites.
+/// Sends HTTP requests to sites.
 #[derive(Debug, Clone)]
 pub struct SiteClient {
     dialer: Dialer,
 }
 
-/// What a site answers. The body is read by [`SiteAnswer::chunk`].
+/// The response of a site. [`SiteAnswer::chunk`] reads the body.
 #[derive(Debug)]
 pub struct SiteAnswer {
-    /// The status.
+    /// Status code of the response.
     pub status: StatusCode,
-    /// The headers.
+    /// Headers of the response.
     pub headers: HeaderMap,
     body: Incoming,
-    /// Moves the connection's bytes; the connection ends with the answer.
+    /// Drives the connection, which is closed when the response is dropped.
     _connection: AbortOnDropHandle<()>,
 }
 
 impl SiteClient {
-    /// A client that connects by this way.
+    /// Creates a client that connects through `dialer`.
     pub fn new(dialer: Dialer) -> Self {
         Self { dialer }
     }
 
-    /// The way to the containers.
+    /// Returns the dialer that connects to the containers.
     pub fn dialer(&self) -> &Dialer {
         &self.dialer
     }
@@ -94,7 +94,7 @@ impl SiteClient {
         })?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         let connection = AbortOnDropHandle::new(tokio::spawn(async move {
-            // Whatever goes wrong reaches the request or the body that it concerns.
+            // Every connection error also reaches the request or the body that it affects.
             let _ = connection.await;
         }));
         let (parts, body) = sender.send_request(request).await?.into_parts();
@@ -102,7 +102,7 @@ impl SiteClient {
     }
 }
 
-/// Adds what every request says.
+/// Adds the headers that every request carries.
 fn complete(all: &mut HeaderMap, url: &Url, headers: HeaderMap) {
     all.insert(ACCEPT, HeaderValue::from_static("*/*"));
     all.insert(USER_AGENT, HeaderValue::from_static(concat!("arenad/", env!("CARGO_PKG_VERSION"))));
@@ -116,13 +116,13 @@ fn complete(all: &mut HeaderMap, url: &Url, headers: HeaderMap) {
 }
 
 impl SiteAnswer {
-    /// The next piece of the body; `None` at its end.
+    /// Returns the next chunk of the body, or `None` at its end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, SiteError> {
         loop {
             let frame = std::future::poll_fn(|cx| Pin::new(&mut self.body).poll_frame(cx)).await;
             match frame.transpose()? {
                 None => return Ok(None),
-                // Trailers say nothing to anybody here.
+                // Trailers are not used here, so they are skipped.
                 Some(frame) => {
                     if let Ok(data) = frame.into_data() {
                         return Ok(Some(data));

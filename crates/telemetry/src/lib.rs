@@ -1,4 +1,4 @@
-//! Logging: to standard error, plain or JSON, as loud as `ARENAD_LOG` says.
+//! Logging to standard error, plain or JSON, filtered by `ARENAD_LOG`.
 
 pub mod supervised;
 
@@ -8,7 +8,7 @@ use tracing_subscriber::EnvFilter;
 pub fn start(json: bool) {
     let filter = EnvFilter::try_from_env("ARENAD_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
-    // The log's disk may be full. What cannot be written there cannot be complained about there either: to try is a panic.
+    // The log's disk may be full. A failed write cannot be reported there either: the attempt would panic.
     let builder = builder.log_internal_errors(false);
     crate::supervised::log_panics();
     // A second start, as tests may do, keeps the first.

@@ -1,4 +1,4 @@
-//! Work whose panic is an error like any other, and the hook that writes panics into the log.
+//! Supervision that turns a panic into an error, and the hook that writes panics to the log.
 
 use std::any::Any;
 use std::backtrace::Backtrace;
@@ -6,13 +6,13 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 
-/// Work panicked: a mistake of arenad's.
+/// The work panicked, which is a bug in arenad.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("arenad made a mistake (a panic: {0}); its log has the place, please report it")]
 pub struct Panicked(String);
 
-/// Does some work; a panic of it is an error. What the work has borrowed is left as the panic found it, so the caller brings
-/// it back into a state that it knows.
+/// Runs work and returns its panic as an error. The panic may leave borrowed values inconsistent, so the caller
+/// restores them to a known state.
 pub async fn supervised<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
     AssertUnwindSafe(work).catch_unwind().await.map_err(|payload| Panicked(words(payload.as_ref())))
 }

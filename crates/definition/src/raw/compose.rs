@@ -1,4 +1,5 @@
-//! `compose/<name>.yaml`: the part of the Compose file format that arenad supports, exactly as Compose means it.
+//! `compose/<name>.yaml`: the part of the Compose file format that arenad supports, with the meaning that Compose gives
+//! it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +11,7 @@ use super::compose_parts::{
 use super::refused;
 use super::values::{Cpus, Entries, KeyValues, OneOrMany, Part, Period, PortOrText, Size};
 
-/// The Compose file of an arenad environment. What is not listed here is refused, never ignored.
+/// The Compose file of an arenad environment. Unlisted keys are refused, never ignored.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "a Compose file", extend("x-refused-keys" = {
@@ -62,24 +63,24 @@ pub(crate) struct RawService {
     pub(crate) hostname: Option<String>,
     /// Published ports. Only the site's entry may be published; arenad's gateway listens in the container's place.
     pub(crate) ports: Option<Vec<Part<PortEntry>>>,
-    /// Ports that other services may use. For readers only: on the instance's network all ports are open.
+    /// Ports that other services may use. The key only documents: on the instance's network all ports are open.
     #[serde(rename = "expose")]
     pub(crate) _expose: Option<Vec<PortOrText>>,
     /// Named volumes, and files or folders below the environment's root (read-only).
     pub(crate) volumes: Option<Vec<Part<VolumeEntry>>>,
-    /// Paths that are kept in memory.
+    /// Paths of file systems in memory (tmpfs).
     pub(crate) tmpfs: Option<OneOrMany>,
     /// The health check that the engine runs inside of the container.
     pub(crate) healthcheck: Option<RawHealthCheck>,
-    /// Services of the same site that must have come so far before this one is started.
+    /// Services of the same site that must reach a condition before this service is started.
     pub(crate) depends_on: Option<DependsOn>,
     /// The memory limit.
     pub(crate) mem_limit: Option<Size>,
-    /// The memory without which the service does not run; `up` refuses where the host has not as much available.
+    /// The memory that the service needs at least; `up` refuses to start it on a host with less available memory.
     pub(crate) mem_reservation: Option<Size>,
-    /// The number of CPUs.
+    /// The number of CPUs that the container may use.
     pub(crate) cpus: Option<Cpus>,
-    /// The number of processes and threads.
+    /// The maximum number of processes and threads.
     #[schemars(range(min = 1, max = 4_194_304), title = "a whole number from 1 to 4194304")]
     pub(crate) pids_limit: Option<u64>,
     /// The size of `/dev/shm`.
@@ -88,9 +89,9 @@ pub(crate) struct RawService {
     pub(crate) ulimits: Option<Entries<Part<Ulimit>>>,
     /// Only `resources.limits`.
     pub(crate) deploy: Option<RawDeploy>,
-    /// Capabilities given to the container.
+    /// Capabilities added to the container.
     pub(crate) cap_add: Option<Vec<String>>,
-    /// Capabilities taken away from it; `ALL` is one.
+    /// Capabilities dropped from the container; `ALL` is accepted.
     pub(crate) cap_drop: Option<Vec<String>>,
     /// Security options. `no-new-privileges` is always set.
     pub(crate) security_opt: Option<Vec<String>>,

@@ -33,18 +33,18 @@ pub(crate) struct RawVolume {}
 }))]
 pub(crate) struct RawNetwork {}
 
-/// How an image is built.
+/// The build of an image, as a folder or a mapping.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline, title = "the context folder, or a mapping with `context`, `dockerfile`, `args` and `target`")]
 pub(crate) enum Build {
     /// The context folder, relative to the Compose file's.
     Context(String),
-    /// A mapping.
+    /// A mapping with build options.
     Spec(RawBuild),
 }
 
-/// How an image is built.
+/// The options of an image build.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-refused-keys" = {
@@ -63,56 +63,56 @@ pub(crate) struct RawBuild {
     pub(crate) context: Option<String>,
     /// The Dockerfile, relative to the context. Default: `Dockerfile`.
     pub(crate) dockerfile: Option<String>,
-    /// Build arguments.
+    /// Build arguments of the Dockerfile.
     pub(crate) args: Option<KeyValues>,
-    /// The stage to stop at.
+    /// The build stage to stop at.
     pub(crate) target: Option<String>,
 }
 
-/// A command line.
+/// A command line, as a text or a list of words.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline, title = "a list of words such as `[sleep, \"60\"]`, or one text")]
 pub(crate) enum CommandLine {
-    /// A text that is split into words.
+    /// A text that is split into words as a shell would.
     Text(String),
-    /// The words.
+    /// The words as a list.
     Words(Vec<String>),
 }
 
-/// Files of environment variables.
+/// One or several files of environment variables.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline, title = "a path, or a list of paths")]
 pub(crate) enum EnvFiles {
-    /// One.
+    /// The path of one file.
     One(String),
-    /// Several.
+    /// A list of files.
     Many(Vec<Part<EnvFile>>),
 }
 
-/// A file of environment variables.
+/// A file of environment variables, as a path or a mapping.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline, title = "a path, or a mapping with `path` and `required`")]
 pub(crate) enum EnvFile {
-    /// Its path.
+    /// The file's path, relative to the Compose file's folder.
     Path(String),
-    /// A mapping.
+    /// A mapping with `path` and `required`.
     Spec(RawEnvFile),
 }
 
-/// A file of environment variables.
+/// A file of environment variables, as a mapping.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawEnvFile {
-    /// Its path, relative to the Compose file's folder.
+    /// The file's path, relative to the Compose file's folder.
     pub(crate) path: String,
-    /// Whether it must exist. Default: `true`.
+    /// Whether the file must exist. Default: `true`.
     pub(crate) required: Option<bool>,
 }
 
-/// A published port.
+/// A published port, in either notation.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(
@@ -120,25 +120,25 @@ pub(crate) struct RawEnvFile {
     title = "a text such as `8080:80` or `127.0.0.1:8080:80`, or a mapping with `target` and `published`"
 )]
 pub(crate) enum PortEntry {
-    /// A container port that is not published under a number of its own.
+    /// A container port without a published port of its own.
     Number(#[expect(dead_code, reason = "a container port without a published one only documents")] Port),
     /// `[address:]published:container[/tcp]`.
     Text(String),
-    /// A mapping.
+    /// A mapping with `target` and `published`.
     Spec(RawPortSpec),
 }
 
-/// A published port.
+/// A published port, as a mapping.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawPortSpec {
-    /// The port inside of the container.
+    /// The port inside the container.
     pub(crate) target: Port,
     /// The port on the gateway.
     pub(crate) published: Option<PortOrText>,
-    /// The address that it listens on; must be the environment's `listen`.
+    /// The address that the port listens on; it must be the environment's `listen`.
     pub(crate) host_ip: Option<String>,
-    /// Only `tcp`.
+    /// The protocol; only `tcp` is supported.
     #[serde(rename = "protocol")]
     pub(crate) _protocol: Option<RawProtocol>,
 }
@@ -148,11 +148,11 @@ pub(crate) struct RawPortSpec {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum RawProtocol {
-    /// TCP.
+    /// The protocol TCP.
     Tcp,
 }
 
-/// Something that is mounted.
+/// A mount of a service, in either notation.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(
@@ -162,37 +162,37 @@ pub(crate) enum RawProtocol {
 pub(crate) enum VolumeEntry {
     /// `source:target[:ro]`.
     Text(String),
-    /// A mapping.
+    /// A mapping with `type`, `source` and `target`.
     Spec(RawMount),
 }
 
-/// Something that is mounted.
+/// A mount, as a mapping.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawMount {
-    /// What it is.
+    /// The kind of the mount.
     #[serde(rename = "type")]
     pub(crate) kind: RawMountKind,
     /// The volume's name, or a path relative to the Compose file's folder.
     pub(crate) source: Option<String>,
-    /// The path inside of the container.
+    /// The path inside the container.
     pub(crate) target: String,
-    /// Whether the container may not write. Required for `bind`.
+    /// Whether the mount is read-only. Required for `bind`.
     pub(crate) read_only: Option<bool>,
     /// Options of `tmpfs`.
     pub(crate) tmpfs: Option<RawTmpfs>,
 }
 
-/// What is mounted.
+/// The kind of a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum RawMountKind {
-    /// A named volume.
+    /// A named volume of the instance.
     Volume,
     /// A file or folder below the environment's root.
     Bind,
-    /// Memory.
+    /// A file system in memory.
     Tmpfs,
 }
 
@@ -200,11 +200,11 @@ pub(crate) enum RawMountKind {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawTmpfs {
-    /// The size limit.
+    /// The size limit of the file system.
     pub(crate) size: Option<Size>,
 }
 
-/// A health check.
+/// A health check that the engine runs.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-refused-keys" = {
@@ -213,31 +213,31 @@ pub(crate) struct RawTmpfs {
 pub(crate) struct RawHealthCheck {
     /// The test: `[CMD, program, argument]`, `[CMD-SHELL, line]`, `[NONE]`, or a text for the container's shell.
     pub(crate) test: Option<CommandLine>,
-    /// The pause between two runs.
+    /// The pause between two runs of the check.
     pub(crate) interval: Option<Period>,
-    /// The longest one run may take.
+    /// The timeout of one run.
     pub(crate) timeout: Option<Period>,
-    /// How many failures in a row make it unhealthy.
+    /// The number of consecutive failures after which the container counts as unhealthy.
     #[schemars(range(min = 0, max = 100_000))]
     pub(crate) retries: Option<u32>,
-    /// How long failures at the start do not count.
+    /// The period after the start in which failures do not count.
     pub(crate) start_period: Option<Period>,
     /// Whether the image's own health check is switched off.
     pub(crate) disable: Option<bool>,
 }
 
-/// What comes first.
+/// The services that must start earlier.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline, title = "a list of services, or a mapping of services to `condition: ...`")]
 pub(crate) enum DependsOn {
-    /// The services, which must have been started.
+    /// A list of services whose containers must have been started.
     List(Vec<String>),
-    /// The services and how far they must have come.
+    /// Services with the condition that each must meet.
     Map(Entries<Part<RawDependency>>),
 }
 
-/// How far a service must have come.
+/// A dependency on another service.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-refused-keys" = {
@@ -245,43 +245,43 @@ pub(crate) enum DependsOn {
     "required": "every service of a site is started"
 }))]
 pub(crate) struct RawDependency {
-    /// How far it must have come.
+    /// The condition that the service must meet.
     pub(crate) condition: RawCondition,
 }
 
-/// How far a service must have come.
+/// A condition of a dependency.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 #[expect(clippy::enum_variant_names, reason = "these are the words of Compose")]
 pub(crate) enum RawCondition {
-    /// Its container has been started.
+    /// The service's container has been started.
     ServiceStarted,
-    /// Its health check has passed.
+    /// The service's health check has passed.
     ServiceHealthy,
-    /// It has exited with 0.
+    /// The service's container has exited with 0.
     ServiceCompletedSuccessfully,
 }
 
-/// A limit per process.
+/// A limit per process, in either notation.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline, title = "a number, or a mapping with `soft` and `hard`; -1 is unlimited")]
 pub(crate) enum Ulimit {
-    /// Soft and hard limit alike.
+    /// One number for the soft and the hard limit.
     Both(#[schemars(range(min = -1))] i64),
-    /// A mapping.
+    /// A mapping with `soft` and `hard`.
     Spec(RawUlimit),
 }
 
-/// A limit per process.
+/// A soft and a hard limit per process.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawUlimit {
-    /// What a process starts with.
+    /// The limit with which a process starts.
     #[schemars(range(min = -1))]
     pub(crate) soft: i64,
-    /// What it may raise it to.
+    /// The maximum to which a process may raise its limit.
     #[schemars(range(min = -1))]
     pub(crate) hard: i64,
 }
@@ -311,19 +311,19 @@ pub(crate) struct RawDeploy {
     "reservations": "set `mem_reservation` of the service"
 }))]
 pub(crate) struct RawResources {
-    /// What the container may use at most.
+    /// The upper limits of the container.
     pub(crate) limits: Option<RawLimits>,
 }
 
-/// What a container may use at most.
+/// The upper limits of a container.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawLimits {
-    /// CPUs.
+    /// The number of CPUs.
     pub(crate) cpus: Option<Cpus>,
-    /// Memory.
+    /// The memory limit.
     pub(crate) memory: Option<Size>,
-    /// Processes and threads.
+    /// The maximum number of processes and threads.
     #[schemars(range(min = 1, max = 4_194_304))]
     pub(crate) pids: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! `environments/<name>.yaml`: what Compose cannot say about the sites of an environment.
+//! `environments/<name>.yaml`: the properties of an environment's sites that Compose has no keys for.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,16 +10,16 @@ use super::steps::{RawExec, RawProbe, RawStep, RawWarm};
 use super::stores::{RawScratch, RawStore, RawWriters};
 use super::values::{Entries, OneOrMany, Part, Period, Port, Scalar};
 
-/// An arenad environment: which service of the Compose file is which site, where browsers find it, when it is ready,
-/// what is configured once, and how it is reset.
+/// An arenad environment: the services of each site, its address, its readiness, its one-time configuration, and its
+/// resets.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "an environment")]
 pub(crate) struct RawEnvironment {
-    /// The environment's name: the same as the file's, without `.yaml`.
+    /// The environment's name, equal to the file's name without `.yaml`.
     #[schemars(required)]
     pub(crate) name: Option<String>,
-    /// One sentence for people.
+    /// A description in one sentence.
     pub(crate) description: Option<String>,
     /// The Compose file, relative to `compose/`. Default: `<name>.yaml`.
     #[serde(rename = "compose")]
@@ -28,47 +28,49 @@ pub(crate) struct RawEnvironment {
     pub(crate) host: Option<String>,
     /// The IP address on which the gateway's public ports listen. Default: `127.0.0.1`, this machine only.
     pub(crate) listen: Option<String>,
-    /// Variables by which a user picks a set of others, by the variable's name; both files may use what it stands for.
+    /// Variables that each select the values of several others, by the variable's name. Both files may use the selected
+    /// values.
     #[serde(rename = "choices")]
     pub(crate) _choices: Option<Entries<Part<RawChoice>>>,
     /// The profiles that are active: of the Compose file's services that have `profiles`, only those with an active one
     /// are started. Default: none.
     pub(crate) profiles: Option<Vec<String>>,
-    /// The sites that are meant where not all are: names separated by commas, or a list. Default: `all`.
+    /// The sites that commands use by default: names separated by commas, or a list. Default: `all`.
     pub(crate) only: Option<OneOrMany>,
-    /// The folder of the host that holds what is too large for snapshots, relative to the Compose file's folder. It may
-    /// lie elsewhere if a variable from outside says so. What services mount from it need not exist before `up`.
+    /// The folder of the host for data that is too large for snapshots, relative to the Compose file's folder. It may
+    /// lie outside the root folder if a variable from outside gives it. Data that services mount from it may be missing
+    /// until `up`.
     pub(crate) data_folder: Option<String>,
-    /// The benchmark whose names `arenad env` prints. Default: `webarena`, also for WebArena-Verified.
+    /// The benchmark whose variable names `arenad env` prints. Default: `webarena`, also for WebArena-Verified.
     pub(crate) benchmark: Option<RawBenchmark>,
-    /// The port on which harnesses are told to ask for resets. Default: 7565.
+    /// The port that harnesses are given for reset requests. Default: 7565.
     pub(crate) reset_port: Option<Port>,
     /// The sites by name. Every service of the Compose file belongs to exactly one of them.
     #[schemars(extend("minProperties" = 1))]
     pub(crate) sites: Entries<Part<RawSite>>,
-    /// The images that no registry has, or whose size is worth knowing, by the reference that the Compose file gives.
+    /// The images that no registry offers, or whose size should be known, by the reference in the Compose file.
     pub(crate) images: Option<Entries<Part<RawImage>>>,
     /// The files that services mount and that are fetched like images, by a name such as `encyclopaedia`.
     pub(crate) data: Option<Entries<Part<RawData>>>,
 }
 
-/// A variable by which a user picks a set of others.
+/// A variable that selects the values of several others.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawChoice {
-    /// What is chosen, for people.
+    /// A description of the choice.
     #[serde(rename = "description")]
     pub(crate) _description: Option<String>,
-    /// The option that is meant where the variable is not set.
+    /// The option that applies if the variable is not set.
     #[serde(rename = "default")]
     pub(crate) _default: String,
-    /// The options by name, each with the variables that it stands for. A variable that is set itself comes first.
+    /// The options by name, each with the variables that it sets. A variable that is set explicitly takes precedence.
     #[serde(rename = "values")]
     #[schemars(extend("minProperties" = 1))]
     pub(crate) _values: Entries<Entries<Scalar>>,
 }
 
-/// A benchmark that has names of its own.
+/// A benchmark with its own variable names.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -79,11 +81,11 @@ pub(crate) enum RawBenchmark {
     Visualwebarena,
 }
 
-/// One web application.
+/// One web application of the environment.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawSite {
-    /// What people read in tables. Default: the site's name.
+    /// The title that tables show. Default: the site's name.
     pub(crate) title: Option<String>,
     /// The services of the Compose file that make up the site. Default: the service with the site's name.
     #[schemars(length(min = 1))]
@@ -95,59 +97,60 @@ pub(crate) struct RawSite {
     pub(crate) public: Option<RawPublic>,
     /// Further variables that benchmarks read for this site, by name, such as `CLASSIFIEDS_RESET_TOKEN`.
     pub(crate) exports: Option<Entries<String>>,
-    /// The services whose containers reach the world: names separated by commas, or a list. Only such as an agent cannot
-    /// steer, like a door whose configuration says where it leads. Default: `none`.
+    /// The services whose containers can reach other networks: names separated by commas, or a list. List only services
+    /// that an agent cannot control, such as a proxy with a fixed target. Default: `none`.
     pub(crate) egress: Option<OneOrMany>,
     /// The accounts that exist in the baseline, by a name such as `customer`.
     pub(crate) accounts: Option<Entries<Part<RawAccount>>>,
     /// The databases that steps and probes may query, by a name such as `shop`.
     pub(crate) databases: Option<Entries<Part<RawDatabase>>>,
-    /// The places where the site keeps state, by a name such as `database`. What lies elsewhere is still brought back by
-    /// new containers, but neither compared nor restored in place.
+    /// The places where the site keeps state, by a name such as `database`. State elsewhere is reset by new containers
+    /// only; it is neither compared nor restored in place.
     pub(crate) stores: Option<Entries<Part<RawStore>>>,
-    /// What stops and starts whatever writes to the stores of a running instance, so that they can be restored in place.
+    /// The commands that stop and start the processes that write to the stores of a running instance, so that the
+    /// stores can be restored in place.
     pub(crate) writers: Option<RawWriters>,
-    /// What may differ after a rewind outside of the stores. A site is rewound only if everything else that its containers
-    /// can write to, such as their writable layers and memory file systems, is as it was before the first client; otherwise
-    /// its containers are made anew.
+    /// The paths outside the stores that may differ after a rewind. A site is rewound only if everything else that its
+    /// containers can write to, such as their writable layers and memory file systems, is unchanged since before the
+    /// first client; otherwise its containers are recreated.
     pub(crate) scratch: Option<Vec<Part<RawScratch>>>,
-    /// What the names that a benchmark's tasks call mean on this site, by the name.
+    /// The meanings, on this site, of the helper names that a benchmark's tasks call, by the name.
     pub(crate) helpers: Option<Entries<Part<RawHelper>>>,
-    /// When the site counts as ready.
+    /// The probes that define when the site counts as ready.
     #[schemars(required)]
     pub(crate) ready: Option<RawReady>,
-    /// What is done once, before the snapshot is taken that every episode starts from.
+    /// The steps that run once, before the snapshot that every episode starts from is taken.
     pub(crate) baseline: Option<RawBaseline>,
-    /// How an instance is brought back to its baseline.
+    /// The method of bringing an instance back to its baseline.
     pub(crate) reset: Option<RawReset>,
-    /// How a ready instance is watched.
+    /// The health checks of a ready instance.
     pub(crate) health: Option<RawHealth>,
     /// The clock of the site's containers, by libfaketime, which the images must have. Default: the host's.
     pub(crate) clock: Option<RawClock>,
 }
 
-/// The clock of a site's containers.
+/// The clock of a site's containers, set by libfaketime.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawClock {
-    /// What it shows when containers are made: `snapshot`, the time at which their snapshot was taken, or a time such as
-    /// `2024-03-01T12:00:00Z`. Default: `snapshot`.
+    /// The time that the clock shows when containers are created: `snapshot`, the time at which their snapshot was
+    /// taken, or a time such as `2024-03-01T12:00:00Z`. Default: `snapshot`.
     pub(crate) start: Option<String>,
-    /// Whether it moves. Default: `running`.
+    /// Whether the clock advances. Default: `running`.
     pub(crate) mode: Option<RawClockMode>,
-    /// The services that see it. Default: all of the site.
+    /// The services that see this clock. Default: all services of the site.
     #[schemars(length(min = 1))]
     pub(crate) services: Option<Vec<String>>,
 }
 
-/// Whether a clock moves.
+/// Whether a clock advances.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum RawClockMode {
-    /// As the host's does, from when the containers were made.
+    /// The clock advances with the host's, from the creation of the containers.
     Running,
-    /// It stands still.
+    /// The clock stands still.
     Frozen,
 }
 
@@ -157,53 +160,54 @@ pub(crate) enum RawClockMode {
 pub(crate) struct RawEntry {
     /// The service that listens. Default: the site's only service.
     pub(crate) service: Option<String>,
-    /// The port inside of the container.
+    /// The port inside the container.
     #[schemars(required)]
     pub(crate) port: Option<Port>,
 }
 
-/// Where browsers find the site.
+/// The public address of the site.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawPublic {
-    /// The port on the gateway. Default: what the Compose file publishes for the entry's container port.
+    /// The port on the gateway. Default: the port that the Compose file publishes for the entry's container port.
     pub(crate) port: Option<Port>,
-    /// What follows host and port in the site's URL: empty, or a path that begins with `/` and does not end with it.
+    /// The part of the site's URL after host and port: empty, or a path that begins with `/` and does not end with it.
     pub(crate) path: Option<String>,
-    /// The environment variable by which benchmarks know the site's URL, such as `SHOPPING`.
+    /// The environment variable that holds the site's URL for benchmarks, such as `SHOPPING`.
     pub(crate) variable: Option<String>,
-    /// What the gateway does with requests that may write: all but GET, HEAD and OPTIONS, and upgrades. Default: `pass`.
+    /// The gateway's treatment of requests that may write: upgrades, and all methods except GET, HEAD and OPTIONS.
+    /// Default: `pass`.
     pub(crate) writes: Option<RawWrites>,
-    /// Paths whose requests only read, whatever their method, such as `/search/*`. They are passed on and do not count as
-    /// writes. `*` stands for anything but `/`, `**` for anything.
+    /// Paths whose requests only read, whatever their method, such as `/search/*`. They are passed on and do not count
+    /// as writes. `*` matches anything but `/`, `**` matches anything.
     #[schemars(length(min = 1))]
     pub(crate) reads: Option<Vec<String>>,
-    /// Which requests the gateway records, for `trace:` locators and `arenad har`: in memory, at most 16 MiB and 10,000 requests of
-    /// the generation that serves. Default: `none`.
+    /// The requests that the gateway records, for `trace:` locators and `arenad har`: in memory, at most 16 MiB and
+    /// 10,000 requests of the active generation. Default: `none`.
     pub(crate) record: Option<RawRecord>,
 }
 
-/// Which requests the gateway records.
+/// The requests that the gateway records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum RawRecord {
-    /// None.
+    /// No requests are recorded.
     None,
-    /// Those of every method but GET, HEAD and OPTIONS.
+    /// All requests except GET, HEAD and OPTIONS.
     Writes,
-    /// All.
+    /// All requests are recorded.
     All,
 }
 
-/// What the gateway does with requests that may write.
+/// The gateway's treatment of requests that may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum RawWrites {
-    /// They are passed on and counted.
+    /// The requests are passed on and counted.
     Pass,
-    /// They are answered 405.
+    /// The requests are answered with 405.
     Refuse,
 }
 
@@ -211,11 +215,11 @@ pub(crate) enum RawWrites {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawAccount {
-    /// What is typed as user name or e-mail address.
+    /// The user name or e-mail address for the login.
     pub(crate) username: String,
-    /// What is typed as password.
+    /// The password for the login.
     pub(crate) password: String,
-    /// How the account signs in.
+    /// The login method of the account.
     pub(crate) login: Option<RawLogin>,
 }
 
@@ -223,164 +227,165 @@ pub(crate) struct RawAccount {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawDatabase {
-    /// The protocol that the server speaks; `sqlite` for a file, which locators read and steps and probes do not.
+    /// The protocol of the server, or `sqlite` for a file. Locators can read files; steps and probes cannot.
     pub(crate) engine: RawEngine,
-    /// The service that listens, or whose container has the file. Default: the site's only service.
+    /// The service that listens, or whose container holds the file. Default: the site's only service.
     pub(crate) service: Option<String>,
-    /// The port inside of the container. Default: 3306 for MySQL and MariaDB, 5432 for PostgreSQL.
+    /// The port inside the container. Default: 3306 for MySQL and MariaDB, 5432 for PostgreSQL.
     pub(crate) port: Option<Port>,
-    /// The account on the server. Servers want one.
+    /// The account on the server. Required for servers.
     pub(crate) user: Option<String>,
     /// The account's password. Default: none.
     pub(crate) password: Option<String>,
-    /// The database's name on the server. Servers want one.
+    /// The database's name on the server. Required for servers.
     pub(crate) database: Option<String>,
     /// The file's path in the container, with `engine: sqlite`.
     pub(crate) path: Option<String>,
-    /// How statements get there. Default: `tcp`.
+    /// The path by which statements reach the database. Default: `tcp`.
     pub(crate) through: Option<RawThrough>,
     /// The client in the container, with `through: container`. Default: `mysql` or `psql`.
     pub(crate) client: Option<String>,
 }
 
-/// How statements reach a database.
+/// The path by which statements reach a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum RawThrough {
-    /// Over the instance's network.
+    /// A TCP connection over the instance's network.
     Tcp,
-    /// Through the client in the server's container, for servers that listen on their own loopback alone.
+    /// The client in the server's container, for servers that listen on their own loopback address only.
     Container,
 }
 
-/// A database protocol.
+/// The engine of a database.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum RawEngine {
-    /// MariaDB.
+    /// A MariaDB server.
     Mariadb,
-    /// MySQL.
+    /// A MySQL server.
     Mysql,
-    /// PostgreSQL.
+    /// A PostgreSQL server.
     Postgres,
-    /// PostgreSQL.
+    /// A PostgreSQL server (another spelling).
     Postgresql,
-    /// SQLite.
+    /// A SQLite file.
     Sqlite,
 }
 
-/// When the site counts as ready: when all probes pass in one round.
+/// The readiness of a site: it is ready when all probes pass in one round.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawReady {
-    /// How long an instance may take before it is given up. Default: `120s`.
+    /// The time that an instance may take to become ready. After it, the start has failed. Default: `120s`.
     pub(crate) timeout: Option<Period>,
-    /// The longest pause between rounds; at the beginning they follow one another faster. Default: `100ms`.
+    /// The longest pause between rounds; the first rounds follow one another faster. Default: `100ms`.
     pub(crate) interval: Option<Period>,
-    /// The probes. At least one, because "ready" is never said by a timer.
+    /// The probes. At least one is required, because a fixed delay does not prove readiness.
     #[schemars(required, length(min = 1))]
     pub(crate) probes: Option<Vec<Part<RawProbe>>>,
 }
 
-/// What is done once, before the snapshot is taken.
+/// The steps that run once, before the snapshot is taken.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawBaseline {
     /// Steps that change the site, in order.
     pub(crate) configure: Option<Vec<Part<RawStep>>>,
-    /// Requests that fill the caches, in order, sent when the site is ready.
+    /// Requests that fill the caches, in order. They are sent when the site is ready.
     pub(crate) warm: Option<Vec<Part<RawWarm>>>,
-    /// Commands that bring the writers to rest before the containers are stopped.
+    /// Commands that stop the writers before the containers are stopped.
     pub(crate) quiesce: Option<Vec<Part<RawExec>>>,
 }
 
-/// How an instance is brought back to its baseline.
+/// The settings of resets.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawReset {
-    /// The way. Default: `recreate`.
+    /// The reset strategy. Default: `recreate`.
     pub(crate) strategy: Option<RawStrategy>,
-    /// How many standbys are kept: started from the snapshot, ready, and frozen until a reset swaps one in. They are made
-    /// once the site has been written to or reset, as far as memory allows. Default: 0.
+    /// The number of standbys: instances started from the snapshot, ready, and paused until a reset swaps one in. They
+    /// are created once the site has been written to or reset, as far as memory allows. Default: 0.
     #[schemars(range(min = 0, max = 100))]
     pub(crate) standby: Option<u32>,
-    /// Other numbers of standbys at other times. From the time on that an entry names, until that of another comes, so many
-    /// are kept, whether or not the site is used.
+    /// Different numbers of standbys at different times. Each entry applies from its time until the time of another
+    /// entry, whether or not the site is used.
     #[schemars(length(min = 1))]
     pub(crate) schedule: Option<Vec<Part<RawStandbyTime>>>,
-    /// What is compared with the snapshot before a standby takes over, which was compared in full when it was made. Whatever
-    /// else is to serve is always compared in full. Default: `moved`.
+    /// The stores that are compared with the snapshot before a standby takes over; the standby was compared in full
+    /// when it was created. Instances from any other source are always compared in full. Default: `moved`.
     pub(crate) verify: Option<RawVerify>,
-    /// Of so many resets in a row, one is compared; of the others, a standby's marks are looked at, and what was made in any
-    /// other way serves without proof. Default: 1, every one.
+    /// The number of consecutive resets of which one is compared. In the others, only a standby's markers are checked,
+    /// and other instances serve without a comparison. Default: 1, every reset.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) verify_every: Option<u32>,
-    /// Whether the declared stores are kept outside of the containers, compared, and restored in running ones. `false`: as
-    /// if none were declared, for hosts on which copies of them cost too much. Default: `true`.
+    /// Whether the declared stores are kept outside the containers, compared, and restored in running ones. `false`
+    /// treats the site as if it declared none, for hosts on which copies of the stores cost too much. Default: `true`.
     pub(crate) in_place: Option<bool>,
-    /// How many requests the gateway holds while the site resets; more are answered 503. Default: 1024.
+    /// The number of requests that the gateway holds while the site resets; further requests are answered with 503.
+    /// Default: 1024.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub(crate) hold_requests: Option<u32>,
-    /// How long the gateway holds a request before it answers 503. Default: `30s`.
+    /// The time for which the gateway holds a request before it answers with 503. Default: `30s`.
     pub(crate) hold_timeout: Option<Period>,
 }
 
-/// From when on how many standbys are kept.
+/// A number of standbys and the time from which it applies.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawStandbyTime {
-    /// When: minute, hour, day of month, month and day of week, such as `0 8 * * 1-5`.
+    /// The start time: minute, hour, day of month, month and day of week, such as `0 8 * * 1-5`.
     pub(crate) cron: String,
-    /// The time zone that `cron` is meant in, such as `Europe/Berlin`. Default: `UTC`.
+    /// The time zone of `cron`, such as `Europe/Berlin`. Default: `UTC`.
     pub(crate) time_zone: Option<String>,
-    /// How many.
+    /// The number of standbys from then on.
     #[schemars(range(min = 0, max = 100))]
     pub(crate) standby: u32,
 }
 
-/// How much of a standby is compared before it takes over.
+/// The stores that were written to since the standby's full comparison.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum RawVerify {
-    /// The stores in which anything was written since.
+    /// The stores that were written to since the last comparison.
     Moved,
-    /// All stores.
+    /// All stores of the standby.
     Full,
 }
 
-/// A way of resetting.
+/// A reset strategy.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum RawStrategy {
-    /// New containers from the snapshot.
+    /// The containers are recreated from the snapshot.
     Recreate,
-    /// None: the site is only read, so a reset merely looks whether it is ready and nobody has written to it.
+    /// The site is read-only. A reset only checks that it is ready and that it received no writes.
     Keep,
 }
 
-/// How a ready instance is watched. Nothing is probed while an instance starts, resets or is down.
+/// The health checks of a ready instance. An instance is not probed while it starts, resets or is down.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawHealth {
-    /// Cheap probes that say often whether the site answers.
+    /// Frequent, cheap probes of whether the site answers.
     pub(crate) shallow: Option<RawShallow>,
-    /// Thorough probes that say now and then whether the site does its work.
+    /// Infrequent, thorough probes of whether the site works.
     pub(crate) deep: Option<RawDeep>,
 }
 
-/// Cheap probes that say often whether the site answers.
+/// Frequent, cheap probes of whether the site answers.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawShallow {
     /// The pause between two rounds. Default: `3s`.
     pub(crate) every: Option<Period>,
-    /// The longest one probe may take. Default: `2s`.
+    /// The timeout of one probe. Default: `2s`.
     pub(crate) timeout: Option<Period>,
-    /// How many rounds must fail in a row before the instance counts as unhealthy. Default: 2.
+    /// The number of consecutive failed rounds after which the instance counts as unhealthy. Default: 2.
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) failures: Option<u32>,
     /// The probes of a round. Default: the readiness probes.
@@ -388,22 +393,22 @@ pub(crate) struct RawShallow {
     pub(crate) probes: Option<Vec<Part<RawProbe>>>,
 }
 
-/// Thorough probes that say now and then whether the site does its work. Exactly one of `every` and `cron` is given.
+/// Infrequent, thorough probes of whether the site works. Exactly one of `every` and `cron` is given.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawDeep {
     /// The pause between two rounds.
     pub(crate) every: Option<Period>,
-    /// When a round begins: minute, hour, day of month, month and day of week, such as `*/5 * * * *`.
+    /// The start times of rounds: minute, hour, day of month, month and day of week, such as `*/5 * * * *`.
     pub(crate) cron: Option<String>,
-    /// The time zone that `cron` is meant in, such as `Europe/Berlin`. Default: `UTC`.
+    /// The time zone of `cron`, such as `Europe/Berlin`. Default: `UTC`.
     pub(crate) time_zone: Option<String>,
-    /// The longest one probe may take. Default: `10s`.
+    /// The timeout of one probe. Default: `10s`.
     pub(crate) timeout: Option<Period>,
-    /// How many rounds must fail in a row before the instance counts as unhealthy. Default: 1.
+    /// The number of consecutive failed rounds after which the instance counts as unhealthy. Default: 1.
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) failures: Option<u32>,
-    /// The probes of a round.
+    /// The probes of one round.
     #[schemars(required, length(min = 1))]
     pub(crate) probes: Option<Vec<Part<RawProbe>>>,
 }

@@ -1,7 +1,7 @@
-//! What the two files of a definition say, before it is believed.
+//! The raw content of the files, before validation.
 //!
-//! The JSON Schema generated from these types is what editors get and what [`super::check`] holds the files against,
-//! so the doc comments here are the reference that authors read while they type.
+//! Editors use the JSON Schema that is generated from these types, and [`super::check`] compares the files with it. The
+//! doc comments here are therefore the reference that authors read while they type.
 
 pub(crate) mod compose;
 pub(crate) mod compose_parts;

@@ -1,4 +1,4 @@
-//! Keys that Compose knows for a service and arenad refuses, each with the reason that its author should read.
+//! Compose keys of a service that arenad refuses, each with the reason.
 
 use schemars::Schema;
 use serde_json::{Map, Value as Json};

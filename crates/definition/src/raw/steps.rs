@@ -6,17 +6,18 @@ use serde_json::Value as Json;
 
 use super::values::{Entries, OneOrMany, Part, Period, Port, Statuses, TextOrNumber};
 
-/// One observation and what it must show. Exactly one of `http`, `tcp`, `sql`, `exec`, `log` and `docker_health` is given.
+/// One observation and its expected result. Exactly one of `http`, `tcp`, `sql`, `exec`, `log` and `docker_health` is
+/// given.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawProbe {
     /// The name shown to people. Default: derived from the kind, such as `http /healthz`.
     pub(crate) name: Option<String>,
-    /// The longest one attempt may take. Default: `5s`.
+    /// The timeout of one attempt. Default: `5s`.
     pub(crate) timeout: Option<Period>,
     /// One HTTP exchange. Redirects are never followed: expect them with `status` and `redirect`.
     pub(crate) http: Option<RawHttpProbe>,
-    /// A TCP connection that is accepted.
+    /// A TCP connection that must be accepted.
     pub(crate) tcp: Option<RawTcpProbe>,
     /// A query on one of the site's databases.
     pub(crate) sql: Option<RawSqlProbe>,
@@ -24,11 +25,11 @@ pub(crate) struct RawProbe {
     pub(crate) exec: Option<RawExecProbe>,
     /// A line of the container's log since its start.
     pub(crate) log: Option<RawLogProbe>,
-    /// The verdict of the image's or Compose file's own health check; `{}` for the entry's service.
+    /// The result of the image's or Compose file's own health check; `{}` selects the entry's service.
     pub(crate) docker_health: Option<RawDockerHealth>,
 }
 
-/// One HTTP exchange and what must come back.
+/// One HTTP exchange and the expected response.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawHttpProbe {
@@ -36,26 +37,26 @@ pub(crate) struct RawHttpProbe {
     pub(crate) path: String,
     /// The service that answers. Default: the entry's.
     pub(crate) service: Option<String>,
-    /// The port inside of the container. Default: the entry's, if the service is the entry's.
+    /// The port inside the container. Default: the entry's, if the service is the entry's.
     pub(crate) port: Option<Port>,
-    /// The method. Default: `GET`.
+    /// The HTTP method. Default: `GET`.
     pub(crate) method: Option<RawProbeMethod>,
-    /// Request headers.
+    /// The headers of the request.
     pub(crate) headers: Option<Entries<String>>,
     /// The status codes that pass. Default: 200; with `redirect`: 301, 302, 303, 307 and 308.
     pub(crate) status: Option<Statuses>,
-    /// What the `Location` header must end with, when a ready site answers with a redirect.
+    /// The end of the expected `Location` header, for a ready site that answers with a redirect.
     pub(crate) redirect: Option<String>,
-    /// Text that the body must contain; or several.
+    /// One or several texts that the body must contain.
     pub(crate) contains: Option<OneOrMany>,
-    /// JSON pointers (RFC 6901, such as `/products`) and what the body's value there must be: a plain value for
-    /// equality, `{ at_least: 200 }` or `{ between: [8000, 9000] }` for a number, `{ equals: [1, 2] }` for any JSON value.
+    /// JSON pointers (RFC 6901, such as `/products`) with the expected value in the body: a plain value for equality,
+    /// `{ at_least: 200 }` or `{ between: [8000, 9000] }` for a number, `{ equals: [1, 2] }` for any JSON value.
     pub(crate) json: Option<Entries<Part<RawJsonExpectation>>>,
-    /// How many bytes the body must have at least.
+    /// The minimum size of the body in bytes.
     pub(crate) bytes_at_least: Option<u32>,
 }
 
-/// The method of a probe.
+/// The HTTP method of a probe.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 #[schemars(inline)]
@@ -68,7 +69,7 @@ pub(crate) enum RawProbeMethod {
     Post,
 }
 
-/// What a value inside of a JSON body must be.
+/// The expected value at a JSON pointer.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(
@@ -76,7 +77,7 @@ pub(crate) enum RawProbeMethod {
     title = "a plain value, `{ at_least: number }`, `{ between: [number, number] }` or `{ equals: value }`"
 )]
 pub(crate) enum RawJsonExpectation {
-    /// A comparison by name.
+    /// A comparison with a keyword.
     Comparison(RawComparison),
     /// Equality with a plain value.
     Plain(super::values::Scalar),
@@ -86,21 +87,21 @@ pub(crate) enum RawJsonExpectation {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawComparison {
-    /// The number must be at least this.
+    /// The minimum of the number.
     pub(crate) at_least: Option<f64>,
-    /// The number must not be less than the first nor more than the second.
+    /// The minimum and maximum of the number.
     pub(crate) between: Option<Vec<f64>>,
     /// The value must equal this one.
     pub(crate) equals: Option<Json>,
 }
 
-/// A TCP connection that is accepted.
+/// A TCP connection that must be accepted.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawTcpProbe {
     /// The service to connect to. Default: the entry's.
     pub(crate) service: Option<String>,
-    /// The port inside of the container.
+    /// The port inside the container.
     pub(crate) port: Port,
 }
 
@@ -112,7 +113,7 @@ pub(crate) struct RawSqlProbe {
     pub(crate) database: Option<String>,
     /// The statement; the first column of its first row is compared.
     pub(crate) query: String,
-    /// What the value must be, as text. Default: the query must merely yield a row.
+    /// The expected value, as text. Default: the query must yield a row.
     pub(crate) equals: Option<TextOrNumber>,
 }
 
@@ -156,7 +157,7 @@ pub(crate) struct RawStep {
     pub(crate) name: Option<String>,
     /// How long a failing step is tried again, because services come up in their own time. Default: `60s`.
     pub(crate) retry_for: Option<Period>,
-    /// What makes the step unnecessary.
+    /// The condition under which the step is skipped.
     pub(crate) unless: Option<RawUnless>,
     /// A command in a container.
     pub(crate) exec: Option<RawExec>,
@@ -166,7 +167,7 @@ pub(crate) struct RawStep {
     pub(crate) sql: Option<RawSql>,
 }
 
-/// What makes a step unnecessary.
+/// The condition under which a step is skipped.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawUnless {

@@ -1,4 +1,4 @@
-//! Where sites of an environment file keep state.
+//! The stores of the sites in an environment file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,34 +10,34 @@ use super::values::{OneOrMany, Part, Period, Port, Size};
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawStore {
-    /// What lies there.
+    /// The kind of data in the store.
     pub(crate) kind: RawStoreKind,
-    /// The service in whose container it lies. Default: the database's, else the entry's.
+    /// The service whose container holds the store. Default: the database's service, or else the entry's.
     pub(crate) service: Option<String>,
-    /// Where it lies in the container: the folder, of `sqlite` the file.
+    /// The path in the container: a folder, or for `sqlite` a file.
     pub(crate) path: String,
     /// The names under `databases` through which a `postgres` or `mysql` store is read, one or several. Default: the
     /// site's only one of that engine.
     pub(crate) database: Option<OneOrMany>,
-    /// The port inside of the container on which `redis` listens. Default: 6379, unless `socket` or `client` is given.
+    /// The port inside the container on which `redis` listens. Default: 6379, unless `socket` or `client` is given.
     pub(crate) port: Option<Port>,
-    /// The socket inside of the container on which `redis` listens, such as `/run/valkey.sock`: the quickest way to ask a
-    /// server that does not listen on the network.
+    /// The socket inside the container on which `redis` listens, such as `/run/valkey.sock`. It is the fastest way to
+    /// query a server that does not listen on the network.
     pub(crate) socket: Option<String>,
-    /// The program in the container through which `redis` is asked, with what leads it to the server, such as
-    /// `[valkey-cli, -s, /run/valkey.sock]`.
+    /// The client program in the container for `redis`, with its connection arguments, such as `[valkey-cli, -s,
+    /// /run/valkey.sock]`.
     #[schemars(length(min = 1))]
     pub(crate) client: Option<Vec<String>>,
-    /// The longest that finding out what is in the store may take. Default: `2m`.
+    /// The timeout of reading the store's content. Default: `2m`.
     pub(crate) timeout: Option<Period>,
-    /// How much the store may grow to, such as `40g`, where the file system of the state root has project quotas; what a site
-    /// writes beyond it fails as on a full disk. Default: ten times what the store begins with, and 2 GiB at least.
+    /// The maximum size of the store, such as `40g`, where the file system of the state root has project quotas. Writes
+    /// beyond it fail as on a full disk. Default: ten times the initial size, and at least 2 GiB.
     pub(crate) limit: Option<Size>,
-    /// What does not count when the store is compared with the baseline.
+    /// The parts that are ignored when the store is compared with the baseline.
     pub(crate) volatile: Option<Vec<Part<RawVolatile>>>,
 }
 
-/// What lies in a store.
+/// The kind of data in a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -48,13 +48,13 @@ pub(crate) enum RawStoreKind {
     Mysql,
     /// The data folder of a MariaDB server.
     Mariadb,
-    /// A SQLite database.
+    /// The file of a SQLite database.
     Sqlite,
     /// The data folder of a Redis server.
     Redis,
     /// The data folder of a Valkey server.
     Valkey,
-    /// Files. Other stores may lie in the folder; they are not counted twice.
+    /// A folder of files. Other stores may lie within the folder; they are not counted twice.
     Directory,
 }
 
@@ -63,10 +63,10 @@ pub(crate) enum RawStoreKind {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawVolatile {
-    /// A table, whose rows and counters do not count; of PostgreSQL outside of the schema `public`: `schema.table`. With a
-    /// `*`, which stands for anything: all tables of such names, of which there may be none.
+    /// A table whose rows and counters are ignored. A PostgreSQL table outside the schema `public` is written
+    /// `schema.table`. `*` matches any text; a pattern selects all matching tables and may match none.
     pub(crate) table: Option<String>,
-    /// A column, as `table.column`.
+    /// A column, written `table.column`.
     pub(crate) column: Option<String>,
     /// A sequence of PostgreSQL that belongs to no volatile table.
     pub(crate) sequence: Option<String>,
@@ -74,60 +74,60 @@ pub(crate) struct RawVolatile {
     pub(crate) file: Option<String>,
     /// Keys of Redis by a pattern, such as `celery-task-meta-*`.
     pub(crate) key: Option<String>,
-    /// Why it does not count.
+    /// The reason why the part is ignored.
     #[schemars(required)]
     pub(crate) reason: Option<String>,
 }
 
-/// What stops and starts whatever writes to the stores of a running instance.
+/// The commands that stop and start the processes that write to the stores of a running instance.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawWriters {
-    /// Commands that bring all writers to rest, in order.
+    /// Commands that stop all writers, in order.
     #[schemars(required, length(min = 1))]
     pub(crate) stop: Option<Vec<Part<RawExec>>>,
-    /// Commands that bring them back to work, in order; they return when the site works again.
+    /// Commands that start the writers again, in order. They return when the site works again.
     #[schemars(required, length(min = 1))]
     pub(crate) start: Option<Vec<Part<RawExec>>>,
-    /// A socket in a container that does the same for the words `stop` and `start`, in less time than commands need. Where it
-    /// cannot be reached, the commands are run.
+    /// A socket in a container that stops and starts the writers faster than the commands. If it cannot be reached, the
+    /// commands are run.
     pub(crate) control: Option<RawControl>,
 }
 
-/// A stream socket in a container whose server brings the writers to rest and back to work. It reads one line, `stop` or
-/// `start`, and answers with one when that is done: `0`, or why not.
+/// A stream socket in a container whose server stops and starts the writers. The server reads one line, `stop` or
+/// `start`, and when it is done answers with one line: `0`, or the reason of the failure.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawControl {
-    /// The service in whose container it lies. Default: the entry's.
+    /// The service whose container holds the socket. Default: the entry's.
     pub(crate) service: Option<String>,
-    /// Its path there, absolute.
+    /// The absolute path of the socket in the container.
     pub(crate) socket: String,
 }
 
-/// Something outside of the stores that may differ after a rewind: a log, a cache, a supervisor's notes.
+/// A path outside the stores that may differ after a rewind: a log, a cache, a supervisor's state file.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawScratch {
-    /// The service in whose container it lies. Default: the entry's.
+    /// The service whose container holds the path. Default: the entry's.
     pub(crate) service: Option<String>,
-    /// The path in the container, absolute. `*` and `?` stand for anything within a folder's name, `**` for anything. What
-    /// is below a folder that matches is meant too. A volume is meant by its mount point.
+    /// The absolute path in the container. `*` and `?` match within one path segment, `**` matches across segments.
+    /// Everything below a matching folder is included. A volume is included by its mount point.
     pub(crate) path: String,
-    /// What a rewind does with it. Default: `keep`.
+    /// The treatment of the path by a rewind. Default: `keep`.
     pub(crate) rewind: Option<RawOnRewind>,
-    /// Why it may differ.
+    /// The reason why it may differ.
     #[schemars(required)]
     pub(crate) reason: Option<String>,
 }
 
-/// What a rewind does with scratch.
+/// The treatment of a scratch path by a rewind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum RawOnRewind {
-    /// Nothing: what one client left there, the next one finds.
+    /// The content is kept: later clients find the data of earlier ones.
     Keep,
-    /// It removes everything in the folder while the writers are at rest.
+    /// The content of the folder is removed while the writers are stopped.
     Empty,
 }

@@ -1,4 +1,4 @@
-//! `environments/<environment>/tasks/*.yaml`: what agents are asked to do, and how it is seen that they did.
+//! `environments/<environment>/tasks/*.yaml`: the tasks of agents, and the checks of their results.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,35 +11,35 @@ use super::values::{Entries, MembersOrVariable, NumberOrVariable, Part, Scalar, 
 #[serde(deny_unknown_fields)]
 #[schemars(title = "tasks of an environment")]
 pub(crate) struct RawTasks {
-    /// The environment's name: the same as of the folder that holds `tasks/`.
+    /// The environment's name, equal to that of the folder that holds `tasks/`.
     #[schemars(required)]
     #[serde(rename = "environment")]
     pub(crate) _environment: Option<String>,
-    /// The tasks.
+    /// The tasks of the file.
     #[schemars(required, length(min = 1))]
     #[serde(rename = "tasks")]
     pub(crate) _tasks: Option<Vec<Part<RawTask>>>,
 }
 
-/// A task, or a template of tasks that differ in variables. `{{name}}` in a text stands for a variable; a text that is
-/// nothing else takes the variable's value with its type.
+/// A task, or a template of tasks that differ in variables. `{{name}}` in a text stands for a variable; a text that
+/// consists of one variable only takes the variable's value with its type.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawTask {
     /// The name, unique within the environment. A template's tasks are called `NAME.1`, `NAME.2`, in the order of `each`.
     pub(crate) name: TaskName,
-    /// What is asked for.
+    /// The kind of result that the task requires.
     pub(crate) kind: RawTaskKind,
     /// The sites that an episode needs.
     #[schemars(length(min = 1))]
     pub(crate) sites: Vec<String>,
-    /// As whom the agent is signed in, by site. Default: as nobody.
+    /// The account that the agent is signed in with, by site. Default: not signed in.
     pub(crate) accounts: Option<Entries<String>>,
-    /// Where the agent begins. Default: the home of the first site.
+    /// The page on which the agent starts. Default: the home page of the first site.
     pub(crate) start: Option<RawStart>,
     /// The snapshots that sites start from, by site, as `arenad snapshot take` named them. Default: the baseline.
     pub(crate) snapshots: Option<Entries<String>>,
-    /// What the agent is told.
+    /// The instruction for the agent.
     pub(crate) intent: String,
     /// The template's variables, one entry for each task: names of lower-case letters and `_`, and any values.
     #[serde(rename = "each")]
@@ -47,32 +47,32 @@ pub(crate) struct RawTask {
     pub(crate) _each: Option<Vec<Entries<Json>>>,
     /// Values that are captured when an episode begins, by a name of lower-case letters and `_`.
     pub(crate) before: Option<Entries<Part<RawCapture>>>,
-    /// What must hold in the end.
+    /// The condition that must hold at the end.
     pub(crate) check: RawCheck,
 }
 
-/// What a task asks for.
+/// The kind of result that a task requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub(crate) enum RawTaskKind {
-    /// An answer that is found on sites.
+    /// An answer that the agent finds on the sites.
     Information,
-    /// A page.
+    /// A page that the agent navigates to.
     Navigation,
-    /// A change of what sites hold.
+    /// A change to the content of sites.
     Content,
-    /// Nothing that could be done; the agent has to say so.
+    /// The task cannot be done, and the agent must report so.
     Unachievable,
 }
 
-/// Where the agent begins.
+/// The page on which the agent starts.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawStart {
-    /// The site. Default: the first one of the task.
+    /// The site of the page. Default: the first one of the task.
     pub(crate) site: Option<String>,
-    /// What follows host and port, beginning with `/`. Default: the site's home.
+    /// The part of the URL after host and port, beginning with `/`. Default: the site's home page.
     pub(crate) path: Option<String>,
 }
 
@@ -80,17 +80,17 @@ pub(crate) struct RawStart {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawCapture {
-    /// The site. Default: the task's only one.
+    /// The site to read. Default: the task's only one.
     pub(crate) site: Option<String>,
-    /// A locator, or `helper: NAME('text')`. `{name}` is the place of a variable, which is bound.
+    /// A locator, or `helper: NAME('text')`. `{name}` stands for a variable, which is bound as a parameter.
     pub(crate) locate: String,
-    /// As whom the site is looked at, by `http:` and `js:` locators. Default: as nobody.
+    /// The account with which `http:` and `js:` locators read the site. Default: not signed in.
     pub(crate) account: Option<String>,
-    /// The path of the page that a `js:` locator without one looks at.
+    /// The path of the page that a `js:` locator without a page of its own reads.
     pub(crate) page: Option<String>,
 }
 
-/// Declares a mapping that has, besides its own keys, one matcher with what belongs to it.
+/// Declares a mapping with its own keys and one matcher with the matcher's options.
 macro_rules! with_matcher {
     ($(#[$doc:meta])* $name:ident { $($(#[$own_doc:meta])* $own:ident: $type:ty,)* }) => {
         $(#[$doc])*
@@ -98,35 +98,35 @@ macro_rules! with_matcher {
         #[serde(deny_unknown_fields)]
         pub(crate) struct $name {
             $($(#[$own_doc])* pub(crate) $own: $type,)*
-            /// The value: a text, number or truth value, a list in its order, `null` for nothing at all. What is expected
+            /// The expected value: a text, number or truth value, a list in its order, or `null` for no value. Its type
             /// decides how the found value is read.
             pub(crate) equals: Option<Json>,
-            /// What the text says in whole words, or the list has; or a list of such.
+            /// One value or a list of values: whole words that the text contains, or members of the list.
             pub(crate) contains: Option<Json>,
             /// A regular expression that matches somewhere in the text.
             pub(crate) matches: Option<String>,
-            /// The number that the value is, or the one number that the text says.
+            /// The expected number: the value itself, or the only number in the text.
             pub(crate) number: Option<NumberOrVariable>,
-            /// With `number`: how far from it is close enough. Default: 0.
+            /// With `number`: the accepted absolute deviation. Default: 0.
             pub(crate) tolerance: Option<NumberOrVariable>,
-            /// With `number`: how many hundredths of it are close enough.
+            /// With `number`: the accepted deviation in percent.
             pub(crate) percent: Option<NumberOrVariable>,
             /// The members of a list, each once, in any order.
             pub(crate) set: Option<MembersOrVariable>,
-            /// JSON of which everything has to be there: keys may be left out, lists are compared entry by entry.
+            /// JSON that the value must include: further keys are allowed, lists are compared entry by entry.
             pub(crate) json: Option<Json>,
-            /// How many rows or members there are: a number, or bounds.
+            /// The number of rows or members: a number, or bounds.
             pub(crate) count: Option<RawCount>,
-            /// By how much the number differs from a captured one.
+            /// The difference between the number and a captured one.
             pub(crate) difference: Option<RawDifference>,
-            /// The name of the captured value that it still is.
+            /// The name of a captured value that the value must still equal.
             pub(crate) same_as: Option<String>,
-            /// With `equals`, `contains`, `matches` and `set`: whether capitals do not count. Default: `false`.
+            /// With `equals`, `contains`, `matches` and `set`: whether case is ignored. Default: `false`.
             pub(crate) ignore_case: Option<bool>,
         }
 
         impl $name {
-            /// The matcher and what belongs to it.
+            /// Returns the matcher with its options.
             pub(crate) fn matcher(&self) -> RawMatcher<'_> {
                 RawMatcher {
                     equals: self.equals.as_ref(),
@@ -147,7 +147,7 @@ macro_rules! with_matcher {
     };
 }
 
-/// A matcher and what belongs to it, wherever it stands.
+/// A matcher with its options, in any mapping.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawMatcher<'a> {
     pub(crate) equals: Option<&'a Json>,
@@ -165,85 +165,86 @@ pub(crate) struct RawMatcher<'a> {
 }
 
 with_matcher! {
-    /// What must hold: exactly one of `all`, `any`, `not`, `answer`, `url` and `locate`, the last with one matcher.
+    /// A condition: exactly one of `all`, `any`, `not`, `answer`, `url` and `locate`, the last with one matcher.
     RawCheck {
-        /// What reports call it.
+        /// The name of the condition in reports.
         name: Option<String>,
-        /// Every one of these holds.
+        /// All of these conditions hold.
         all: Option<Vec<Part<RawCheck>>>,
-        /// At least one of these holds.
+        /// At least one of these conditions holds.
         any: Option<Vec<Part<RawCheck>>>,
-        /// This does not hold.
+        /// This condition does not hold.
         not: Option<Box<Part<RawCheck>>>,
-        /// What the agent says in the end.
+        /// The agent's final answer.
         answer: Option<Part<RawAnswer>>,
-        /// Where the agent ends.
+        /// The agent's final page.
         url: Option<Part<RawUrl>>,
-        /// The site that is looked at. Default: the task's only one.
+        /// The site to read. Default: the task's only one.
         site: Option<String>,
-        /// A locator, or `helper: NAME('text')`. `{name}` is the place of a variable or a captured value, which is bound.
+        /// A locator, or `helper: NAME('text')`. `{name}` stands for a variable or a captured value, which is bound as
+        /// a parameter.
         locate: Option<String>,
-        /// As whom the site is looked at, by `http:` and `js:` locators. Default: as nobody.
+        /// The account with which `http:` and `js:` locators read the site. Default: not signed in.
         account: Option<String>,
-        /// The path of the page that a `js:` locator without one looks at.
+        /// The path of the page that a `js:` locator without a page of its own reads.
         page: Option<String>,
     }
 }
 
 with_matcher! {
-    /// What the agent says in the end: one matcher. Capitals, white space, quotes around it, a final full stop and the way
-    /// of writing a number do not count.
+    /// The agent's final answer: one matcher. Case, white space, surrounding quotes, a final full stop and the notation
+    /// of numbers are ignored.
     RawAnswer {
-        /// That the task cannot be done, in one of the usual words, such as `N/A`.
+        /// The agent must state that the task cannot be done, in a usual form such as `N/A`.
         unachievable: Option<bool>,
     }
 }
 
-/// Where the agent ends.
+/// The agent's final page.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawUrl {
-    /// The site. Default: the task's only one.
+    /// The site of the page. Default: the task's only one.
     pub(crate) site: Option<String>,
-    /// The path, beginning with `/`; a slash at its end does not count.
+    /// The path, beginning with `/`; a trailing slash is ignored.
     pub(crate) path: Option<String>,
     /// A regular expression that matches somewhere in the path.
     pub(crate) path_matches: Option<String>,
-    /// Parameters that the query has, each with this value and no other beside it.
+    /// Parameters that the query must have, each with this one value only.
     pub(crate) query: Option<Entries<Scalar>>,
 }
 
-/// How many there are.
+/// A required number of rows or members.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline, title = "a number, or bounds such as `{ at_least: 1 }`")]
 pub(crate) enum RawCount {
-    /// So many.
+    /// This exact number.
     Exactly(NumberOrVariable),
-    /// Between bounds.
+    /// A number within bounds.
     Between(RawBounds),
 }
 
-/// From where to where; at least one of both.
+/// Bounds, of which at least one is given.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawBounds {
-    /// The least.
+    /// The minimum, inclusive.
     pub(crate) at_least: Option<NumberOrVariable>,
-    /// The most.
+    /// The maximum, inclusive.
     pub(crate) at_most: Option<NumberOrVariable>,
 }
 
-/// By how much a number differs from a captured one: `by`, or bounds.
+/// The difference between a number and a captured one: `by`, or bounds.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawDifference {
     /// The name of the captured value.
     pub(crate) from: String,
-    /// What it has become more; negative for less.
+    /// The required increase; negative for a decrease.
     pub(crate) by: Option<NumberOrVariable>,
-    /// The least that it has become more.
+    /// The minimum increase, inclusive.
     pub(crate) at_least: Option<NumberOrVariable>,
-    /// The most that it has become more.
+    /// The maximum increase, inclusive.
     pub(crate) at_most: Option<NumberOrVariable>,
 }

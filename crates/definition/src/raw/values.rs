@@ -64,17 +64,17 @@ impl<T: JsonSchema> JsonSchema for Entries<T> {
     }
 }
 
-/// A part of a file that is left out when it has been refused, so that the other parts can still be examined.
+/// A part of a file that is skipped if it was refused, so that the other parts can still be examined.
 #[derive(Debug, Clone)]
 pub(crate) enum Part<T> {
-    /// It reads.
+    /// The part could be read.
     Good(Box<T>),
-    /// It does not; the reason is for the case that nobody has reported one.
+    /// The part could not be read; the reason is used only if no problem was reported for it.
     Broken(String),
 }
 
 impl<T> Part<T> {
-    /// The part, if it reads.
+    /// Returns the part if it could be read.
     pub(crate) fn good(&self) -> Option<&T> {
         match self {
             Self::Good(part) => Some(part),
@@ -111,7 +111,7 @@ impl<T: JsonSchema> JsonSchema for Part<T> {
     }
 }
 
-/// Declares a kind of value with the schema that says what is accepted and the words that say it to people.
+/// Declares a kind of value with its schema, whose title describes the accepted values for people.
 macro_rules! value_type {
     ($(#[$doc:meta])* $name:ident, $schema:tt) => {
         $(#[$doc])*
@@ -119,7 +119,8 @@ macro_rules! value_type {
         pub(crate) struct $name(pub(crate) Json);
 
         impl<'de> Deserialize<'de> for $name {
-            // Of several forms, the first that takes a value gets it: each must refuse what is another's.
+            // Of several untagged forms, the first that accepts a value wins, so each form must refuse the values of
+            // the others.
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let value = Json::deserialize(deserializer)?;
                 let schema = json_schema!($schema);
@@ -147,7 +148,7 @@ macro_rules! value_type {
     };
 }
 
-/// Whether a value is of one of the types that a schema's `type` names.
+/// Returns whether a value has one of the types that a schema's `type` names.
 fn is_of_type(value: &Json, types: Option<&Json>) -> bool {
     let is = |kind: &Json| match kind.as_str() {
         Some("string") => value.is_string(),
@@ -165,7 +166,7 @@ fn is_of_type(value: &Json, types: Option<&Json>) -> bool {
     }
 }
 
-/// A value as text: numbers and truth values as they are written in JSON, nothing as an empty text.
+/// Returns a value as text: numbers and truth values as in JSON, null as an empty text.
 pub(crate) fn text_of(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
@@ -175,7 +176,7 @@ pub(crate) fn text_of(value: &Json) -> String {
 }
 
 value_type!(
-    /// A period of time.
+    /// A period of time, such as `1m30s`.
     Period,
     {
         "type": "string",
@@ -185,7 +186,7 @@ value_type!(
 );
 
 value_type!(
-    /// A size of memory.
+    /// A size in bytes, such as `512m`.
     Size,
     {
         "type": ["string", "integer"],
@@ -196,13 +197,13 @@ value_type!(
 );
 
 value_type!(
-    /// A TCP port.
+    /// A TCP port from 1 to 65535.
     Port,
     { "type": "integer", "title": "a port number from 1 to 65535", "minimum": 1, "maximum": 65535 }
 );
 
 value_type!(
-    /// A port that Compose also takes as text.
+    /// A port that Compose also accepts as text.
     PortOrText,
     {
         "type": ["integer", "string"],
@@ -214,7 +215,7 @@ value_type!(
 );
 
 value_type!(
-    /// A number of CPUs.
+    /// A number of CPUs, which may be fractional.
     Cpus,
     {
         "type": ["number", "string"],
@@ -237,13 +238,13 @@ value_type!(
 );
 
 value_type!(
-    /// A status code of HTTP.
+    /// An HTTP status code.
     Status,
     { "type": "integer", "title": "a status code from 100 to 599", "minimum": 100, "maximum": 599 }
 );
 
 value_type!(
-    /// A number, or a task's variable that is one.
+    /// A number, or a task's variable that holds one.
     NumberOrVariable,
     {
         "type": ["number", "string"],
@@ -253,7 +254,7 @@ value_type!(
 );
 
 value_type!(
-    /// The members of a list, or a task's variable that is one.
+    /// The members of a list, or a task's variable that holds a list.
     MembersOrVariable,
     {
         "type": ["array", "string"],
@@ -274,7 +275,7 @@ value_type!(
 );
 
 impl Port {
-    /// The number; the schema has made sure that it is one.
+    /// Returns the port number. The schema guarantees a number.
     pub(crate) fn number(&self) -> Option<u16> {
         self.0.as_u64().and_then(|number| u16::try_from(number).ok())
     }
@@ -285,9 +286,9 @@ impl Port {
 #[serde(untagged)]
 #[schemars(inline, title = "a text or a list of texts")]
 pub(crate) enum OneOrMany {
-    /// One.
+    /// A single text.
     One(String),
-    /// Several.
+    /// A list of texts.
     Many(Vec<String>),
 }
 
@@ -305,9 +306,9 @@ impl OneOrMany {
 #[serde(untagged)]
 #[schemars(inline, title = "a status code such as `200`, or a list of them")]
 pub(crate) enum Statuses {
-    /// One.
+    /// A single status code.
     One(Status),
-    /// Several.
+    /// A list of status codes.
     Many(Vec<Status>),
 }
 

@@ -1,4 +1,4 @@
-//! Finds task files and reads them, once.
+//! Lookup and reading of task files. Each file is read once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,10 @@ const TASKS: &str = "tasks";
 /// How many files a folder may have.
 const FILES_MAX: usize = 200;
 
-/// Reads the task files of an environment, in the order of their names; none if it has no tasks.
+/// Reads the task files of an environment, in the order of their names. The list is empty if the environment has no
+/// tasks.
 ///
-/// Errors: a file cannot be read, is too large, or is no text.
+/// Errors: a file cannot be read, is too large, or is not UTF-8 text.
 pub fn read_tasks(root: &Path, environment: &EnvironmentName) -> Result<Vec<SourceFile>, DefinitionError> {
     let folder = root.join(ENVIRONMENTS).join(environment.as_str()).join(TASKS);
     if folder.is_dir() { read_folder(root, &folder) } else { Ok(Vec::new()) }
@@ -25,7 +26,7 @@ pub fn read_tasks(root: &Path, environment: &EnvironmentName) -> Result<Vec<Sour
 
 /// Reads the YAML files of a folder, in the order of their names.
 ///
-/// Errors: the folder or a file cannot be read, is too large, or is no text.
+/// Errors: the folder or a file cannot be read, or a file is too large or is not UTF-8 text.
 pub fn read_folder(root: &Path, folder: &Path) -> Result<Vec<SourceFile>, DefinitionError> {
     let unreadable = |cause| DefinitionError::Unreadable { path: folder.to_path_buf(), cause };
     let mut paths = Vec::new();
@@ -44,9 +45,9 @@ pub fn read_folder(root: &Path, folder: &Path) -> Result<Vec<SourceFile>, Defini
     paths.iter().map(|path| read_file(root, path)).collect()
 }
 
-/// Reads a task file. Diagnostics show its path relative to the root folder, if it lies below that.
+/// Reads a task file. Diagnostics show its path relative to the root folder, if the file lies below it.
 ///
-/// Errors: it cannot be read, is too large, or is no text.
+/// Errors: the file cannot be read, is too large, or is not UTF-8 text.
 pub fn read_file(root: &Path, path: &Path) -> Result<SourceFile, DefinitionError> {
     let real = path.canonicalize().map_err(|cause| DefinitionError::Unreadable { path: path.to_path_buf(), cause })?;
     let shown = real.strip_prefix(root).map_or_else(|_| real.clone(), Path::to_path_buf);
@@ -55,14 +56,14 @@ pub fn read_file(root: &Path, path: &Path) -> Result<SourceFile, DefinitionError
     match (read, problems.into_result()) {
         (Some(source), _) => Ok(source),
         (None, Err(diagnostics)) => Err(DefinitionError::Invalid(diagnostics)),
-        // Reached only if a refusal went unreported.
+        // Reached only if a refusal was not reported.
         (None, Ok(())) => {
             Err(DefinitionError::Unreadable { path: PathBuf::from(path), cause: std::io::Error::other("unknown") })
         }
     }
 }
 
-/// The environment that a task file names, if it can be read that far.
+/// Returns the environment that a task file names, if the file can be parsed that far.
 pub fn environment_of(source: &SourceFile) -> Option<String> {
     let tree = parse(source, &Problems::default())?;
     Some(tree.entry("environment")?.value.scalar()?.text.clone())

@@ -27,33 +27,33 @@ use variables::{EACH, Variables};
 /// How many tasks a file may have, those of templates counted one by one.
 const TASKS_MAX: usize = 1000;
 
-/// The tasks of some files.
+/// The tasks of one or several files.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Those with which nothing is wrong, in the order of the files.
+    /// The valid tasks, in the order of the files.
     pub tasks: Vec<Task>,
-    /// What is wrong with others.
+    /// The problems of the invalid tasks.
     pub problems: Option<Diagnostics>,
 }
 
 impl Loaded {
-    /// The task of that name.
+    /// Returns the task with the given name.
     pub fn find(&self, name: &str) -> Option<&Task> {
         self.tasks.iter().find(|task| task.name == name)
     }
 
-    /// The name that was probably meant.
+    /// Returns the existing name that is closest to an unknown one.
     pub fn suggestion(&self, name: &str) -> Option<&str> {
         closest(name, self.tasks.iter().map(|task| task.name.as_str()))
     }
 }
 
-/// Reads the tasks of files, which belong to one environment.
+/// Loads the tasks of files, which belong to one environment.
 pub fn load(files: &[SourceFile], environment: &Environment) -> Loaded {
     load_some(files, environment, None)
 }
 
-/// Reads the template that a task of this name is of, and no other: for whoever is in a hurry.
+/// Loads only the template that defines `name`, which is faster than loading all tasks.
 pub fn load_for(files: &[SourceFile], environment: &Environment, name: &str) -> Loaded {
     load_some(files, environment, Some(name))
 }
@@ -65,7 +65,8 @@ fn load_some(files: &[SourceFile], environment: &Environment, wanted: Option<&st
     for source in files {
         if let Some(root) = parse::parse(source, &problems) {
             let document = Document { source, root };
-            // What is wrong with a file as such. A template's own tasks are looked at with their variables in place.
+            // This check covers the file itself. A template's tasks are checked separately, with their variables in
+            // place.
             check::check(&schema::TASKS, &document.root, source, &problems);
             let scope = Scope::new(&document, &problems);
             of_environment(scope, &document.root, environment);
@@ -75,7 +76,7 @@ fn load_some(files: &[SourceFile], environment: &Environment, wanted: Option<&st
     Loaded { tasks, problems: problems.into_result().err() }
 }
 
-/// A file lies in the folder of the environment that it names.
+/// Checks that a file lies in the folder of the environment that it names.
 fn of_environment(scope: Scope<'_>, root: &Node, environment: &Environment) {
     let named = root.entry("environment").and_then(|entry| entry.value.scalar());
     if let Some(named) = named.filter(|named| named.text != environment.name.as_str()) {
@@ -114,14 +115,14 @@ fn of_file<'f>(
     tasks
 }
 
-/// Whether a task of this name would be the template's.
+/// Returns whether a task with the given name could belong to the template.
 fn is_of(template: &Node, task: &str) -> bool {
     let name = template.entry("name").and_then(|entry| entry.value.scalar()).map(|scalar| scalar.text.as_str());
     let rest = name.and_then(|name| task.strip_prefix(name));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The entries of a template's `each`, all with the same variables.
+/// Returns the entries of a template's `each`, which must all have the same variables.
 fn entries<'a>(template: &'a Node, scope: Scope<'_>) -> Vec<&'a Node> {
     let Some(Value::Sequence(items)) = template.entry(EACH).map(|entry| &entry.value.value) else {
         return Vec::new();
@@ -171,7 +172,8 @@ fn of_template<'f>(
     let each: Vec<(Option<usize>, Option<&Node>)> =
         if entries.is_empty() { vec![(None, None)] } else { numbered.collect() };
     for (number, entry) in each {
-        // What is wrong with one task may have been said of another; it is wrong with this one all the same.
+        // Problems are deduplicated across tasks, so each task collects its own first; otherwise a repeated problem
+        // would go unnoticed.
         let problems = Problems::default();
         let task = one(document, index, (number, entry), &problems, &mut used, environment);
         let is_fine = problems.count() == 0;
@@ -187,7 +189,7 @@ fn of_template<'f>(
     tasks
 }
 
-/// One task with its variables in place; nothing if that much is wrong with it.
+/// Builds one task with its variables in place. Returns `None` if it cannot be built.
 fn one(
     document: &Document<'_>,
     index: usize,
@@ -203,13 +205,13 @@ fn one(
     let variables = Variables::of(entry);
     let root = variables.fill(templates.get(index)?, place, used);
     let filled = Document { source: document.source, root };
-    // The words of the whole file's check, so that what both find is said once.
+    // The name matches that of the whole file's check, so that a problem found by both is reported once.
     let name = format!("entry {} of `tasks`", index + 1);
     let json = check::check_part(&schema::TASK, &filled.root, &name, filled.source, problems);
     let scope = Scope::new(&filled, problems);
     match serde_json::from_value::<RawTask>(json) {
         Ok(raw) => validate::task(scope, &raw, number, Arguments(variables.texts()), environment),
-        // The checker refuses whatever these types refuse. Should the two ever differ, the task is refused all the same.
+        // The checker refuses every value that these types refuse. If the two ever differ, the task is still refused.
         Err(error) if problems.count() == 0 => {
             scope.error("unreadable", format!("the task cannot be read: {error}")).report();
             None
@@ -218,12 +220,12 @@ fn one(
     }
 }
 
-/// The names that are taken, and where.
+/// The used names and their places.
 #[derive(Default)]
 struct Names<'a>(BTreeMap<String, (&'a SourceFile, Span)>);
 
 impl<'a> Names<'a> {
-    /// Takes a name, unless another task has it.
+    /// Claims a name, unless another task has it.
     fn claim(&mut self, name: &str, source: &'a SourceFile, scope: Scope<'_>) -> bool {
         if let Some((other, place)) = self.0.get(name) {
             let draft = scope.error("duplicate-name", format!("another task is called `{name}`"));

@@ -15,7 +15,7 @@ pub(super) const EACH: &str = "each";
 /// The key of locators, whose arguments are bound.
 const LOCATE: &str = "locate";
 
-/// The variables of one task, and which of them were asked for.
+/// The variables of one task.
 pub(super) struct Variables<'a> {
     values: Vec<(&'a str, &'a Node)>,
 }
@@ -26,7 +26,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 impl<'a> Variables<'a> {
-    /// Those of an entry of `each`.
+    /// Returns the variables of an entry of `each`.
     pub(super) fn of(entry: Option<&'a Node>) -> Self {
         let entries = match entry.map(|entry| &entry.value) {
             Some(Value::Mapping(entries)) => entries.as_slice(),
@@ -39,7 +39,8 @@ impl<'a> Variables<'a> {
         self.values.iter().map(|(name, _)| *name)
     }
 
-    /// All as texts that can be bound. Those of no single value are empty: a locator that asks for one has been refused.
+    /// Returns all variables as texts that can be bound. Lists and mappings yield empty texts; a locator that uses one
+    /// has been refused.
     pub(super) fn texts(&self) -> Vec<(String, String)> {
         let text = |node: &Node| node.scalar().map(|scalar| scalar.text.clone()).unwrap_or_default();
         self.values.iter().map(|(name, node)| ((*name).to_owned(), text(node))).collect()
@@ -49,7 +50,8 @@ impl<'a> Variables<'a> {
         self.values.iter().find(|(known, _)| *known == name).map(|(_, node)| *node)
     }
 
-    /// A task with its variables put in, without `each`. What was asked for goes into `used`.
+    /// Returns a task with its variables filled in, without `each`. The names of the used variables are added to
+    /// `used`.
     pub(super) fn fill(&self, task: &Node, scope: Scope<'_>, used: &mut BTreeSet<String>) -> Node {
         let Value::Mapping(entries) = &task.value else { return task.clone() };
         let kept = entries.iter().filter(|entry| entry.key != EACH);
@@ -117,11 +119,11 @@ impl<'a> Variables<'a> {
         Node { span: node.span, value: Value::Scalar(Scalar { text, written: None, is_text: true }) }
     }
 
-    /// In locators variables are bound, never pasted.
+    /// Checks a locator, in which variables are bound and never inserted as text.
     fn in_locator(&self, text: &str, scope: Scope<'_>, used: &mut BTreeSet<String>) {
         let mut rest = text;
         while let Some((_, name, after)) = variable(rest) {
-            // A script may well have doubled braces of its own.
+            // A script may contain doubled braces of its own.
             if self.get(name).is_some() {
                 let draft = scope.error("variable", format!("`{{{{{name}}}}}` stands in a locator"));
                 draft.help(format!("write `{{{name}}}`: it is bound, never pasted")).report();
@@ -152,7 +154,7 @@ impl<'a> Variables<'a> {
     }
 }
 
-/// The first variable of a text, with what stands before and behind it.
+/// Returns the first variable of a text, with the text before and after it.
 fn variable(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     loop {

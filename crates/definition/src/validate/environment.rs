@@ -19,7 +19,7 @@ use arenad_model::archive::{ImageSource, full_reference};
 use arenad_model::ids::{ServiceName, SiteName};
 use arenad_model::site::{DependencyCondition, MountSpec, ResetStrategyName, Site};
 
-/// What the checks of an environment leave: its sites and what is said about images, as far as they are sound.
+/// Validates an environment. Returns the sites and image sources that are valid.
 pub(crate) fn environment(
     context: Context<'_>,
     raw: &RawEnvironment,
@@ -61,7 +61,8 @@ pub(crate) fn environment(
     (selected(context, raw, sites), images)
 }
 
-/// Only one generation may write to a folder of the host, and a reset has two for a moment.
+/// Reports host folders that a site writes to, because only one generation may write to them and a reset briefly has
+/// two.
 fn written_data(services: &Services<'_>, sites: &[Site]) {
     for site in sites.iter().filter(|site| site.reset.strategy != ResetStrategyName::Keep) {
         for (service, folder, _) in site.host_data().filter(|(_, _, is_written)| *is_written) {
@@ -81,7 +82,7 @@ fn written_data(services: &Services<'_>, sites: &[Site]) {
     }
 }
 
-/// The sites that `only` names; all where it names none.
+/// Returns the sites that `only` names, or all sites if it names none.
 fn selected(context: Context<'_>, raw: &RawEnvironment, sites: Vec<Site>) -> Vec<Site> {
     let scope = context.environment.key("only");
     let listed = raw.only.as_ref().map(OneOrMany::to_vec).unwrap_or_default().join(",");
@@ -106,7 +107,7 @@ fn bad_name(scope: Scope<'_>, name: &str, error: &dyn Display) {
         .report();
 }
 
-/// A part that passed its schema and still cannot be read would otherwise vanish without a word.
+/// Reports a part that passed its schema but cannot be read. It would otherwise be dropped silently.
 fn broken(scope: Scope<'_>, reason: &str) {
     if scope.problems().count() == 0 {
         scope.key_error("unreadable", format!("this part cannot be read: {reason}")).report();
@@ -183,7 +184,7 @@ fn services<'a>(context: Context<'a>, compose: &RawCompose, declared: &[&str]) -
     found
 }
 
-/// Which site each service belongs to, and where the environment file says so.
+/// The site that owns each service, and the place where the environment file assigns it.
 type Owners<'a> = BTreeMap<String, (&'a str, Span)>;
 
 fn owners<'a>(context: Context<'_>, raw: &'a RawEnvironment, compose: &RawCompose) -> Owners<'a> {
@@ -229,7 +230,7 @@ fn owners<'a>(context: Context<'_>, raw: &'a RawEnvironment, compose: &RawCompos
             }
         }
     }
-    // A site that cannot be read may well be the one that names a service.
+    // A site that cannot be read may be the owner of a service.
     if !broken_sites {
         let scope = context.compose.key("services");
         for name in known.iter().filter(|name| !owners.contains_key(**name) && !meant.contains(name)) {
@@ -309,7 +310,7 @@ fn dependencies(services: &Services<'_>, owners: &Owners<'_>) {
     }
 }
 
-/// Ports and variables are the environment's: two sites cannot have the same.
+/// Reports ports and variables that two sites share. Both are unique within an environment.
 fn unique_addresses(context: Context<'_>, sites: &[Site]) {
     let sites_scope = context.environment.key("sites");
     let mut ports: BTreeMap<u16, (&Site, Scope<'_>)> = BTreeMap::new();
@@ -349,7 +350,7 @@ fn unique_addresses(context: Context<'_>, sites: &[Site]) {
     }
 }
 
-/// Where a site's public port is written.
+/// Returns the place where a site's public port is written.
 fn port_place<'a>(context: Context<'a>, scope: Scope<'a>, site: &Site) -> Scope<'a> {
     if scope.key("public").has("port") {
         return scope.key("public").key("port");
@@ -357,7 +358,7 @@ fn port_place<'a>(context: Context<'a>, scope: Scope<'a>, site: &Site) -> Scope<
     context.compose.key("services").key(site.entry.service.as_str()).key("ports").index(0)
 }
 
-/// Instances are made per site, so a volume that two sites mount would be two volumes; and one that nobody mounts, none.
+/// Reports volumes that two sites mount, because each site would get its own, and volumes that no service mounts.
 fn volumes_of_one_site(context: Context<'_>, declared: &[&str], services: &Services<'_>, owners: &Owners<'_>) {
     let mut sites: BTreeMap<&str, (&str, Span)> = BTreeMap::new();
     for (name, service) in services {
@@ -384,7 +385,7 @@ fn volumes_of_one_site(context: Context<'_>, declared: &[&str], services: &Servi
             }
         }
     }
-    // A service or mount that has been refused may be the one that mounts it.
+    // A refused service or mount may be the one that uses the volume.
     if context.compose.problems().count() == 0 {
         let scope = context.compose.key("volumes");
         for name in declared.iter().filter(|name| !sites.contains_key(**name)) {

@@ -11,7 +11,7 @@ use arenad_model::locator::{self, JsonQuery, Locator, LocatorKind, Selection, Tr
 use arenad_model::login::Template;
 use arenad_queries::{jq, json_path};
 
-/// What the text of `gives` may ask for.
+/// The placeholders that the text of `gives` may use.
 const PLACES: [&str; 2] = ["value", "origin"];
 
 pub(super) fn helpers(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -> Vec<Helper> {

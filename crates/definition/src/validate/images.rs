@@ -20,7 +20,7 @@ use arenad_model::archive::{Archive, DataSource, ImageSource, Placement, Unpacki
 /// The longest file name that is accepted: with what is appended while it is fetched, every file system takes it.
 const FILE_NAME_MAX: usize = 200;
 
-/// What the four keys say that every archive has.
+/// The four keys that all archives share.
 struct RawArchive<'a> {
     key: &'static str,
     file: Option<&'a String>,
@@ -184,7 +184,7 @@ impl Folders<'_> {
             return Some(below_data);
         }
         let found = inside_by_name(scope, self.root, self.compose_folder, text, "the folder")?;
-        // Whatever is unpacked takes the place of the whole folder.
+        // Unpacking replaces the whole folder.
         if self.compose_folder.starts_with(&found) {
             scope
                 .error("path", format!("`{}` holds the Compose file", excerpt(text)))

@@ -46,7 +46,7 @@ pub(super) fn limits(scope: Scope<'_>, raw: &RawService) -> Limits {
     }
 }
 
-/// What the service needs at least; the engine refuses a reservation above the limit.
+/// Reads the memory reservation. The engine refuses one above the limit.
 fn reservation(scope: Scope<'_>, raw: &RawService, limit: Option<u64>) -> Option<u64> {
     let own = scope.key("mem_reservation");
     let reserved = size(own, raw.mem_reservation.as_ref())?;

@@ -22,10 +22,10 @@ use arenad_model::site::{Account, Secret};
 /// The longest that a log-in may take: three pages of a cold PHP application.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What recipes may ask for of the account.
+/// The placeholders for an account's credentials.
 const OF_ACCOUNT: [&str; 2] = ["username", "password"];
 
-/// What headers of a token log-in may ask for.
+/// The placeholders in the headers of a token login.
 const OF_TOKEN: [&str; 3] = ["token", "username", "password"];
 
 pub(super) fn accounts(

@@ -37,7 +37,7 @@ pub(crate) use images::data;
 pub(crate) use paths::data_folder;
 pub(crate) use tasks::task;
 
-/// What all checks of an environment share.
+/// The context that all checks of an environment share.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     /// The folder that no path leaves, with symbolic links resolved.
@@ -48,16 +48,16 @@ pub(crate) struct Context<'a> {
     pub(crate) data_folder: Option<&'a Path>,
     /// The profiles whose services are started.
     pub(crate) profiles: &'a [String],
-    /// The environment's name.
+    /// Name of the environment.
     pub(crate) name: &'a str,
     /// The address that public ports listen on.
     pub(crate) listen: IpAddr,
-    /// The environment file.
+    /// Scope of the environment file.
     pub(crate) environment: Scope<'a>,
-    /// The Compose file.
+    /// Scope of the Compose file.
     pub(crate) compose: Scope<'a>,
     /// The data that services mount, whether it is there yet or not.
     pub(crate) data: &'a [DataSource],
-    /// What variables may be taken from.
+    /// The variables that values may use.
     pub(crate) variables: &'a Variables<'a>,
 }

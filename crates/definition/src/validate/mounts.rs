@@ -1,4 +1,4 @@
-//! What is mounted into a container: volumes of the instance's own, read-only files of the environment, memory.
+//! Mounts of a container: the instance's own volumes, read-only files of the environment, and memory file systems.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -169,7 +169,7 @@ impl Reader<'_> {
         Some(MountSpec::Bind { source: found?, target })
     }
 
-    /// What is, or lies in, data that the environment declares and that is not there yet.
+    /// Returns the path if it belongs to declared data that has not been fetched yet.
     fn to_be_fetched(&self, scope: Scope<'_>, source: &str) -> Option<PathBuf> {
         let context = self.context;
         let results: Vec<PathBuf> = context.data.iter().flat_map(DataSource::results).collect();

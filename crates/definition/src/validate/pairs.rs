@@ -14,12 +14,12 @@ use crate::scope::Scope;
 use crate::source::{SOURCE_MAX_BYTES, SourceFile};
 use crate::variables::Variables;
 
-/// What a name without value means.
+/// The meaning of a name without a value.
 #[derive(Clone, Copy)]
 pub(super) enum Missing<'a> {
-    /// The variable of that name.
+    /// The value of the variable with the same name.
     Variable(&'a Variables<'a>),
-    /// An empty text.
+    /// An empty text as the value.
     Empty,
 }
 
@@ -56,11 +56,11 @@ pub(super) fn pairs(scope: Scope<'_>, raw: Option<&KeyValues>, missing: Missing<
     found
 }
 
-/// A number becomes text by way of its value: `1.10` becomes `1.1`, in Compose too. Whoever writes it means the text.
+/// Reports a number whose text would change: `1.10` becomes `1.1`, as in Compose. The author means the text.
 fn exact_text(scope: Scope<'_>, value: &Scalar) -> String {
     let scalar = scope.scalar();
     if let Some(scalar) = scalar.filter(|scalar| scalar.written.is_some()) {
-        // What comes from a variable is text to Compose, whatever it looks like.
+        // Compose treats a value from a variable as text, whatever its form.
         return scalar.text.clone();
     }
     let text = text_of(&value.0);

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::problems::did_you_mean;
 use crate::scope::Scope;
 
-/// What must be at a path.
+/// The kind of file required at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     File,

@@ -25,7 +25,7 @@ const READY_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest one probe may take: a page that needs longer is not ready.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a redirect may be answered with where the file does not say.
+/// Default status codes of an expected redirect.
 const REDIRECT_STATUS: [u16; 5] = [301, 302, 303, 307, 308];
 
 /// The largest program that a regular expression may compile to, in bytes.
@@ -93,8 +93,7 @@ fn kind(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawProbe) -> Option<(Str
     let raw = raw.docker_health.as_ref()?;
     let scope = scope.key("docker_health");
     let service = site.service(scope.key("service"), raw.service.as_deref())?;
-    // A health check may come from the image, so that the Compose file gives none proves nothing; that it switches it
-    // off does.
+    // The image may define a health check, so a missing one in the Compose file proves nothing. A disabled one does.
     if site.health_check_is_off(&service) {
         scope
             .error("conflict", format!("the health check of `{service}` is switched off in the Compose file"))

@@ -1,4 +1,4 @@
-//! What may differ after a rewind outside of the stores.
+//! Paths outside the stores that may differ after a rewind.
 
 use globset::GlobBuilder;
 

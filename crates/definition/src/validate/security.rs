@@ -1,4 +1,4 @@
-//! What a container may not be given, because an agent steers what runs in it.
+//! Privileges that are refused to containers, because an agent controls the processes in them.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -45,7 +45,7 @@ pub(super) fn capabilities(scope: Scope<'_>, raw: Option<&Vec<String>>, adds: bo
     found
 }
 
-/// Reads `security_opt`.
+/// Reads the options of `security_opt`.
 pub(super) fn security_options(scope: Scope<'_>, raw: Option<&Vec<String>>) -> Vec<String> {
     let mut found = Vec::new();
     for (index, text) in raw.into_iter().flatten().enumerate() {
@@ -74,7 +74,7 @@ pub(super) fn security_options(scope: Scope<'_>, raw: Option<&Vec<String>>) -> V
     found
 }
 
-/// Reads `sysctls`.
+/// Reads the kernel parameters of `sysctls`.
 pub(super) fn sysctls(scope: Scope<'_>, raw: Option<&KeyValues>) -> BTreeMap<String, String> {
     let found = pairs(scope, raw, Missing::Empty);
     for name in found.keys() {
@@ -90,7 +90,7 @@ pub(super) fn sysctls(scope: Scope<'_>, raw: Option<&KeyValues>) -> BTreeMap<Str
     found
 }
 
-/// Reads `extra_hosts`.
+/// Reads the host entries of `extra_hosts`.
 pub(super) fn extra_hosts(scope: Scope<'_>, raw: Option<&HostList>) -> Vec<(String, IpAddr)> {
     let lines: Vec<(Scope<'_>, &str, &str)> = match raw {
         None => Vec::new(),

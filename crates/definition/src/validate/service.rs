@@ -40,7 +40,7 @@ impl Service<'_> {
     }
 }
 
-/// Reads a service.
+/// Reads a service of the Compose file.
 pub(super) fn service<'a>(
     context: Context<'a>,
     scope: Scope<'a>,

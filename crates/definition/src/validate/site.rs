@@ -62,7 +62,7 @@ pub(super) fn site<'a>(
         .collect();
     let (mut stores, mut writers) = (stores(&site, scope.key("stores"), raw, &databases), writers(&site, scope, raw));
     let mut scratch = scratch(&site, scope, raw, &stores);
-    // What is declared is checked all the same: the next one to read the file may use it.
+    // The declarations are checked even if `in_place` is off, because it may be switched on later.
     if raw.reset.as_ref().and_then(|reset| reset.in_place) == Some(false) {
         (stores, writers) = (Vec::new(), None);
         scratch = Vec::new();
@@ -279,7 +279,7 @@ fn not_a_variable(draft: Draft<'_>) {
     draft.expected("capital letters, digits and `_`, such as `SHOPPING_ADMIN`").report();
 }
 
-/// The services that have a way out.
+/// Returns the services that may reach other networks.
 fn egress(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawSite) -> Vec<ServiceName> {
     let listed = raw.egress.as_ref().map(OneOrMany::to_vec).unwrap_or_default().join(",");
     let names: Vec<&str> = listed.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! What the parts of a site may refer to: its services, its entry, its databases.
+//! The names that the parts of a site may refer to: its services, its entry, its databases.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use arenad_model::site::Entry;
 /// The services of the Compose file by name; `None` for one that has been refused.
 pub(super) type Services<'a> = BTreeMap<String, Option<Service<'a>>>;
 
-/// What the parts of a site refer to.
+/// The names that the parts of a site may refer to.
 pub(super) struct SiteContext<'a> {
     pub(super) context: Context<'a>,
     pub(super) services: &'a Services<'a>,

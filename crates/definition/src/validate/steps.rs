@@ -1,4 +1,4 @@
-//! What is done once before the snapshot: configuration, warming, quiescing.
+//! The steps that run once before the snapshot: configuration, warming, quiescing.
 
 use std::time::Duration;
 

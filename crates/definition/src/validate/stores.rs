@@ -1,4 +1,4 @@
-//! Where a site keeps state, what of it does not count, and who writes to it.
+//! The stores of a site, their volatile parts, and their writers.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ fn control(site: &SiteContext<'_>, scope: Scope<'_>, raw: &RawControl) -> Option
     Some(Control { service, socket: raw.socket.clone() })
 }
 
-/// Refuses what cannot be the path of a socket in a container.
+/// Refuses a text that cannot be the path of a socket in a container.
 fn socket_path(scope: Scope<'_>, path: &str, example: &str) {
     if !path.starts_with('/') {
         scope

@@ -1,4 +1,4 @@
-//! What must hold: combinations, and what is looked at.
+//! The conditions of a task: combinations and leaves.
 
 use super::TaskContext;
 use super::matcher::{self, Subject};
@@ -14,10 +14,10 @@ use arenad_model::task::{Criterion, CriterionKind};
 /// The keys of which a check has exactly one.
 const KINDS: [&str; 6] = ["all", "any", "not", "locate", "answer", "url"];
 
-/// What belongs to `locate` alone.
+/// The keys that belong to `locate` only.
 const OF_LOCATE: [&str; 3] = ["site", "account", "page"];
 
-/// A part of what must hold, or nothing if that much is wrong with it.
+/// Reads a condition. Returns `None` if it is invalid.
 pub(super) fn criterion(context: &TaskContext<'_>, scope: Scope<'_>, raw: &RawCheck) -> Option<Criterion> {
     if let Some(name) = &raw.name {
         filled(scope.key("name"), name, "the name");

@@ -14,14 +14,14 @@ use crate::validate::steps::exactly_one;
 use arenad_model::locator::Value;
 use arenad_model::task::{Bounds, Margin, Matcher, Rule};
 
-/// The matchers' keys.
+/// The keys of all matchers.
 pub(super) const KINDS: [&str; 9] =
     ["equals", "contains", "matches", "number", "set", "json", "count", "difference", "same_as"];
 
 /// The keys of what belongs to some of them.
 pub(super) const EXTRAS: [&str; 3] = ["tolerance", "percent", "ignore_case"];
 
-/// Whose value is matched.
+/// The source of the matched value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
     Site,
@@ -43,7 +43,7 @@ pub(super) fn rule(
         return None;
     }
     let matcher = match kind {
-        // The key is there: nothing at all is what is expected.
+        // The key is present, so null means that no value is expected.
         "equals" => Matcher::Equals(raw.equals.map_or(Value::Null, value)),
         "contains" => Matcher::Contains(contained(scope.key("contains"), raw.contains?)),
         "matches" => {
@@ -136,7 +136,9 @@ fn contained(scope: Scope<'_>, raw: &Json) -> Vec<Value> {
 /// How large a compiled pattern may become, in bytes.
 const PATTERN_MAX: usize = 1 << 20;
 
-/// A regular expression.
+/// Checks a regular expression.
+///
+/// Returns `None` if it is invalid, which has then been reported.
 pub(super) fn pattern(scope: Scope<'_>, text: &str) -> Option<()> {
     match regex::RegexBuilder::new(text).size_limit(PATTERN_MAX).build() {
         Ok(regex) if regex.is_match("") => {

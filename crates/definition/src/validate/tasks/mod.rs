@@ -21,10 +21,10 @@ use arenad_model::locator::Arguments;
 use arenad_model::site::{Environment, Site};
 use arenad_model::task::{Criterion, CriterionKind, Reading, Task, TaskKind};
 
-/// What the parts of a task share.
+/// The context that the parts of a task share.
 struct TaskContext<'a> {
     environment: &'a Environment,
-    /// The task's sites.
+    /// The sites of the task.
     sites: Vec<&'a Site>,
     variables: Arguments,
     /// The names of captured values that may be asked for here.
@@ -48,7 +48,7 @@ impl<'a> TaskContext<'a> {
             }
             (Some(name), sites) => {
                 let found = sites.iter().find(|site| site.name.as_str() == name).copied();
-                // Where `sites` itself is wrong, that is what has to be said.
+                // If `sites` itself is invalid, that problem has been reported.
                 if found.is_none() && !sites.is_empty() {
                     scope
                         .key("site")
@@ -80,7 +80,7 @@ impl<'a> TaskContext<'a> {
     }
 }
 
-/// A task, or nothing if that much is wrong with it. `number` is that of a template's task.
+/// Reads a task. Returns `None` if it is invalid. `number` counts the tasks of a template.
 pub(crate) fn task(
     scope: Scope<'_>,
     raw: &RawTask,

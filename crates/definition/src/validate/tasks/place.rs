@@ -1,4 +1,4 @@
-//! Where agents begin and end.
+//! The pages on which agents start and end.
 
 use super::TaskContext;
 use crate::raw::tasks::{RawStart, RawUrl};

@@ -11,10 +11,10 @@ use arenad_model::login::Template;
 use arenad_model::site::{Recorded, Site};
 use arenad_model::task::{Reading, Recipe};
 
-/// What a helper's call begins with.
+/// Prefix of a helper's call.
 const HELPER: &str = "helper:";
 
-/// What is to be read.
+/// The parts of one reading.
 pub(super) struct What<'a> {
     pub(super) site: Option<&'a str>,
     pub(super) text: &'a str,
@@ -156,9 +156,10 @@ fn takes_account(scope: Scope<'_>, locator: &Locator) {
     }
 }
 
-/// What goes into the places of a locator or call: variables, and the names of captured values.
+/// Returns the arguments of a locator or call: its variables, and the names of captured values.
 fn places(context: &TaskContext<'_>, scope: Scope<'_>, what: &What<'_>, recipe: &Recipe) -> (Arguments, Vec<String>) {
-    // Braces of scripts and filters are their own; in statements, and in texts of a call, they can be nothing but places.
+    // Scripts and filters have braces of their own; in statements and in the texts of a call, braces are placeholders
+    // only.
     let (texts, are_strict) = match recipe {
         Recipe::Helper { arguments, .. } => (arguments.iter().map(String::as_str).collect(), true),
         Recipe::Locator(Locator { kind: LocatorKind::Sql(sql), .. }) => (vec![sql.statement.as_str()], true),
