@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! environments/x.yaml ─┐  parse      interpolate   check against        validate
-//! compose/x.yaml ──────┼─► marked ─► marked ─────► the schemas: raw ──► domain::site::Environment
+//! compose/x.yaml ──────┼─► marked ─► marked ─────► the schemas: raw ──► arenad_model::site::Environment
 //! compose/.env ────────┘  trees      trees         types                or Diagnostics
 //! ```
 //! No step stops at its first problem, and later steps skip the parts that an earlier step refused, so all problems are
