@@ -371,7 +371,7 @@ impl Run {
         let chosen = known[index % known.len()].clone();
         let users = self.users(life, &chosen.id).await;
         let is_alone = self.model.borrow().pending.is_empty();
-        let asked = self.ask(life, Asked::Remove(chosen.id.clone()), None);
+        let asked = self.ask(life, Asked::Remove(chosen.id.to_string()), None);
         // Whatever comes of it: someone wants it gone. A refusal takes that back.
         let promised = self.model.borrow_mut().unwants(&chosen.id);
         let (run, life) = (self.clone(), life.clone());

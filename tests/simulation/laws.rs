@@ -397,7 +397,7 @@ impl Run {
                     let site = NAMES.iter().position(|name| instance.site.as_str() == *name);
                     site.is_some_and(|site| claimed.contains(&(site, *generation)))
                 }
-                Tree::Snapshot { snapshot, .. } => rows.iter().any(|row| row.id == *snapshot),
+                Tree::Snapshot { snapshot, .. } => rows.iter().any(|row| row.id.as_str() == snapshot),
             };
             if !is_known {
                 self.violate(format!("tree {tree:?} is nobody's after two passes of reconciliation"));

@@ -559,7 +559,7 @@ impl Environments {
     async fn purge(&self, environment: &str, sites: &[Arc<Site>]) -> Result<(), EnvironmentError> {
         let engine = self.shared.engine.as_ref();
         for stored in self.shared.store.snapshots().await? {
-            if stored.environment == environment && sites.iter().any(|site| site.name.as_str() == stored.site) {
+            if sites.iter().any(|site| stored.is_of(environment, site.name.as_str())) {
                 snapshot::remove(&self.shared, &stored).await?;
             }
         }

@@ -3,6 +3,7 @@
 
 pub mod archive;
 pub mod browser;
+pub mod cause;
 pub mod clock;
 pub mod coverage;
 pub mod error;
@@ -22,6 +23,7 @@ pub mod reconcile;
 pub mod request_queue;
 pub mod schedule;
 pub mod site;
+pub mod snapshot;
 pub mod standby_schedule;
 pub mod store;
 pub mod subnet;

@@ -10,8 +10,10 @@ use std::time::Duration;
 use super::client;
 use super::sql_worker::{Answer, COMMAND, Question, Server};
 use arenad_confined::{Worker, WorkerError};
-use arenad_engine::{Engine, EngineHandle};
+use arenad_engine::{Engine, EngineError, EngineHandle};
 use arenad_launch::Incarnation;
+use arenad_model::cause::Cause;
+use arenad_model::error::describe;
 use arenad_model::site::{Database, DatabaseAccess, DatabaseEngine};
 
 /// How long a server may take to answer on a connection that was kept, before another is made.
@@ -32,9 +34,23 @@ pub enum SqlFailure {
     /// The server refused or could not be reached.
     #[error("{0}")]
     Server(String),
+    /// The engine could not run a client in the container.
+    #[error("{}", describe(.0))]
+    Engine(EngineError),
     /// What speaks to the server could not be started, or ended at what the server sent.
     #[error(transparent)]
     Confined(#[from] WorkerError),
+}
+
+impl SqlFailure {
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Server(words) => Cause::stated_by_engine(words),
+            Self::Engine(error) => error.cause(),
+            Self::NoAddress(_) | Self::Confined(_) => None,
+        }
+    }
 }
 
 /// The longest that a program in the container may take for a statement. A probe has its own limit, which is shorter.

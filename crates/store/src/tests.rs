@@ -93,7 +93,7 @@ async fn a_database_of_an_earlier_version_keeps_its_rows_in_order() {
     pool.close().await;
 
     let store = Store::open(&path, WallClock::system()).await.expect("the rows are brought along");
-    let listed: Vec<String> = store.snapshots().await.expect("rows").into_iter().map(|found| found.id).collect();
+    let listed: Vec<String> = store.snapshots().await.expect("rows").into_iter().map(|found| found.id.into()).collect();
     assert_eq!(listed, ["new", "old"], "the newest first");
     let instance = store.instance(&instance()).await.expect("a row").expect("an instance");
     assert_eq!(instance.since, Timestamp::from_str("2026-01-04T00:00:00.25Z").expect("a time"));

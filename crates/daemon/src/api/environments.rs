@@ -87,8 +87,8 @@ async fn reset_to(
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_request", detail).hint("name that site alone"));
     };
     let mut known = api.shared.store.snapshots().await?;
-    known.retain(|stored| stored.environment == environment && stored.site == *site);
-    let snapshot = snapshots::find(&known, to)?.id.clone();
+    known.retain(|stored| stored.is_of(environment, site));
+    let snapshot = snapshots::find(&known, to)?.id.to_string();
     let mut operations = Vec::new();
     for handle in api.environments.choose(environment, sites)? {
         let ticket = handle.ask(Want::Reset { to: Some(snapshot.clone()) }).await?;

@@ -6,8 +6,8 @@ use crate::operations::Instance;
 use crate::proof::Candidate;
 use arenad_digest::Lines;
 use arenad_model::instance::InstanceState;
+use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::{Extent, Verified};
-use arenad_store::StoredSnapshot;
 
 impl Instance {
     /// Whether the instance may differ from its baseline, for all that can be told.
@@ -54,7 +54,7 @@ impl Instance {
 
     /// Whether there is nothing to bring back to a snapshot, the baseline if none is given: the site is what it serves
     /// already, its probes pass, and nobody has written to it.
-    pub(super) async fn is_kept(&mut self, to: Option<&StoredSnapshot>) -> bool {
+    pub(super) async fn is_kept(&mut self, to: Option<&Snapshot>) -> bool {
         let Some(wanted) = to.or(self.baseline.as_ref()).map(|snapshot| snapshot.id.clone()) else { return false };
         let Some(serving) = self.service.serving().filter(|serving| serving.snapshot.id == wanted) else {
             return false;

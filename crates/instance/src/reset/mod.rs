@@ -25,10 +25,11 @@ use super::failure::{self, Failure};
 use super::operations::{Instance, unless};
 use arenad_model::coverage;
 use arenad_model::error::describe;
+use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::{Extent, Verified};
 use arenad_reset::{ResetError, Stages};
 use arenad_seams::fault::{self, Point};
-use arenad_store::{NewReset, StageTime, StoredSnapshot};
+use arenad_store::{NewReset, StageTime};
 
 pub(super) use steps::{Proven, Recorded};
 
@@ -121,7 +122,7 @@ impl Instance {
     pub(super) async fn reset(
         &mut self,
         mut plan: Plan<'_>,
-        to: Option<StoredSnapshot>,
+        to: Option<Snapshot>,
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
         let is_kept = self.is_only_read() && {
@@ -145,7 +146,7 @@ impl Instance {
     async fn bring_to(
         &mut self,
         plan: &mut Plan<'_>,
-        to: Option<StoredSnapshot>,
+        to: Option<Snapshot>,
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
         // The row of a site that failed while the store took nothing may have said that it is down.
@@ -187,7 +188,7 @@ impl Instance {
     async fn bring_back(
         &mut self,
         plan: &mut Plan<'_>,
-        target: &StoredSnapshot,
+        target: &Snapshot,
         extent: Extent,
     ) -> Result<(Way, Proven), Failure> {
         match self.rewind(plan, target, extent).await? {
@@ -216,7 +217,7 @@ impl Instance {
     }
 
     /// Makes the baseline again, or finds it.
-    async fn provide_baseline(&mut self) -> Result<StoredSnapshot, Failure> {
+    async fn provide_baseline(&mut self) -> Result<Snapshot, Failure> {
         let prepared = self.prepare().await?;
         self.baseline = Some(prepared.clone());
         Ok(prepared)

@@ -14,15 +14,15 @@ use crate::service::{Serving, tell};
 use arenad_digest::{Lines, Taken};
 use arenad_launch::{Incarnation, StateSource};
 use arenad_model::error::describe;
+use arenad_model::snapshot::Snapshot;
 use arenad_model::store::Writers;
 use arenad_model::verify::Extent;
 use arenad_reset::{self as reset, Rewind};
 use arenad_seams::fault::{self, Point};
-use arenad_store::StoredSnapshot;
 
 /// How the serving containers are brought back.
 struct How<'a> {
-    target: &'a StoredSnapshot,
+    target: &'a Snapshot,
     /// How much is compared then.
     extent: Extent,
     writers: &'a Writers,
@@ -37,7 +37,7 @@ impl Instance {
     pub(super) async fn rewind(
         &mut self,
         plan: &mut Plan<'_>,
-        target: &StoredSnapshot,
+        target: &Snapshot,
         extent: Extent,
     ) -> Result<Result<Proven, Option<Failure>>, Failure> {
         let context = self.context.clone();
@@ -63,7 +63,7 @@ impl Instance {
     }
 
     /// Why the serving containers cannot be brought back to the snapshot in place, if they cannot.
-    async fn hindrance(&self, target: &StoredSnapshot) -> Option<String> {
+    async fn hindrance(&self, target: &Snapshot) -> Option<String> {
         let context = &self.context;
         let Some(serving) = self.service.serving() else { return Some("nothing of it runs".to_owned()) };
         if snapshot::state(&context.shared, target).is_none() {
