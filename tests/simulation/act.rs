@@ -7,6 +7,7 @@ use std::time::Duration;
 use arenad_fake_engine::Request;
 use arenad_gateway::Route;
 use arenad_instance::{InstanceHandle, Report};
+use arenad_model::pool::Standing;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -176,7 +177,7 @@ impl Run {
             return;
         }
         for (_, name) in self.world.engine.all_containers() {
-            let is_meant = |(made, _): &(u64, &str)| name.contains(&format!("-{}-1-g{made}-", NAMES[victim.site]));
+            let is_meant = |(made, _): &(u64, Standing)| name.contains(&format!("-{}-1-g{made}-", NAMES[victim.site]));
             if report.standbys.members.iter().any(is_meant) {
                 act(&name);
             }

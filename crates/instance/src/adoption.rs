@@ -23,7 +23,7 @@ use crate::shared::Shared;
 use arenad_engine::{ContainerState, EngineError};
 use arenad_launch::{self as launch, Incarnation};
 use arenad_model::error::describe;
-use arenad_model::instance::{InstanceId, InstanceState};
+use arenad_model::instance::{InstanceId, InstanceState, InstanceStatus};
 use arenad_model::pool::Standing;
 use arenad_model::site::Site;
 use arenad_model::snapshot::Snapshot;
@@ -39,7 +39,7 @@ impl Instance {
     pub(super) async fn take_up_serving(&mut self) -> Result<bool, Failure> {
         let Some(found) = self.found.clone() else { return Ok(false) };
         // A reset that a crash cut off may have left the old generation as it was: it is brought to its end.
-        let is_whole = found.state != InstanceState::Resetting.name();
+        let is_whole = found.state != InstanceStatus::Resetting;
         let (Some(serving), Some(id), true) = (found.serving, &found.snapshot, is_whole) else { return Ok(false) };
         let context = self.context.clone();
         let Some(snapshot) = context.shared.store.snapshot(id).await? else { return Ok(false) };

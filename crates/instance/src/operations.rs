@@ -15,7 +15,7 @@ use super::context::{Context, Progress};
 use super::failure::{self, Failure};
 use super::making;
 use super::pool::Pool;
-use super::reset::{Plan, Proven, Recorded, Way};
+use super::reset::{Plan, Proven, Recorded};
 use super::service::{Service, Serving, tell};
 use super::spare::Spare;
 use super::watch::Watch;
@@ -29,6 +29,7 @@ use arenad_launch::{self as launch, Remains, RemoveError, Which};
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceState;
 use arenad_model::request_queue::{Purpose, Request, Want};
+use arenad_model::reset::ResetWay;
 use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::Extent;
 use arenad_reset::ResetError;
@@ -303,16 +304,16 @@ impl Instance {
         &mut self,
         plan: Option<&Plan<'_>>,
         target: &Snapshot,
-        way: Way,
+        way: ResetWay,
     ) -> Result<(u64, Option<Serving>), Failure> {
         let (state, since) = (self.service.resetting()?, self.context.shared.clock.now());
         let begun = NewGeneration {
-            has_new_containers: way != Way::Rewind,
+            has_new_containers: way != ResetWay::Rewind,
             snapshot: &target.id,
             state: &state,
             since,
             reset: plan.map(|plan| plan.id),
-            strategy: way.name(),
+            strategy: way,
         };
         let generation = self.context.shared.store.begin_generation(&self.context.id, &begun).await?;
         self.watch.end();

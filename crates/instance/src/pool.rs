@@ -145,7 +145,7 @@ impl Standby {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StandbyReport {
     /// The generation that the containers were made for, and what it is doing.
-    pub members: Vec<(u64, &'static str)>,
+    pub members: Vec<(u64, Standing)>,
     /// Why there are fewer than wanted.
     pub lack: Option<String>,
 }
@@ -391,7 +391,7 @@ impl Pool {
 
     pub(super) fn report(&self) -> StandbyReport {
         StandbyReport {
-            members: self.members.iter().map(|(made, standby)| (*made, standby.standing.name())).collect(),
+            members: self.members.iter().map(|(made, standby)| (*made, standby.standing)).collect(),
             lack: self.lack.map(told),
         }
     }

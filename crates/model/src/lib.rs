@@ -21,6 +21,7 @@ pub mod probe;
 pub mod prune;
 pub mod reconcile;
 pub mod request_queue;
+pub mod reset;
 pub mod schedule;
 pub mod site;
 pub mod snapshot;

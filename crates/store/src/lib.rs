@@ -298,6 +298,11 @@ fn timestamp(text: &str) -> Result<Timestamp, StoreError> {
     text.parse().map_err(|_| StoreError::Row { what: "a time", text: text.to_owned() })
 }
 
+/// Reads a word of a column.
+fn word<T>(what: &'static str, text: &str, named: impl FnOnce(&str) -> Option<T>) -> Result<T, StoreError> {
+    named(text).ok_or_else(|| StoreError::Row { what, text: text.to_owned() })
+}
+
 /// Parses a name of a column.
 fn parsed<T>(
     what: &'static str,

@@ -20,7 +20,7 @@ use arenad_model::snapshot::Snapshot;
 /// Converts a snapshot to its form in the API.
 pub(super) fn shown(snapshot: Snapshot, used_by: Vec<String>) -> wire::Snapshot {
     wire::Snapshot {
-        kind: if snapshot.is_baseline() { "baseline" } else { "named" }.to_owned(),
+        kind: if snapshot.is_baseline() { wire::SnapshotKind::Baseline } else { wire::SnapshotKind::Named },
         id: snapshot.id.into(),
         environment: snapshot.environment.to_string(),
         site: snapshot.site.to_string(),
@@ -100,7 +100,7 @@ pub(super) async fn take(
     let mut operations = Vec::new();
     for handle in handles {
         let ticket = handle.ask(Want::Take { name: name.clone() }).await?;
-        let entry = api.operations.remember("snapshot", handle.id.clone(), ticket);
+        let entry = api.operations.remember(wire::OperationKind::Snapshot, handle.id.clone(), ticket);
         operations.push(operations::shown(&api, &entry, None).await?);
     }
     Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))

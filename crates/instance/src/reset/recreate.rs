@@ -1,6 +1,6 @@
 //! Recreate: new containers from the snapshot, in place of the old ones.
 
-use super::{Plan, Proven, Way};
+use super::{Plan, Proven};
 use crate::failure::Failure;
 use crate::making::blueprint;
 use crate::operations::Instance;
@@ -8,6 +8,7 @@ use crate::proof::Candidate;
 use crate::service::tell;
 use arenad_digest::Lines;
 use arenad_engine::CpuWeight;
+use arenad_model::reset::ResetWay;
 use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::Extent;
 use arenad_probes::ProbeFailure;
@@ -30,7 +31,7 @@ impl Instance {
             let stage = move |text: &str| tell(&report, text);
             stages.time("wait", context.shared.turns.boots.turn(&stage)).await
         };
-        let (generation, _) = self.begin_generation(plan, target, Way::Recreate).await?;
+        let (generation, _) = self.begin_generation(plan, target, ResetWay::Recreate).await?;
         fault::reach(Point::RecreateRecorded).await;
         let report = self.service.report();
         report.send_modify(|report| report.snapshot = Some(target.id.to_string()));

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use tokio::sync::SetOnce;
 
-use super::{Plan, Proven, Way};
+use super::{Plan, Proven};
 use crate::baseline::snapshot;
 use crate::failure::Failure;
 use crate::operations::Instance;
@@ -14,6 +14,7 @@ use crate::service::{Serving, tell};
 use arenad_digest::{Lines, Taken};
 use arenad_launch::{Incarnation, StateSource};
 use arenad_model::error::describe;
+use arenad_model::reset::ResetWay;
 use arenad_model::snapshot::Snapshot;
 use arenad_model::store::Writers;
 use arenad_model::verify::Extent;
@@ -48,7 +49,7 @@ impl Instance {
             return Ok(Err(None));
         }
         let Some(source) = snapshot::state(&context.shared, target) else { return Ok(Err(None)) };
-        let (generation, used) = self.begin_generation(Some(plan), target, Way::Rewind).await?;
+        let (generation, used) = self.begin_generation(Some(plan), target, ResetWay::Rewind).await?;
         fault::reach(Point::RewindRecorded).await;
         let Some(Serving { incarnation, renewals, proven, .. }) = used else { return Ok(Err(None)) };
         let incarnation = Incarnation { generation, ..incarnation };

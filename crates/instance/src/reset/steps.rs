@@ -3,12 +3,13 @@
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use super::{Ending, Plan, Way, times};
+use super::{Ending, Plan, times};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::service::Serving;
 use arenad_digest::Taken;
 use arenad_launch::Incarnation;
+use arenad_model::reset::{ResetOutcome, ResetWay};
 use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::{Extent, Verified};
 use arenad_store::{NewReset, NewServing};
@@ -43,12 +44,12 @@ impl Proven {
         self,
         context: &Context,
         plan: &Plan<'_>,
-        way: Way,
+        way: ResetWay,
         baseline: Option<&str>,
     ) -> Result<Recorded, NotRecorded> {
         let stages = times(&plan.stages);
         let reason = plan.reason();
-        let (outcome, reason) = ("done", reason.as_deref());
+        let (outcome, reason) = (ResetOutcome::Done, reason.as_deref());
         let verified = Verified::of(&context.site, self.extent);
         let ending = Ending { way, outcome, reason, stages: &stages, verified: Some(&verified) };
         self.store(context, baseline, Some(plan.row(&ending))).await

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Plan, Proven, Way};
+use super::{Plan, Proven};
 use crate::failure::Failure;
 use crate::operations::Instance;
 use crate::pool::{Chosen, KeptProof};
@@ -13,6 +13,7 @@ use arenad_digest::Taken;
 use arenad_engine::CpuWeight;
 use arenad_launch as launch;
 use arenad_model::error::describe;
+use arenad_model::reset::ResetWay;
 use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::Extent;
 use arenad_seams::fault::{self, Point};
@@ -95,7 +96,8 @@ impl Instance {
         let extent = if proof.is_some() { asked } else { Extent::Nothing };
         let snapshot = target.clone();
         let proven = Proven { incarnation, snapshot, proof: None, extent, renewals, is_standby: true };
-        let recorded = match plan.stages.time("record", proven.record(&self.context, plan, Way::Swap, None)).await {
+        let recorded = match plan.stages.time("record", proven.record(&self.context, plan, ResetWay::Swap, None)).await
+        {
             Ok(recorded) => recorded,
             Err((proven, failure)) => {
                 // What serves goes on serving. Whether the row was written is not known, so the standby is not used again.
@@ -111,7 +113,7 @@ impl Instance {
         self.service.prove(proven);
         self.retire(retired, &target.id);
         self.weigh_current();
-        self.note_done(plan, Way::Swap);
+        self.note_done(plan, ResetWay::Swap);
         Ok(())
     }
 
