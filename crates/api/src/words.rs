@@ -61,9 +61,9 @@ words! {
     OperationState {
         /// It is in progress.
         Running = "running",
-        /// It has succeeded.
+        /// The work ended as requested.
         Done = "done",
-        /// It has failed.
+        /// The work ended with an error.
         Failed = "failed",
         /// Another operation took its place, or the daemon stopped.
         Superseded = "superseded",
@@ -72,7 +72,7 @@ words! {
     ResetWay {
         /// A read-only site was left as it is.
         Keep = "keep",
-        /// A site that nobody had touched was left as it is.
+        /// A site without changes was left as it is.
         Untouched = "untouched",
         /// A standby took over.
         Swap = "swap",
@@ -85,7 +85,7 @@ words! {
     ResetOutcome {
         /// The instance equals its snapshot.
         Done = "done",
-        /// A step failed.
+        /// A step of the reset failed.
         Failed = "failed",
         /// A `down` took its place.
         Cancelled = "cancelled",
@@ -98,7 +98,7 @@ words! {
         Everything = "everything",
         /// The stores were compared that had changed since the last comparison.
         Moved = "moved",
-        /// Nothing was compared.
+        /// No store was compared.
         Nothing = "nothing",
     }
     /// The state of a standby.
@@ -121,7 +121,7 @@ words! {
     }
     /// The status of a condition.
     ConditionStatus {
-        /// The condition holds.
+        /// The condition holds now.
         True = "True",
         /// The condition does not hold.
         False = "False",

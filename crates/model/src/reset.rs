@@ -40,7 +40,7 @@ impl ResetWay {
 pub enum ResetOutcome {
     /// The instance is as its snapshot.
     Done,
-    /// A step failed.
+    /// A step of the reset failed.
     Failed,
     /// A `down` took its place.
     Cancelled,

@@ -1,7 +1,7 @@
 //! Snapshots: stored, immutable states of a site, from which instances are made and to which they are reset.
 //!
 //! A baseline is the snapshot that every episode of a site starts from; it is known by the inputs that it was made from. A
-//! named snapshot was taken on request. A snapshot may be both: of a site that nobody has changed, a named snapshot has the
+//! named snapshot was taken on request. A snapshot may be both: of an unchanged site, a named snapshot has the
 //! content, and therefore the id, of its baseline.
 
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ pub type VolumeFiles = BTreeMap<ServiceName, BTreeMap<String, String>>;
 /// A stored, immutable state of a site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The snapshot's id.
+    /// The id, by which the store and the state root know the snapshot.
     pub id: SnapshotId,
     /// The environment that the site belongs to.
     pub environment: EnvironmentName,

@@ -23,7 +23,7 @@ pub enum StepError {
     /// A request was not answered as the step expects.
     #[error("{0}")]
     Http(Unmet),
-    /// A statement failed.
+    /// A database refused a statement.
     #[error("{0}")]
     Sql(SqlFailure),
     /// The step names a database that the site does not declare.
@@ -37,7 +37,7 @@ pub enum StepError {
         /// The failure of the attempt, on one line.
         attempt: String,
     },
-    /// All attempts failed.
+    /// Every attempt failed until the time was up.
     #[error("tried {attempts} times in {:.0} s; the last failure: {}", took.as_secs_f64(), describe(last))]
     Tried {
         /// How many there were; more than one. A step that is not idempotent may have left its first half each time.
