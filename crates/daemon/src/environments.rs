@@ -499,7 +499,7 @@ impl Environments {
             let address = SocketAddr::new(definition.listen, site.public.port);
             let hold = HoldLimits { requests: site.reset.hold_requests, timeout: site.reset.hold_timeout };
             let (rules, record) = (write_rules(site), record(site));
-            match self.shared.gateway.open_with(address, hold, rules, record, site.name.as_str()) {
+            match self.shared.gateway.open(address, hold, rules, record, site.name.as_str()) {
                 Ok(route) => {
                     routes.insert(site.name.clone(), route);
                 }
