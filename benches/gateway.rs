@@ -91,7 +91,9 @@ fn run() -> io::Result<bool> {
     let before = memory()?;
     let gateway = Gateway::start(settings)?;
     let limits = HoldLimits { requests: 64, timeout: Duration::from_secs(10) };
-    let route = gateway.open(SocketAddr::from(([127, 0, 0, 1], 0)), limits, "bench").map_err(io::Error::other)?;
+    let route = gateway
+        .open(SocketAddr::from(([127, 0, 0, 1], 0)), limits, WriteRules::default(), Record::Nothing, "bench")
+        .map_err(io::Error::other)?;
     route.serve(Target { address: site, instance: "bench-1".to_owned(), generation: 1 });
     let started = memory()?;
 
@@ -138,13 +140,8 @@ fn run() -> io::Result<bool> {
         loaded - before
     );
     // Last, because it keeps what passes: pages of text, more of them than there is room for.
-    let recorded = gateway.open_with(
-        SocketAddr::from(([127, 0, 0, 1], 0)),
-        limits,
-        WriteRules::default(),
-        Record::All,
-        "recorded",
-    );
+    let recorded =
+        gateway.open(SocketAddr::from(([127, 0, 0, 1], 0)), limits, WriteRules::default(), Record::All, "recorded");
     let recorded = recorded.map_err(io::Error::other)?;
     recorded.serve(Target { address: site, instance: "bench-2".to_owned(), generation: 1 });
     let ways = [("direct", site), ("gateway", route.local_addr()), ("recording", recorded.local_addr())];

@@ -61,7 +61,9 @@ async fn daemon(global: &Global, environment: Option<&str>) -> Result<(Daemon, B
     }
     let status = client.status().await?;
     let known = status.environments.iter().filter(|known| Some(known.name.as_str()) == environment);
-    let up = known.flat_map(|known| &known.sites).filter(|site| !matches!(site.state.as_str(), "down" | "failed"));
+    let up = known
+        .flat_map(|known| &known.sites)
+        .filter(|site| !matches!(site.state, wire::InstanceState::Down | wire::InstanceState::Failed));
     let running = up.map(|site| site.name.clone()).collect();
     Ok((Daemon::Answers { pid: status.daemon.pid, engine: status.daemon.engine }, running))
 }

@@ -9,7 +9,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::output::{self, age, first_line, milliseconds};
 use super::{exit_code, find};
-use arenad_api::{Health, HealthProbes, SiteHealth};
+use arenad_api::{Health, HealthProbes, InstanceState, SiteHealth};
 
 /// The number of rounds that are listed for a site that is named.
 const LISTED: usize = 10;
@@ -40,7 +40,7 @@ pub async fn run(global: &Global, args: &HealthArgs) -> Result<u8, Failure> {
     } else {
         print_human(&health, are_named);
     }
-    let is_fine = health.sites.iter().all(|site| site.state == "ready");
+    let is_fine = health.sites.iter().all(|site| site.state == InstanceState::Ready);
     Ok(if is_fine { exit_code::OK } else { exit_code::NOT_READY })
 }
 

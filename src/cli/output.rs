@@ -6,6 +6,8 @@ use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, 
 use jiff::{Timestamp, Unit};
 use serde::Serialize;
 
+use arenad_api::InstanceState;
+
 /// Returns whether standard output may be coloured.
 pub fn is_colored() -> bool {
     let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
@@ -91,13 +93,15 @@ pub fn is_alone<'a>(environments: impl IntoIterator<Item = &'a str>) -> bool {
 }
 
 /// Returns a state as a cell, coloured by its severity.
-pub fn state_cell(state: &str) -> Cell {
+pub fn state_cell(state: InstanceState) -> Cell {
     let cell = Cell::new(state);
     match state {
-        "ready" => cell.fg(Color::Green),
-        "failed" | "unhealthy" => cell.fg(Color::Red),
-        "down" => cell,
-        _ => cell.fg(Color::Yellow),
+        InstanceState::Ready => cell.fg(Color::Green),
+        InstanceState::Failed | InstanceState::Unhealthy => cell.fg(Color::Red),
+        InstanceState::Down => cell,
+        InstanceState::Preparing | InstanceState::Starting | InstanceState::Resetting | InstanceState::Stopping => {
+            cell.fg(Color::Yellow)
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::output::{self, first_line, milliseconds};
 use super::{exit_code, reset};
-use arenad_api::{Operation, Site, Status};
+use arenad_api::{InstanceState, Operation, OperationKind, OperationState, Site, Status};
 
 /// The interval at which the status is polled while waiting.
 const LOOK_INTERVAL: Duration = Duration::from_millis(150);
@@ -89,7 +89,11 @@ impl Board {
 
 /// Returns whether work on a site is in progress: a site that is ready or down is waiting for its turn or has had it.
 fn is_at_work(site: &Site) -> bool {
-    site.stage.is_some() || !matches!(site.state.as_str(), "ready" | "down" | "failed" | "unhealthy")
+    site.stage.is_some()
+        || !matches!(
+            site.state,
+            InstanceState::Ready | InstanceState::Down | InstanceState::Failed | InstanceState::Unhealthy
+        )
 }
 
 /// Returns the name of a site, with its environment if the operations concern several.
@@ -102,7 +106,7 @@ fn doing(site: &Site) -> String {
     match (&site.stage, &site.waiting_for) {
         (Some(stage), Some(waiting)) => format!("{stage}: {waiting}"),
         (Some(stage), None) => stage.clone(),
-        (None, _) => site.state.clone(),
+        (None, _) => site.state.to_string(),
     }
 }
 
@@ -150,14 +154,13 @@ pub async fn wait(
     }
     for operation in &ended {
         let took = operation.duration_ms.map(milliseconds).unwrap_or_default();
-        let text = match (operation.state.as_str(), operation.kind.as_str()) {
-            ("done", "reset") => {
-                let strategy = operation.reset.as_ref().map_or("", |reset| reset.strategy.as_str());
-                reset::told(strategy, &took)
+        let text = match (operation.state, operation.kind) {
+            (OperationState::Done, OperationKind::Reset) => {
+                reset::told(operation.reset.as_ref().map(|reset| reset.strategy), &took)
             }
-            ("done", "snapshot") => format!("snapshot taken in {took}"),
-            ("done", _) => format!("ready after {took}"),
-            (state, _) => state.to_owned(),
+            (OperationState::Done, OperationKind::Snapshot) => format!("snapshot taken in {took}"),
+            (OperationState::Done, _) => format!("ready after {took}"),
+            (state, _) => state.to_string(),
         };
         board.finish(&name_of(&operations, &operation.environment, &operation.site), &text);
     }
@@ -179,7 +182,7 @@ async fn wait_one(client: &Client, operation: Operation) -> Result<Operation, Fa
     let path = format!("/v1/operations/{}?wait={HOLD_SECONDS}", operation.id);
     loop {
         let now: Operation = client.json(Method::GET, &path).await?;
-        if now.state != "running" {
+        if now.state != OperationState::Running {
             return Ok(now);
         }
     }
@@ -205,7 +208,8 @@ async fn unfinished(client: &Client, operations: &[Operation]) -> String {
 
 /// Combines the operations that did not succeed into one failure.
 pub fn check(operations: &[Operation]) -> Result<(), Failure> {
-    let failed: Vec<&Operation> = operations.iter().filter(|operation| operation.state != "done").collect();
+    let failed: Vec<&Operation> =
+        operations.iter().filter(|operation| operation.state != OperationState::Done).collect();
     let Some(first) = failed.first() else { return Ok(()) };
     let told: Vec<String> = failed
         .iter()

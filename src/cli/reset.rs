@@ -6,7 +6,7 @@ use super::args::{Global, ResetArgs};
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, output, progress};
-use arenad_api::{Accepted, Compared, Operation, ResetRequest, Stage};
+use arenad_api::{Accepted, Compared, Operation, ResetRequest, ResetWay, Stage};
 
 /// Resets sites, and prints the time that each stage took.
 pub async fn run(global: &Global, args: &ResetArgs) -> Result<u8, Failure> {
@@ -44,7 +44,7 @@ fn print(ended: &[Operation], is_verbose: bool) {
     let mut table = output::table(&["SITE", "TOOK", "STRATEGY"]);
     for operation in ended {
         let took = operation.duration_ms.map(output::milliseconds).unwrap_or_default();
-        let strategy = operation.reset.as_ref().map_or("-", |reset| reset.strategy.as_str());
+        let strategy = operation.reset.as_ref().map_or("-", |reset| reset.strategy.word());
         table.add_row([name(operation).as_str(), &took, strategy]);
     }
     output::print_table(&table);
@@ -78,11 +78,11 @@ pub fn stages(stages: &[Stage]) -> String {
 }
 
 /// Returns a short description of a reset that succeeded.
-pub fn told(strategy: &str, took: &str) -> String {
-    match strategy {
-        "keep" => format!("left as it is: only read, and as its snapshot (compared in {took})"),
-        "untouched" => format!("left as it is: as its snapshot (compared in {took})"),
-        _ => format!("reset in {took}"),
+pub fn told(way: Option<ResetWay>, took: &str) -> String {
+    match way {
+        Some(ResetWay::Keep) => format!("left as it is: only read, and as its snapshot (compared in {took})"),
+        Some(ResetWay::Untouched) => format!("left as it is: as its snapshot (compared in {took})"),
+        Some(ResetWay::Swap | ResetWay::Rewind | ResetWay::Recreate) | None => format!("reset in {took}"),
     }
 }
 
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn a_site_that_was_left_as_it_is_was_not_reset() {
-        assert_eq!(told("rewind", "164 ms"), "reset in 164 ms");
-        for strategy in ["keep", "untouched"] {
-            assert!(told(strategy, "164 ms").starts_with("left as it is"));
+        assert_eq!(told(Some(ResetWay::Rewind), "164 ms"), "reset in 164 ms");
+        for way in [ResetWay::Keep, ResetWay::Untouched] {
+            assert!(told(Some(way), "164 ms").starts_with("left as it is"));
         }
     }
 }

@@ -6,7 +6,7 @@ use super::args::{DiffArgs, Global, RmArgs, SnapshotCommand, SnapshotLsArgs, Tak
 use super::client::Client;
 use super::failure::Failure;
 use super::{exit_code, find, output, progress, transfer};
-use arenad_api::{Accepted, Snapshot, SnapshotDifferences, Snapshots, TakeRequest};
+use arenad_api::{Accepted, Snapshot, SnapshotDifferences, SnapshotKind, Snapshots, TakeRequest};
 
 /// Lists, takes, compares, exports, imports or removes snapshots.
 pub async fn run(global: &Global, command: &SnapshotCommand) -> Result<u8, Failure> {
@@ -40,7 +40,7 @@ async fn list(client: &Client, global: &Global, args: &SnapshotLsArgs) -> Result
         table.add_row([
             snapshot.id.as_str(),
             &format!("{}/{}", snapshot.environment, snapshot.site),
-            &snapshot.kind,
+            snapshot.kind.word(),
             snapshot.name.as_deref().unwrap_or("-"),
             &output::bytes(snapshot.size_bytes),
             &output::age(&snapshot.created_at),
@@ -75,7 +75,7 @@ async fn take(client: &Client, global: &Global, args: &TakeArgs) -> Result<u8, F
         if !global.json {
             for snapshot in ended.iter().filter_map(|operation| operation.snapshot.as_ref()) {
                 outln!("{}", snapshot.id);
-                if snapshot.kind == "baseline" {
+                if snapshot.kind == SnapshotKind::Baseline {
                     let name = snapshot.name.as_deref().unwrap_or(&args.name);
                     errln!(
                         "note: nothing had been written, so `{name}` is another name for the baseline of {}",

@@ -11,7 +11,7 @@ use super::client::Client;
 use super::failure::Failure;
 use super::output::{self, age, first_line};
 use super::{exit_code, find};
-use arenad_api::{Compared, Reset, Site, Standbys, Status};
+use arenad_api::{Compared, ConditionStatus, InstanceState, Reset, ResetOutcome, Site, StandbyState, Standbys, Status};
 
 /// Prints the sites that are up, their states and hints. Exits with 3 unless every site is ready.
 pub async fn run(global: &Global, args: &StatusArgs) -> Result<u8, Failure> {
@@ -40,8 +40,12 @@ async fn once(client: &Client, global: &Global, args: &StatusArgs) -> Result<u8,
     }
     let mut status = client.status().await?;
     find::restrict(&mut status, args.environment.as_deref(), &args.sites)?;
-    let is_fine = status.conditions.iter().all(|condition| condition.status != "False")
-        && status.environments.iter().flat_map(|environment| &environment.sites).all(|site| site.state == "ready");
+    let is_fine = status.conditions.iter().all(|condition| condition.status != ConditionStatus::False)
+        && status
+            .environments
+            .iter()
+            .flat_map(|environment| &environment.sites)
+            .all(|site| site.state == InstanceState::Ready);
     let code = if is_fine { exit_code::OK } else { exit_code::NOT_READY };
     if global.json {
         output::print_json(&status)?;
@@ -58,7 +62,7 @@ async fn once(client: &Client, global: &Global, args: &StatusArgs) -> Result<u8,
 const WIDTH: u16 = 100;
 
 fn print_human(status: &Status, is_verbose: bool) {
-    for condition in status.conditions.iter().filter(|condition| condition.status == "False") {
+    for condition in status.conditions.iter().filter(|condition| condition.status == ConditionStatus::False) {
         outln!("! {} for {}: {}", condition.reason, age(&condition.last_transition_time), condition.message);
     }
     for note in &status.daemon.notes {
@@ -83,7 +87,7 @@ fn print_human(status: &Status, is_verbose: bool) {
             if let Some(hint) = &site.hint {
                 outln!("  hint: {hint}");
             }
-        } else if site.state != "ready" {
+        } else if site.state != InstanceState::Ready {
             let stage = site.stage.as_deref().unwrap_or("-");
             let waiting = site.waiting_for.as_deref().map(|waiting| format!(": {}", first_line(waiting)));
             outln!("\n{name} is {}: {stage}{}", site.state, waiting.unwrap_or_default());
@@ -107,7 +111,7 @@ fn print_human(status: &Status, is_verbose: bool) {
                 }
             }
         }
-        if let Some(reset) = site.last_reset.as_ref().filter(|reset| reset.outcome.as_deref() == Some("done")) {
+        if let Some(reset) = site.last_reset.as_ref().filter(|reset| reset.outcome == Some(ResetOutcome::Done)) {
             if let Some(reason) = &reset.reason {
                 outln!("\n{name} was last reset by {}: {reason}", reset.strategy);
             }
@@ -135,7 +139,7 @@ fn print_sites(sites: &[&Site], name: impl Fn(&Site) -> String) {
     for site in sites {
         let mut row = vec![
             name(site).into(),
-            output::state_cell(&site.state),
+            output::state_cell(site.state),
             age(&site.since).into(),
             Cell::new(site.last_reset.as_ref().map_or_else(|| "-".to_owned(), last_reset)),
         ];
@@ -149,9 +153,9 @@ fn print_sites(sites: &[&Site], name: impl Fn(&Site) -> String) {
 fn last_reset(reset: &Reset) -> String {
     let took = reset.duration_ms.map(output::milliseconds).unwrap_or_default();
     let at = reset.finished_at.as_deref().map(age).unwrap_or_default();
-    match reset.outcome.as_deref() {
-        Some("done") => format!("{took}, {at} ago"),
-        outcome => format!("{}, {at} ago", outcome.unwrap_or("running")),
+    match reset.outcome {
+        Some(ResetOutcome::Done) => format!("{took}, {at} ago"),
+        outcome => format!("{}, {at} ago", outcome.map_or("running", ResetOutcome::word)),
     }
 }
 
@@ -180,7 +184,7 @@ fn print_site(site: &Site) {
 
 /// Returns whether standbys are wanted but none is being made yet, because the site has not been used.
 fn awaits_use(site: &Site) -> bool {
-    site.state == "ready"
+    site.state == InstanceState::Ready
         && site.standbys.wanted > 0
         && site.standbys.members.is_empty()
         && site.standbys.lack.is_none()
@@ -191,8 +195,12 @@ fn standbys(standbys: &Standbys) -> String {
     if standbys.wanted == 0 {
         return "-".to_owned();
     }
-    let ready = standbys.members.iter().filter(|member| matches!(member.state.as_str(), "running" | "frozen")).count();
-    let making = standbys.members.iter().filter(|member| member.state == "making").count();
+    let ready = standbys
+        .members
+        .iter()
+        .filter(|member| matches!(member.state, StandbyState::Running | StandbyState::Frozen))
+        .count();
+    let making = standbys.members.iter().filter(|member| member.state == StandbyState::Making).count();
     let being_made = if making > 0 && ready < standbys.wanted { ", making" } else { "" };
     format!("{ready} of {}{being_made}", standbys.wanted)
 }
@@ -227,7 +235,7 @@ pub async fn ps(global: &Global, args: &PsArgs) -> Result<u8, Failure> {
                 container.service.as_str().into(),
                 container.id.get(..12).unwrap_or(&container.id).into(),
                 site.generation.into(),
-                output::state_cell(&site.state),
+                output::state_cell(site.state),
                 Cell::new(container.address.as_deref().unwrap_or("-")),
             ]);
         }

@@ -101,16 +101,15 @@ async fn what_is_still_in_the_log_counts_and_the_site_keeps_its_files() {
 }
 
 #[tokio::test]
-async fn equal_files_are_not_read_twice_and_untouched_ones_not_once() {
+async fn files_that_were_written_anew_are_read_and_untouched_ones_are_not() {
     let (stores, path) = made();
     let taken = stores.take_settled().await;
     assert_eq!(stores.moved(&taken).await, Vec::<String>::new());
     let copy = fs::read(&path).expect("a file");
     fs::write(&path, copy).expect("a file");
     assert_eq!(stores.moved(&taken).await, ["notes"]);
-    let known = Known { baseline: Some(&taken.digest), ..Known::default() };
-    let again = stores.take_knowing(known).await.expect("a digest");
-    assert_eq!(again.digest, taken.digest);
+    let again = stores.take_knowing(Known { last: Some(&taken), ..Known::default() }).await.expect("a digest");
+    assert_eq!((again.costs[0].is_hashed, &again.digest), (true, &taken.digest));
 }
 
 #[tokio::test]

@@ -4,37 +4,50 @@ use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use arenad_gateway::{OpenError, RouteState};
+use arenad_gateway::{OpenError, Record, RouteState, WriteRules};
 
 use crate::support::*;
 
 #[test]
 fn a_port_that_is_taken_is_an_error_that_names_it() {
     let gateway = gateway();
-    let first = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
+    let first =
+        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
     let address = first.local_addr();
-    let error = gateway.open(address, hold_limits(), "forum").expect_err("taken by this gateway");
+    let error = gateway
+        .open(address, hold_limits(), WriteRules::default(), Record::Nothing, "forum")
+        .expect_err("taken by this gateway");
     assert!(matches!(error, OpenError::PortTaken { address: named } if named == address));
     assert_eq!(error.to_string(), format!("port of {address} is taken"));
     // By all addresses at once, and by another socket that shares as far as it may.
     let everywhere = SocketAddr::from(([0, 0, 0, 0], address.port()));
-    assert!(matches!(gateway.open(everywhere, hold_limits(), "forum"), Err(OpenError::PortTaken { .. })));
+    assert!(matches!(
+        gateway.open(everywhere, hold_limits(), WriteRules::default(), Record::Nothing, "forum"),
+        Err(OpenError::PortTaken { .. })
+    ));
     let sharing = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
     sharing.set_reuse_address(true).expect("an option");
     sharing.set_reuse_port(true).expect("an option");
     sharing.bind(&loopback().into()).expect("bound");
     sharing.listen(1).expect("listening");
     let shared = sharing.local_addr().expect("an address").as_socket().expect("an IP address");
-    assert!(matches!(gateway.open(shared, hold_limits(), "forum"), Err(OpenError::PortTaken { .. })));
+    assert!(matches!(
+        gateway.open(shared, hold_limits(), WriteRules::default(), Record::Nothing, "forum"),
+        Err(OpenError::PortTaken { .. })
+    ));
     let gone = SocketAddr::from(([192, 0, 2, 1], 80));
-    assert!(matches!(gateway.open(gone, hold_limits(), "forum"), Err(OpenError::Listen { .. })));
+    assert!(matches!(
+        gateway.open(gone, hold_limits(), WriteRules::default(), Record::Nothing, "forum"),
+        Err(OpenError::Listen { .. })
+    ));
 }
 
 #[test]
 fn a_closed_route_frees_its_port_and_ends_its_connections() {
     let site = Site::echoing();
     let gateway = gateway();
-    let mut route = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
+    let mut route =
+        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
     let address = route.local_addr();
     for generation in 0..20 {
         route.serve(target(&site, generation));
@@ -46,7 +59,9 @@ fn a_closed_route_frees_its_port_and_ends_its_connections() {
         assert_eq!(other.state(), RouteState::Closed);
         other.serve(target(&site, 99));
         assert_eq!(other.state(), RouteState::Closed, "closed is final");
-        route = gateway.open(address, hold_limits(), "shop").expect("the port is free again");
+        route = gateway
+            .open(address, hold_limits(), WriteRules::default(), Record::Nothing, "shop")
+            .expect("the port is free again");
     }
 }
 
@@ -54,7 +69,8 @@ fn a_closed_route_frees_its_port_and_ends_its_connections() {
 fn a_head_that_does_not_end_is_closed_however_busily_it_drips() {
     let gateway = gateway_with(|settings| settings.head_timeout = Duration::from_millis(300));
     let site = Site::echoing();
-    let route = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
+    let route =
+        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
     route.serve(target(&site, 1));
     let mut slow = Client::connect(route.local_addr());
     assert_eq!(slow.get("/").expect("an answer").status(), 200);
@@ -72,7 +88,8 @@ fn a_head_that_does_not_end_is_closed_however_busily_it_drips() {
 fn a_head_that_began_before_the_answer_was_written_has_no_longer_time() {
     let gateway = gateway_with(|settings| settings.head_timeout = Duration::from_millis(300));
     let site = Site::echoing();
-    let route = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
+    let route =
+        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
     route.serve(target(&site, 1));
     let mut slow = Client::connect(route.local_addr());
     slow.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX: ").expect("sent");
@@ -94,7 +111,8 @@ impl WriteByte for std::net::TcpStream {
 #[test]
 fn idle_connections_are_closed_and_busy_ones_are_not() {
     let gateway = gateway_with(|settings| settings.idle_timeout = Duration::from_millis(300));
-    let route = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
+    let route =
+        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
     let mut silent = Client::connect(route.local_addr());
     let mut idle = Client::connect(route.local_addr());
     assert_eq!(idle.get("/").expect("an answer").status(), 503);
@@ -129,7 +147,8 @@ fn a_head_may_be_large_but_not_too_large() {
 fn connections_beyond_the_limit_are_told_so() {
     let gateway = gateway_with(|settings| settings.connections_per_route = 3);
     let site = Site::echoing();
-    let route = gateway.open(loopback(), hold_limits(), "shop").expect("a free port");
+    let route =
+        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "shop").expect("a free port");
     route.serve(target(&site, 1));
     let mut within: Vec<Client> = (0..3).map(|_| Client::connect(route.local_addr())).collect();
     for client in &mut within {
@@ -152,7 +171,8 @@ fn a_shutdown_lets_answers_end_and_then_frees_everything() {
         visit.send("half")
     });
     let (gateway, route) = serving(&site);
-    let held_route = gateway.open(loopback(), hold_limits(), "forum").expect("a free port");
+    let held_route =
+        gateway.open(loopback(), hold_limits(), WriteRules::default(), Record::Nothing, "forum").expect("a free port");
     held_route.hold("reset");
     let mut idle = Client::connect(route.local_addr());
     let mut held = Client::connect(held_route.local_addr());

@@ -6,7 +6,7 @@ use crate::support::*;
 
 fn recorded_by(records: Record) -> (Gateway, Route) {
     let gateway = gateway();
-    let route = gateway.open_with(loopback(), hold_limits(), WriteRules::default(), records, "shop");
+    let route = gateway.open(loopback(), hold_limits(), WriteRules::default(), records, "shop");
     let route = route.expect("a free port");
     (gateway, route)
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use arenad_fake_engine::Request;
 use arenad_gateway::Route;
 use arenad_instance::{InstanceHandle, Report};
+use arenad_model::pool::Standing;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -176,7 +177,7 @@ impl Run {
             return;
         }
         for (_, name) in self.world.engine.all_containers() {
-            let is_meant = |(made, _): &(u64, &str)| name.contains(&format!("-{}-1-g{made}-", NAMES[victim.site]));
+            let is_meant = |(made, _): &(u64, Standing)| name.contains(&format!("-{}-1-g{made}-", NAMES[victim.site]));
             if report.standbys.members.iter().any(is_meant) {
                 act(&name);
             }
@@ -371,8 +372,8 @@ impl Run {
         let chosen = known[index % known.len()].clone();
         let users = self.users(life, &chosen.id).await;
         let is_alone = self.model.borrow().pending.is_empty();
-        let asked = self.ask(life, Asked::Remove(chosen.id.clone()), None);
-        // The snapshot is unwanted whatever the outcome of the request. A refusal restores the promise.
+        let asked = self.ask(life, Asked::Remove(chosen.id.to_string()), None);
+        // Whatever comes of it: someone wants it gone. A refusal takes that back.
         let promised = self.model.borrow_mut().unwants(&chosen.id);
         let (run, life) = (self.clone(), life.clone());
         tokio::task::spawn_local(async move {

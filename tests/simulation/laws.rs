@@ -7,7 +7,8 @@ use std::time::Duration;
 use arenad_engine::{Engine, labels};
 use arenad_gateway::RouteState;
 use arenad_model::ids::{EnvironmentName, SiteName};
-use arenad_model::instance::InstanceId;
+use arenad_model::instance::{InstanceId, InstanceStatus};
+use arenad_model::pool::Standing;
 use arenad_storage::Tree;
 
 use crate::client::ASKS_AGAIN;
@@ -139,7 +140,7 @@ impl Run {
         let is_user = |name: &&&str| {
             rows.iter().any(|row| {
                 let uses = [&row.snapshot, &row.baseline].into_iter().flatten().any(|used| used == snapshot);
-                row.site == **name && row.state != "down" && uses
+                row.site == **name && row.state != InstanceStatus::Down && uses
             })
         };
         NAMES.iter().filter(is_user).copied().collect()
@@ -317,7 +318,7 @@ impl Run {
         self.succeed_in_resetting(life, site).await;
         let is_ready = || {
             let members = life.report(site).map(|report| report.standbys.members).unwrap_or_default();
-            members.iter().any(|(_, state)| matches!(*state, "running" | "frozen"))
+            members.iter().any(|(_, state)| matches!(*state, Standing::Running | Standing::Frozen))
         };
         let limit = self.now() + POOL_FILLS;
         while !is_ready() && !self.is_violated() {
@@ -349,7 +350,7 @@ impl Run {
                 self.violate(format!("{name} is {}, and its port leads to a page", report.state.name()));
             }
             let row = row.map(|row| row.state);
-            if row.as_deref() != Some(report.state.name()) {
+            if row != Some(report.state.status()) {
                 self.violate(format!("{name} says that it is {}, and its row {row:?}", report.state.name()));
             }
         }
@@ -399,7 +400,7 @@ impl Run {
                     let site = NAMES.iter().position(|name| instance.site.as_str() == *name);
                     site.is_some_and(|site| claimed.contains(&(site, *generation)))
                 }
-                Tree::Snapshot { snapshot, .. } => rows.iter().any(|row| row.id == *snapshot),
+                Tree::Snapshot { snapshot, .. } => rows.iter().any(|row| row.id.as_str() == snapshot),
             };
             if !is_known {
                 self.violate(format!("tree {tree:?} is nobody's after two passes of reconciliation"));

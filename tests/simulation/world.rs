@@ -109,7 +109,7 @@ impl Machine for Plenty {
 fn condition() -> Condition {
     Condition {
         kind: String::new(),
-        status: "True".to_owned(),
+        status: arenad_api::ConditionStatus::True,
         reason: String::new(),
         message: String::new(),
         last_transition_time: String::new(),

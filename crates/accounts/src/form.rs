@@ -20,7 +20,13 @@ pub struct Form {
     pub fields: Vec<(String, String)>,
 }
 
-/// The hidden command that runs this program as the confined process that reads a page.
+arenad_model::text_error! {
+    /// What a page has instead of the form.
+    #[derive(Serialize, Deserialize)]
+    pub struct FormError;
+}
+
+/// The hidden command that makes this program the process that reads a page with a form.
 pub const COMMAND: &str = "confined-form";
 
 /// The maximum time for reading a page.
@@ -40,10 +46,10 @@ pub(super) async fn fill_confined(
     page: String,
     recipe: &FormLogin,
     fields: Vec<(String, String)>,
-) -> Result<Form, String> {
+) -> Result<Form, FormError> {
     let names = recipe.fields.iter().map(|(name, _)| name.clone()).collect();
     let question = Question { page, form: recipe.form.clone(), names, fields };
-    let filled: Result<Result<Form, String>, _> = Worker::job(COMMAND, &question, PATIENCE).await;
+    let filled: Result<Result<Form, FormError>, _> = Worker::job(COMMAND, &question, PATIENCE).await;
     filled.map_err(|error| format!("the page cannot be read: {error}"))?
 }
 
@@ -60,17 +66,16 @@ pub fn serve() -> io::Result<()> {
 
 /// Finds the form that a recipe describes, and fills in its fields.
 ///
-/// `fields` are the recipe's fields with the account's values. Errors: a description of the mismatch between the page
-/// and the recipe.
-pub fn fill(page: &str, recipe: &FormLogin, fields: &[(String, String)]) -> Result<Form, String> {
+/// `fields` are the recipe's with the account put in. Errors: what the page has instead.
+pub fn fill(page: &str, recipe: &FormLogin, fields: &[(String, String)]) -> Result<Form, FormError> {
     let page = Html::parse_document(page);
     let form = find(&page, recipe)?;
     if form.attr("enctype").is_some_and(|kind| kind.eq_ignore_ascii_case("multipart/form-data")) {
-        return Err("the form is sent as multipart/form-data, which is not supported".to_owned());
+        return Err("the form is sent as multipart/form-data, which is not supported".into());
     }
     let controls = controls(&page, form);
     if let Some((missing, _)) = fields.iter().find(|(name, _)| !has_field(&controls, name)) {
-        return Err(format!("the form has no field `{missing}`; it has {}", names(&controls)));
+        return Err(format!("the form has no field `{missing}`; it has {}", names(&controls)).into());
     }
     let mut sent = Vec::new();
     let mut has_button = false;
@@ -100,14 +105,14 @@ pub fn fill(page: &str, recipe: &FormLogin, fields: &[(String, String)]) -> Resu
     })
 }
 
-fn find<'a>(page: &'a Html, recipe: &FormLogin) -> Result<ElementRef<'a>, String> {
+fn find<'a>(page: &'a Html, recipe: &FormLogin) -> Result<ElementRef<'a>, FormError> {
     if let Some(selector) = &recipe.form {
         // Validation of the definition has already parsed the selector.
         let parsed = Selector::parse(selector).map_err(|error| format!("`{selector}` is no CSS selector: {error}"))?;
         let found = page.select(&parsed).next().ok_or_else(|| format!("the page has no element `{selector}`"))?;
         return match found.value().name() {
             "form" => Ok(found),
-            other => Err(format!("`{selector}` is a `{other}`, expected a `form`")),
+            other => Err(format!("`{selector}` is a `{other}`, expected a `form`").into()),
         };
     }
     let forms: Vec<ElementRef<'a>> = select(page, "form").collect();
@@ -118,13 +123,13 @@ fn find<'a>(page: &'a Html, recipe: &FormLogin) -> Result<ElementRef<'a>, String
     };
     forms.iter().find(has_all).copied().ok_or_else(|| {
         let wanted = wanted().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
-        match forms.as_slice() {
+        FormError(match forms.as_slice() {
             [] => format!("the page has no form, expected one with {wanted}"),
             forms => {
                 let shown: Vec<String> = forms.iter().map(|form| names(&controls(page, *form))).collect();
                 format!("no form of the page has {wanted}; there are: {}", shown.join("; "))
             }
-        }
+        })
     })
 }
 
@@ -214,7 +219,7 @@ mod tests {
         }
     }
 
-    fn filled(page: &str, form: Option<&str>, fields: &[(&str, &str)]) -> Result<Form, String> {
+    fn filled(page: &str, form: Option<&str>, fields: &[(&str, &str)]) -> Result<Form, FormError> {
         let names: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
         let fields: Vec<(String, String)> =
             fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -267,7 +272,7 @@ kept</textarea>
 
     #[test]
     fn what_is_not_there_is_told_with_what_there_is() {
-        let reason = |page, form, fields| filled(page, form, fields).expect_err("refused");
+        let reason = |page, form, fields| filled(page, form, fields).expect_err("refused").to_string();
         assert_eq!(reason("<p>x", None, &[("a", "")]), "the page has no form, expected one with `a`");
         let other = reason("<form><input name=b></form><form></form>", None, &[("a", ""), ("b", "")]);
         assert_eq!(other, "no form of the page has `a` and `b`; there are: `b`; no fields");

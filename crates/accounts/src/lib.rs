@@ -79,7 +79,9 @@ pub struct LoginFailure {
 /// Errors and cancellation: as for [`log_in`].
 pub async fn prove(client: &SiteClient, place: &Place, login: &Login, session: &Session) -> Result<(), LoginFailure> {
     let mut visitor = Visitor::new(client, place, Instant::now() + login.timeout)?;
-    visitor.resume(session).map_err(|reason| LoginFailure { step: "take the session up".to_owned(), reason })?;
+    visitor
+        .resume(session)
+        .map_err(|error| LoginFailure { step: "take the session up".to_owned(), reason: error.to_string() })?;
     recipes::prove(&mut visitor, &login.proof).await
 }
 

@@ -1,5 +1,7 @@
 //! The steps of each way of signing in.
 
+use std::error::Error;
+
 use http::Method;
 use http::header::{self, HeaderName, HeaderValue};
 use serde_json::Value as Json;
@@ -12,10 +14,10 @@ use arenad_model::probe::HttpProbe;
 use arenad_model::site::Account;
 use arenad_probes::{Answer, judge};
 
-/// Returns a function that turns a reason into the failure of the given step.
-fn at(step: impl Into<String>) -> impl FnOnce(String) -> LoginFailure {
+/// Names the step that failed.
+fn at<E: Error>(step: impl Into<String>) -> impl FnOnce(E) -> LoginFailure {
     let step = step.into();
-    move |reason| LoginFailure { step, reason }
+    move |error| LoginFailure { step, reason: error.to_string() }
 }
 
 fn fill(template: &Template, account: &Account, token: Option<&str>) -> String {
@@ -27,10 +29,15 @@ fn fill(template: &Template, account: &Account, token: Option<&str>) -> String {
     })
 }
 
-/// Checks that the status is not an error. A site that rejects a log-in may also answer with the form and status 200;
-/// the proof request detects that.
-fn came(answer: &Answer) -> Result<(), String> {
-    if answer.status < 400 { Ok(()) } else { Err(format!("status {}, expected a page", answer.status)) }
+arenad_model::text_error! {
+    /// What a site answered instead of what a step needs.
+    struct Refusal;
+}
+
+/// Whether a page came. A site that answers a log-in with an error has said no; one that shows the form again may have
+/// said so too, which the proof finds out.
+fn came(answer: &Answer) -> Result<(), Refusal> {
+    if answer.status < 400 { Ok(()) } else { Err(format!("status {}, expected a page", answer.status).into()) }
 }
 
 /// Opens the page, fills in the form and sends it.
@@ -109,15 +116,15 @@ fn fill_json(value: &mut Json, account: &Account) {
     }
 }
 
-fn token_of(answer: &Answer, pointer: &str) -> Result<String, String> {
+fn token_of(answer: &Answer, pointer: &str) -> Result<String, Refusal> {
     if !(200..300).contains(&answer.status) {
-        return Err(format!("status {}, expected 200", answer.status));
+        return Err(format!("status {}, expected 200", answer.status).into());
     }
-    let body: Json = serde_json::from_str(&answer.body).map_err(|_| "the answer is not JSON".to_owned())?;
+    let body: Json = serde_json::from_str(&answer.body).map_err(|_| "the answer is not JSON")?;
     match body.pointer(pointer) {
         Some(Json::String(token)) if !token.is_empty() => Ok(token.clone()),
-        _ if pointer.is_empty() => Err("the answer is not a JSON text".to_owned()),
-        _ => Err(format!("the answer has no text at `{pointer}`")),
+        _ if pointer.is_empty() => Err("the answer is not a JSON text".into()),
+        _ => Err(format!("the answer has no text at `{pointer}`").into()),
     }
 }
 
@@ -125,7 +132,7 @@ fn token_of(answer: &Answer, pointer: &str) -> Result<String, String> {
 pub async fn prove(visitor: &mut Visitor<'_>, proof: &HttpProbe) -> Result<(), LoginFailure> {
     let step = || format!("prove the log-in with {}", proof.path);
     let url = visitor.url(None, &proof.path).map_err(at(step()))?;
-    let method = Method::from_bytes(proof.method.as_bytes()).map_err(|error| at(step())(error.to_string()))?;
+    let method = Method::from_bytes(proof.method.as_bytes()).map_err(at(step()))?;
     let mut request = Request { method, ..Request::get(url) };
     for (name, value) in &proof.headers {
         let pair = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value));

@@ -38,7 +38,12 @@ impl Request {
     }
 }
 
-/// A client of one site, with its cookies and headers.
+arenad_model::text_error! {
+    /// Why a request was not sent, or not answered.
+    pub(super) struct VisitError;
+}
+
+/// Someone who visits a site.
 pub(super) struct Visitor<'a> {
     client: &'a SiteClient,
     place: &'a Place,
@@ -58,19 +63,19 @@ impl<'a> Visitor<'a> {
         Ok(Self { client, place, origin, deadline, cookies: CookieStore::default(), headers: Vec::new() })
     }
 
-    /// Resolves a path, or a link on a page, to a public URL. Errors: the URL has another origin than the site.
-    pub(super) fn url(&self, from: Option<&Url>, link: &str) -> Result<Url, String> {
+    /// The public URL of a path, or of a link on a page. Errors: it leads away from the site.
+    pub(super) fn url(&self, from: Option<&Url>, link: &str) -> Result<Url, VisitError> {
         let url = from.unwrap_or(&self.origin).join(link).map_err(|error| format!("no address: {error}"))?;
         if url.origin() == self.origin.origin() {
             Ok(url)
         } else {
             let elsewhere = url.origin().ascii_serialization();
-            Err(format!("it leads to {elsewhere}, away from {}", self.origin.origin().ascii_serialization()))
+            Err(format!("it leads to {elsewhere}, away from {}", self.origin.origin().ascii_serialization()).into())
         }
     }
 
-    /// Sends a header with every later request.
-    pub(super) fn carry(&mut self, name: &str, value: &str) -> Result<(), String> {
+    /// Sends a header with every request from now on.
+    pub(super) fn carry(&mut self, name: &str, value: &str) -> Result<(), VisitError> {
         let known = HeaderName::from_bytes(name.as_bytes()).map_err(|_| format!("`{name}` is no header's name"))?;
         let mut value = HeaderValue::from_str(value)
             .map_err(|_| format!("what is put into the header `{name}` has characters that no header may have"))?;
@@ -79,8 +84,8 @@ impl<'a> Visitor<'a> {
         Ok(())
     }
 
-    /// Sends the cookies and headers of a session with every later request, whatever the paths of the cookies are.
-    pub(super) fn resume(&mut self, session: &Session) -> Result<(), String> {
+    /// Carries what a session consists of from now on, whatever path its cookies are for.
+    pub(super) fn resume(&mut self, session: &Session) -> Result<(), VisitError> {
         let cookies = session.cookies.iter().map(|cookie| format!("{}={}", cookie.name, cookie.value.expose()));
         let cookies: Vec<String> = cookies.collect();
         if !cookies.is_empty() {
@@ -89,8 +94,8 @@ impl<'a> Visitor<'a> {
         session.headers.iter().try_for_each(|(name, value)| self.carry(name, value.expose()))
     }
 
-    /// Sends a request and follows redirects. Returns the final URL and its answer.
-    pub(super) async fn follow(&mut self, request: Request) -> Result<(Url, Answer), String> {
+    /// Sends a request and follows the redirects that it is answered with. Returns the page where that ends.
+    pub(super) async fn follow(&mut self, request: Request) -> Result<(Url, Answer), VisitError> {
         let mut request = request;
         for _ in 0..=REDIRECTS_MAX {
             let answer = self.exchange(&request).await?;
@@ -106,11 +111,11 @@ impl<'a> Visitor<'a> {
                 _ => Request::get(url),
             };
         }
-        Err(format!("more than {REDIRECTS_MAX} redirects in a row, the last one to {}", request.url.path()))
+        Err(format!("more than {REDIRECTS_MAX} redirects in a row, the last one to {}", request.url.path()).into())
     }
 
-    /// Sends a request and stores the cookies of the answer.
-    pub(super) async fn exchange(&mut self, request: &Request) -> Result<Answer, String> {
+    /// Sends a request and keeps the cookies that come back.
+    pub(super) async fn exchange(&mut self, request: &Request) -> Result<Answer, VisitError> {
         let url = &request.url;
         let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let mut headers = HeaderMap::new();
@@ -135,8 +140,8 @@ impl<'a> Visitor<'a> {
         };
         let (set, answer) = match tokio::time::timeout_at(self.deadline, work).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => return Err(arenad_probes::innermost(&error)),
-            Err(_) => return Err("no answer before the log-in's time was over".to_owned()),
+            Ok(Err(error)) => return Err(arenad_probes::innermost(&error).into()),
+            Err(_) => return Err("no answer before the log-in's time was over".into()),
         };
         self.cookies.store_response_cookies(set.into_iter(), url);
         Ok(answer)
@@ -164,8 +169,8 @@ fn authority(origin: &Url) -> String {
     origin.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
-fn value(text: &str) -> Result<HeaderValue, String> {
-    HeaderValue::from_str(text).map_err(|_| "a cookie has characters that no header may have".to_owned())
+fn value(text: &str) -> Result<HeaderValue, VisitError> {
+    HeaderValue::from_str(text).map_err(|_| "a cookie has characters that no header may have".into())
 }
 
 fn kept(cookie: &cookie_store::Cookie<'_>, origin: &Url) -> Cookie {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Reset, SourceText};
+use super::{ConditionStatus, InstanceState, Reset, SourceText, StandbyState};
 
 /// The body of `PUT /v1/environments/{environment}`: the definition, and the sites to bring up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub struct Condition {
     #[serde(rename = "type")]
     pub kind: String,
     /// The value of the condition: `True`, `False` or `Unknown`.
-    pub status: String,
+    pub status: ConditionStatus,
     /// The reason for the status, as a machine-readable word.
     pub reason: String,
     /// A sentence for people; empty if there is nothing to add.
@@ -135,7 +135,7 @@ pub struct Site {
     pub instance: String,
     /// The instance's state: `down`, `preparing`, `starting`, `ready`, `unhealthy`, `resetting`, `stopping` or
     /// `failed`.
-    pub state: String,
+    pub state: InstanceState,
     /// The time at which the instance entered its state.
     pub since: String,
     /// The step that is in progress.
@@ -203,7 +203,7 @@ pub struct Standby {
     /// The generation on its containers' labels.
     pub generation: u64,
     /// The standby's state: `making`, `running`, `frozen` or `used`.
-    pub state: String,
+    pub state: StandbyState,
 }
 
 /// A container of a site.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::InstanceState;
+
 /// The answer to `GET /v1/health`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Health {
@@ -19,7 +21,7 @@ pub struct SiteHealth {
     /// The id of the instance that serves the site.
     pub instance: String,
     /// The instance's state, as in [`Site`].
-    pub state: String,
+    pub state: InstanceState,
     /// The time at which the instance entered its state.
     pub since: String,
     /// The reason why the instance is not healthy.

@@ -17,6 +17,7 @@ pub mod plan;
 mod resets;
 mod snapshots;
 mod space;
+mod words;
 
 pub use self::accounts::{Account, Accounts, Cookie, Session};
 pub use self::doctor::{Doctor, Finding};
@@ -35,6 +36,10 @@ pub use self::snapshots::{
 pub use self::space::{
     Df, DfFile, DfImage, DfInstance, DfRoot, DfSnapshot, PruneRequest, Pruned, PrunedItem, Space, StorageDisk,
     StorageStatus,
+};
+pub use self::words::{
+    ConditionStatus, Extent, InstanceState, OperationKind, OperationState, ResetOutcome, ResetWay, SnapshotKind,
+    StandbyState,
 };
 
 /// A file as text, with the path that it was read from.
@@ -66,11 +71,11 @@ pub struct Operation {
     /// The name of the site.
     pub site: String,
     /// The kind of work: `up`, `reset`, `down` or `snapshot`.
-    pub kind: String,
+    pub kind: OperationKind,
     /// Whether the same work had been requested before, so that this request joined it.
     pub joined: bool,
     /// The operation's state: `running`, `done`, `failed` or `superseded`.
-    pub state: String,
+    pub state: OperationState,
     /// The time that the operation took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,

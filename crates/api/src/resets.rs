@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Extent, ResetOutcome, ResetWay};
+
 /// The body of `POST /v1/environments/{environment}/resets`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -76,13 +78,13 @@ pub struct Reset {
     /// The id of the instance.
     pub instance: String,
     /// The way of the reset: `swap`, `rewind`, `recreate`, `keep` or `untouched`.
-    pub strategy: String,
+    pub strategy: ResetWay,
     /// The time at which the reset was requested.
     pub requested_at: String,
     /// The time at which the reset ended.
     pub finished_at: Option<String>,
     /// The outcome: `done`, `failed`, `cancelled` or `interrupted`; null while the reset is in progress.
-    pub outcome: Option<String>,
+    pub outcome: Option<ResetOutcome>,
     /// The reason for a failure; after a success, the reason why a faster way was unavailable, such as too little
     /// memory for a standby.
     pub reason: Option<String>,
@@ -93,7 +95,7 @@ pub struct Reset {
     /// The extent of the comparison with the snapshot before the instance served: `everything`, `moved` (the stores
     /// that had changed since the last comparison) or `nothing`; null if the reset ended before it.
     #[serde(default)]
-    pub verified: Option<String>,
+    pub verified: Option<Extent>,
     /// The declared stores that the comparison covered; null if the reset ended before it.
     #[serde(default)]
     pub compared: Option<Compared>,

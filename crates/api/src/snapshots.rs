@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Difference;
+use super::{Difference, SnapshotKind};
 
 /// The answer to `GET /v1/snapshots/{id}/differences?from={id}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct Snapshot {
     /// The name of the site.
     pub site: String,
     /// The kind of snapshot: `baseline` or `named`.
-    pub kind: String,
+    pub kind: SnapshotKind,
     /// The name that a client gave the snapshot.
     pub name: Option<String>,
     /// The image of each service, by service.

@@ -15,7 +15,6 @@ use arenad_evaluators::native::{self, Episode, Seen, Sight};
 use arenad_instance::shared::Shared;
 use arenad_instance::{AskError, InstanceHandle};
 use arenad_locators::{LocateError, Located};
-use arenad_model::error::describe;
 use arenad_model::ids::SiteName;
 use arenad_model::locator::{Arguments, JsLocator, JsPage, Locator, LocatorKind, Value};
 use arenad_model::task::{Bound, Reading, Task};
@@ -144,8 +143,7 @@ impl Desk<'_> {
 
     /// Returns the URL of the page that the agent's browser shows; `None` if no browser was named.
     ///
-    /// Errors: the reason why the browser did not return one.
-    pub async fn agents_url(&self) -> Result<Option<String>, String> {
+    pub async fn agents_url(&self) -> Result<Option<String>, LocatingError> {
         let Some(handle) = self.handles.first().filter(|_| self.cdp.is_some()) else { return Ok(None) };
         let js = JsLocator {
             expression: "location.href".to_owned(),
@@ -155,7 +153,7 @@ impl Desk<'_> {
             prepare: Vec::new(),
         };
         let locator = Locator { kind: LocatorKind::Js(js), timeout: Some(Duration::from_secs(10)) };
-        let located = self.locate(handle, &locator, None).await.map_err(|error| describe(&error))?;
+        let located = self.locate(handle, &locator, None).await?;
         Ok(located.value.text())
     }
 

@@ -22,7 +22,7 @@ use arenad_instance::{self as instance, AskError, InstanceHandle, Outcome, Ticke
 use arenad_launch::{Remains, RemoveError, Which};
 use arenad_model::error::describe;
 use arenad_model::ids::{EnvironmentName, SiteName};
-use arenad_model::instance::{InstanceId, InstanceState, Trouble};
+use arenad_model::instance::{InstanceId, InstanceState, InstanceStatus, Trouble};
 use arenad_model::request_queue::{Purpose, Request, Want};
 use arenad_model::site::{Environment, Recorded, Site};
 use arenad_store::{StoreError, StoredEnvironment};
@@ -254,7 +254,13 @@ impl Environments {
         for handle in self.read(|running| running.values().flat_map(Running::handles).collect::<Vec<_>>()) {
             let id = handle.id.to_string();
             handle.with_report(|report| {
-                let works = matches!(report.state.name(), "preparing" | "starting" | "resetting" | "stopping");
+                let works = matches!(
+                    report.state.status(),
+                    InstanceStatus::Preparing
+                        | InstanceStatus::Starting
+                        | InstanceStatus::Resetting
+                        | InstanceStatus::Stopping
+                );
                 hands.standbys.insert(id.clone(), report.standbys.members.iter().map(|(made, _)| *made).collect());
                 if let Some(incarnation) = &report.incarnation {
                     hands.serving.insert(id.clone(), incarnation.made);
@@ -493,7 +499,7 @@ impl Environments {
             let address = SocketAddr::new(definition.listen, site.public.port);
             let hold = HoldLimits { requests: site.reset.hold_requests, timeout: site.reset.hold_timeout };
             let (rules, record) = (write_rules(site), record(site));
-            match self.shared.gateway.open_with(address, hold, rules, record, site.name.as_str()) {
+            match self.shared.gateway.open(address, hold, rules, record, site.name.as_str()) {
                 Ok(route) => {
                     routes.insert(site.name.clone(), route);
                 }
@@ -559,7 +565,7 @@ impl Environments {
     async fn purge(&self, environment: &str, sites: &[Arc<Site>]) -> Result<(), EnvironmentError> {
         let engine = self.shared.engine.as_ref();
         for stored in self.shared.store.snapshots().await? {
-            if stored.environment == environment && sites.iter().any(|site| site.name.as_str() == stored.site) {
+            if sites.iter().any(|site| stored.is_of(environment, site.name.as_str())) {
                 snapshot::remove(&self.shared, &stored).await?;
             }
         }

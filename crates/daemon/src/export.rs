@@ -1,6 +1,6 @@
 //! Exporting a snapshot as a stream of bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -14,8 +14,9 @@ use arenad_export::{Baseline, DIGEST_BYTES_MAX, Manifest, PartKind, RawJson, Ser
 use arenad_instance::shared::Shared;
 use arenad_launch as launch;
 use arenad_model::error::describe;
+use arenad_model::snapshot::Snapshot;
 use arenad_storage::{StorageError, Tree};
-use arenad_store::{StoreError, StoredSnapshot};
+use arenad_store::StoreError;
 
 /// The number of pieces that may wait for the client.
 const PIECES_AHEAD: usize = 16;
@@ -72,8 +73,8 @@ pub struct Export {
 }
 
 /// Checks a snapshot before it is exported. Reads all its trees, so the duration depends on their size.
-pub async fn prepare(shared: &Arc<Shared>, stored: &StoredSnapshot) -> Result<Export, ExportError> {
-    let id = || stored.id.clone();
+pub async fn prepare(shared: &Arc<Shared>, stored: &Snapshot) -> Result<Export, ExportError> {
+    let id = || stored.id.to_string();
     let mut services = BTreeMap::new();
     let mut about_bytes = 0;
     for (service, image) in &stored.images {
@@ -81,13 +82,11 @@ pub async fn prepare(shared: &Arc<Shared>, stored: &StoredSnapshot) -> Result<Ex
             return Err(ExportError::NotWhole { id: id(), what: format!("the engine has no image {image}") });
         };
         about_bytes = about_bytes.max(found.size_bytes);
-        services.insert(service.clone(), Service { image: image.clone(), layers: found.layers });
+        services.insert(service.to_string(), Service { image: image.clone(), layers: found.layers });
     }
     let mut parts = vec![PartKind::Images];
-    let mut volumes: Vec<&String> = stored.volumes.values().flat_map(|paths| paths.values()).collect();
-    volumes.sort_unstable();
-    volumes.dedup();
-    for file in volumes {
+    let archives: BTreeSet<&String> = stored.archives().collect();
+    for file in archives {
         match tokio::fs::metadata(shared.state_dir.volumes().join(file)).await {
             Ok(found) => about_bytes += found.len(),
             Err(error) => return Err(ExportError::NotWhole { id: id(), what: format!("{file}: {error}") }),
@@ -111,9 +110,12 @@ pub async fn prepare(shared: &Arc<Shared>, stored: &StoredSnapshot) -> Result<Ex
     }
     // In a baseline, images and volumes hold the complete state; in a named snapshot, the state root may hold it.
     let layers = || services.iter().map(|(name, service)| (name.as_str(), service.layers.as_slice()));
-    let derive = |with: Option<&str>| content_id(&stored.environment, &stored.site, layers(), &stored.volumes, with);
-    let id_covers_stores = fingerprint.is_some() && derive(fingerprint.as_deref()) == stored.id;
-    if !id_covers_stores && derive(None) != stored.id {
+    let volumes: BTreeMap<String, BTreeMap<String, String>> =
+        stored.volumes.iter().map(|(service, paths)| (service.to_string(), paths.clone())).collect();
+    let (environment, site) = (stored.environment.as_str(), stored.site.as_str());
+    let derive = |with: Option<&str>| content_id(environment, site, layers(), &volumes, with);
+    let id_covers_stores = fingerprint.is_some() && derive(fingerprint.as_deref()) == stored.id.as_str();
+    if !id_covers_stores && derive(None) != stored.id.as_str() {
         return Err(ExportError::Changed { id: id(), found: derive(fingerprint.as_deref()) });
     }
     let digest = match shared.store.digest(&stored.id).await? {
@@ -126,11 +128,11 @@ pub async fn prepare(shared: &Arc<Shared>, stored: &StoredSnapshot) -> Result<Ex
     let digest = digest.filter(|digest| digest.text().len() <= DIGEST_BYTES_MAX);
     let manifest = Manifest {
         id: id(),
-        environment: stored.environment.clone(),
-        site: stored.site.clone(),
+        environment: environment.to_owned(),
+        site: site.to_owned(),
         name: stored.name.clone(),
         baseline: stored.baseline_key.as_ref().map(|key| Baseline { key: key.clone(), recipe: stored.recipe.clone() }),
-        volumes: stored.volumes.clone(),
+        volumes,
         fingerprint,
         id_covers_stores,
         digest,

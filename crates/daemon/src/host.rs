@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use arenad_api::Condition;
+use arenad_api::{Condition, ConditionStatus};
 use arenad_doctor as doctor;
 use arenad_doctor::judge::capacity::{LEAST_FREE_BYTES, LEAST_FREE_FILES};
 use arenad_engine::Engine;
@@ -26,11 +26,17 @@ pub struct HostReport {
     pub disk: Condition,
 }
 
-fn condition(kind: &str, before: Option<&Condition>, status: &str, reason: &str, message: String) -> Condition {
+fn condition(
+    kind: &str,
+    before: Option<&Condition>,
+    status: ConditionStatus,
+    reason: &str,
+    message: String,
+) -> Condition {
     let since = before.filter(|before| before.status == status).map(|before| before.last_transition_time.clone());
     Condition {
         kind: kind.to_owned(),
-        status: status.to_owned(),
+        status,
         reason: reason.to_owned(),
         message,
         last_transition_time: since.unwrap_or_else(|| Timestamp::now().to_string()),
@@ -40,20 +46,22 @@ fn condition(kind: &str, before: Option<&Condition>, status: &str, reason: &str,
 /// Determines the state of the host once.
 pub async fn look(engine: &dyn Engine, folders: &[PathBuf], before: Option<&HostReport>) -> HostReport {
     let engine = match engine.ping().await {
-        Ok(()) => condition("EngineReachable", before.map(|b| &b.engine), "True", "Answers", String::new()),
+        Ok(()) => {
+            condition("EngineReachable", before.map(|b| &b.engine), ConditionStatus::True, "Answers", String::new())
+        }
         Err(error) => {
             let found = doctor::away(engine.endpoint(), &error).and_then(|finding| finding.cure);
             let cure = found.unwrap_or_else(|| "see whether Docker is well: its log says more".to_owned());
             let message = format!("{}; {cure}", describe(&error));
-            condition("EngineReachable", before.map(|b| &b.engine), "False", "Unreachable", message)
+            condition("EngineReachable", before.map(|b| &b.engine), ConditionStatus::False, "Unreachable", message)
         }
     };
     let full: Vec<String> = folders.iter().filter_map(|folder| shortage(folder)).collect();
     let disk = if full.is_empty() {
-        condition("DiskSpace", before.map(|b| &b.disk), "True", "Enough", String::new())
+        condition("DiskSpace", before.map(|b| &b.disk), ConditionStatus::True, "Enough", String::new())
     } else {
         let message = format!("{}; free some space (`docker system df` shows what Docker holds)", full.join(", "));
-        condition("DiskSpace", before.map(|b| &b.disk), "False", "Low", message)
+        condition("DiskSpace", before.map(|b| &b.disk), ConditionStatus::False, "Low", message)
     };
     HostReport { engine, disk }
 }
@@ -91,7 +99,7 @@ pub async fn watch(
         let before = report.borrow().clone();
         let now = look(engine.as_ref(), &folders, Some(&before)).await;
         if now.engine.status != before.engine.status {
-            tracing::warn!(status = now.engine.status, "{}: {}", now.engine.reason, now.engine.message);
+            tracing::warn!(status = now.engine.status.word(), "{}: {}", now.engine.reason, now.engine.message);
         }
         report.send_replace(now);
     }

@@ -7,7 +7,7 @@
 //! finished, or until it has received nothing for a day. The snapshot's row is written last, so nothing starts from an
 //! incomplete snapshot.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,8 +26,10 @@ use arenad_instance::baseline::{BaselineError, snapshot};
 use arenad_instance::shared::Shared;
 use arenad_launch as launch;
 use arenad_model::hex::hex;
+use arenad_model::ids::{EnvironmentName, InvalidName, ServiceName, SiteName};
+use arenad_model::snapshot::Snapshot;
 use arenad_storage::{Limits, StorageError, Tree};
-use arenad_store::{StoreError, StoredImport, StoredSnapshot};
+use arenad_store::{StoreError, StoredImport};
 
 /// The time without progress after which an import is abandoned and its parts are removed.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
@@ -38,6 +40,9 @@ pub enum ImportError {
     /// The manifest is invalid.
     #[error("import the snapshot")]
     Manifest(#[from] ManifestError),
+    /// A name in the manifest is invalid.
+    #[error("import the snapshot")]
+    Name(#[from] InvalidName),
     /// The site has another snapshot of that name.
     #[error("import snapshot {id}: {site} already has a snapshot named {name}")]
     NameTaken {
@@ -109,7 +114,7 @@ pub async fn begin(shared: &Shared, manifest: Manifest, name: Option<String>) ->
     manifest.check()?;
     let id = &manifest.id;
     let known = shared.store.snapshots().await?;
-    if let Some(stored) = known.iter().find(|stored| stored.id == *id)
+    if let Some(stored) = known.iter().find(|stored| stored.id.as_str() == id)
         && !shared.store.has_import(id).await?
         && snapshot::is_whole(shared, stored).await?
         && missing(shared, &manifest).await?.is_empty()
@@ -118,8 +123,8 @@ pub async fn begin(shared: &Shared, manifest: Manifest, name: Option<String>) ->
     }
     if let Some(name) = name.as_ref().or(manifest.name.as_ref())
         && known.iter().any(|stored| {
-            let is_of_site = (&stored.environment, &stored.site) == (&manifest.environment, &manifest.site);
-            is_of_site && stored.id != *id && stored.name.as_ref() == Some(name)
+            let is_of_site = stored.is_of(&manifest.environment, &manifest.site);
+            is_of_site && stored.id.as_str() != id && stored.name.as_ref() == Some(name)
         })
     {
         let site = format!("{}/{}", manifest.environment, manifest.site);
@@ -327,7 +332,7 @@ impl Proof {
 }
 
 /// Verifies that everything has arrived, and makes it a snapshot.
-pub async fn finish(shared: &Shared, id: &str) -> Result<StoredSnapshot, ImportError> {
+pub async fn finish(shared: &Shared, id: &str) -> Result<Snapshot, ImportError> {
     let StoredImport { name, manifest, .. } = begun(shared, id).await?;
     let damaged = |part: &str, what: &str| ImportError::Damaged {
         id: id.to_owned(),
@@ -347,15 +352,15 @@ pub async fn finish(shared: &Shared, id: &str) -> Result<StoredSnapshot, ImportE
             return Err(damaged("what has arrived of its stores", "is not what was sent; it was removed"));
         }
     }
-    let snapshot = StoredSnapshot {
-        id: manifest.id.clone(),
-        environment: manifest.environment,
-        site: manifest.site,
+    let snapshot = Snapshot {
+        id: manifest.id.into(),
+        environment: EnvironmentName::parse(&manifest.environment)?,
+        site: SiteName::parse(&manifest.site)?,
         recipe: manifest.baseline.as_ref().and_then(|baseline| baseline.recipe.clone()),
         baseline_key: manifest.baseline.map(|baseline| baseline.key),
         name: name.or(manifest.name),
-        images: manifest.services.into_iter().map(|(service, found)| (service, found.image)).collect(),
-        volumes: manifest.volumes,
+        images: by_service(manifest.services.into_iter().map(|(service, found)| (service, found.image)))?,
+        volumes: by_service(manifest.volumes)?,
         state,
         is_imported: true,
         size_bytes: manifest.size_bytes,
@@ -371,6 +376,11 @@ pub async fn finish(shared: &Shared, id: &str) -> Result<StoredSnapshot, ImportE
     let message = format!("snapshot {id} of {}/{} was imported", snapshot.environment, snapshot.site);
     shared.events.note("snapshot.imported", None, &message).await;
     Ok(snapshot)
+}
+
+/// Parses the names of services, which the check of the manifest has let pass.
+fn by_service<T>(texts: impl IntoIterator<Item = (String, T)>) -> Result<BTreeMap<ServiceName, T>, InvalidName> {
+    texts.into_iter().map(|(service, value)| Ok((ServiceName::parse(&service)?, value))).collect()
 }
 
 async fn begun(shared: &Shared, id: &str) -> Result<StoredImport, ImportError> {

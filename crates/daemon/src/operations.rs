@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use arenad_api::OperationKind;
 use arenad_instance::Ticket;
 use arenad_model::instance::InstanceId;
 
@@ -20,8 +21,8 @@ const MOST: usize = 1000;
 /// One operation that clients can wait for.
 #[derive(Clone)]
 pub struct Entry {
-    /// The kind of operation: `up`, `reset` or `snapshot`.
-    pub kind: &'static str,
+    /// The kind of operation.
+    pub kind: OperationKind,
     /// The id of the instance. It is not the handle, which would keep the instance's driver alive.
     pub instance: InstanceId,
     /// Resolves with the outcome of the operation.
@@ -39,7 +40,7 @@ impl Operations {
     }
 
     /// Adds an operation, and drops old ones.
-    pub fn remember(&self, kind: &'static str, instance: InstanceId, ticket: Ticket) -> Entry {
+    pub fn remember(&self, kind: OperationKind, instance: InstanceId, ticket: Ticket) -> Entry {
         let entry = Entry { kind, instance, ticket, begun: Instant::now() };
         self.with(|entries| {
             entries.retain(|_, entry| !entry.ticket.has_ended() || entry.begun.elapsed() < REMEMBERED);
@@ -76,11 +77,11 @@ mod tests {
             (Ticket::new(operation.to_owned(), false, done), end)
         };
         let (running, end) = ticket("running");
-        operations.remember("snapshot", instance.clone(), running);
+        operations.remember(OperationKind::Snapshot, instance.clone(), running);
         for number in 0..MOST + 5 {
             let (ended, end) = ticket(&number.to_string());
             end.send_replace(Some(Outcome::Superseded));
-            operations.remember("reset", instance.clone(), ended);
+            operations.remember(OperationKind::Reset, instance.clone(), ended);
         }
         assert!(operations.get("running").is_some(), "it goes on");
         assert!(operations.get("5").is_none() && operations.get("6").is_some(), "the oldest went");

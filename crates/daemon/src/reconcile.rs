@@ -176,7 +176,7 @@ async fn claims(shared: &Shared, hands: &(impl Fn() -> Hands + Send)) -> Result<
     claims.images = awaited.images;
     claims.archives = awaited.volumes;
     for stored in shared.store.snapshots().await? {
-        claims.snapshots.insert(stored.id);
+        claims.snapshots.insert(stored.id.into());
         claims.images.extend(stored.images.into_values());
         claims.archives.extend(stored.volumes.into_values().flat_map(BTreeMap::into_values));
     }

@@ -15,8 +15,8 @@ use arenad_launch::{Remains, Which};
 use arenad_model::ids::{EnvironmentName, SiteName};
 use arenad_model::instance::InstanceId;
 use arenad_model::prune::{self, Budget, Candidate};
+use arenad_model::snapshot::Snapshot;
 use arenad_storage::{Storage, StorageError, Tree, Usage, trial};
-use arenad_store::StoredSnapshot;
 
 /// The name that is shown for images that have lost their tags to newer ones.
 const NAMELESS: &str = "<none>";
@@ -65,14 +65,14 @@ pub async fn prune(
         let is_in_hand =
             hands.busy.iter().any(|id| id.starts_with(&format!("{}/{}/", snapshot.environment, snapshot.site)));
         candidates.push(Candidate {
-            site: (snapshot.environment.clone(), snapshot.site.clone()),
-            is_named: snapshot.name.is_some() || snapshot.baseline_key.is_none(),
+            site: (snapshot.environment.to_string(), snapshot.site.to_string()),
+            is_named: snapshot.name.is_some() || !snapshot.is_baseline(),
             is_used: is_in_hand || !shared.store.snapshot_users(&snapshot.id).await?.is_empty(),
             age: Duration::try_from(Timestamp::now().duration_since(snapshot.created_at)).unwrap_or_default(),
             bytes: snapshot.size_bytes + of_snapshot(&snapshot.id, &trees).allocated_bytes,
         });
     }
-    let may_go = |name: &String| only.is_empty() || only.contains(name);
+    let may_go = |name: &str| only.is_empty() || only.iter().any(|allowed| allowed == name);
     let mut items = Vec::new();
     for (index, reason) in prune::choose(&candidates, budget) {
         let snapshot = &stored[index];
@@ -84,7 +84,7 @@ pub async fn prune(
         }
         items.push(PrunedItem {
             kind: "snapshot".to_owned(),
-            name: snapshot.id.clone(),
+            name: snapshot.id.to_string(),
             of: format!("{}/{}", snapshot.environment, snapshot.site),
             bytes: candidates[index].bytes,
             reason: reason.describe().to_owned(),
@@ -110,7 +110,7 @@ pub async fn prune(
 async fn kept_builds(
     shared: &Shared,
     busy: &BTreeSet<String>,
-    may_go: &impl Fn(&String) -> bool,
+    may_go: &impl Fn(&str) -> bool,
     is_trial: bool,
 ) -> Result<Vec<PrunedItem>, BaselineError> {
     let mut items = Vec::new();
@@ -194,15 +194,14 @@ async fn measured(shared: &Shared) -> Result<Vec<(Tree, Usage)>, StorageError> {
     Ok(measured)
 }
 
-fn shown(shared: &Shared, stored: StoredSnapshot, used_by: Vec<String>, trees: &[(Tree, Usage)]) -> DfSnapshot {
-    let volumes = stored.volumes.values().flat_map(BTreeMap::values);
+fn shown(shared: &Shared, stored: Snapshot, used_by: Vec<String>, trees: &[(Tree, Usage)]) -> DfSnapshot {
     let size = |file: &String| shared.state_dir.volumes().join(file).metadata().map_or(0, |found| found.len());
     DfSnapshot {
         state: of_snapshot(&stored.id, trees),
-        volume_bytes: volumes.map(size).sum(),
-        id: stored.id,
-        environment: stored.environment,
-        site: stored.site,
+        volume_bytes: stored.archives().map(size).sum(),
+        id: stored.id.into(),
+        environment: stored.environment.to_string(),
+        site: stored.site.to_string(),
         name: stored.name,
         image_bytes: stored.size_bytes,
         used_by,

@@ -9,8 +9,6 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::Timespec;
-
 use super::content::{Content, FileEntry, FileKind};
 use super::extent::Extent;
 use super::rules::FileRules;
@@ -44,7 +42,7 @@ pub(super) async fn look_sqlite(subject: &Subject<'_>, store: &Store) -> Result<
     let read = read_stream(archive, move |archive| copy_database(archive, &name, &to, COPY_MAX)).await;
     read.and_then(|copied| copied).map_err(|cause| failed(store, cause))?;
     let place = Place { root: copy.path().to_owned(), below: PathBuf::new() };
-    let look = sqlite::look(store, place, subject.copies, None).await?;
+    let look = sqlite::look(store, place, subject.copies).await?;
     // The copy does not move, whatever the site does.
     Ok(Look { mark: None, ..look })
 }
@@ -112,7 +110,6 @@ fn entry<R: Read>(
         group: member.gid,
         size: 0,
         content: String::new(),
-        modified: nanoseconds(member.modified),
     };
     match member.kind {
         Kind::File => {
@@ -168,10 +165,6 @@ fn copy_database<R: Read>(mut archive: Archive<R>, name: &str, to: &Path, most: 
         }
     }
     Ok(())
-}
-
-fn nanoseconds(time: Timespec) -> i128 {
-    i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
 }
 
 fn as_path(parts: &[CString]) -> PathBuf {

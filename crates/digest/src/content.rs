@@ -81,9 +81,6 @@ pub struct Content {
     /// Hashes of values, by key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub keys: BTreeMap<String, String>,
-    /// BLAKE3 (hex) of a SQLite database's files as they were read. Not compared: it saves reading rows of equal files.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<String>,
 }
 
 impl Content {
@@ -121,14 +118,12 @@ pub struct FileEntry {
     pub size: u64,
     /// Of files BLAKE3 (hex) of the content, of links where they lead, else empty.
     pub content: String,
-    /// When the content was last changed, in nanoseconds since 1970 UTC, as the file says. Not compared.
-    pub modified: i128,
 }
 
 impl FileEntry {
     /// What is compared, in one line: `file 644 900:900 12 bytes 5d41…`.
     pub fn attributes(&self) -> String {
-        let Self { kind, mode, owner, group, size, content, .. } = self;
+        let Self { kind, mode, owner, group, size, content } = self;
         let (kind, what) = match kind {
             FileKind::File => ("file", format!(" {size} bytes {content}")),
             FileKind::Link => ("link", format!(" to {content}")),

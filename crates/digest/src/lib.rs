@@ -46,6 +46,8 @@ use tokio::sync::SetOnce;
 
 use arenad_engine::{Engine, EngineError};
 use arenad_launch::Incarnation;
+use arenad_model::cause::Cause;
+use arenad_model::error::describe;
 use arenad_model::ids::ServiceName;
 use arenad_model::site::Site;
 use arenad_model::store::{Store, StoreKind, is_within};
@@ -164,7 +166,26 @@ pub enum DigestError {
     },
 }
 
-/// The subject of a digest.
+impl DigestError {
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::File { cause, .. } => Cause::of_io(cause),
+            Self::Sql { cause, .. } => cause.cause(),
+            Self::Client { cause, .. } => cause.cause(),
+            Self::Sqlite { cause, .. } => Cause::stated_by_program(&describe(cause.as_ref())),
+            Self::Redis { .. }
+            | Self::NoFolder { .. }
+            | Self::TooMany { .. }
+            | Self::TooLong { .. }
+            | Self::Answer { .. }
+            | Self::UnknownVolatile { .. }
+            | Self::TimedOut { .. } => None,
+        }
+    }
+}
+
+/// What a digest is taken of.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
     /// The engine, for clients in containers.
@@ -196,9 +217,6 @@ impl Subject<'_> {
 /// What need not be computed again. By default everything is.
 #[derive(Clone, Copy, Default)]
 pub struct Known<'a> {
-    /// What the instance was made from: files whose size and time of change are those of the baseline's are not read.
-    /// Whoever distrusts these, which a site can set, gives none.
-    pub baseline: Option<&'a Digest>,
     /// What was last taken of the same instance since its servers were started: stores whose marks have not moved are
     /// not looked at any closer.
     pub last: Option<&'a Taken>,
@@ -296,11 +314,10 @@ async fn take_store(subject: &Subject<'_>, store: &Store, known: Known<'_>) -> R
     let look = match found {
         Some(look) => look,
         None => {
-            let baseline = known.baseline.and_then(|digest| digest.stores.get(&store.name));
             let position = known.rested.and_then(OnceLock::get).and_then(|rested| rested.position(store));
             let before = known.rewound.and_then(|before| before.digest.stores.get(&store.name));
             let rest = position.zip(before).map(|(position, content)| Rest { position, content });
-            in_time(store, content(subject, store, baseline, rest)).await?
+            in_time(store, content(subject, store, rest)).await?
         }
     };
     Ok((look, Cost { store: store.name.clone(), took: begun.elapsed(), is_hashed }))
@@ -327,12 +344,7 @@ async fn mark(subject: &Subject<'_>, store: &Store, last: &Taken) -> Result<Opti
     }
 }
 
-async fn content(
-    subject: &Subject<'_>,
-    store: &Store,
-    baseline: Option<&Content>,
-    rest: Option<Rest<'_>>,
-) -> Result<Look, DigestError> {
+async fn content(subject: &Subject<'_>, store: &Store, rest: Option<Rest<'_>>) -> Result<Look, DigestError> {
     match &store.kind {
         StoreKind::Postgres { databases } | StoreKind::Mysql { databases } => {
             database::look(subject, store, databases, rest).await
@@ -340,8 +352,8 @@ async fn content(
         StoreKind::Redis { access } => redis::look(subject, store, access).await,
         StoreKind::Sqlite if subject.folders.is_empty() => archived::look_sqlite(subject, store).await,
         StoreKind::Directory if subject.folders.is_empty() => archived::look(subject, store).await,
-        StoreKind::Sqlite => sqlite::look(store, folder(subject, store)?, subject.copies, baseline).await,
-        StoreKind::Directory => tree::look(subject.site, store, folder(subject, store)?, baseline).await,
+        StoreKind::Sqlite => sqlite::look(store, folder(subject, store)?, subject.copies).await,
+        StoreKind::Directory => tree::look(subject.site, store, folder(subject, store)?).await,
     }
 }
 

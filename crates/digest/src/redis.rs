@@ -113,7 +113,7 @@ impl<'a> Server<'a> {
             RedisAccess::Client { command } => read(&self.through_client(command, question.command()).await?),
             RedisAccess::Tcp { .. } | RedisAccess::Socket { .. } => self.over_line(question).await,
         };
-        answer.map_err(|reason| self.failed(reason))
+        answer.map_err(|words| self.failed(words.to_string()))
     }
 
     fn failed(&self, reason: String) -> DigestError {
@@ -176,11 +176,11 @@ impl<'a> Server<'a> {
                 let stream = connected.await.map_err(|error| format!("connect to {path} in {service}: {error}"))?;
                 Ok(stream.into())
             }
-            RedisAccess::Client { .. } => Err("it is asked through a client".to_owned()),
+            RedisAccess::Client { .. } => Err("it is asked through a client".into()),
         }
     }
 }
 
 async fn ask<T: DeserializeOwned>(worker: &mut Worker, question: &Question) -> Answer<T> {
-    worker.ask::<Answer<T>>(question).await.unwrap_or_else(|error| Err(error.to_string()))
+    worker.ask::<Answer<T>>(question).await.unwrap_or_else(|error| Err(error.to_string().into()))
 }

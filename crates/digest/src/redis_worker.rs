@@ -51,8 +51,14 @@ impl Question {
     }
 }
 
+arenad_model::text_error! {
+    /// The words of a server, or about it, where an answer cannot be had.
+    #[derive(Serialize, Deserialize)]
+    pub(super) struct ServerWords;
+}
+
 /// What comes back: what was asked for, or why it cannot be had.
-pub(super) type Answer<T> = Result<T, String>;
+pub(super) type Answer<T> = Result<T, ServerWords>;
 
 /// One answer of the script.
 #[derive(Debug, Serialize, Deserialize)]
@@ -65,7 +71,9 @@ pub(super) struct Page {
 
 impl Page {
     pub(super) fn read(answer: &str) -> Answer<Self> {
-        let refused = || answer.lines().next().unwrap_or("it said nothing").chars().take(200).collect::<String>();
+        let refused = || -> ServerWords {
+            answer.lines().next().unwrap_or("it said nothing").chars().take(200).collect::<String>().into()
+        };
         let mut lines = answer.trim_end().lines();
         let mut head = lines.next().unwrap_or_default().split(' ');
         let (Some("ok"), Some(mark), Some(cursor)) = (head.next(), head.next(), head.next()) else {
@@ -74,7 +82,7 @@ impl Page {
         let mut keys = Vec::new();
         for line in lines {
             if keys.len() == PAGE_KEYS_MAX {
-                return Err(format!("its answer has more than {PAGE_KEYS_MAX} keys"));
+                return Err(format!("its answer has more than {PAGE_KEYS_MAX} keys").into());
             }
             let (key, value) = line.split_once(' ').ok_or_else(refused)?;
             keys.push((unhex(key).ok_or_else(refused)?, value.to_owned()));
@@ -134,22 +142,22 @@ async fn answer(server: &mut BufReader<UnixStream>) -> Answer<String> {
     let mut head = Vec::new();
     (&mut *server).take(HEAD_MAX).read_until(b'\n', &mut head).await.map_err(|error| error.to_string())?;
     if head.is_empty() {
-        return Err("it hung up".to_owned());
+        return Err("it hung up".into());
     }
     let head = String::from_utf8_lossy(&head);
     let head = head.trim_end();
     let length = head.strip_prefix('$').and_then(|length| length.parse::<usize>().ok());
     match (head.strip_prefix('-'), length) {
-        (Some(error), _) => Err(error.to_owned()),
+        (Some(error), _) => Err(error.into()),
         (None, Some(length)) if length <= ANSWER_MAX => {
             let mut text = vec![0; length + 2];
             server.read_exact(&mut text).await.map_err(|error| error.to_string())?;
             text.truncate(length);
-            String::from_utf8(text).map_err(|_| "its answer is no text".to_owned())
+            String::from_utf8(text).map_err(|_| "its answer is no text".into())
         }
         (None, _) => {
             let begin: String = head.chars().take(100).collect();
-            Err(format!("its answer begins with {begin:?}, which is no text of at most {ANSWER_MAX} bytes"))
+            Err(format!("its answer begins with {begin:?}, which is no text of at most {ANSWER_MAX} bytes").into())
         }
     }
 }
@@ -169,7 +177,7 @@ mod tests {
     fn what_a_server_says_instead_is_the_reason() {
         for answer in ["", "NOAUTH Authentication required.", "ok mark", "ok mark 0\nnot-hex string a -1"] {
             let reason = Page::read(answer).expect_err("no page");
-            assert!(answer.is_empty() || answer.starts_with(&reason), "{reason}");
+            assert!(answer.is_empty() || answer.starts_with(&reason.to_string()), "{reason}");
         }
     }
 

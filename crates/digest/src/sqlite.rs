@@ -39,25 +39,12 @@ pub(super) async fn mark(store: &Store, folder: Place) -> Result<Option<String>,
 /// The rows of a database.
 ///
 /// `copies` is where it is copied to.
-pub(super) async fn look(
-    store: &Store,
-    folder: Place,
-    copies: &Path,
-    baseline: Option<&Content>,
-) -> Result<Look, DigestError> {
+pub(super) async fn look(store: &Store, folder: Place, copies: &Path) -> Result<Look, DigestError> {
     let files = Files::of(store, folder);
     let name = files.name.clone();
     let copies = copies.to_owned();
     let copied = blocking(store, move |stop| files.copy(&copies, stop)).await?;
-    let same = baseline.filter(|baseline| baseline.bytes.as_ref() == Some(&copied.bytes));
-    let content = match same {
-        Some(baseline) => baseline.clone(),
-        None => {
-            let mut content = rows(store, &copied.folder, &name).await?;
-            content.bytes = Some(copied.bytes);
-            content
-        }
-    };
+    let content = rows(store, &copied.folder, &name).await?;
     Ok(Look { content, mark: copied.mark, paths: None })
 }
 
@@ -71,8 +58,6 @@ struct Files {
 /// A copy of them, gone with the value.
 struct Copied {
     folder: Folder,
-    /// BLAKE3 (hex) over all.
-    bytes: String,
     mark: Option<String>,
 }
 
@@ -105,22 +90,20 @@ impl Files {
         loop {
             let before = self.seen(&from)?;
             let folder = Folder::new_in(copies).map_err(|cause| self.failed("", cause))?;
-            let mut hash = blake3::Hasher::new();
             for part in PARTS {
                 let name = format!("{}{part}", self.name);
                 match open_file(from.as_fd(), OsStr::new(&name)) {
                     Ok(file) => {
-                        let length = copy_file(file, &folder.path().join(&name), &mut hash, stop);
-                        hash.update(&length.map_err(|cause| self.failed(part, cause))?.to_le_bytes());
+                        let copied = copy_file(file, &folder.path().join(&name), stop);
+                        copied.map_err(|cause| self.failed(part, cause))?;
                     }
-                    Err(Errno::NOENT) if !part.is_empty() => drop(hash.update(&u64::MAX.to_le_bytes())),
+                    Err(Errno::NOENT) if !part.is_empty() => {}
                     Err(cause) => return Err(self.failed(part, cause.into())),
                 }
             }
             let after = self.seen(&from)?;
             if after.is_like(&before) || attempt == ATTEMPTS {
-                let bytes = hash.finalize().to_hex().to_string();
-                return Ok(Copied { folder, bytes, mark: after.mark_since(before) });
+                return Ok(Copied { folder, mark: after.mark_since(before) });
             }
             attempt += 1;
         }
@@ -133,7 +116,7 @@ impl Files {
 
 /// Copies as much as the file has now; one that grows without end is not followed. What is nothing but zeros takes no room in
 /// the copy: a site can make a file that is larger than the host's disk.
-fn copy_file(from: File, to: &Path, hash: &mut blake3::Hasher, stop: &Stop) -> io::Result<u64> {
+fn copy_file(from: File, to: &Path, stop: &Stop) -> io::Result<()> {
     let length = from.metadata()?.len();
     let mut from = from.take(length);
     let to = File::create_new(to)?;
@@ -143,10 +126,8 @@ fn copy_file(from: File, to: &Path, hash: &mut blake3::Hasher, stop: &Stop) -> i
         stop.check()?;
         let read = from.read(&mut piece)?;
         if read == 0 {
-            to.set_len(copied)?;
-            return Ok(copied);
+            return to.set_len(copied);
         }
-        hash.update(&piece[..read]);
         if piece[..read].iter().any(|byte| *byte != 0) {
             written += read as u64;
             if written > COPY_MAX {

@@ -37,7 +37,13 @@ pub(super) struct Schema {
     pub(super) tables: Vec<(String, Vec<String>)>,
 }
 
-type Answer<T> = Result<T, String>;
+arenad_model::text_error! {
+    /// What SQLite says of a database that it cannot read.
+    #[derive(Serialize, Deserialize)]
+    struct SqliteWords;
+}
+
+type Answer<T> = Result<T, SqliteWords>;
 
 /// The daemon's side.
 pub(super) struct Reader(Worker);
@@ -62,7 +68,7 @@ impl Reader {
 
     async fn ask<T: serde::de::DeserializeOwned>(&mut self, question: &Question) -> Result<T, WorkerError> {
         let answer: Answer<T> = self.0.ask(question).await?;
-        answer.map_err(WorkerError::Answer)
+        answer.map_err(|words| WorkerError::Answer(words.to_string()))
     }
 }
 
@@ -91,8 +97,8 @@ pub fn serve() -> io::Result<()> {
     })
 }
 
-fn said(error: sqlx::Error) -> String {
-    format!("SQLite says: {error}")
+fn said(error: sqlx::Error) -> SqliteWords {
+    format!("SQLite says: {error}").into()
 }
 
 async fn schema(connection: &mut SqliteConnection) -> Result<Schema, sqlx::Error> {

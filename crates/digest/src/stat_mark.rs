@@ -69,7 +69,7 @@ impl Seen {
 }
 
 /// When a file's content was last changed, as it says; in nanoseconds since 1970.
-pub(super) fn modified(stat: &Stat) -> i128 {
+fn modified(stat: &Stat) -> i128 {
     nanoseconds(i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec))
 }
 

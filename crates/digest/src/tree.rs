@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use super::content::{Content, FileEntry, FileKind};
 use super::extent::{ENTRIES_MAX, Extent};
 use super::rules::FileRules;
-use super::stat_mark::{Seen, StatMark, modified};
+use super::stat_mark::{Seen, StatMark};
 use super::{DigestError, Look, Stop, blocking};
 use arenad_folders::beneath;
 use arenad_model::site::Site;
@@ -69,19 +69,13 @@ pub(super) async fn mark(
     .await
 }
 
-/// Reads the content of a folder and of everything below it.
-pub(super) async fn look(
-    site: &Site,
-    store: &Store,
-    folder: Place,
-    baseline: Option<&Content>,
-) -> Result<Look, DigestError> {
+/// What is in a folder and all below it.
+pub(super) async fn look(site: &Site, store: &Store, folder: Place) -> Result<Look, DigestError> {
     let walk = Walk::new(site, store, folder);
-    let baseline = baseline.cloned().unwrap_or_default();
     blocking(store, move |stop| {
         let mut attempt = 1;
         loop {
-            let (content, paths, before) = walk.content(&baseline, stop)?;
+            let (content, paths, before) = walk.content(stop)?;
             let after = walk.seen(stop)?;
             if after.is_like(&before) || attempt == ATTEMPTS {
                 let paths = (paths.len() <= PATHS_MAX).then(|| paths.into());
@@ -140,14 +134,14 @@ impl Walk {
     }
 
     /// Reads everything; with it come the paths, and what was seen of each file before it was read.
-    fn content(&self, baseline: &Content, stop: &Stop) -> Result<(Content, Vec<PathBuf>, Seen), DigestError> {
+    fn content(&self, stop: &Stop) -> Result<(Content, Vec<PathBuf>, Seen), DigestError> {
         let mut content = Content::default();
         let (mut paths, mut mark) = (Vec::new(), StatMark::default());
         self.each(stop, &mut |found| {
             paths.push(found.path.to_owned());
             mark.add(found.path.as_os_str().as_bytes(), found.stat);
             let name = shown(found.path);
-            match entry(found, baseline.files.get(&name), stop) {
+            match entry(found, stop) {
                 Ok(entry) => drop(content.files.insert(name, entry)),
                 // It went, or became something else, while it was looked at: the mark tells.
                 Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ISDIR) => {}
@@ -223,7 +217,7 @@ pub(super) fn names(folder: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(found)
 }
 
-fn entry(found: &Found<'_>, baseline: Option<&FileEntry>, stop: &Stop) -> Result<FileEntry, Errno> {
+fn entry(found: &Found<'_>, stop: &Stop) -> Result<FileEntry, Errno> {
     let stat = found.stat;
     let mut entry = FileEntry {
         kind: FileKind::File,
@@ -232,16 +226,11 @@ fn entry(found: &Found<'_>, baseline: Option<&FileEntry>, stop: &Stop) -> Result
         group: stat.st_gid,
         size: 0,
         content: String::new(),
-        modified: modified(stat),
     };
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {
             entry.size = stat.st_size.unsigned_abs();
-            let known = baseline.filter(|known| known.kind == FileKind::File && known.size == entry.size);
-            entry.content = match known.filter(|known| known.modified == entry.modified) {
-                Some(known) => known.content.clone(),
-                None => content(found, entry.size, stop)?,
-            };
+            entry.content = content(found, entry.size, stop)?;
         }
         FileType::Symlink => {
             entry.kind = FileKind::Link;

@@ -20,6 +20,8 @@ use bytes::Bytes;
 use futures_util::Stream;
 use jiff::Timestamp;
 
+use arenad_model::cause::Cause;
+use arenad_model::error::describe;
 use arenad_model::site::ServiceSpec;
 use arenad_model::subnet::Subnet;
 
@@ -112,6 +114,20 @@ impl EngineError {
             Self::Unreachable { .. } | Self::TimedOut { .. } | Self::Broken { .. } => true,
             Self::Refused { status, .. } => *status >= 500,
             Self::TooOld { .. } | Self::NotFound { .. } | Self::Conflict { .. } | Self::Build { .. } => false,
+        }
+    }
+
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Unreachable { .. } => Some(Cause::EngineUnreachable),
+            Self::NotFound { message, .. }
+            | Self::Conflict { message, .. }
+            | Self::Refused { message, .. }
+            | Self::Build { message, .. } => Cause::stated_by_engine(message),
+            // The engine may break an answer off with what its kernel said.
+            Self::Broken { cause, .. } => Cause::stated_by_program(&describe(cause.as_ref())),
+            Self::TooOld { .. } | Self::TimedOut { .. } => None,
         }
     }
 

@@ -105,7 +105,10 @@ impl World {
                     image.volumes.dedup();
                 }
                 "CMD" | "ENTRYPOINT" => image.command = words(&rest, true),
-                "COPY" | "ADD" => *image = image.with_layer(copied(&rest, &files, &stages).map_err(failed)?),
+                "COPY" | "ADD" => {
+                    *image =
+                        image.with_layer(copied(&rest, &files, &stages).map_err(|error| failed(error.to_string()))?)
+                }
                 "RUN" => {
                     let command = words(&rest, true);
                     let (outcome, layer) = self.run_step(image, &command);
@@ -185,8 +188,13 @@ impl World {
     }
 }
 
+arenad_model::text_error! {
+    /// The message of a builder about a `COPY` that it cannot do.
+    struct CopyError;
+}
+
 /// What `COPY` brings in: files and folders of the context, or of an earlier stage.
-fn copied(rest: &str, context: &Tree, stages: &BTreeMap<String, StoredImage>) -> Result<Layer, String> {
+fn copied(rest: &str, context: &Tree, stages: &BTreeMap<String, StoredImage>) -> Result<Layer, CopyError> {
     let mut parts = words(rest, false);
     let stage = parts.iter().find_map(|part| part.strip_prefix("--from=")).map(str::to_owned);
     parts.retain(|part| !part.starts_with("--"));
@@ -217,7 +225,8 @@ fn copied(rest: &str, context: &Tree, stages: &BTreeMap<String, StoredImage>) ->
         if !is_there {
             return Err(format!(
                 "COPY failed: file not found in build context or excluded by .dockerignore: stat {source}"
-            ));
+            )
+            .into());
         }
     }
     Ok(found.into_iter().map(|(path, node)| (path, Some(node))).collect())

@@ -122,7 +122,9 @@ impl Engine for FakeEngine {
         let archive = gather(doing, archive).await?;
         let sent = Sent { limit: Duration::from_secs(24 * 3600), ..sent(Operation::Load, "", doing) };
         let effect = move |world: &mut World, doing: &str| {
-            world.load(&archive).map_err(|message| EngineError::Build { doing: doing.to_owned(), message })
+            world
+                .load(&archive)
+                .map_err(|error| EngineError::Build { doing: doing.to_owned(), message: error.to_string() })
         };
         self.call(sent, effect).await?;
         progress("Loaded");
@@ -135,8 +137,9 @@ impl Engine for FakeEngine {
             stream::once(async move {
                 let subject = ids.first().cloned().unwrap_or_default();
                 let sent = Sent { limit: TRANSFER_TIMEOUT, ..sent(Operation::Save, &subject, "save images") };
-                let effect =
-                    move |world: &mut World, doing: &str| world.save(&ids).map_err(|message| not_found(doing, message));
+                let effect = move |world: &mut World, doing: &str| {
+                    world.save(&ids).map_err(|error| not_found(doing, error.to_string()))
+                };
                 pieces(engine.exchange(sent, effect).await)
             })
             .flatten(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -79,9 +80,14 @@ fn unpack(archive: &[u8]) -> io::Result<Layer> {
     Ok(entries.filter(|(path, _)| !path.is_empty()).collect())
 }
 
+arenad_model::text_error! {
+    /// The message of an engine about an archive of images.
+    pub(super) struct ArchiveError;
+}
+
 impl World {
     /// The images of these ids as one archive; the first that is not there is an error.
-    pub(super) fn save(&self, ids: &[String]) -> Result<Vec<u8>, String> {
+    pub(super) fn save(&self, ids: &[String]) -> Result<Vec<u8>, ArchiveError> {
         let mut archive = tar::Builder::new(Vec::new());
         let mut items = Vec::new();
         let mut written = BTreeMap::new();
@@ -105,16 +111,18 @@ impl World {
         }
         let manifest = serde_json::to_vec(&items).map_err(|error| error.to_string())?;
         append(&mut archive, "manifest.json", &manifest)?;
-        archive.into_inner().map_err(|error| error.to_string())
+        archive.into_inner().map_err(|error| error.to_string().into())
     }
 
     /// Takes the images of an archive over, with the names in it.
-    pub(super) fn load(&mut self, archive: &[u8]) -> Result<(), String> {
+    pub(super) fn load(&mut self, archive: &[u8]) -> Result<(), ArchiveError> {
         let damaged = |error: io::Error| format!("invalid archive: {error}");
         let files: BTreeMap<String, Node> = read_tar(archive).map_err(damaged)?.into_iter().collect();
-        let read = |name: &str| match files.get(name).map(|node| &node.content) {
-            Some(Content::File(bytes)) => Ok(bytes.clone()),
-            _ => Err(format!("invalid archive: no {name}")),
+        let read = |name: &str| -> Result<Bytes, ArchiveError> {
+            match files.get(name).map(|node| &node.content) {
+                Some(Content::File(bytes)) => Ok(bytes.clone()),
+                _ => Err(format!("invalid archive: no {name}").into()),
+            }
         };
         let json = |error: serde_json::Error| format!("invalid archive: {error}");
         let items: Vec<ManifestItem> = serde_json::from_slice(&read("manifest.json")?).map_err(json)?;
@@ -136,7 +144,7 @@ impl World {
                 ..StoredImage::of_layers(contents)
             };
             if image.layers != config.rootfs.diff_ids {
-                return Err("invalid archive: a layer's content is not what the configuration names".to_owned());
+                return Err("invalid archive: a layer's content is not what the configuration names".into());
             }
             loaded.push((image, item.repo_tags.unwrap_or_default()));
         }

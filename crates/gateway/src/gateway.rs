@@ -123,15 +123,10 @@ impl Gateway {
     /// Opens a public port. Until the first call of `serve`, the route answers 503.
     ///
     /// `name` is the name of the site, for pages and logs that people read. Port 0 selects a free port; see
-    /// `Route::local_addr`.
+    /// `Route::local_addr`. `writes` says which requests may write, `record` how much of the traffic is recorded.
     ///
     /// Errors: `OpenError::PortTaken` if a socket listens on the port already.
-    pub fn open(&self, listen: SocketAddr, hold: HoldLimits, name: &str) -> Result<Route, OpenError> {
-        self.open_with(listen, hold, WriteRules::default(), Record::Nothing, name)
-    }
-
-    /// Opens a public port as `open` does, with rules for requests that may write and with recording of the traffic.
-    pub fn open_with(
+    pub fn open(
         &self,
         listen: SocketAddr,
         hold: HoldLimits,

@@ -216,7 +216,7 @@ impl Walk {
     /// An entry of an archive of images begins. Errors: where it makes the archive ambiguous.
     pub fn begin(&mut self, member: Member, size: u64) -> Result<EntryRecord, ScanError> {
         self.pass(size);
-        self.names.add(&member).map_err(ScanError::Damaged)?;
+        self.names.add(&member).map_err(|ambiguity| ScanError::Damaged(ambiguity.to_string()))?;
         let Member { path, kind } = member;
         let is_small = size <= TEXT_MAX && self.texts_size.saturating_add(size as usize) <= TEXTS_MAX;
         let may_be_text = path.ends_with(".json") || path.starts_with(BLOBS);

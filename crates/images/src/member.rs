@@ -38,9 +38,14 @@ pub enum MemberKind {
     Link(String),
 }
 
+arenad_model::text_error! {
+    /// The reason why readers could disagree on an entry, or on an archive with it.
+    pub struct Ambiguity;
+}
+
 impl Member {
     /// Reads the headers of an entry. Errors: the reason for which readers could disagree on it.
-    pub fn of(entry: &mut Entry<'_, impl Read>) -> Result<Self, String> {
+    pub fn of(entry: &mut Entry<'_, impl Read>) -> Result<Self, Ambiguity> {
         check_extensions(entry)?;
         let name = entry.path_bytes().into_owned();
         let shown = String::from_utf8_lossy(&name).escape_debug().to_string();
@@ -56,20 +61,20 @@ impl Member {
         };
         // Some readers look for content here, others do not.
         if kind != EntryType::Regular && entry.size() != 0 {
-            return Err(format!("`{shown}` has content and is no file"));
+            return Err(format!("`{shown}` has content and is no file").into());
         }
         let kind = match kind {
             EntryType::Regular => MemberKind::File,
             EntryType::Directory => MemberKind::Folder,
             EntryType::Symlink | EntryType::Link => MemberKind::Link(target(entry, &path, kind)?),
-            _ => return Err(format!("`{shown}` is neither a file nor a folder")),
+            _ => return Err(format!("`{shown}` is neither a file nor a folder").into()),
         };
         Ok(Self { path, kind })
     }
 }
 
 /// Insists that extended headers say everything once and nothing that only some readers know.
-fn check_extensions(entry: &mut Entry<'_, impl Read>) -> Result<(), String> {
+fn check_extensions(entry: &mut Entry<'_, impl Read>) -> Result<(), Ambiguity> {
     let unreadable = |error: std::io::Error| format!("an extended header cannot be read: {error}");
     let Some(extensions) = entry.pax_extensions().map_err(unreadable)? else { return Ok(()) };
     let mut seen = HashSet::new();
@@ -78,10 +83,10 @@ fn check_extensions(entry: &mut Entry<'_, impl Read>) -> Result<(), String> {
         let key = extension.key_bytes();
         let shown = String::from_utf8_lossy(key).escape_debug().to_string();
         if key.starts_with(b"GNU.sparse.") {
-            return Err(format!("an extended header has `{shown}`"));
+            return Err(format!("an extended header has `{shown}`").into());
         }
         if !seen.insert(key.to_vec()) {
-            return Err(format!("an extended header has `{shown}` twice"));
+            return Err(format!("an extended header has `{shown}` twice").into());
         }
     }
     Ok(())
@@ -95,14 +100,14 @@ fn canonical(name: &str) -> Option<String> {
 }
 
 /// What a link leads to. Only layers are linked: links of other names would be read as what they lead to.
-fn target(entry: &Entry<'_, impl Read>, path: &str, kind: EntryType) -> Result<String, String> {
+fn target(entry: &Entry<'_, impl Read>, path: &str, kind: EntryType) -> Result<String, Ambiguity> {
     let target = entry.link_name_bytes().map(|name| String::from_utf8_lossy(&name).into_owned()).unwrap_or_default();
     let led = match kind {
         EntryType::Link => canonical(&target),
         _ => resolve(path, &target),
     };
     led.filter(|led| path.ends_with(LAYER) && led.ends_with(LAYER))
-        .ok_or_else(|| format!("`{path}` links to `{}`, and only layers may be linked", target.escape_debug()))
+        .ok_or_else(|| format!("`{path}` links to `{}`, and only layers may be linked", target.escape_debug()).into())
 }
 
 /// Where a symbolic link at a path leads, within the archive.
@@ -132,16 +137,16 @@ pub struct Names {
 
 impl Names {
     /// Adds an entry. Errors: the reason for which the archive is ambiguous with it.
-    pub fn add(&mut self, member: &Member) -> Result<(), String> {
+    pub fn add(&mut self, member: &Member) -> Result<(), Ambiguity> {
         self.count += 1;
         if self.count > ENTRIES_MAX {
-            return Err(format!("it has more than {ENTRIES_MAX} entries"));
+            return Err(format!("it has more than {ENTRIES_MAX} entries").into());
         }
         let path = &member.path;
         let above = path.match_indices('/').map(|(at, _)| &path[..at]);
         for folder in above {
             if self.ends.contains(folder) {
-                return Err(format!("`{path}` is in `{folder}`, which is no folder"));
+                return Err(format!("`{path}` is in `{folder}`, which is no folder").into());
             }
             if !self.folders.contains(folder) {
                 self.folders.insert(folder.to_owned());
@@ -150,7 +155,7 @@ impl Names {
         let is_folder = member.kind == MemberKind::Folder;
         let is_taken = self.ends.contains(path) || !is_folder && self.folders.contains(path);
         if is_taken {
-            return Err(format!("`{path}` stands in it twice"));
+            return Err(format!("`{path}` stands in it twice").into());
         }
         if let MemberKind::Link(target) = &member.kind {
             self.links.insert(path.clone(), target.clone());

@@ -200,7 +200,8 @@ fn walk_through(content: impl Read, kind: Kind) -> Result<Walk, Stop> {
         let size = entry.size();
         let mut record = match kind {
             Kind::Images => {
-                let member = Member::of(&mut entry).map_err(|what| Stop::Known(ScanError::Damaged(what)))?;
+                let member = Member::of(&mut entry)
+                    .map_err(|ambiguity| Stop::Known(ScanError::Damaged(ambiguity.to_string())))?;
                 Some(walk.begin(member, size).map_err(Stop::Known)?)
             }
             Kind::Files | Kind::File => {

@@ -14,19 +14,21 @@ use tokio_util::sync::CancellationToken;
 use super::failure::Failure;
 use super::making::clear_away;
 use super::operations::Instance;
-use super::pool::{Ended, GIVEN_UP, Standby, WORN};
+use super::pool::{Ended, Standby, WORN};
 use super::reset::Recorded;
+use super::standby_error::StandbyError;
 use crate::baseline::snapshot;
 use crate::proof::{Candidate, Proof};
 use crate::shared::Shared;
 use arenad_engine::{ContainerState, EngineError};
 use arenad_launch::{self as launch, Incarnation};
 use arenad_model::error::describe;
-use arenad_model::instance::{InstanceId, InstanceState};
+use arenad_model::instance::{InstanceId, InstanceState, InstanceStatus};
 use arenad_model::pool::Standing;
 use arenad_model::site::Site;
+use arenad_model::snapshot::Snapshot;
 use arenad_reset::{self as reset, ResetError};
-use arenad_store::{StoredSnapshot, StoredStandby};
+use arenad_store::StoredStandby;
 
 /// How long a found generation gets to pass its probes before it is made anew.
 const ADOPTION_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
@@ -37,7 +39,7 @@ impl Instance {
     pub(super) async fn take_up_serving(&mut self) -> Result<bool, Failure> {
         let Some(found) = self.found.clone() else { return Ok(false) };
         // A reset that a crash cut off may have left the old generation as it was: it is brought to its end.
-        let is_whole = found.state != InstanceState::Resetting.name();
+        let is_whole = found.state != InstanceStatus::Resetting;
         let (Some(serving), Some(id), true) = (found.serving, &found.snapshot, is_whole) else { return Ok(false) };
         let context = self.context.clone();
         let Some(snapshot) = context.shared.store.snapshot(id).await? else { return Ok(false) };
@@ -73,7 +75,7 @@ impl Instance {
 
     /// The snapshot that an earlier daemon's generation was made from, where its containers are of no use any more but the
     /// snapshot is: nothing has to be built then.
-    pub(super) async fn left_snapshot(&mut self) -> Result<Option<StoredSnapshot>, Failure> {
+    pub(super) async fn left_snapshot(&mut self) -> Result<Option<Snapshot>, Failure> {
         let Some(id) = self.found.as_ref().and_then(|found| found.snapshot.clone()) else { return Ok(None) };
         let shared = &self.context.shared;
         let Some(left) = shared.store.snapshot(&id).await? else { return Ok(None) };
@@ -86,12 +88,12 @@ impl Instance {
         Ok(Some(left))
     }
 
-    async fn left_baseline(&self, serving: &StoredSnapshot) -> Result<Option<StoredSnapshot>, Failure> {
+    async fn left_baseline(&self, serving: &Snapshot) -> Result<Option<Snapshot>, Failure> {
         let noted = match self.found.as_ref().and_then(|found| found.baseline.clone()) {
             Some(id) => self.context.shared.store.snapshot(&id).await?,
             None => None,
         };
-        Ok(noted.or_else(|| serving.baseline_key.is_some().then(|| serving.clone())))
+        Ok(noted.or_else(|| serving.is_baseline().then(|| serving.clone())))
     }
 
     /// Takes up the standbys that the store knows of. Those of another snapshot than is wanted now go.
@@ -100,7 +102,7 @@ impl Instance {
         let context = self.context.clone();
         for StoredStandby { made, snapshot, renewals } in context.shared.store.standbys(&context.id.to_string()).await?
         {
-            let is_wanted = snapshot == wanted.id;
+            let is_wanted = snapshot == wanted.id.as_str();
             let standing = if is_wanted { Standing::Making } else { Standing::Used { renewals: WORN } };
             self.pool.add(made, Standby { renewals, ..Standby::new(&snapshot, standing) });
             // There was a use for it.
@@ -140,37 +142,37 @@ async fn take_up(
     shared: Arc<Shared>,
     id: InstanceId,
     site: Arc<Site>,
-    snapshot: StoredSnapshot,
+    snapshot: Snapshot,
     made: u64,
     stop: CancellationToken,
-) -> Result<(Incarnation, Option<Proof>), String> {
+) -> Result<(Incarnation, Option<Proof>), StandbyError> {
     let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
-    let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
+    let _turn = turn.ok_or(StandbyError::GivenUp)?;
     let taken_up = async {
         let engine = shared.engine.as_ref();
-        let found = launch::find_containers(engine, &site, &shared.installation, &id, made).await;
-        let mut incarnation = found.map_err(|error| describe(&error))?.ok_or("its containers are gone")?;
-        go_on(&shared, &incarnation).await.map_err(|error| describe(&error))?;
-        launch::find_addresses(engine, &site, &mut incarnation).await.map_err(|error| describe(&error))?;
+        let found = launch::find_containers(engine, &site, &shared.installation, &id, made).await?;
+        let mut incarnation = found.ok_or(StandbyError::Gone)?;
+        go_on(&shared, &incarnation).await?;
+        launch::find_addresses(engine, &site, &mut incarnation).await?;
         let deadline = Instant::now() + ADOPTION_PATIENCE;
         while let Err(failure) = shared.prober.round(&site.readiness.probes, &site, &incarnation, None).await {
             if Instant::now() >= deadline {
-                return Err(failure.to_string());
+                return Err(StandbyError::Probe(failure));
             }
             tokio::time::sleep(site.readiness.interval).await;
         }
         let candidate =
             Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        let proof = Proof::begin(&candidate).await.map_err(|error| describe(&error))?;
+        let proof = Proof::begin(&candidate).await?;
         // No client has reached a standby.
         reset::note_pristine(engine, &site, &mut incarnation).await;
         Ok((incarnation, proof))
     };
     match taken_up.await {
         Ok(taken_up) => Ok(taken_up),
-        Err(reason) => {
+        Err(error) => {
             clear_away(&shared, &id, made).await;
-            Err(reason)
+            Err(error)
         }
     }
 }

@@ -33,6 +33,7 @@ mod round;
 mod service;
 pub mod shared;
 mod spare;
+mod standby_error;
 mod standbys;
 pub mod turns;
 mod watch;
@@ -57,8 +58,9 @@ use arenad_launch::Incarnation;
 use arenad_model::instance::{InstanceId, InstanceState, Trouble};
 use arenad_model::request_queue::{Request, Want};
 use arenad_model::site::Site;
+use arenad_model::snapshot::Snapshot;
 use arenad_seams::ordered_watch as channel;
-use arenad_store::{StoredInstance, StoredSnapshot, StoredWrites};
+use arenad_store::{StoredInstance, StoredWrites};
 
 pub use driver::spawn;
 pub use pool::StandbyReport;
@@ -120,7 +122,7 @@ pub enum Outcome {
         /// From the request to its end.
         took: Duration,
         /// The snapshot that was taken, if that was asked.
-        snapshot: Option<Box<StoredSnapshot>>,
+        snapshot: Option<Box<Snapshot>>,
     },
     /// Not.
     Failed(Trouble),

@@ -10,10 +10,10 @@ use tokio::time::Instant;
 
 use super::operations::Instance;
 use super::pool::{Ended, WORN};
-use crate::proof::Candidate;
+use crate::proof::{Candidate, ProofError};
 use arenad_model::error::describe;
 use arenad_model::pool::Standing;
-use arenad_store::StoredSnapshot;
+use arenad_model::snapshot::Snapshot;
 
 /// The pause between two looks at something that moves.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(2);
@@ -59,16 +59,16 @@ pub(super) struct Look {
     /// Its number. What a standby's look shows says nothing of what is made of the same containers later.
     number: u64,
     /// Whether anything had moved, or why it is no standby any more.
-    shown: Result<bool, String>,
+    shown: Result<bool, ProofError>,
 }
 
 impl Instance {
     /// Begins the looks that are due.
-    pub(super) fn look_at_standbys(&mut self, snapshot: &StoredSnapshot) {
+    pub(super) fn look_at_standbys(&mut self, snapshot: &Snapshot) {
         let (now, stop) = (Instant::now(), self.pool.token());
         let mut begun = Vec::new();
         for (made, standby) in self.pool.members_mut() {
-            let is_ready = standby.standing == Standing::Running && standby.snapshot == snapshot.id;
+            let is_ready = standby.standing == Standing::Running && standby.snapshot == snapshot.id.as_str();
             let (Some(proof), Some(incarnation)) = (&standby.proof, &standby.incarnation) else { continue };
             if !is_ready || !standby.looks.is_due(now) {
                 continue;
@@ -86,7 +86,7 @@ impl Instance {
                 let candidate = Candidate { shared: &shared, id: &id, site: &site, snapshot, incarnation };
                 let look = async { proof.lock().await.renew(&candidate).await };
                 let shown = match stop.run_until_cancelled(look).await {
-                    Some(shown) => shown.map_err(|error| describe(&error)),
+                    Some(shown) => shown,
                     None => Ok(false),
                 };
                 Ok(Ended::Looked(Look { number, shown }))
@@ -101,9 +101,9 @@ impl Instance {
             return;
         }
         standby.looks.end(matches!(look.shown, Ok(true)), Instant::now());
-        if let Err(reason) = look.shown {
+        if let Err(error) = look.shown {
             standby.standing = Standing::Used { renewals: WORN };
-            let message = format!("standby {made} of {} is given up: {reason}", self.context.id);
+            let message = format!("standby {made} of {} is given up: {}", self.context.id, describe(&error));
             self.context.note_later("standby.failed", message);
         }
         self.show_standbys();

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 
-use super::pool::{Ended, GIVEN_UP};
+use super::pool::Ended;
+use super::standby_error::StandbyError;
 use crate::baseline::{snapshot, steps};
 use crate::proof::{Candidate, Proof, Rewound};
 use crate::shared::Shared;
@@ -19,21 +20,21 @@ use arenad_model::error::describe;
 use arenad_model::instance::InstanceId;
 use arenad_model::probe::ProbeKind;
 use arenad_model::site::{HttpStep, Site};
+use arenad_model::snapshot::Snapshot;
 use arenad_reset::{self as reset, ResetContext, ResetError, Rewind, Stages};
 use arenad_seams::fault::{self, Point};
-use arenad_store::StoredSnapshot;
 
 /// Boots a standby and warms it up; what a failed attempt made is removed.
 pub(super) async fn make(
     shared: Arc<Shared>,
     id: InstanceId,
     site: Arc<Site>,
-    snapshot: StoredSnapshot,
+    snapshot: Snapshot,
     generation: u64,
     stop: CancellationToken,
-) -> Result<(Incarnation, Option<Proof>), String> {
+) -> Result<(Incarnation, Option<Proof>), StandbyError> {
     let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
-    let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
+    let _turn = turn.ok_or(StandbyError::GivenUp)?;
     let context = ResetContext {
         engine: shared.engine.as_ref(),
         storage: shared.storage.as_ref(),
@@ -45,14 +46,14 @@ pub(super) async fn make(
         waiting: &|_| {},
     };
     let made = async {
-        let mut incarnation = reset::make(&context).await.map_err(|error| describe(&error))?;
+        let mut incarnation = reset::make(&context).await?;
         let candidate =
             Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
         // Before its caches are filled: what that writes is no part of the snapshot.
-        let mut proof = Proof::begin_or_learn(&candidate).await.map_err(|error| describe(&error))?;
+        let mut proof = Proof::begin_or_learn(&candidate).await?;
         warm(&shared, &site, &incarnation, |_, _| false).await?;
         if let Some(proof) = &mut proof {
-            proof.renew(&candidate).await.map_err(|error| describe(&error))?;
+            proof.renew(&candidate).await?;
         }
         reset::note_pristine(shared.engine.as_ref(), &site, &mut incarnation).await;
         fault::reach(Point::StandbyProven).await;
@@ -60,9 +61,9 @@ pub(super) async fn make(
     };
     match made.await {
         Ok(made) => Ok(made),
-        Err(reason) => {
+        Err(error) => {
             clear_away(&shared, &id, generation).await;
-            Err(reason)
+            Err(error)
         }
     }
 }
@@ -90,22 +91,22 @@ pub(super) async fn renew(
     shared: Arc<Shared>,
     id: InstanceId,
     site: Arc<Site>,
-    snapshot: StoredSnapshot,
+    snapshot: Snapshot,
     used: Used,
     stop: CancellationToken,
-) -> Result<Ended, String> {
+) -> Result<Ended, StandbyError> {
     let Used { incarnation, before, is_untouched } = used;
     let turn = stop.run_until_cancelled(shared.turns.standbys.turn(&|_| {})).await;
-    let _turn = turn.ok_or_else(|| GIVEN_UP.to_owned())?;
+    let _turn = turn.ok_or(StandbyError::GivenUp)?;
     let made = incarnation.made;
     let renewed = async {
         for handle in incarnation.containers.values() {
-            shared.engine.weigh(handle, CpuWeight::Background).await.map_err(|error| describe(&error))?;
+            shared.engine.weigh(handle, CpuWeight::Background).await?;
         }
         let candidate =
             Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
         let (Some(source), Some(writers)) = (snapshot::state(&shared, &snapshot), site.rewinds()) else {
-            return Err("its stores are not in the state root".to_owned());
+            return Err(StandbyError::NoState);
         };
         if let Some(reason) = reset::hindrance(&site, &snapshot.volumes, Some(&incarnation)) {
             return Ok(Renewed::Uncovered(reason));
@@ -135,13 +136,13 @@ pub(super) async fn renew(
         match rewind.run(&incarnation, std::future::ready(None), std::future::ready(()), &SetOnce::new()).await {
             Ok(()) => {}
             Err(ResetError::Uncovered(gaps)) => return Ok(Renewed::Uncovered(coverage::told(&gaps))),
-            Err(error) => return Err(describe(&error)),
+            Err(error) => return Err(error.into()),
         }
         // What the probes have just asked for, they have warmed.
         warm(&shared, &site, &incarnation, is_probed).await?;
         let before = before.as_ref().filter(|_| !site.reset.verify.is_full);
         let rewound = before.map(|before| Rewound { before, rested: &rested });
-        let proof = Proof::begin_rewound(&candidate, rewound).await.map_err(|error| describe(&error))?;
+        let proof = Proof::begin_rewound(&candidate, rewound).await?;
         Ok(Renewed::Proven { proof, rewinds: 1 })
     };
     match renewed.await {
@@ -150,12 +151,12 @@ pub(super) async fn renew(
         Ok(Renewed::Uncovered(reason)) => {
             let message = format!("containers of {id} that have served are made anew, not rewound: {reason}");
             shared.events.note("standby.discarded", Some(&id.to_string()), &message).await;
-            remove(&shared, &id, made).await.map_err(|error| describe(&error))?;
+            remove(&shared, &id, made).await?;
             Ok(Ended::Removed)
         }
-        Err(reason) => {
+        Err(error) => {
             clear_away(&shared, &id, made).await;
-            Err(reason)
+            Err(error)
         }
     }
 }
@@ -167,7 +168,7 @@ async fn warm(
     site: &Site,
     incarnation: &Incarnation,
     is_warm: fn(&Site, &HttpStep) -> bool,
-) -> Result<(), String> {
+) -> Result<(), StandbyError> {
     for step in &site.baseline.warm {
         if is_warm(site, step) {
             continue;
@@ -212,7 +213,7 @@ pub(super) fn blueprint<'a>(
     shared: &'a Shared,
     id: &'a InstanceId,
     site: &'a Site,
-    from: &StoredSnapshot,
+    from: &Snapshot,
     generation: u64,
     weight: CpuWeight,
 ) -> Blueprint<'a> {
@@ -220,7 +221,7 @@ pub(super) fn blueprint<'a>(
         id,
         site,
         ownership: Ownership::of(&shared.installation, id, generation, labels::ROLE_INSTANCE, &from.id),
-        images: snapshot::images(from),
+        images: from.images.clone(),
         volumes: snapshot::saved_volumes(shared, from),
         state: snapshot::state(shared, from),
         clock: site.clock.as_ref().and_then(|clock| clock.setting(Some(from.created_at), Timestamp::now())),

@@ -15,7 +15,7 @@ use super::context::{Context, Progress};
 use super::failure::{self, Failure};
 use super::making;
 use super::pool::Pool;
-use super::reset::{Plan, Proven, Recorded, Way};
+use super::reset::{Plan, Proven, Recorded};
 use super::service::{Service, Serving, tell};
 use super::spare::Spare;
 use super::watch::Watch;
@@ -29,10 +29,12 @@ use arenad_launch::{self as launch, Remains, RemoveError, Which};
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceState;
 use arenad_model::request_queue::{Purpose, Request, Want};
+use arenad_model::reset::ResetWay;
+use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::Extent;
 use arenad_reset::ResetError;
 use arenad_seams::fault::{self, Point};
-use arenad_store::{NewGeneration, StoredInstance, StoredSnapshot};
+use arenad_store::{NewGeneration, StoredInstance};
 use arenad_telemetry::supervised::supervised;
 
 /// How long `down` waits for the pool's tasks and for calls to the engine that were under way.
@@ -53,7 +55,7 @@ pub(super) struct Instance {
     pub(super) watch: Watch,
     pub(super) progress: Progress,
     /// What a reset leads to, and standbys are made from.
-    pub(super) baseline: Option<StoredSnapshot>,
+    pub(super) baseline: Option<Snapshot>,
     /// What an earlier daemon left, until it is taken up.
     pub(super) found: Option<StoredInstance>,
     /// Clones for the next rewind.
@@ -124,7 +126,7 @@ impl Instance {
         operation: &str,
         begun: Instant,
         cancel: &CancellationToken,
-    ) -> Result<Option<Box<StoredSnapshot>>, Failure> {
+    ) -> Result<Option<Box<Snapshot>>, Failure> {
         match &request.want {
             Want::Up => self.up(request.purpose, cancel).await.map(|()| None),
             Want::Reset { to } => self.reset_to(operation, to.as_deref(), begun, cancel).await.map(|()| None),
@@ -273,13 +275,13 @@ impl Instance {
     }
 
     /// Makes containers from a new baseline beside those that serve.
-    async fn make_beside(&mut self, prepared: &StoredSnapshot) -> Result<Proven, Failure> {
+    async fn make_beside(&mut self, prepared: &Snapshot) -> Result<Proven, Failure> {
         let context = &self.context;
         self.service.tell("starting from the new baseline");
         let generation = context.shared.store.begin_standby(&context.id).await?;
         let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
         let made = making::make(shared, id, site, prepared.clone(), generation, self.pool.token()).await;
-        let (incarnation, proof) = made.map_err(Failure::Beside)?;
+        let (incarnation, proof) = made.map_err(|error| Failure::Beside(error.into()))?;
         let (proof, extent) = match proof {
             Some(proof) => {
                 proof.end().await;
@@ -291,7 +293,7 @@ impl Instance {
     }
 
     /// Provides images and baseline.
-    pub(super) async fn prepare(&self) -> Result<StoredSnapshot, Failure> {
+    pub(super) async fn prepare(&self) -> Result<Snapshot, Failure> {
         let (context, report) = (&self.context, self.service.report());
         Ok(baseline::provide(&context.shared, &context.id, &context.site, &|text: &str| tell(report, text)).await?)
     }
@@ -301,17 +303,17 @@ impl Instance {
     pub(super) async fn begin_generation(
         &mut self,
         plan: Option<&Plan<'_>>,
-        target: &StoredSnapshot,
-        way: Way,
+        target: &Snapshot,
+        way: ResetWay,
     ) -> Result<(u64, Option<Serving>), Failure> {
         let (state, since) = (self.service.resetting()?, self.context.shared.clock.now());
         let begun = NewGeneration {
-            has_new_containers: way != Way::Rewind,
+            has_new_containers: way != ResetWay::Rewind,
             snapshot: &target.id,
             state: &state,
             since,
             reset: plan.map(|plan| plan.id),
-            strategy: way.name(),
+            strategy: way,
         };
         let generation = self.context.shared.store.begin_generation(&self.context.id, &begun).await?;
         self.watch.end();
@@ -388,7 +390,7 @@ impl Instance {
     }
 
     /// Stops the instance cleanly, stores what it is as a snapshot, and starts it again.
-    async fn take(&mut self, name: &str, cancel: &CancellationToken) -> Result<StoredSnapshot, Failure> {
+    async fn take(&mut self, name: &str, cancel: &CancellationToken) -> Result<Snapshot, Failure> {
         let context = self.context.clone();
         unless(cancel, self.check_depth()).await??;
         // It boots again afterwards. Traffic is held from when the turn has come, not while others boot.
@@ -409,10 +411,7 @@ impl Instance {
         if let Err(cause) = restarted {
             return Err(match stored {
                 Ok(_) => cause,
-                Err(failure) => {
-                    let reason = failure::of(&failure, &context.id).reason;
-                    Failure::NotRestarted { reason, cause: Box::new(cause) }
-                }
+                Err(failure) => Failure::NotRestarted { taking: Box::new(failure), cause: Box::new(cause) },
             });
         }
         if let Ok(taken) = &stored {
@@ -446,7 +445,7 @@ impl Instance {
         Ok(())
     }
 
-    async fn store_snapshot(&self, name: &str, serving: &Serving) -> Result<StoredSnapshot, Failure> {
+    async fn store_snapshot(&self, name: &str, serving: &Serving) -> Result<Snapshot, Failure> {
         let Context { shared, id, site } = self.context.as_ref();
         self.service.tell("stopping cleanly");
         snapshot::stop_cleanly(shared, site, &serving.incarnation).await.map_err(Failure::Snapshot)?;

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::looks::{Look, Looks};
+use super::standby_error::StandbyError;
 use crate::proof::Proof;
 use arenad_digest::Taken;
 use arenad_engine::EngineHandle;
@@ -30,8 +31,6 @@ pub(super) const MOST_RENEWALS: u32 = 100;
 pub(super) const RESUMES_WITHIN: Duration = Duration::from_millis(200);
 /// More renewals than any pool allows: a standby that has this many is removed.
 pub(super) const WORN: u32 = u32::MAX;
-/// The reason of a task that ended because the pool was given up.
-pub(super) const GIVEN_UP: &str = "the site went down";
 
 /// The pool of one instance.
 #[derive(Default)]
@@ -90,7 +89,7 @@ pub(super) type KeptProof = Arc<Mutex<Proof>>;
 /// What a task has done.
 pub(super) struct Finished {
     pub(super) made: u64,
-    pub(super) result: Result<Ended, String>,
+    pub(super) result: Result<Ended, StandbyError>,
 }
 
 pub(super) enum Ended {
@@ -146,7 +145,7 @@ impl Standby {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StandbyReport {
     /// The generation that the containers were made for, and what it is doing.
-    pub members: Vec<(u64, &'static str)>,
+    pub members: Vec<(u64, Standing)>,
     /// Why there are fewer than wanted.
     pub lack: Option<String>,
 }
@@ -316,7 +315,7 @@ impl Pool {
         &mut self,
         tracker: &TaskTracker,
         made: u64,
-        work: impl Future<Output = Result<Ended, String>> + Send + 'static,
+        work: impl Future<Output = Result<Ended, StandbyError>> + Send + 'static,
     ) {
         let work = async move { Finished { made, result: work.await } };
         let spawned = self.work.tasks.spawn(tracker.track_future(work));
@@ -375,7 +374,7 @@ impl Pool {
     fn broken_off(&mut self, error: &JoinError) -> Option<Finished> {
         tracing::error!("a standby's task ended: {error}");
         let made = self.work.of.remove(&error.id())?;
-        Some(Finished { made, result: Err(format!("its task broke off: {error}")) })
+        Some(Finished { made, result: Err(StandbyError::BrokenOff(error.to_string())) })
     }
 
     /// The members, for the plan.
@@ -392,7 +391,7 @@ impl Pool {
 
     pub(super) fn report(&self) -> StandbyReport {
         StandbyReport {
-            members: self.members.iter().map(|(made, standby)| (*made, standby.standing.name())).collect(),
+            members: self.members.iter().map(|(made, standby)| (*made, standby.standing)).collect(),
             lack: self.lack.map(told),
         }
     }

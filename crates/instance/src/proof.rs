@@ -14,11 +14,13 @@ use super::baseline::snapshot;
 use super::shared::Shared;
 use arenad_digest::{self as digest, Comparison, Digest, DigestError, Known, Lines, Rested, Subject, Taken};
 use arenad_launch::Incarnation;
+use arenad_model::cause::Cause;
 use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
 use arenad_model::site::Site;
+use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::Extent;
-use arenad_store::{StoreError, StoredSnapshot};
+use arenad_store::StoreError;
 
 /// How many differences an error names; `arenad verify` names more.
 const SHOWN: usize = 5;
@@ -38,6 +40,18 @@ pub enum ProofError {
     /// The store refused something.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl ProofError {
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Differs(_) => Some(Cause::NotAsSnapshot),
+            Self::Digest(error) => error.cause(),
+            Self::Store(error) => error.cause(),
+            Self::NoReference(_) => None,
+        }
+    }
 }
 
 fn shown(comparison: &Comparison) -> String {
@@ -80,7 +94,7 @@ pub struct Candidate<'a> {
     /// Its definition.
     pub site: &'a Site,
     /// What it was made from.
-    pub snapshot: &'a StoredSnapshot,
+    pub snapshot: &'a Snapshot,
     /// Its running containers.
     pub incarnation: &'a Incarnation,
 }
@@ -163,7 +177,6 @@ impl Candidate<'_> {
                     last: Some(&taken),
                     rewound: rewound.map(|rewound| rewound.before),
                     rested: rewound.map(|rewound| rewound.rested),
-                    ..Known::default()
                 };
                 self.compare(known, lines, None).await.map(Some)
             }
@@ -189,7 +202,7 @@ impl Candidate<'_> {
         let reference = self.needed_reference().await?;
         // Sizes and times of files can be set by whoever writes them, so every file is read; only what this daemon has looked
         // at itself since the servers were started is taken for granted.
-        let taken = self.take(Known { baseline: None, ..known }, lines, started).await?;
+        let taken = self.take(known, lines, started).await?;
         let comparison = digest::compare(&reference, &taken.digest);
         if comparison.is_equal() { Ok(taken) } else { Err(ProofError::Differs(comparison)) }
     }
@@ -207,7 +220,7 @@ impl Candidate<'_> {
     }
 
     async fn needed_reference(&self) -> Result<Arc<Digest>, ProofError> {
-        self.reference().await?.ok_or_else(|| ProofError::NoReference(self.snapshot.id.clone()))
+        self.reference().await?.ok_or_else(|| ProofError::NoReference(self.snapshot.id.to_string()))
     }
 
     /// The snapshot's digest, unless the stores are declared otherwise by now.

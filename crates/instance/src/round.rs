@@ -10,8 +10,9 @@ use tokio::time::Instant;
 use crate::shared::Shared;
 use arenad_engine::ContainerState;
 use arenad_launch::Incarnation;
+use arenad_model::cause::Cause;
 use arenad_model::error::describe;
-use arenad_model::health::Depth;
+use arenad_model::health::{Depth, Miss};
 use arenad_model::site::Site;
 
 /// A round that has ended.
@@ -29,7 +30,7 @@ pub(super) struct Round {
 impl Round {
     /// A round whose task did not come to its end.
     pub(super) fn broken_off(depth: Depth, error: &JoinError) -> Self {
-        let sight = Sight::Missed(format!("the probes broke off: {error}"));
+        let sight = Sight::Missed(Miss { reason: format!("the probes broke off: {error}"), cause: None });
         Self { depth, at: Timestamp::now(), took: Duration::ZERO, sight }
     }
 }
@@ -38,9 +39,9 @@ impl Round {
 pub(super) enum Sight {
     Fine,
     /// A probe fails, the containers run.
-    Missed(String),
+    Missed(Miss),
     /// A container does not run.
-    Gone(String),
+    Gone(Miss),
 }
 
 /// Runs the probes of a depth, which the site has.
@@ -56,26 +57,32 @@ async fn sight(shared: &Shared, site: &Site, incarnation: &Incarnation, depth: D
     let probed = shared.prober.round(&health.probes, site, incarnation, Some(health.timeout)).await;
     let Err(failure) = probed else { return Sight::Fine };
     for (service, handle) in &incarnation.containers {
+        let gone =
+            |what: &str, cause| Sight::Gone(Miss { reason: format!("the container of {service} {what}"), cause });
         let is_one_shot = !incarnation.addresses.contains_key(service);
         match shared.engine.inspect(handle).await {
             Ok(status) => match status.state {
                 ContainerState::Running => {}
                 ContainerState::Exited(0) if is_one_shot => {}
-                ContainerState::Paused => return Sight::Gone(format!("the container of {service} is paused")),
+                ContainerState::Paused => return gone("is paused", Some(Cause::Paused)),
                 ContainerState::Exited(code) => {
-                    let why = if status.oom_killed { " (killed for want of memory)" } else { "" };
-                    return Sight::Gone(format!("the container of {service} ended with code {code}{why}"));
+                    return match status.oom_killed {
+                        true => gone(
+                            &format!("ended with code {code} (killed for want of memory)"),
+                            Some(Cause::OutOfMemory),
+                        ),
+                        false => gone(&format!("ended with code {code}"), None),
+                    };
                 }
-                ContainerState::Created => {
-                    return Sight::Gone(format!("the container of {service} was not started"));
-                }
-                ContainerState::Dead => return Sight::Gone(format!("the container of {service} is being removed")),
+                ContainerState::Created => return gone("was not started", None),
+                ContainerState::Dead => return gone("is being removed", None),
             },
-            Err(error) if error.is_not_found() => {
-                return Sight::Gone(format!("the container of {service} is gone"));
+            Err(error) if error.is_not_found() => return gone("is gone", None),
+            Err(error) => {
+                let reason = format!("{failure}; {}", describe(&error));
+                return Sight::Missed(Miss { reason, cause: failure.cause.or_else(|| error.cause()) });
             }
-            Err(error) => return Sight::Missed(format!("{failure}; {}", describe(&error))),
         }
     }
-    Sight::Missed(failure.to_string())
+    Sight::Missed(Miss { reason: failure.to_string(), cause: failure.cause })
 }

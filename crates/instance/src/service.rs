@@ -21,8 +21,9 @@ use arenad_gateway::{Route, RouteStats, Target};
 use arenad_launch::Incarnation;
 use arenad_model::error::describe;
 use arenad_model::instance::{InstanceEvent, InstanceState, Trouble};
+use arenad_model::snapshot::Snapshot;
 use arenad_seams::ordered_watch as channel;
-use arenad_store::{StoredInstance, StoredSnapshot};
+use arenad_store::StoredInstance;
 
 /// How long clients of a site that does not serve are told to wait before they try again.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
@@ -31,7 +32,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(2);
 pub(super) struct Serving {
     pub(super) incarnation: Incarnation,
     /// What it was made from.
-    pub(super) snapshot: StoredSnapshot,
+    pub(super) snapshot: Snapshot,
     /// What was found in its stores before it served; none where there is nothing to compare.
     pub(super) proven: Option<Taken>,
     /// How often its containers have been brought back since they were made.
@@ -341,7 +342,7 @@ impl Service {
             report.containers.clear();
             let Some(Serving { incarnation, snapshot, visits, .. }) = &self.serving else { return };
             report.generation = incarnation.generation;
-            report.snapshot = Some(snapshot.id.clone());
+            report.snapshot = Some(snapshot.id.to_string());
             report.visits = visits.clone();
             report.last_passed = passed.or(report.last_passed);
             for (service, handle) in &incarnation.containers {

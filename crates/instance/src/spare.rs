@@ -13,8 +13,8 @@ use arenad_launch::{self as launch, Incarnation};
 use arenad_model::error::describe;
 use arenad_model::instance::InstanceId;
 use arenad_model::site::Site;
+use arenad_model::snapshot::Snapshot;
 use arenad_storage::Fresh;
-use arenad_store::StoredSnapshot;
 
 /// Clones for the next rewind.
 pub(super) struct Spare {
@@ -29,7 +29,7 @@ impl Spare {
         site: &Arc<Site>,
         id: &InstanceId,
         incarnation: &Incarnation,
-        of: &StoredSnapshot,
+        of: &Snapshot,
     ) -> Option<Self> {
         let shares_blocks = shared.storage.as_ref().is_some_and(|storage| storage.root().clones());
         if !shares_blocks || site.rewinds().is_none() {
@@ -45,7 +45,7 @@ impl Spare {
             let made = launch::fresh(&source, &site).await;
             made.map_err(|error| tracing::warn!(error = describe(&error), "no clones for the next rewind")).ok()
         });
-        Some(Self { snapshot: of.id.clone(), making })
+        Some(Self { snapshot: of.id.to_string(), making })
     }
 
     /// Whether they are of that snapshot.

@@ -18,10 +18,11 @@ use arenad_launch as launch;
 use arenad_model::error::describe;
 use arenad_model::pool::{self, Budget, Lack, PoolAction, Standing, Wanted};
 use arenad_model::site::Site;
+use arenad_model::snapshot::Snapshot;
 use arenad_model::standby_schedule::count_at;
 use arenad_reset::{Stages, hindrance};
 use arenad_seams::fault::{self, Point};
-use arenad_store::{StoredSnapshot, StoredStandby};
+use arenad_store::StoredStandby;
 
 /// How often the pool is looked at when nothing happens: traffic is no event here.
 const TEND_EVERY: Duration = Duration::from_secs(2);
@@ -74,7 +75,7 @@ impl Instance {
         self.show_standbys();
     }
 
-    async fn act(&mut self, action: PoolAction, snapshot: &StoredSnapshot) {
+    async fn act(&mut self, action: PoolAction, snapshot: &Snapshot) {
         match action {
             PoolAction::Make => self.make_standby(snapshot).await,
             PoolAction::Renew(made) => self.renew_standby(made, snapshot),
@@ -84,7 +85,7 @@ impl Instance {
         }
     }
 
-    async fn make_standby(&mut self, snapshot: &StoredSnapshot) {
+    async fn make_standby(&mut self, snapshot: &Snapshot) {
         let context = &self.context;
         let generation = match context.shared.store.begin_standby(&context.id).await {
             Ok(generation) => generation,
@@ -105,14 +106,14 @@ impl Instance {
         });
     }
 
-    fn can_rewind(&self, from: &StoredSnapshot) -> bool {
+    fn can_rewind(&self, from: &Snapshot) -> bool {
         self.context.site.rewinds().is_some()
             && snapshot::state(&self.context.shared, from).is_some()
             && hindrance(&self.context.site, &from.volumes, None).is_none()
     }
 
     /// Brings what has served back to the snapshot in the background; if that fails, it goes.
-    fn renew_standby(&mut self, made: u64, snapshot: &StoredSnapshot) {
+    fn renew_standby(&mut self, made: u64, snapshot: &Snapshot) {
         let Some(standby) = self.pool.member_mut(made) else { return };
         let Some(incarnation) = standby.incarnation.take() else { return };
         standby.standing = Standing::Making;
@@ -140,7 +141,7 @@ impl Instance {
         let (shared, id) = (self.context.shared.clone(), self.context.id.clone());
         self.pool.spawn(&self.context.shared.tasks, made, async move {
             let removed = making::remove(&shared, &id, made).await;
-            removed.map(|()| Ended::Removed).map_err(|error| describe(&error))
+            Ok(removed.map(|()| Ended::Removed)?)
         });
     }
 
@@ -223,12 +224,12 @@ impl Instance {
                 }
             }
             Ok(Ended::Removed) => self.pool.drop_member(made),
-            Err(reason) => {
+            Err(error) => {
                 self.pool.note_failure();
                 // Reconciliation removes what is left of it.
                 self.pool.drop_member(made);
                 self.forget_standby(made).await;
-                let message = format!("a standby of {} could not be made: {reason}", self.context.id);
+                let message = format!("a standby of {} could not be made: {}", self.context.id, describe(&error));
                 self.context.note_later("standby.failed", message);
             }
         }

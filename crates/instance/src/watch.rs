@@ -213,27 +213,27 @@ impl Instance {
         let Round { depth, at, took, sight } = round;
         let reason = match &sight {
             Sight::Fine => None,
-            Sight::Missed(reason) | Sight::Gone(reason) => Some(reason.clone()),
+            Sight::Missed(miss) | Sight::Gone(miss) => Some(miss.reason.clone()),
         };
         match &sight {
             Sight::Fine => vigils.note(depth, Ok(()), now),
-            Sight::Missed(reason) => vigils.note(depth, Err(reason.clone()), now),
-            Sight::Gone(reason) => vigils.note_gone(depth, reason, now),
+            Sight::Missed(miss) => vigils.note(depth, Err(miss.clone()), now),
+            Sight::Gone(miss) => vigils.note_gone(depth, miss, now),
         }
         let (reported, missed) = (vigils.trouble(), vigils.missed());
         match &sight {
-            Sight::Gone(reason) => self.service.cut(reason),
+            Sight::Gone(miss) => self.service.cut(&miss.reason),
             Sight::Fine if depth == Depth::Shallow => self.service.mend(),
             Sight::Fine | Sight::Missed(_) => {}
         }
         self.service.report().send_modify(|report| {
-            report.waiting_for = missed;
+            report.waiting_for = missed.map(|miss| miss.reason);
             if matches!(sight, Sight::Fine) && depth == Depth::Shallow {
                 report.last_passed = Some(self.context.shared.clock.now());
             }
         });
         let id = &self.context.id;
-        let trouble = reported.map(|reason| Trouble { hint: failure::hint(&reason, id), reason });
+        let trouble = reported.map(|miss| Trouble { hint: failure::hint(miss.cause, id), reason: miss.reason });
         self.service.judge(trouble).await;
         self.watch_the_row();
         let instance = self.context.id.to_string();

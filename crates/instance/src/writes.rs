@@ -18,7 +18,8 @@ use arenad_model::error::describe;
 use arenad_model::health::Depth;
 use arenad_model::instance::InstanceState;
 use arenad_model::site::ResetStrategyName;
-use arenad_store::{StoredSnapshot, StoredWrites};
+use arenad_model::snapshot::Snapshot;
+use arenad_store::StoredWrites;
 
 /// What a comparison in the background found.
 pub(super) struct Compared {
@@ -185,7 +186,7 @@ impl Instance {
 /// moved.
 async fn compare(
     context: &Context,
-    snapshot: &StoredSnapshot,
+    snapshot: &Snapshot,
     incarnation: &Incarnation,
     last: Option<&Taken>,
 ) -> Option<Result<Option<Taken>, ProofError>> {

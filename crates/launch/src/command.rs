@@ -2,6 +2,7 @@
 
 use super::Incarnation;
 use arenad_engine::{Engine, EngineError};
+use arenad_model::cause::Cause;
 use arenad_model::site::ExecStep;
 
 /// The number of last lines of each output stream that an error message shows.
@@ -26,6 +27,17 @@ pub enum CommandError {
         /// The last lines of both of its streams.
         said: String,
     },
+}
+
+impl CommandError {
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::NoContainer(_) => None,
+            Self::Engine(error) => error.cause(),
+            Self::Failed { said, .. } => Cause::stated_by_program(said),
+        }
+    }
 }
 
 /// Runs a command in the container of its service.

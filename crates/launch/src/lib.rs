@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 use arenad_engine::labels::{self, Ownership};
 use arenad_engine::{ContainerHealth, ContainerSpec, ContainerState, CpuWeight, Engine, EngineError, EngineHandle};
+use arenad_model::cause::Cause;
 use arenad_model::clock::ClockSetting;
 use arenad_model::coverage::Traces;
 use arenad_model::ids::ServiceName;
@@ -98,6 +99,19 @@ pub enum LaunchError {
         #[source]
         cause: std::io::Error,
     },
+}
+
+impl LaunchError {
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Engine(error) => error.cause(),
+            Self::State(error) => error.cause(),
+            Self::Archive { cause, .. } => Cause::of_io(cause),
+            Self::NoAddress { state: ContainerState::Paused, .. } => Some(Cause::Paused),
+            Self::NoSubnet { .. } | Self::Dependency { .. } | Self::NoAddress { .. } | Self::Clock { .. } => None,
+        }
+    }
 }
 
 fn what_it_did(state: ContainerState) -> String {
@@ -355,6 +369,16 @@ pub enum RemoveError {
     /// An operation on the state root failed.
     #[error(transparent)]
     State(#[from] StorageError),
+}
+
+impl RemoveError {
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Engine(error) => error.cause(),
+            Self::State(error) => error.cause(),
+        }
+    }
 }
 
 /// Removes containers, then networks, volumes and state.

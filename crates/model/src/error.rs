@@ -1,5 +1,36 @@
 //! Errors in words.
 
+/// Defines errors whose whole content is a text for people: what a parser, a site or a server has to say. No code asks more of
+/// them than that they happened.
+#[macro_export]
+macro_rules! text_error {
+    ($($(#[$doc:meta])* $vis:vis struct $name:ident;)+) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        $vis struct $name(String);
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl std::error::Error for $name {}
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+    )+};
+}
+
 /// An error and its causes on one line.
 pub fn describe(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

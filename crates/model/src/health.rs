@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::cause::Cause;
 use super::probe::Probe;
 use super::schedule::Schedule;
 
@@ -80,6 +81,15 @@ pub struct Moment {
 /// The longest pause before the calendar is looked at again: it may have been put forward or back.
 const CALENDAR_LOOK: Duration = Duration::from_secs(60);
 
+/// What a round found wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Miss {
+    /// The finding, in words.
+    pub reason: String,
+    /// Its cause, if a person can do something specific about it.
+    pub cause: Option<Cause>,
+}
+
 /// The rounds of one depth, since the instance last became ready: when the next is due, and what the last ones said.
 #[derive(Debug, Clone)]
 pub struct Vigil {
@@ -88,7 +98,7 @@ pub struct Vigil {
     /// The pause after a failed round, where the schedule's is longer: the next one decides, or sees the recovery.
     retry: Duration,
     misses: u32,
-    reason: Option<String>,
+    miss: Option<Miss>,
     due_at: Option<Duration>,
     due_on: Option<Timestamp>,
 }
@@ -97,7 +107,7 @@ impl Vigil {
     fn begin(probes: &HealthProbes, retry: Duration, now: Moment) -> Self {
         let schedule = probes.schedule.clone();
         let failures = probes.failures;
-        let mut vigil = Self { schedule, failures, retry, misses: 0, reason: None, due_at: None, due_on: None };
+        let mut vigil = Self { schedule, failures, retry, misses: 0, miss: None, due_at: None, due_on: None };
         vigil.plan(now);
         vigil
     }
@@ -119,9 +129,9 @@ impl Vigil {
         pause.map_or(on, |at| at.min(on))
     }
 
-    fn note(&mut self, outcome: Result<(), String>, now: Moment) {
+    fn note(&mut self, outcome: Result<(), Miss>, now: Moment) {
         self.misses = if outcome.is_ok() { 0 } else { self.misses.saturating_add(1) };
-        self.reason = outcome.err();
+        self.miss = outcome.err();
         self.plan(now);
     }
 
@@ -183,7 +193,7 @@ impl Vigils {
     }
 
     /// A round has ended.
-    pub fn note(&mut self, depth: Depth, outcome: Result<(), String>, now: Moment) {
+    pub fn note(&mut self, depth: Depth, outcome: Result<(), Miss>, now: Moment) {
         match (depth, &mut self.deep) {
             (Depth::Shallow, deep) => {
                 let recovers = outcome.is_ok() && self.shallow.misses > 0;
@@ -199,28 +209,28 @@ impl Vigils {
     }
 
     /// A round has found that a container does not run, which no further round needs to confirm.
-    pub fn note_gone(&mut self, depth: Depth, reason: &str, now: Moment) {
-        self.note(depth, Err(reason.to_owned()), now);
+    pub fn note_gone(&mut self, depth: Depth, miss: &Miss, now: Moment) {
+        self.note(depth, Err(miss.clone()), now);
         if depth == Depth::Deep {
-            self.shallow.note(Err(reason.to_owned()), now);
+            self.shallow.note(Err(miss.clone()), now);
         }
         self.shallow.condemn();
     }
 
     /// Why the instance is unhealthy, if it is.
-    pub fn trouble(&self) -> Option<String> {
-        self.first_reason(Vigil::has_failed)
+    pub fn trouble(&self) -> Option<Miss> {
+        self.first_miss(Vigil::has_failed)
     }
 
     /// What the last round missed, whether or not it makes the instance unhealthy.
-    pub fn missed(&self) -> Option<String> {
-        self.first_reason(|vigil| vigil.misses > 0)
+    pub fn missed(&self) -> Option<Miss> {
+        self.first_miss(|vigil| vigil.misses > 0)
     }
 
-    fn first_reason(&self, counts: impl Fn(&Vigil) -> bool) -> Option<String> {
-        let shallow = Some(&self.shallow).filter(|vigil| counts(vigil)).and_then(|vigil| vigil.reason.clone());
-        let deep = self.deep.as_ref().filter(|vigil| counts(vigil)).and_then(|vigil| vigil.reason.as_ref());
-        shallow.or_else(|| deep.map(|reason| format!("deep probe {reason}")))
+    fn first_miss(&self, counts: impl Fn(&Vigil) -> bool) -> Option<Miss> {
+        let shallow = Some(&self.shallow).filter(|vigil| counts(vigil)).and_then(|vigil| vigil.miss.clone());
+        let deep = self.deep.as_ref().filter(|vigil| counts(vigil)).and_then(|vigil| vigil.miss.as_ref());
+        shallow.or_else(|| deep.map(|miss| Miss { reason: format!("deep probe {}", miss.reason), cause: miss.cause }))
     }
 }
 
@@ -264,8 +274,12 @@ mod tests {
         vigils.pause(depth, now).expect("there are such rounds").as_secs()
     }
 
-    fn failed() -> Result<(), String> {
-        Err("search: no hits".to_owned())
+    fn failed() -> Result<(), Miss> {
+        Err(miss("search: no hits"))
+    }
+
+    fn miss(reason: &str) -> Miss {
+        Miss { reason: reason.to_owned(), cause: Some(Cause::NoSpace) }
     }
 
     #[test]
@@ -308,13 +322,13 @@ mod tests {
     fn as_many_failures_in_a_row_as_the_definition_says_are_trouble() {
         let mut vigils = Vigils::begin(&spec(None), at(0));
         vigils.note(Depth::Shallow, failed(), at(3));
-        assert_eq!((vigils.trouble(), vigils.missed()), (None, Some("search: no hits".to_owned())));
+        assert_eq!((vigils.trouble(), vigils.missed()), (None, Some(miss("search: no hits"))));
         assert_eq!(pause(&mut vigils, Depth::Shallow, at(3)), 1, "the second look comes sooner");
         vigils.note(Depth::Shallow, Ok(()), at(4));
         vigils.note(Depth::Shallow, failed(), at(7));
         assert_eq!(vigils.trouble(), None, "not in a row");
         vigils.note(Depth::Shallow, failed(), at(8));
-        assert_eq!(vigils.trouble().as_deref(), Some("search: no hits"));
+        assert_eq!(vigils.trouble(), Some(miss("search: no hits")));
         vigils.note(Depth::Shallow, Ok(()), at(9));
         assert_eq!((vigils.trouble(), vigils.missed()), (None, None));
     }
@@ -323,7 +337,7 @@ mod tests {
     fn a_deep_failure_is_trouble_of_its_own_until_a_deep_round_passes() {
         let mut vigils = Vigils::begin(&spec(cron("0 3 * * *")), at(0));
         vigils.note(Depth::Deep, failed(), at(100));
-        assert_eq!(vigils.trouble().as_deref(), Some("deep probe search: no hits"));
+        assert_eq!(vigils.trouble(), Some(miss("deep probe search: no hits")), "with its cause");
         vigils.note(Depth::Shallow, Ok(()), at(103));
         assert!(vigils.trouble().is_some(), "a good shallow round proves nothing about it");
         assert_eq!(pause(&mut vigils, Depth::Deep, at(103)), 12, "the recovery is not left to the next night");
@@ -345,8 +359,8 @@ mod tests {
     fn a_container_that_is_gone_is_trouble_at_once_and_no_matter_of_depth() {
         for depth in Depth::ALL {
             let mut vigils = Vigils::begin(&spec(every(600)), at(0));
-            vigils.note_gone(depth, "the container of web ended", at(5));
-            assert_eq!(vigils.trouble().as_deref(), Some("the container of web ended"));
+            vigils.note_gone(depth, &miss("the container of web ended"), at(5));
+            assert_eq!(vigils.trouble(), Some(miss("the container of web ended")));
         }
     }
 }

@@ -74,19 +74,77 @@ pub enum InstanceState {
     Failed(Trouble),
 }
 
-impl InstanceState {
-    /// The state's name in tables, JSON and the store.
-    pub fn name(&self) -> &'static str {
+/// A state without what is known of its trouble, as it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstanceStatus {
+    /// [`InstanceState::Down`].
+    Down,
+    /// [`InstanceState::Preparing`].
+    Preparing,
+    /// [`InstanceState::Starting`].
+    Starting,
+    /// [`InstanceState::Ready`].
+    Ready,
+    /// [`InstanceState::Unhealthy`].
+    Unhealthy,
+    /// [`InstanceState::Resetting`].
+    Resetting,
+    /// [`InstanceState::Stopping`].
+    Stopping,
+    /// [`InstanceState::Failed`].
+    Failed,
+}
+
+impl InstanceStatus {
+    const ALL: [Self; 8] = [
+        Self::Down,
+        Self::Preparing,
+        Self::Starting,
+        Self::Ready,
+        Self::Unhealthy,
+        Self::Resetting,
+        Self::Stopping,
+        Self::Failed,
+    ];
+
+    /// Returns the state's name in tables, JSON and the store.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Down => "down",
             Self::Preparing => "preparing",
             Self::Starting => "starting",
             Self::Ready => "ready",
-            Self::Unhealthy(_) => "unhealthy",
+            Self::Unhealthy => "unhealthy",
             Self::Resetting => "resetting",
             Self::Stopping => "stopping",
-            Self::Failed(_) => "failed",
+            Self::Failed => "failed",
         }
+    }
+
+    /// Returns the state of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+impl InstanceState {
+    /// The state without its trouble.
+    pub fn status(&self) -> InstanceStatus {
+        match self {
+            Self::Down => InstanceStatus::Down,
+            Self::Preparing => InstanceStatus::Preparing,
+            Self::Starting => InstanceStatus::Starting,
+            Self::Ready => InstanceStatus::Ready,
+            Self::Unhealthy(_) => InstanceStatus::Unhealthy,
+            Self::Resetting => InstanceStatus::Resetting,
+            Self::Stopping => InstanceStatus::Stopping,
+            Self::Failed(_) => InstanceStatus::Failed,
+        }
+    }
+
+    /// The state's name in tables, JSON and the store.
+    pub fn name(&self) -> &'static str {
+        self.status().name()
     }
 
     /// Whether clients reach it. Only then is it watched.
@@ -296,6 +354,14 @@ mod tests {
             }
         }
         assert_eq!((seen, lines.len()), (80, 80), "one line for each pair");
+    }
+
+    #[test]
+    fn every_name_is_read_back() {
+        for state in states() {
+            assert_eq!(InstanceStatus::named(state.name()), Some(state.status()));
+        }
+        assert_eq!(InstanceStatus::named("asleep"), None);
     }
 
     /// The module's diagram and table, from `after` alone.

@@ -3,6 +3,7 @@
 
 pub mod archive;
 pub mod browser;
+pub mod cause;
 pub mod clock;
 pub mod coverage;
 pub mod error;
@@ -20,8 +21,10 @@ pub mod probe;
 pub mod prune;
 pub mod reconcile;
 pub mod request_queue;
+pub mod reset;
 pub mod schedule;
 pub mod site;
+pub mod snapshot;
 pub mod standby_schedule;
 pub mod store;
 pub mod subnet;

@@ -17,6 +17,11 @@ pub enum Extent {
 }
 
 impl Extent {
+    /// Returns the extent of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Everything, Self::Moved, Self::Nothing].into_iter().find(|extent| extent.name() == name)
+    }
+
     /// The word in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::sql::{FirstValue, SqlFailure};
 use arenad_engine::{Engine, EngineHandle};
-use arenad_model::error::describe;
 use arenad_model::site::{Database, DatabaseEngine};
 
 /// The separator of columns in an answer. No compared text contains it.
@@ -51,7 +50,7 @@ async fn ask(
     limit: Duration,
 ) -> Result<String, SqlFailure> {
     let output = engine.exec(container, command, None, limit).await;
-    let output = output.map_err(|error| SqlFailure::Server(describe(&error)))?;
+    let output = output.map_err(SqlFailure::Engine)?;
     if output.code != 0 {
         let said = output.stderr.trim().lines().last().unwrap_or("it said nothing").to_owned();
         return Err(SqlFailure::Server(format!("{program} ended with code {}: {said}", output.code)));

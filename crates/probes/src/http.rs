@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
+use super::Unmet;
 use arenad_launch::Incarnation;
 use arenad_model::ids::ServiceName;
 use arenad_model::probe::{HttpProbe, JsonExpectation};
@@ -54,7 +55,7 @@ pub async fn exchange(
     client: &SiteClient,
     incarnation: &Incarnation,
     request: &HttpExchange<'_>,
-) -> Result<Answer, String> {
+) -> Result<Answer, Unmet> {
     let socket =
         incarnation.socket(request.service, request.port).ok_or_else(|| super::no_address(request.service.as_str()))?;
     let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| error.to_string())?;
@@ -66,7 +67,7 @@ pub async fn exchange(
     }
     let answer = client.send(socket, method, request.path, headers, request.body.map(str::to_owned)).await;
     let answer = answer.map_err(|error| innermost(&error))?;
-    read(answer).await.map_err(|error| innermost(&error))
+    read(answer).await.map_err(|error| innermost(&error).into())
 }
 
 /// Reads an answer, with the beginning of its body.
@@ -87,7 +88,7 @@ pub async fn read(mut answer: SiteAnswer) -> Result<Answer, SiteError> {
     })
 }
 
-pub(super) async fn look(client: &SiteClient, probe: &HttpProbe, incarnation: &Incarnation) -> Result<(), String> {
+pub(super) async fn look(client: &SiteClient, probe: &HttpProbe, incarnation: &Incarnation) -> Result<(), Unmet> {
     let request = HttpExchange {
         service: &probe.service,
         port: probe.port,
@@ -97,38 +98,38 @@ pub(super) async fn look(client: &SiteClient, probe: &HttpProbe, incarnation: &I
         body: None,
     };
     let answer = exchange(client, incarnation, &request).await?;
-    judge(probe, &answer).map_err(|reason| with_excerpt(probe, &answer, reason))
+    judge(probe, &answer).map_err(|unmet| with_excerpt(probe, &answer, unmet))
 }
 
-/// Appends an excerpt of the page to the reason if the status is wrong, because such a page often describes the error.
-fn with_excerpt(probe: &HttpProbe, answer: &Answer, reason: String) -> String {
+/// A page of the wrong status often says what is wrong.
+fn with_excerpt(probe: &HttpProbe, answer: &Answer, unmet: Unmet) -> Unmet {
     if probe.status.contains(&answer.status) {
-        return reason;
+        return unmet;
     }
     let excerpt: String = answer.body.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
-    if excerpt.is_empty() { reason } else { format!("{reason}: {excerpt}") }
+    if excerpt.is_empty() { unmet } else { unmet.told(|text| format!("{text}: {excerpt}")) }
 }
 
-/// Checks an answer against the expectations of a probe. Errors: the first difference; never content of the page.
-pub fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
+/// Whether an answer is what a probe expects. Errors: what it is instead; nothing of the page.
+pub fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), Unmet> {
     if !probe.status.contains(&answer.status) {
         let wanted = probe.status.iter().map(u16::to_string).collect::<Vec<_>>().join(" or ");
         let to = answer.location.as_deref().map(|location| location.split(['?', '#']).next().unwrap_or_default());
         let to = to.map(|to| format!(" to {to}")).unwrap_or_default();
-        return Err(format!("status {}{to}, expected {wanted}", answer.status));
+        return Err(format!("status {}{to}, expected {wanted}", answer.status).into());
     }
     if let Some(expected) = &probe.redirect {
         match &answer.location {
             Some(location) if location.ends_with(expected.as_str()) => {}
-            Some(location) => return Err(format!("redirects to {location}, expected {expected}")),
-            None => return Err(format!("does not redirect, expected {expected}")),
+            Some(location) => return Err(format!("redirects to {location}, expected {expected}").into()),
+            None => return Err(format!("does not redirect, expected {expected}").into()),
         }
     }
     if let Some(least) = probe.bytes_at_least.filter(|least| answer.body_bytes < *least) {
-        return Err(format!("the body has {} bytes, expected at least {least}", answer.body_bytes));
+        return Err(format!("the body has {} bytes, expected at least {least}", answer.body_bytes).into());
     }
     if let Some(missing) = probe.contains.iter().find(|text| !answer.body.contains(text.as_str())) {
-        return Err(format!("the page does not contain {missing:?}"));
+        return Err(format!("the page does not contain {missing:?}").into());
     }
     if probe.json.is_empty() {
         return Ok(());
@@ -156,7 +157,7 @@ pub fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), String> {
                 JsonExpectation::AtLeast(least) => format!("at least {least}"),
                 JsonExpectation::Between(lower, upper) => format!("{lower} to {upper}"),
             };
-            return Err(format!("{pointer} is {shown}, expected {expected}"));
+            return Err(format!("{pointer} is {shown}, expected {expected}").into());
         }
     }
     Ok(())
@@ -189,8 +190,9 @@ mod tests {
     fn a_wrong_status_is_told_with_what_the_page_says() {
         let page = answer(502, "<h1>Bad\n gateway</h1>");
         let reason = judge(&probe(), &page).expect_err("not 200");
-        assert_eq!(reason, "status 502, expected 200");
-        assert_eq!(with_excerpt(&probe(), &page, reason), "status 502, expected 200: <h1>Bad gateway</h1>");
+        assert_eq!(reason.to_string(), "status 502, expected 200");
+        let told = with_excerpt(&probe(), &page, reason);
+        assert_eq!(told.to_string(), "status 502, expected 200: <h1>Bad gateway</h1>");
         let redirect = Answer { location: Some("/login?next=/secret".into()), ..answer(302, "") };
         assert_eq!(judge(&probe(), &redirect), Err("status 302 to /login, expected 200".into()));
     }

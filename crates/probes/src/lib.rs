@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use arenad_engine::{ContainerHealth, ContainerState, Engine, EngineError, EngineHandle};
 use arenad_launch::Incarnation;
+use arenad_model::cause::Cause;
 use arenad_model::error::describe;
 use arenad_model::ids::ServiceName;
 use arenad_model::probe::{Probe, ProbeKind};
@@ -35,6 +36,53 @@ pub struct ProbeFailure {
     pub probe: String,
     /// Description of the difference between the expected and the actual result.
     pub reason: String,
+    /// The cause, if a person can do something specific about it.
+    pub cause: Option<Cause>,
+}
+
+/// What was seen instead of what was expected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Unmet {
+    text: String,
+    cause: Option<Cause>,
+}
+
+impl Unmet {
+    /// The cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        self.cause
+    }
+
+    /// The same, put into a larger context.
+    #[must_use]
+    pub fn told(self, text: impl FnOnce(&str) -> String) -> Self {
+        Self { text: text(&self.text), ..self }
+    }
+}
+
+impl From<String> for Unmet {
+    fn from(text: String) -> Self {
+        Self { text, cause: None }
+    }
+}
+
+impl From<&str> for Unmet {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<EngineError> for Unmet {
+    fn from(error: EngineError) -> Self {
+        Self { cause: error.cause(), text: describe(&error) }
+    }
+}
+
+impl From<SqlFailure> for Unmet {
+    fn from(failure: SqlFailure) -> Self {
+        Self { cause: failure.cause(), text: failure.to_string() }
+    }
 }
 
 /// The reason why an instance did not become ready.
@@ -63,7 +111,18 @@ pub enum NotReady {
     Engine(#[from] EngineError),
 }
 
-/// Runs the probes of sites.
+impl NotReady {
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::TimedOut { last, .. } => last.cause,
+            Self::Ended { oom_killed, .. } => oom_killed.then_some(Cause::OutOfMemory),
+            Self::Engine(error) => error.cause(),
+        }
+    }
+}
+
+/// Runs probes.
 #[derive(Clone)]
 pub struct Prober {
     engine: Arc<dyn Engine>,
@@ -91,11 +150,11 @@ impl Prober {
         limit: Option<Duration>,
     ) -> Result<(), ProbeFailure> {
         let limit = limit.map_or(probe.timeout, |limit| limit.min(probe.timeout));
-        let failure = |reason: String| ProbeFailure { probe: probe.name.clone(), reason };
+        let failure = |Unmet { text, cause }| ProbeFailure { probe: probe.name.clone(), reason: text, cause };
         match tokio::time::timeout(limit, self.look(&probe.kind, site, incarnation, limit)).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(reason)) => Err(failure(reason)),
-            Err(_) => Err(failure(format!("no answer within {limit:?}"))),
+            Ok(Err(unmet)) => Err(failure(unmet)),
+            Err(_) => Err(failure(format!("no answer within {limit:?}").into())),
         }
     }
 
@@ -172,37 +231,37 @@ impl Prober {
         site: &Site,
         incarnation: &Incarnation,
         limit: Duration,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unmet> {
         match kind {
             ProbeKind::Http(probe) => http::look(&self.http, probe, incarnation).await,
             ProbeKind::Tcp { service, port } => {
                 let socket = incarnation.socket(service, *port).ok_or_else(|| no_address(service.as_str()))?;
-                self.http.dialer().dial(socket).await.map(drop).map_err(|error| format!("connect to {socket}: {error}"))
+                let dialed = self.http.dialer().dial(socket).await;
+                dialed.map(drop).map_err(|error| format!("connect to {socket}: {error}").into())
             }
             ProbeKind::Sql { database, query, equals } => {
                 let database = site.databases.get(database).ok_or("the database is not declared")?;
-                let value = run_statement(self.engine.as_ref(), database, incarnation, query)
-                    .await
-                    .map_err(|error| error.to_string())?;
+                let value = run_statement(self.engine.as_ref(), database, incarnation, query).await?;
                 match (equals, value) {
                     (Some(expected), Some(Some(found))) if found == *expected => Ok(()),
                     (Some(expected), found) => {
-                        Err(format!("`{query}` yields {}, expected {expected:?}", sql::shown(found.as_ref())))
+                        Err(format!("`{query}` yields {}, expected {expected:?}", sql::shown(found.as_ref())).into())
                     }
                     (None, Some(_)) => Ok(()),
-                    (None, None) => Err(format!("`{query}` yields no row")),
+                    (None, None) => Err(format!("`{query}` yields no row").into()),
                 }
             }
             ProbeKind::Exec { service, command, contains } => {
                 let handle = container(incarnation, service)?;
-                let output = self.engine.exec(handle, command, None, limit).await.map_err(|error| describe(&error))?;
+                let output = self.engine.exec(handle, command, None, limit).await?;
                 if output.code != 0 {
                     let said = last_line(&output.stderr).or_else(|| last_line(&output.stdout)).unwrap_or_default();
-                    return Err(format!("`{}` ended with code {}: {said}", command.join(" "), output.code));
+                    let text = format!("`{}` ended with code {}: {said}", command.join(" "), output.code);
+                    return Err(Unmet { text, cause: Cause::stated_by_program(said) });
                 }
                 match contains {
                     Some(text) if !output.stdout.contains(text.as_str()) => {
-                        Err(format!("`{}` did not print {text:?}", command.join(" ")))
+                        Err(format!("`{}` did not print {text:?}", command.join(" ")).into())
                     }
                     _ => Ok(()),
                 }
@@ -214,12 +273,12 @@ impl Prober {
             }
             ProbeKind::DockerHealth { service } => {
                 let handle = container(incarnation, service)?;
-                let status = self.engine.inspect(handle).await.map_err(|error| describe(&error))?;
+                let status = self.engine.inspect(handle).await?;
                 match status.health {
                     ContainerHealth::Healthy => Ok(()),
-                    ContainerHealth::Starting => Err("its health check has not passed yet".to_owned()),
-                    ContainerHealth::Unhealthy => Err("its health check fails".to_owned()),
-                    ContainerHealth::None => Err("it has no health check".to_owned()),
+                    ContainerHealth::Starting => Err("its health check has not passed yet".into()),
+                    ContainerHealth::Unhealthy => Err("its health check fails".into()),
+                    ContainerHealth::None => Err("it has no health check".into()),
                 }
             }
         }
@@ -250,8 +309,8 @@ fn no_address(service: &str) -> String {
     format!("{service} has no address: its container is not running")
 }
 
-fn container<'a>(incarnation: &'a Incarnation, service: &ServiceName) -> Result<&'a EngineHandle, String> {
-    incarnation.containers.get(service).ok_or_else(|| format!("{service} has no container"))
+fn container<'a>(incarnation: &'a Incarnation, service: &ServiceName) -> Result<&'a EngineHandle, Unmet> {
+    incarnation.containers.get(service).ok_or_else(|| format!("{service} has no container").into())
 }
 
 fn last_line(text: &str) -> Option<&str> {

@@ -11,8 +11,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use regex::bytes::Regex;
 
+use super::Unmet;
 use arenad_engine::{Engine, EngineError, EngineHandle, EngineStream, LogChunk, LogRange};
-use arenad_model::error::describe;
 use arenad_model::lines::{Line, Lines};
 
 /// The maximum length of a line's part that is matched, in bytes.
@@ -85,7 +85,7 @@ impl LogMemory {
         started_at: i64,
         pattern: &str,
         now: i64,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unmet> {
         let key = Key { handle: handle.clone(), started_at, pattern: pattern.to_owned() };
         let before = self.get(&key);
         if before.is_some_and(|before| before.has_matched) {
@@ -97,16 +97,17 @@ impl LogMemory {
         // The first round reads the log from its beginning, where sites report that they are ready. Later rounds read
         // its end.
         let range = LogRange { tail: before.map(|_| LINES_MAX), since: Some(begin), follow: false, timestamps: false };
-        let look = look(engine.logs(handle, range), &regex).await.map_err(|error| describe(&error))?;
+        let look = look(engine.logs(handle, range), &regex).await?;
         self.note(key, Read { until: now, has_matched: look.has_matched });
         match look {
             Look { has_matched: true, .. } => Ok(()),
-            Look { is_whole: true, .. } => Err(format!("no line of its log matches /{pattern}/ yet")),
+            Look { is_whole: true, .. } => Err(format!("no line of its log matches /{pattern}/ yet").into()),
             Look { .. } => Err(format!(
                 "no line of its log matches /{pattern}/, as far as it was read: it grows by more than {} MiB between two \
                  looks",
                 BYTES_MAX >> 20
-            )),
+            )
+            .into()),
         }
     }
 }

@@ -10,8 +10,10 @@ use std::time::Duration;
 use super::client;
 use super::sql_worker::{Answer, COMMAND, Question, Server};
 use arenad_confined::{Worker, WorkerError};
-use arenad_engine::{Engine, EngineHandle};
+use arenad_engine::{Engine, EngineError, EngineHandle};
 use arenad_launch::Incarnation;
+use arenad_model::cause::Cause;
+use arenad_model::error::describe;
 use arenad_model::site::{Database, DatabaseAccess, DatabaseEngine};
 
 /// The time in which a server must answer on a kept connection. Otherwise a new connection is made.
@@ -32,12 +34,26 @@ pub enum SqlFailure {
     /// The server reported an error or could not be reached.
     #[error("{0}")]
     Server(String),
-    /// The confined process could not be started, or ended because of data from the server.
+    /// The engine could not run a client in the container.
+    #[error("{}", describe(.0))]
+    Engine(EngineError),
+    /// What speaks to the server could not be started, or ended at what the server sent.
     #[error(transparent)]
     Confined(#[from] WorkerError),
 }
 
-/// The time limit for a statement of a client in the container. A probe has a shorter limit of its own.
+impl SqlFailure {
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Server(words) => Cause::stated_by_engine(words),
+            Self::Engine(error) => error.cause(),
+            Self::NoAddress(_) | Self::Confined(_) => None,
+        }
+    }
+}
+
+/// The longest that a program in the container may take for a statement. A probe has its own limit, which is shorter.
 const CLIENT_LIMIT: Duration = Duration::from_secs(60);
 
 /// The first column of the first row, as text. The outer `None` means that there is no row, the inner one that the

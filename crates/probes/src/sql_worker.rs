@@ -83,13 +83,13 @@ async fn work(mut inside: Inside) -> io::Result<()> {
     parent.answer(&Answer::Done).await?;
     while let Some(question) = parent.question().await? {
         let answer = match question {
-            Question::Open { .. } => Err("it is open".to_owned()),
+            Question::Open { .. } => Err("it is open".into()),
             Question::Ping => link.ping().await.map(|()| Answer::Done),
             Question::FirstValue { statement } => link.first_value(&statement).await.map(Answer::First),
             Question::Column { script } => link.column(&script).await.map(Answer::Column),
             Question::Close => return close(link, parent).await,
         };
-        parent.answer(&answer.unwrap_or_else(Answer::Failed)).await?;
+        parent.answer(&answer.unwrap_or_else(|words: ServerWords| Answer::Failed(words.to_string()))).await?;
     }
     Ok(())
 }
@@ -103,6 +103,12 @@ async fn close(link: Link, mut parent: Locked) -> io::Result<()> {
     parent.answer(&Answer::Done).await
 }
 
+arenad_model::text_error! {
+    /// The words of a server, or of its client, about a statement that failed.
+    struct ServerWords;
+}
+
+/// A connection to a server.
 enum Link {
     Mysql(Box<MySqlConnection>),
     Postgres(Box<PgConnection>),
@@ -119,7 +125,7 @@ macro_rules! column {
             let value: String = row.try_get_unchecked(0).map_err(words)?;
             size += value.len();
             if size > TEXT_MAX || values.len() >= ROWS_MAX {
-                return Err(format!("the answer is longer than {ROWS_MAX} rows or {} MiB", TEXT_MAX >> 20));
+                return Err(format!("the answer is longer than {ROWS_MAX} rows or {} MiB", TEXT_MAX >> 20).into());
             }
             values.push(value);
         }
@@ -161,14 +167,14 @@ impl Link {
         }
     }
 
-    async fn ping(&mut self) -> Result<(), String> {
+    async fn ping(&mut self) -> Result<(), ServerWords> {
         match self {
             Self::Mysql(connection) => connection.ping().await.map_err(words),
             Self::Postgres(connection) => connection.ping().await.map_err(words),
         }
     }
 
-    async fn first_value(&mut self, statement: &str) -> Result<FirstValue, String> {
+    async fn first_value(&mut self, statement: &str) -> Result<FirstValue, ServerWords> {
         let statement = sqlx::raw_sql(AssertSqlSafe(statement));
         match self {
             Self::Mysql(connection) => {
@@ -182,7 +188,7 @@ impl Link {
         }
     }
 
-    async fn column(&mut self, script: &str) -> Result<Vec<String>, String> {
+    async fn column(&mut self, script: &str) -> Result<Vec<String>, ServerWords> {
         match self {
             Self::Mysql(connection) => column!(connection, script),
             Self::Postgres(connection) => column!(connection, script),
@@ -191,6 +197,6 @@ impl Link {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn words(error: sqlx::Error) -> String {
-    error.to_string()
+fn words(error: sqlx::Error) -> ServerWords {
+    error.to_string().into()
 }

@@ -3,6 +3,8 @@
 use jaq_core::load::{self, Arena, File, Loader};
 use jaq_core::{Compiler, data};
 
+use super::QueryError;
+
 /// A filter that can be run on JSON.
 pub(crate) type Filter = jaq_core::Filter<data::JustLut<jaq_json::Val>>;
 
@@ -17,28 +19,29 @@ const STACK: usize = 64 << 20;
 /// Reads a filter, with jq's own functions known to it.
 ///
 /// Errors: what is wrong with it, and where.
-pub fn compile(filter: &str) -> Result<Filter, String> {
+pub fn compile(filter: &str) -> Result<Filter, QueryError> {
     check_length(filter)?;
     let arena = Arena::default();
     let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
     let functions = jaq_core::funs().chain(jaq_std::funs()).chain(jaq_json::funs());
     let modules = Loader::new(definitions).load(&arena, File { code: filter, path: () }).map_err(|errors| {
-        errors.first().map_or_else(String::new, |(_, error)| match error {
+        let first = errors.first().map_or_else(String::new, |(_, error)| match error {
             load::Error::Io(files) => format!("it includes {} files", files.len()),
             load::Error::Lex(errors) => near(errors.first().map(|(_, rest)| *rest)),
             load::Error::Parse(errors) => near(errors.first().map(|(_, rest)| *rest)),
-        })
+        });
+        QueryError(first)
     })?;
     Compiler::default().with_funs(functions).compile(modules).map_err(|errors| {
         let unknown = errors.first().and_then(|(_, errors)| errors.first());
-        unknown.map_or_else(String::new, |(name, kind)| format!("{} `{name}` is not known", kind.as_str()))
+        QueryError(unknown.map_or_else(String::new, |(name, kind)| format!("{} `{name}` is not known", kind.as_str())))
     })
 }
 
 /// Checks a filter without running it. A filter that is too long to be parsed safely is assumed to be valid.
 ///
 /// Errors: as [`compile`].
-pub fn check(filter: &str) -> Result<(), String> {
+pub fn check(filter: &str) -> Result<(), QueryError> {
     check_length(filter)?;
     if filter.len() > CHECKED_MAX {
         return Ok(());
@@ -53,9 +56,9 @@ pub fn check(filter: &str) -> Result<(), String> {
     })
 }
 
-fn check_length(filter: &str) -> Result<(), String> {
+fn check_length(filter: &str) -> Result<(), QueryError> {
     match filter.len() > LENGTH_MAX {
-        true => Err(format!("it has {} bytes, and at most {LENGTH_MAX} are read", filter.len())),
+        true => Err(format!("it has {} bytes, and at most {LENGTH_MAX} are read", filter.len()).into()),
         false => Ok(()),
     }
 }
@@ -74,11 +77,11 @@ mod tests {
     #[test]
     fn filters_are_read_without_being_run() {
         assert_eq!(check("[limit(10; repeat(1))] | map({a: .}) | halt"), Ok(()));
-        assert!(check(".items [").is_err_and(|reason| reason.contains("ends too early")));
-        assert!(check(".a | nonsense").is_err_and(|reason| reason.contains("nonsense")));
+        assert!(check(".items [").is_err_and(|error| error.to_string().contains("ends too early")));
+        assert!(check(".a | nonsense").is_err_and(|error| error.to_string().contains("nonsense")));
         assert!(check(&"(".repeat(CHECKED_MAX)).is_err(), "and the stack suffices");
         assert!(check(&"-".repeat(CHECKED_MAX)).is_err());
         assert_eq!(check(&"[".repeat(LENGTH_MAX)), Ok(()), "it is read where it is run, in a process of its own");
-        assert!(check(&"[".repeat(LENGTH_MAX + 1)).is_err_and(|reason| reason.contains("at most")));
+        assert!(check(&"[".repeat(LENGTH_MAX + 1)).is_err_and(|error| error.to_string().contains("at most")));
     }
 }

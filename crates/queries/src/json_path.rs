@@ -3,6 +3,8 @@
 
 use serde_json_path::JsonPath;
 
+use super::QueryError;
+
 /// The longest path, in bytes.
 const LENGTH_MAX: usize = 4096;
 
@@ -12,14 +14,14 @@ const DEPTH_MAX: usize = 8;
 /// Reads a path (RFC 9535).
 ///
 /// Errors: what is wrong with it.
-pub fn parse(path: &str) -> Result<JsonPath, String> {
+pub fn parse(path: &str) -> Result<JsonPath, QueryError> {
     if path.len() > LENGTH_MAX {
-        return Err(format!("it has {} bytes, and at most {LENGTH_MAX} are read", path.len()));
+        return Err(format!("it has {} bytes, and at most {LENGTH_MAX} are read", path.len()).into());
     }
     if depth(path) > DEPTH_MAX {
-        return Err(format!("its brackets are nested more than {DEPTH_MAX} deep"));
+        return Err(format!("its brackets are nested more than {DEPTH_MAX} deep").into());
     }
-    JsonPath::parse(path).map_err(|error| error.to_string())
+    JsonPath::parse(path).map_err(|error| error.to_string().into())
 }
 
 /// How deep the brackets outside of texts are nested.
@@ -81,6 +83,6 @@ mod tests {
             let (refused, _) = nested(open, close, 1000);
             refused.expect_err("it is nested too deep");
         }
-        assert!(parse(&format!("${}", "[".repeat(80_000))).is_err_and(|reason| reason.contains("at most")));
+        assert!(parse(&format!("${}", "[".repeat(80_000))).is_err_and(|error| error.to_string().contains("at most")));
     }
 }

@@ -5,7 +5,6 @@
 //! ```
 //! `domain::coverage` decides; this looks. A site that cannot be rewound is not looked at.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ResetError;
@@ -13,14 +12,11 @@ use arenad_engine::Engine;
 use arenad_launch::{Incarnation, Inside, InsideError};
 use arenad_model::coverage::{self, Traces};
 use arenad_model::site::Site;
+use arenad_model::snapshot::VolumeFiles;
 
 /// Why containers of a site are never rewound, as far as it is known before that is tried. `volumes`: those that the
 /// snapshot keeps archives of, by service and mount path; an image may declare some.
-pub fn hindrance<T>(
-    site: &Site,
-    volumes: &BTreeMap<String, BTreeMap<String, T>>,
-    incarnation: Option<&Incarnation>,
-) -> Option<String> {
+pub fn hindrance(site: &Site, volumes: &VolumeFiles, incarnation: Option<&Incarnation>) -> Option<String> {
     let volumes =
         volumes.iter().flat_map(|(service, paths)| paths.keys().map(|path| (service.as_str(), path.as_str())));
     let gaps = coverage::declared_gaps(site, volumes);

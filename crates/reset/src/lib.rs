@@ -15,14 +15,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use arenad_engine::Engine;
-use arenad_launch::{Blueprint, CommandError, Incarnation, InsideError, LaunchError, RemoveError};
+use arenad_launch::{Blueprint, CommandError, InsideError, LaunchError, RemoveError};
+use arenad_model::cause::Cause;
 use arenad_model::coverage::{self, Gap};
-use arenad_model::site::ResetStrategyName;
 use arenad_probes::{NotReady, ProbeFailure, Prober};
 use arenad_storage::{Storage, StorageError};
 
 pub use covered::{check_covered, hindrance, note_pristine};
-pub use recreate::{Recreate, make};
+pub use recreate::{make, recreate};
 pub use rewind::Rewind;
 
 /// Why a reset failed. Whatever it left behind belongs to the generation of its blueprint and is removed by the caller.
@@ -66,6 +66,29 @@ pub enum ResetError {
     Inside(#[from] InsideError),
 }
 
+impl ResetError {
+    /// Returns the last lines of the containers' logs, or nothing if the containers did not get so far.
+    pub fn log(&self) -> &str {
+        match self {
+            Self::Start { log, .. } | Self::NotReady { log, .. } => log,
+            _ => "",
+        }
+    }
+
+    /// Returns the cause, if a person can do something specific about it. What the containers' logs say is not asked.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Launch(error) | Self::Start { cause: error, .. } => error.cause(),
+            Self::NotReady { cause, .. } => cause.cause(),
+            Self::Writers(error) => error.cause(),
+            Self::State(error) => error.cause(),
+            Self::Remove(error) => error.cause(),
+            Self::Inside(error) => error.cause(),
+            Self::Uncovered(_) => None,
+        }
+    }
+}
+
 /// Where the time of a reset went. Stages may overlap.
 #[derive(Debug, Default)]
 pub struct Stages(Mutex<Vec<(&'static str, Duration)>>);
@@ -92,7 +115,7 @@ impl Stages {
     }
 }
 
-/// What a strategy works with.
+/// What containers are made anew with.
 pub struct ResetContext<'a> {
     /// The engine.
     pub engine: &'a dyn Engine,
@@ -110,44 +133,4 @@ pub struct ResetContext<'a> {
     pub stage: &'a (dyn Fn(&str) + Send + Sync),
     /// Is told why the site is not ready yet.
     pub waiting: &'a (dyn Fn(&ProbeFailure) + Send + Sync),
-}
-
-/// A way of resetting.
-pub trait ResetStrategy: Send + Sync {
-    /// The name in answers, logs and metrics.
-    fn name(&self) -> &'static str;
-
-    /// Brings the instance to its snapshot and returns its containers, ready by their own probes. Nothing of an older
-    /// generation is left when it returns. Dropping the future leaves things that bear the generation's label.
-    fn reset(&self, context: &ResetContext<'_>) -> impl Future<Output = Result<Incarnation, ResetError>> + Send;
-}
-
-/// The known ways.
-pub enum AnyStrategy {
-    /// New containers from the snapshot.
-    Recreate(Recreate),
-}
-
-impl AnyStrategy {
-    /// The strategy of that name.
-    pub fn named(name: ResetStrategyName) -> Self {
-        match name {
-            // A site that is kept and has failed all the same is made anew like any other.
-            ResetStrategyName::Recreate | ResetStrategyName::Keep => Self::Recreate(Recreate),
-        }
-    }
-}
-
-impl ResetStrategy for AnyStrategy {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Recreate(strategy) => strategy.name(),
-        }
-    }
-
-    async fn reset(&self, context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
-        match self {
-            Self::Recreate(strategy) => strategy.reset(context).await,
-        }
-    }
 }

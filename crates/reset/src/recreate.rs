@@ -5,56 +5,45 @@
 
 use tokio::time::Instant;
 
-use super::{ResetContext, ResetError, ResetStrategy};
+use super::{ResetContext, ResetError};
 use arenad_launch::{self as launch, Incarnation, Remains, Which};
-use arenad_model::error::describe;
+use arenad_model::cause::Cause;
 use arenad_seams::fault::{self, Point};
 
-/// The reference way of resetting.
-pub struct Recreate;
-
-impl ResetStrategy for Recreate {
-    fn name(&self) -> &'static str {
-        "recreate"
-    }
-
-    async fn reset(&self, context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
-        let ResetContext { engine, storage, stages, blueprint, .. } = context;
-        let old = Remains {
-            installation: &blueprint.ownership.installation,
-            instance: blueprint.id,
-            role: blueprint.ownership.role,
-            which: Which::Except(context.keep),
-        };
-        let remove = async {
-            let removed = stages.time("remove", launch::remove(*engine, *storage, old)).await;
-            fault::reach(Point::RecreateRemoved).await;
-            removed
-        };
-        let (removed, made) = if blueprint.site.writes_host_data() {
-            // Two servers on one data folder would destroy it.
-            remove.await.map_err(ResetError::Remove)?;
-            (Ok(()), make(context).await)
-        } else {
-            tokio::join!(remove, make(context))
-        };
-        let incarnation = match made {
-            // A site that filled the disk was in the way of its own successor. Now it is gone.
-            Err(error) if is_for_want_of_space(&error) && removed.is_ok() => {
-                let new = Remains { which: Which::Only(blueprint.ownership.generation), ..old };
-                launch::remove(*engine, *storage, new).await.map_err(ResetError::Remove)?;
-                make(context).await?
-            }
-            made => made?,
-        };
-        removed.map_err(ResetError::Remove)?;
-        Ok(incarnation)
-    }
-}
-
-fn is_for_want_of_space(error: &ResetError) -> bool {
-    // The engine has no code of its own for it: the message is the kernel's.
-    describe(error).contains("no space left")
+/// Brings the instance to its snapshot and returns its containers, ready by their own probes.
+///
+/// Nothing of an older generation is left when it returns. Cancellation: leaves things that bear the generation's label.
+pub async fn recreate(context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
+    let ResetContext { engine, storage, stages, blueprint, .. } = context;
+    let old = Remains {
+        installation: &blueprint.ownership.installation,
+        instance: blueprint.id,
+        role: blueprint.ownership.role,
+        which: Which::Except(context.keep),
+    };
+    let remove = async {
+        let removed = stages.time("remove", launch::remove(*engine, *storage, old)).await;
+        fault::reach(Point::RecreateRemoved).await;
+        removed
+    };
+    let (removed, made) = if blueprint.site.writes_host_data() {
+        // Two servers on one data folder would destroy it.
+        remove.await.map_err(ResetError::Remove)?;
+        (Ok(()), make(context).await)
+    } else {
+        tokio::join!(remove, make(context))
+    };
+    let incarnation = match made {
+        // A site that filled the disk was in the way of its own successor. Now it is gone.
+        Err(error) if error.cause() == Some(Cause::NoSpace) && removed.is_ok() => {
+            let new = Remains { which: Which::Only(blueprint.ownership.generation), ..old };
+            launch::remove(*engine, *storage, new).await.map_err(ResetError::Remove)?;
+            make(context).await?
+        }
+        made => made?,
+    };
+    removed.map_err(ResetError::Remove)?;
+    Ok(incarnation)
 }
 
 /// Makes the containers of the blueprint's generation and waits until they are ready.

@@ -200,9 +200,14 @@ fn text(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
+arenad_model::text_error! {
+    /// What is wrong with a member of an archive.
+    pub struct Fault;
+}
+
 impl Extensions {
-    /// Reads pax records: `LENGTH KEY=VALUE\n`, where the length includes all parts of the record.
-    fn read(&mut self, mut records: &[u8]) -> Result<(), String> {
+    /// Reads pax records: `LENGTH KEY=VALUE\n`, where the length counts all of it.
+    fn read(&mut self, mut records: &[u8]) -> Result<(), Fault> {
         while !records.is_empty() {
             let (record, rest) = record(records).ok_or("its extensions are not pax records")?;
             records = rest;
@@ -216,7 +221,7 @@ impl Extensions {
                 "gid" => self.gid = Some(number(value)?),
                 "atime" => self.accessed = Some(time(value)?),
                 "mtime" => self.modified = Some(time(value)?),
-                key if key.starts_with("GNU.sparse.") => return Err(SPARSE.to_owned()),
+                key if key.starts_with("GNU.sparse.") => return Err(SPARSE.into()),
                 key => {
                     if let Some(name) = key.strip_prefix("SCHILY.xattr.") {
                         let name = CString::new(name).map_err(|_| "an extended attribute's name has a zero byte")?;
@@ -228,8 +233,8 @@ impl Extensions {
         Ok(())
     }
 
-    fn complete(&mut self, header: &Header, kind: EntryType, size: u64) -> Result<Member, String> {
-        let fault = |error: io::Error| error.to_string();
+    fn complete(&mut self, header: &Header, kind: EntryType, size: u64) -> Result<Member, Fault> {
+        let fault = |error: io::Error| Fault(error.to_string());
         let kind = match kind {
             EntryType::Directory => Kind::Folder,
             EntryType::Regular | EntryType::Continuous => Kind::File,
@@ -238,8 +243,8 @@ impl Extensions {
             EntryType::Fifo => Kind::Pipe,
             EntryType::Char => Kind::CharacterDevice,
             EntryType::Block => Kind::BlockDevice,
-            EntryType::GNUSparse => return Err(SPARSE.to_owned()),
-            other => return Err(format!("its type `{}` is not known", other.as_byte().escape_ascii())),
+            EntryType::GNUSparse => return Err(SPARSE.into()),
+            other => return Err(format!("its type `{}` is not known", other.as_byte().escape_ascii()).into()),
         };
         let path = self.path.take().unwrap_or_else(|| header.path_bytes().into_owned());
         let link = self.link.take().or_else(|| header.link_name_bytes().map(|link| link.into_owned()));
@@ -249,11 +254,11 @@ impl Extensions {
         let seconds = |seconds: u64| Timespec { tv_sec: seconds.cast_signed(), tv_nsec: 0 };
         let link = link.unwrap_or_default();
         if path.len() > PATH_BYTES || link.len() > PATH_BYTES {
-            return Err(format!("its path or its link has more than {PATH_BYTES} bytes"));
+            return Err(format!("its path or its link has more than {PATH_BYTES} bytes").into());
         }
         let size = if kind == Kind::File { self.size.take().unwrap_or(size) } else { size };
         if size > CONTENT_BYTES {
-            return Err(format!("it has {size} bytes; no file is so long"));
+            return Err(format!("it has {size} bytes; no file is so long").into());
         }
         Ok(Member {
             kind,
@@ -273,13 +278,13 @@ impl Extensions {
 
 const SPARSE: &str = "it is stored with holes, which the engine does not do; make the archive without `--sparse`";
 
-/// Splits a path into its parts. A part `..` is an error, even if the whole path stays within the archive.
-pub fn parts(path: &[u8]) -> Result<Vec<CString>, String> {
+/// The parts of a path. What leads elsewhere is an error, even where it would lead back.
+pub fn parts(path: &[u8]) -> Result<Vec<CString>, Fault> {
     let named = path.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
     named
         .map(|part| match part {
-            b".." => Err("its path leads out of the archive".to_owned()),
-            part => CString::new(part).map_err(|_| "its path has a zero byte".to_owned()),
+            b".." => Err("its path leads out of the archive".into()),
+            part => CString::new(part).map_err(|_| "its path has a zero byte".into()),
         })
         .collect()
 }
@@ -296,19 +301,22 @@ fn record(records: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((record.get(blank + 1..)?.strip_suffix(b"\n")?, rest))
 }
 
-fn number(value: &[u8]) -> Result<u64, String> {
+fn number(value: &[u8]) -> Result<u64, Fault> {
     let found = str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-    found.ok_or_else(|| format!("`{}` is not a number", value.escape_ascii()))
+    found.ok_or_else(|| format!("`{}` is not a number", value.escape_ascii()).into())
 }
 
-fn id(number: u64) -> Result<u32, String> {
-    // The system uses the highest number for "none".
-    u32::try_from(number).ok().filter(|id| *id != u32::MAX).ok_or_else(|| format!("no owner has the number {number}"))
+fn id(number: u64) -> Result<u32, Fault> {
+    // The last number means "none" to the system.
+    u32::try_from(number)
+        .ok()
+        .filter(|id| *id != u32::MAX)
+        .ok_or_else(|| format!("no owner has the number {number}").into())
 }
 
-/// Parses seconds since 1970 with a decimal fraction.
-fn time(value: &[u8]) -> Result<Timespec, String> {
-    let fault = || format!("`{}` is not a time", value.escape_ascii());
+/// Seconds since 1970 with a decimal fraction.
+fn time(value: &[u8]) -> Result<Timespec, Fault> {
+    let fault = || Fault(format!("`{}` is not a time", value.escape_ascii()));
     let text = str::from_utf8(value).map_err(|_| fault())?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use super::Tree;
 use super::disk::DiskError;
+use arenad_model::cause::Cause;
 
 /// The reason why an operation on a tree failed.
 #[derive(Debug, thiserror::Error)]
@@ -87,7 +88,24 @@ pub enum StorageError {
 }
 
 impl StorageError {
-    /// Returns a hint for the next step, if there is one.
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::NoRoom { .. } => Some(Cause::NoSpace),
+            Self::TooDeep(_) => Some(Cause::TooDeep),
+            Self::File { cause, .. } | Self::Stream(cause) | Self::Sink(cause) => Cause::of_io(cause),
+            Self::Disk(_)
+            | Self::NotPermitted { .. }
+            | Self::Archive { .. }
+            | Self::Exists(_)
+            | Self::Missing(_)
+            | Self::NotWhole(_)
+            | Self::StillWritten { .. }
+            | Self::Name(_) => None,
+        }
+    }
+
+    /// What to do next, where something can be said.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Disk(error) => return error.hint(),

@@ -178,7 +178,7 @@ impl Unpacking<'_> {
     }
 
     fn hard_link(&mut self, member: &Member, name: &CStr) -> Result<(), StorageError> {
-        let linked = parts(&member.link).map_err(|what| refused(&member.path, what))?;
+        let linked = parts(&member.link).map_err(|fault| refused(&member.path, fault.to_string()))?;
         let path = self.within(&linked, &member.path)?;
         let source = self.open(path.parent().unwrap_or(&path), member)?;
         let Some((_, folder)) = &self.at else { return Err(refused(&member.path, NO_FOLDER)) };

@@ -40,8 +40,9 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::StoredSnapshot;
     use arenad_digest::Content;
+    use arenad_model::ids::{EnvironmentName, SiteName};
+    use arenad_model::snapshot::Snapshot;
 
     #[tokio::test]
     async fn of_two_that_learn_a_digest_the_first_counts() {
@@ -49,10 +50,10 @@ mod tests {
         let store = Store::open(&folder.path().join("arenad.db"), arenad_seams::wall_clock::WallClock::system())
             .await
             .expect("a store");
-        let snapshot = StoredSnapshot {
-            id: "s".to_owned(),
-            environment: "e".to_owned(),
-            site: "s".to_owned(),
+        let snapshot = Snapshot {
+            id: "s".to_owned().into(),
+            environment: EnvironmentName::parse("e").expect("a name"),
+            site: SiteName::parse("s").expect("a name"),
             baseline_key: None,
             name: None,
             images: BTreeMap::new(),

@@ -6,8 +6,9 @@ use sqlx::sqlite::SqliteRow;
 
 use super::connection::Transaction;
 use super::resets::{NewReset, insert_reset};
-use super::{Doing, Store, StoreError, time_text, timestamp};
-use arenad_model::instance::{InstanceId, InstanceState};
+use super::{Doing, Store, StoreError, time_text, timestamp, word};
+use arenad_model::instance::{InstanceId, InstanceState, InstanceStatus};
+use arenad_model::reset::ResetWay;
 
 /// One row of the table of instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,8 +19,8 @@ pub struct StoredInstance {
     pub site: String,
     /// Whether the instance should be up.
     pub desired_up: bool,
-    /// The name of the last recorded state.
-    pub state: String,
+    /// The last recorded state.
+    pub state: InstanceStatus,
     /// The newest generation: the highest number that has been assigned.
     pub generation: u64,
     /// The generation that serves or is being made to serve; `None` before the first one.
@@ -56,7 +57,7 @@ pub struct NewGeneration<'a> {
     /// The id of the reset that needs the generation; `None` outside a reset.
     pub reset: Option<&'a str>,
     /// The way of resetting that is being tried.
-    pub strategy: &'a str,
+    pub strategy: ResetWay,
 }
 
 /// A generation that is about to serve.
@@ -81,7 +82,7 @@ fn from_row(row: &SqliteRow) -> Result<StoredInstance, StoreError> {
         id: row.get("id"),
         site: row.get("site"),
         desired_up: row.get::<String, _>("desired") == "up",
-        state: row.get("state"),
+        state: word("the state of an instance", row.get("state"), InstanceStatus::named)?,
         generation: row.get::<i64, _>("generation").unsigned_abs(),
         serving: serving(row),
         snapshot: row.get("snapshot"),
@@ -204,7 +205,7 @@ impl Store {
         .bind(begun.state.name())
         .bind(time_text(begun.since))
         .bind(begun.reset)
-        .bind(begun.reset.map(|_| begun.strategy))
+        .bind(begun.reset.map(|_| begun.strategy.name()))
         .bind(id.to_string())
         .fetch_one(&self.durable)
         .await

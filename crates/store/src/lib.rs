@@ -35,6 +35,8 @@ use sqlx::sqlite::{
 };
 
 use self::connection::{Connection, Flusher, InlineConnection};
+use arenad_model::cause::Cause;
+use arenad_model::ids::InvalidName;
 use arenad_seams::inline::{self, Inline};
 use arenad_seams::wall_clock::WallClock;
 
@@ -45,7 +47,6 @@ pub use imports::{ImportOutline, StoredImport};
 pub use instances::{NewGeneration, NewServing, Serving, StoredInstance};
 pub use resets::{NewReset, StageTime, StoredCompared, StoredReset};
 pub use rounds::{NewRound, StoredRound};
-pub use snapshots::StoredSnapshot;
 pub use standbys::StoredStandby;
 pub use writes::StoredWrites;
 
@@ -95,6 +96,28 @@ pub enum StoreError {
         /// The value that could not be parsed.
         text: String,
     },
+}
+
+impl StoreError {
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Open { cause, .. } | Self::Statement { cause, .. } => cause_of(cause),
+            Self::Migrate { cause: sqlx::migrate::MigrateError::Execute(cause), .. } => cause_of(cause),
+            Self::Migrate { .. } | Self::InUse { .. } | Self::Row { .. } => None,
+        }
+    }
+}
+
+/// The result code of SQLite for a full disk or database file. Source: `SQLITE_FULL` in <https://sqlite.org/rescode.html>.
+const SQLITE_FULL: &str = "13";
+
+fn cause_of(error: &sqlx::Error) -> Option<Cause> {
+    match error {
+        sqlx::Error::Io(error) => Cause::of_io(error),
+        sqlx::Error::Database(error) => (error.code().as_deref() == Some(SQLITE_FULL)).then_some(Cause::NoSpace),
+        _ => None,
+    }
 }
 
 /// Adds the action to the error of a statement.
@@ -273,6 +296,20 @@ impl Retention {
 
 fn timestamp(text: &str) -> Result<Timestamp, StoreError> {
     text.parse().map_err(|_| StoreError::Row { what: "a time", text: text.to_owned() })
+}
+
+/// Reads a word of a column.
+fn word<T>(what: &'static str, text: &str, named: impl FnOnce(&str) -> Option<T>) -> Result<T, StoreError> {
+    named(text).ok_or_else(|| StoreError::Row { what, text: text.to_owned() })
+}
+
+/// Parses a name of a column.
+fn parsed<T>(
+    what: &'static str,
+    text: &str,
+    parse: impl FnOnce(&str) -> Result<T, InvalidName>,
+) -> Result<T, StoreError> {
+    parse(text).map_err(|_| StoreError::Row { what, text: text.to_owned() })
 }
 
 fn json<T: serde::de::DeserializeOwned>(what: &'static str, text: &str) -> Result<T, StoreError> {

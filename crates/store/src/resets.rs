@@ -6,9 +6,10 @@ use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use super::connection::Transaction;
-use super::{Doing, Retention, Store, StoreError, json, time_text, timestamp, to_json};
+use super::{Doing, Retention, Store, StoreError, json, time_text, timestamp, to_json, word};
 use arenad_model::instance::InstanceId;
-use arenad_model::verify::Verified;
+use arenad_model::reset::{ResetOutcome, ResetWay};
+use arenad_model::verify::{Extent, Verified};
 
 /// The duration of one stage of a reset. Stages may overlap, so their sum may differ from the total.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,22 +28,21 @@ pub struct StoredReset {
     /// The id of the instance that was reset.
     pub instance: String,
     /// The way in which the reset was done.
-    pub strategy: String,
+    pub strategy: ResetWay,
     /// The time when the reset was requested.
     pub requested_at: Timestamp,
     /// The time when the reset ended; `None` while it is in progress.
     pub finished_at: Option<Timestamp>,
-    /// The outcome: `done`, `failed`, `cancelled` or `interrupted`; `None` while the reset is in progress.
-    pub outcome: Option<String>,
+    /// The outcome; `None` while the reset is in progress.
+    pub outcome: Option<ResetOutcome>,
     /// The reason for the failure, or the reason why a completed reset could not use a faster way.
     pub reason: Option<String>,
     /// The time from the request until the new generation served, in milliseconds.
     pub duration_ms: Option<f64>,
     /// The durations of the reset's stages.
     pub stages: Vec<StageTime>,
-    /// The extent of the comparison with the snapshot: `everything`, `moved` or `nothing`; `None` if the reset ended
-    /// before it.
-    pub verified: Option<String>,
+    /// The extent of the comparison with the snapshot; `None` if the reset ended before it.
+    pub verified: Option<Extent>,
     /// The stores that the comparison covered; `None` if the reset ended before it, or the row predates this column.
     pub compared: Option<StoredCompared>,
 }
@@ -90,9 +90,9 @@ pub struct NewReset<'a> {
     /// The time when the reset was requested.
     pub requested_at: Timestamp,
     /// The way in which the reset was done, or the last way that was tried.
-    pub strategy: &'a str,
-    /// The outcome: `done`, `failed` or `cancelled`.
-    pub outcome: &'static str,
+    pub strategy: ResetWay,
+    /// The outcome.
+    pub outcome: ResetOutcome,
     /// The reason for the failure, or the reason why a completed reset could not use a faster way.
     pub reason: Option<&'a str>,
     /// The time from the request until the instance was ready to serve, in milliseconds.
@@ -116,10 +116,10 @@ pub(super) async fn insert_reset(
     )
     .bind(reset.id)
     .bind(instance.to_string())
-    .bind(reset.strategy)
+    .bind(reset.strategy.name())
     .bind(time_text(reset.requested_at))
     .bind(now)
-    .bind(reset.outcome)
+    .bind(reset.outcome.name())
     .bind(reset.reason)
     .bind(reset.duration_ms)
     .bind(to_json(&reset.stages))
@@ -131,17 +131,19 @@ pub(super) async fn insert_reset(
 }
 
 fn from_row(row: &SqliteRow) -> Result<StoredReset, StoreError> {
+    let outcome = row.get::<Option<&str>, _>("outcome");
+    let verified = row.get::<Option<&str>, _>("verified");
     Ok(StoredReset {
         id: row.get("id"),
         instance: row.get("instance"),
-        strategy: row.get("strategy"),
+        strategy: word("the way of a reset", row.get("strategy"), ResetWay::named)?,
         requested_at: timestamp(row.get("requested_at"))?,
         finished_at: row.get::<Option<String>, _>("finished_at").as_deref().map(timestamp).transpose()?,
-        outcome: row.get("outcome"),
+        outcome: outcome.map(|text| word("the outcome of a reset", text, ResetOutcome::named)).transpose()?,
         reason: row.get("reason"),
         duration_ms: row.get("duration_ms"),
         stages: json("a reset's stages", row.get("stages"))?,
-        verified: row.get("verified"),
+        verified: verified.map(|text| word("what a reset compared", text, Extent::named)).transpose()?,
         compared: row.get::<Option<&str>, _>("compared").map(|text| json("what a reset compared", text)).transpose()?,
     })
 }

@@ -2,50 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use super::{Doing, Store, StoreError, json, time_text, timestamp, to_json};
+use super::{Doing, Store, StoreError, json, parsed, time_text, timestamp, to_json};
+use arenad_model::ids::{EnvironmentName, ServiceName, SiteName};
+use arenad_model::snapshot::{Snapshot, SnapshotId};
 
-/// One row of the table of snapshots: a stored, immutable state of a site.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredSnapshot {
-    /// The snapshot's id, derived from its content: snapshots with equal ids are identical.
-    pub id: String,
-    /// The name of the environment.
-    pub environment: String,
-    /// The name of the site.
-    pub site: String,
-    /// The hash of the inputs that the snapshot was made from; `None` unless it is a baseline.
-    pub baseline_key: Option<String>,
-    /// The name that a user gave the snapshot.
-    pub name: Option<String>,
-    /// The committed image of each service, by service.
-    pub images: BTreeMap<String, String>,
-    /// The archive of each volume: file name in the state directory, by service and mount path.
-    pub volumes: BTreeMap<String, BTreeMap<String, String>>,
-    /// The names of the trees of the state root that belong to the snapshot.
-    pub state: Vec<String>,
-    /// The hash of the inputs, independent of the host that built the images; `None` unless the snapshot is a baseline.
-    pub recipe: Option<String>,
-    /// Whether the snapshot was imported from a file.
-    pub is_imported: bool,
-    /// The size that the snapshot adds to the images it was made from, in bytes.
-    pub size_bytes: u64,
-    /// The time when the snapshot was taken.
-    pub created_at: Timestamp,
-}
-
-fn from_row(row: &SqliteRow) -> Result<StoredSnapshot, StoreError> {
-    Ok(StoredSnapshot {
-        id: row.get("id"),
-        environment: row.get("environment"),
-        site: row.get("site"),
+/// Reads one row of the table.
+fn from_row(row: &SqliteRow) -> Result<Snapshot, StoreError> {
+    let images: BTreeMap<String, String> = json("a snapshot's images", row.get("images"))?;
+    let volumes: BTreeMap<String, BTreeMap<String, String>> = json("a snapshot's volumes", row.get("volumes"))?;
+    Ok(Snapshot {
+        id: SnapshotId::from(row.get::<String, _>("id")),
+        environment: parsed("the environment of a snapshot", row.get("environment"), EnvironmentName::parse)?,
+        site: parsed("the site of a snapshot", row.get("site"), SiteName::parse)?,
         baseline_key: row.get("baseline_key"),
         name: row.get("name"),
-        images: json("a snapshot's images", row.get("images"))?,
-        volumes: json("a snapshot's volumes", row.get("volumes"))?,
+        images: by_service(images)?,
+        volumes: by_service(volumes)?,
         state: json("a snapshot's state", row.get("state"))?,
         recipe: row.get("recipe"),
         is_imported: row.get::<Option<&str>, _>("imported_at").is_some(),
@@ -54,12 +29,22 @@ fn from_row(row: &SqliteRow) -> Result<StoredSnapshot, StoreError> {
     })
 }
 
+fn by_service<T>(texts: BTreeMap<String, T>) -> Result<BTreeMap<ServiceName, T>, StoreError> {
+    let parse =
+        |(service, value): (String, T)| Ok((parsed("the service of a snapshot", &service, ServiceName::parse)?, value));
+    texts.into_iter().map(parse).collect()
+}
+
+fn text_keys<T>(by_service: &BTreeMap<ServiceName, T>) -> BTreeMap<&str, &T> {
+    by_service.iter().map(|(service, value)| (service.as_str(), value)).collect()
+}
+
 impl Store {
     /// Saves a snapshot whose images and archives are in place. Identical content that is taken twice gets one row.
     ///
     /// A named snapshot whose images are on another engine keeps its reference to them. Otherwise, `up` on the engine
     /// in use, which makes a baseline of the same content, would overwrite the only record of those images.
-    pub async fn save_snapshot(&self, snapshot: &StoredSnapshot) -> Result<(), StoreError> {
+    pub async fn save_snapshot(&self, snapshot: &Snapshot) -> Result<(), StoreError> {
         const KEEPS: &str =
             "snapshots.name IS NOT NULL AND excluded.name IS NULL AND snapshots.engine <> excluded.engine";
         sqlx::query(sqlx::AssertSqlSafe(format!(
@@ -71,13 +56,13 @@ impl Store {
              engine = CASE WHEN {KEEPS} THEN snapshots.engine ELSE excluded.engine END, \
              volumes = excluded.volumes, state = excluded.state, missing_since = NULL",
         )))
-        .bind(&snapshot.id)
-        .bind(&snapshot.environment)
-        .bind(&snapshot.site)
+        .bind(snapshot.id.as_str())
+        .bind(snapshot.environment.as_str())
+        .bind(snapshot.site.as_str())
         .bind(&snapshot.baseline_key)
         .bind(&snapshot.name)
-        .bind(to_json(&snapshot.images))
-        .bind(to_json(&snapshot.volumes))
+        .bind(to_json(&text_keys(&snapshot.images)))
+        .bind(to_json(&text_keys(&snapshot.volumes)))
         .bind(to_json(&snapshot.state))
         .bind(&snapshot.recipe)
         .bind(snapshot.is_imported.then(|| self.now()))
@@ -104,7 +89,7 @@ impl Store {
     }
 
     /// Returns all snapshots, newest first.
-    pub async fn snapshots(&self) -> Result<Vec<StoredSnapshot>, StoreError> {
+    pub async fn snapshots(&self) -> Result<Vec<Snapshot>, StoreError> {
         let rows = sqlx::query("SELECT * FROM snapshots ORDER BY created_at DESC, id")
             .fetch_all(&self.quick)
             .await
@@ -113,7 +98,7 @@ impl Store {
     }
 
     /// Returns the snapshot with the given id.
-    pub async fn snapshot(&self, id: &str) -> Result<Option<StoredSnapshot>, StoreError> {
+    pub async fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, StoreError> {
         let row = sqlx::query("SELECT * FROM snapshots WHERE id = ?")
             .bind(id)
             .fetch_optional(&self.quick)
@@ -123,12 +108,7 @@ impl Store {
     }
 
     /// Returns the newest baseline of a site that was made from `key`, preferring one that the engine in use holds.
-    pub async fn baseline(
-        &self,
-        environment: &str,
-        site: &str,
-        key: &str,
-    ) -> Result<Option<StoredSnapshot>, StoreError> {
+    pub async fn baseline(&self, environment: &str, site: &str, key: &str) -> Result<Option<Snapshot>, StoreError> {
         let row = sqlx::query(
             "SELECT * FROM snapshots WHERE environment = ? AND site = ? AND baseline_key = ? \
              ORDER BY engine IS NOT (SELECT engine FROM installation), missing_since IS NOT NULL, created_at DESC LIMIT 1",
@@ -143,7 +123,7 @@ impl Store {
     }
 
     /// Returns the imported baselines of a site, newest first.
-    pub async fn imported_baselines(&self, environment: &str, site: &str) -> Result<Vec<StoredSnapshot>, StoreError> {
+    pub async fn imported_baselines(&self, environment: &str, site: &str) -> Result<Vec<Snapshot>, StoreError> {
         let rows = sqlx::query(
             "SELECT * FROM snapshots WHERE environment = ? AND site = ? AND baseline_key IS NOT NULL \
              AND imported_at IS NOT NULL ORDER BY created_at DESC",

@@ -42,7 +42,7 @@ async fn begin(store: &Store) -> u64 {
         state: &InstanceState::Starting,
         since: Timestamp::UNIX_EPOCH,
         reset: None,
-        strategy: "recreate",
+        strategy: arenad_model::reset::ResetWay::Recreate,
     };
     store.begin_generation(&instance(), &begun).await.expect("a generation")
 }
@@ -93,7 +93,7 @@ async fn a_database_of_an_earlier_version_keeps_its_rows_in_order() {
     pool.close().await;
 
     let store = Store::open(&path, WallClock::system()).await.expect("the rows are brought along");
-    let listed: Vec<String> = store.snapshots().await.expect("rows").into_iter().map(|found| found.id).collect();
+    let listed: Vec<String> = store.snapshots().await.expect("rows").into_iter().map(|found| found.id.into()).collect();
     assert_eq!(listed, ["new", "old"], "the newest first");
     let instance = store.instance(&instance()).await.expect("a row").expect("an instance");
     assert_eq!(instance.since, Timestamp::from_str("2026-01-04T00:00:00.25Z").expect("a time"));
@@ -105,7 +105,7 @@ async fn a_database_of_an_earlier_version_keeps_its_rows_in_order() {
     let last = store.last_reset(&super::tests::instance()).await.expect("a row").expect("a reset");
     assert_eq!((last.id.as_str(), last.requested_at.to_string().as_str()), ("b", "2026-01-05T00:00:00Z"));
     let reset = store.reset("a").await.expect("a row").expect("a reset");
-    assert_eq!((reset.verified.as_deref(), reset.duration_ms), (Some("moved"), Some(1.5)));
+    assert_eq!((reset.verified, reset.duration_ms), (Some(arenad_model::verify::Extent::Moved), Some(1.5)));
     assert_eq!(store.rounds("mini/shop/1", arenad_model::health::Depth::Shallow, 9).await.expect("rows").len(), 1);
     assert_eq!(store.engine_in_use().await.expect("a row"), None);
 }
@@ -244,7 +244,7 @@ async fn what_is_made_ready_after_a_down_that_failed_is_wanted_again() {
     ] {
         store.save_state(&instance(), &state, Timestamp::now()).await.expect("a row");
         let row = store.instance(&instance()).await.expect("a row").expect("an instance");
-        assert_eq!((row.state.as_str(), row.desired_up), (state.name(), is_wanted));
+        assert_eq!((row.state, row.desired_up), (state.status(), is_wanted));
     }
 }
 

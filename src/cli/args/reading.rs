@@ -72,11 +72,16 @@ const LOCATORS: &str = "Locators:
   trace: POST /path* | jsonpath: $.body.x      the last such request that was recorded; or (all), jq: .x, count
   helper: NAME('text', …)                      what the environment file calls so";
 
-fn argument(text: &str) -> Result<(String, String), String> {
+arenad_model::text_error! {
+    /// The form of an argument that was expected.
+    struct NotAnArgument;
+}
+
+fn argument(text: &str) -> Result<(String, String), NotAnArgument> {
     let is_name = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     match text.split_once('=') {
         Some((name, value)) if is_name(name) => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("expected a name of lower-case letters and `_`, `=`, and a text, such as `sku=B00-1`".to_owned()),
+        _ => Err("expected a name of lower-case letters and `_`, `=`, and a text, such as `sku=B00-1`".into()),
     }
 }
 

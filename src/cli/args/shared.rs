@@ -63,13 +63,18 @@ pub struct DaemonArgs {
     pub parallel: Option<NonZeroUsize>,
 }
 
-pub(super) fn size(text: &str) -> Result<u64, String> {
-    arenad_definition::size(text).ok_or_else(|| format!("`{text}` is not a size such as 20G or 512m"))
+arenad_model::text_error! {
+    /// The form of a size or a duration that was expected.
+    pub(super) struct Malformed;
 }
 
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn size(text: &str) -> Result<u64, Malformed> {
+    arenad_definition::size(text).ok_or_else(|| format!("`{text}` is not a size such as 20G or 512m").into())
+}
+
+pub(super) fn duration(text: &str) -> Result<Duration, Malformed> {
     if let Ok(seconds) = text.parse::<u64>() {
         return Ok(Duration::from_secs(seconds));
     }
-    humantime::parse_duration(text).map_err(|_| format!("`{text}` is not a duration such as 90s or 10m"))
+    humantime::parse_duration(text).map_err(|_| format!("`{text}` is not a duration such as 90s or 10m").into())
 }

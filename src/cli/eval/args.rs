@@ -104,28 +104,33 @@ impl Profiles {
     }
 }
 
-pub fn benchmark(name: &str) -> Result<Benchmark, String> {
+arenad_model::text_error! {
+    /// The form of a value that was expected.
+    pub struct Malformed;
+}
+
+pub fn benchmark(name: &str) -> Result<Benchmark, Malformed> {
     Benchmark::named(name).ok_or_else(|| {
         let known: Vec<&str> = Benchmark::ALL.into_iter().map(Benchmark::name).collect();
-        format!("expected {}", known.join(", "))
+        format!("expected {}", known.join(", ")).into()
     })
 }
 
 /// Parses the placeholder and the address of a site.
-pub fn site(text: &str) -> Result<(String, String), String> {
+pub fn site(text: &str) -> Result<(String, String), Malformed> {
     let (name, url) = pair(text)?;
     match url::Url::parse(&url) {
         Ok(url) if url.has_host() => {}
-        _ => return Err(format!("`{url}` is no URL; expected such as SHOPPING=http://localhost:7770")),
+        _ => return Err(format!("`{url}` is no URL; expected such as SHOPPING=http://localhost:7770").into()),
     }
     // Tasks append paths that begin with a slash.
     Ok((placeholder(&name), url.trim_end_matches('/').to_owned()))
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+fn pair(text: &str) -> Result<(String, String), Malformed> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("expected a name, `=` and a value".to_owned()),
+        _ => Err("expected a name, `=` and a value".into()),
     }
 }
 
@@ -141,6 +146,6 @@ mod tests {
         );
         assert!(site("SHOPPING").is_err() && site("SHOPPING=h:7770").is_err());
         assert_eq!(benchmark("webarena_verified"), Ok(Benchmark::WebArenaVerified));
-        assert!(benchmark("webarean").expect_err("unknown").contains("visualwebarena"));
+        assert!(benchmark("webarean").expect_err("unknown").to_string().contains("visualwebarena"));
     }
 }

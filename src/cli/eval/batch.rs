@@ -48,11 +48,16 @@ struct Batch {
     summary: Summary,
 }
 
+arenad_model::text_error! {
+    /// Why the tasks of a benchmark are not known, which is told with each of its results.
+    struct NoTaskFiles;
+}
+
 /// The inputs that all results of a batch share.
 struct Common<'a> {
     args: &'a EvalArgs,
     folder: &'a Path,
-    files: BTreeMap<Benchmark, Result<Arc<TaskFiles>, String>>,
+    files: BTreeMap<Benchmark, Result<Arc<TaskFiles>, NoTaskFiles>>,
     urls: BTreeMap<Benchmark, Urls>,
     judge: Option<Box<dyn Judge>>,
 }
@@ -96,7 +101,10 @@ impl<'a> Common<'a> {
         let (mut files, mut urls) = (BTreeMap::new(), BTreeMap::new());
         // Task files are needed only for benchmarks that occur among the results.
         for benchmark in Benchmark::ALL {
-            files.insert(benchmark, task_files(args, benchmark).map(Arc::new).map_err(|failure| said(&failure.error)));
+            files.insert(
+                benchmark,
+                task_files(args, benchmark).map(Arc::new).map_err(|failure| NoTaskFiles::from(said(&failure.error))),
+            );
             urls.insert(benchmark, super::urls(global, args, benchmark).await?);
         }
         Ok(Self { args, folder, files, urls, judge: judge::of(global, args)? })

@@ -105,7 +105,8 @@ fn filled(page: &str, form: Option<String>) -> String {
             assert_eq!(form.action, form.action.trim());
             format!("{} {} fields", form.is_get, form.fields.len().min(9))
         }
-        Err(reason) => {
+        Err(error) => {
+            let reason = error.to_string();
             assert!(TYPED.iter().all(|(_, value)| page.contains(value) || !reason.contains(value)), "{reason}");
             reason.split('`').step_by(2).take(2).collect()
         }

@@ -92,7 +92,7 @@ impl Passage {
         let gateway = Gateway::start(settings).expect("the gateway starts");
         let hold = HoldLimits { requests: 64, timeout: PATIENCE };
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let route = gateway.open_with(listen, hold, WriteRules::default(), Record::All, "shop").expect("a free port");
+        let route = gateway.open(listen, hold, WriteRules::default(), Record::All, "shop").expect("a free port");
         let passage = Self { route, site, _gateway: gateway };
         passage.serve(1);
         passage

@@ -124,7 +124,7 @@ fn open() -> Check {
                 Err((column, reason)) => {
                     let length = text.chars().count();
                     assert!((1..=length + 1).contains(&column), "column {column} of {length}");
-                    reason.split('`').step_by(2).collect()
+                    reason.to_string().split('`').step_by(2).collect()
                 }
             });
         }

@@ -28,9 +28,9 @@ use arenad_model::locator::Value;
 use arenad_model::locator::json as values;
 use arenad_model::request_queue::Want;
 use arenad_model::site::Environment;
+use arenad_model::snapshot::Snapshot;
 use arenad_model::task::{Reading, Task};
 use arenad_seams::inline::blocking;
-use arenad_store::StoredSnapshot;
 
 /// `POST /v1/environments/{environment}/checks/begin`: begins an episode and returns the captured values.
 pub(super) async fn begin(
@@ -113,7 +113,7 @@ async fn checked(api: &Api, environment: String, request: CheckRequest) -> Resul
         Some(url) => (Some(url), None),
         None => match desk.agents_url().await {
             Ok(url) => (url, None),
-            Err(reason) => (None, Some(reason)),
+            Err(error) => (None, Some(describe(&error))),
         },
     };
     let ended = Ended {
@@ -213,14 +213,14 @@ fn find_task(definition: &Environment, name: &str, file: Option<SourceText>) -> 
 }
 
 /// Resets a task's sites to the task's start, all at the same time.
-async fn reset(task: &Task, handles: &[InstanceHandle], known: &[StoredSnapshot]) -> Result<(), ApiError> {
+async fn reset(task: &Task, handles: &[InstanceHandle], known: &[Snapshot]) -> Result<(), ApiError> {
     let mut tickets = Vec::new();
     for site in &task.sites {
         let handle = handles.iter().find(|handle| handle.site.name == *site);
         let handle = handle.ok_or_else(|| BeginError::NotUp(site.clone()))?;
         let ticket = match task.snapshot(site) {
             None => handle.ask(Want::RESET).await?,
-            Some(name) => handle.ask(Want::Reset { to: Some(named(known, handle, name)?.id.clone()) }).await?,
+            Some(name) => handle.ask(Want::Reset { to: Some(named(known, handle, name)?.id.to_string()) }).await?,
         };
         tickets.push((site, ticket));
     }
@@ -241,9 +241,9 @@ async fn reset(task: &Task, handles: &[InstanceHandle], known: &[StoredSnapshot]
 }
 
 /// Returns the site's snapshot of that name.
-fn named<'a>(known: &'a [StoredSnapshot], handle: &InstanceHandle, name: &str) -> Result<&'a StoredSnapshot, ApiError> {
+fn named<'a>(known: &'a [Snapshot], handle: &InstanceHandle, name: &str) -> Result<&'a Snapshot, ApiError> {
     let (environment, site) = (handle.id.environment.as_str(), handle.site.name.as_str());
-    let own = known.iter().filter(|stored| stored.environment == environment && stored.site == site);
+    let own = known.iter().filter(|stored| stored.is_of(environment, site));
     own.clone().find(|stored| stored.name.as_deref() == Some(name)).ok_or_else(|| {
         let names: Vec<&str> = own.filter_map(|stored| stored.name.as_deref()).collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -257,12 +257,7 @@ fn named<'a>(known: &'a [StoredSnapshot], handle: &InstanceHandle, name: &str) -
 }
 
 /// Checks that a site is at the task's start; an episode that begins in another state is effectively another task.
-fn stands_at_start(
-    task: &Task,
-    site: &SiteName,
-    snapshot: Option<&str>,
-    known: &[StoredSnapshot],
-) -> Result<(), ApiError> {
+fn stands_at_start(task: &Task, site: &SiteName, snapshot: Option<&str>, known: &[Snapshot]) -> Result<(), ApiError> {
     let stored = known.iter().find(|stored| Some(stored.id.as_str()) == snapshot);
     let stands_at = stored.and_then(|stored| stored.name.as_deref());
     let starts_at = task.snapshot(site);

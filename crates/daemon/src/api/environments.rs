@@ -12,7 +12,7 @@ use super::error::ApiError;
 use super::operations::shown;
 use super::snapshots;
 use crate::environments::UpOptions;
-use arenad_api::{Accepted, DownRequest, ResetRequest, SourceText, UpRequest};
+use arenad_api::{Accepted, DownRequest, OperationKind, ResetRequest, SourceText, UpRequest};
 use arenad_model::request_queue::Want;
 use arenad_store::StoredEnvironment;
 
@@ -47,7 +47,7 @@ pub(super) async fn up(
     let begun = api.shared.tasks.spawn(work).await.map_err(ApiError::internal)??;
     let mut operations = Vec::new();
     for (handle, ticket) in begun.operations {
-        let entry = api.operations.remember("up", handle.id.clone(), ticket);
+        let entry = api.operations.remember(OperationKind::Up, handle.id.clone(), ticket);
         operations.push(shown(&api, &entry, None).await?);
     }
     let warnings = begun.warnings.iter().map(Into::into).collect();
@@ -69,7 +69,7 @@ pub(super) async fn reset(
     let mut operations = Vec::new();
     for handle in handles {
         let ticket = handle.ask(wanted.clone()).await?;
-        let entry = api.operations.remember("reset", handle.id.clone(), ticket);
+        let entry = api.operations.remember(OperationKind::Reset, handle.id.clone(), ticket);
         operations.push(shown(&api, &entry, None).await?);
     }
     Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))
@@ -87,12 +87,12 @@ async fn reset_to(
         return Err(ApiError::new(StatusCode::BAD_REQUEST, "bad_request", detail).hint("name that site alone"));
     };
     let mut known = api.shared.store.snapshots().await?;
-    known.retain(|stored| stored.environment == environment && stored.site == *site);
-    let snapshot = snapshots::find(&known, to)?.id.clone();
+    known.retain(|stored| stored.is_of(environment, site));
+    let snapshot = snapshots::find(&known, to)?.id.to_string();
     let mut operations = Vec::new();
     for handle in api.environments.choose(environment, sites)? {
         let ticket = handle.ask(Want::Reset { to: Some(snapshot.clone()) }).await?;
-        let entry = api.operations.remember("reset", handle.id.clone(), ticket);
+        let entry = api.operations.remember(OperationKind::Reset, handle.id.clone(), ticket);
         operations.push(shown(api, &entry, None).await?);
     }
     Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::Api;
 use super::error::ApiError;
+use super::words;
 use arenad_api as wire;
 use arenad_instance::InstanceHandle;
 use arenad_model::health::{Depth, HealthProbes};
@@ -68,7 +69,7 @@ async fn site(api: &Api, handle: &InstanceHandle, limit: u32) -> Result<wire::Si
         environment: handle.id.environment.to_string(),
         site: handle.site.name.to_string(),
         instance,
-        state: report.state.name().to_owned(),
+        state: words::state(&report.state),
         since: report.since.to_string(),
         reason: report.state.trouble().map(|trouble| trouble.reason.clone()),
         probes,

@@ -20,6 +20,7 @@ mod status;
 mod transfer;
 mod verify;
 mod which;
+mod words;
 
 use std::sync::Arc;
 

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::Api;
 use super::error::ApiError;
 use super::snapshots;
+use super::words;
 use crate::operations::Entry;
 use arenad_api as wire;
 use arenad_instance::Outcome;
@@ -48,9 +49,9 @@ pub(super) async fn shown(api: &Api, entry: &Entry, ended: Option<Outcome>) -> R
         id: entry.ticket.operation.clone(),
         environment: entry.instance.environment.to_string(),
         site: entry.instance.site.to_string(),
-        kind: entry.kind.to_owned(),
+        kind: entry.kind,
         joined: entry.ticket.joined,
-        state: "running".to_owned(),
+        state: wire::OperationState::Running,
         duration_ms: None,
         reason: None,
         hint: None,
@@ -60,23 +61,23 @@ pub(super) async fn shown(api: &Api, entry: &Entry, ended: Option<Outcome>) -> R
     match ended {
         None => {}
         Some(Outcome::Done { took, snapshot }) => {
-            shown.state = "done".to_owned();
+            shown.state = wire::OperationState::Done;
             shown.duration_ms = Some(took.as_secs_f64() * 1e3);
             shown.snapshot = snapshot.map(|taken| snapshots::shown(*taken, Vec::new()));
         }
         Some(Outcome::Failed(trouble)) => {
-            shown.state = "failed".to_owned();
+            shown.state = wire::OperationState::Failed;
             shown.reason = Some(trouble.reason);
             shown.hint = Some(trouble.hint);
         }
-        Some(Outcome::Superseded) => shown.state = "superseded".to_owned(),
+        Some(Outcome::Superseded) => shown.state = wire::OperationState::Superseded,
         Some(Outcome::Stopped) => {
-            shown.state = "superseded".to_owned();
+            shown.state = wire::OperationState::Superseded;
             shown.reason = Some("the daemon was told to stop before it was done".to_owned());
             shown.hint = Some(format!("`arenad up {}` goes on with it", shown.environment));
         }
     }
-    if shown.state != "running" && entry.kind == "reset" {
+    if shown.state != wire::OperationState::Running && entry.kind == wire::OperationKind::Reset {
         shown.reset = api.shared.store.reset(&shown.id).await?.map(shown_reset);
     }
     Ok(shown)
@@ -87,10 +88,10 @@ pub(super) fn shown_reset(reset: StoredReset) -> wire::Reset {
     wire::Reset {
         id: reset.id,
         instance: reset.instance,
-        strategy: reset.strategy,
+        strategy: words::way(reset.strategy),
         requested_at: reset.requested_at.to_string(),
         finished_at: reset.finished_at.map(|at| at.to_string()),
-        outcome: reset.outcome,
+        outcome: reset.outcome.map(words::outcome),
         reason: reset.reason,
         duration_ms: reset.duration_ms,
         stages: reset
@@ -98,7 +99,7 @@ pub(super) fn shown_reset(reset: StoredReset) -> wire::Reset {
             .into_iter()
             .map(|stage| wire::Stage { stage: stage.stage, duration_ms: stage.duration_ms })
             .collect(),
-        verified: reset.verified,
+        verified: reset.verified.map(words::extent),
         compared: reset.compared.map(|compared| wire::Compared {
             declared: compared.declared,
             stores: compared.stores,

@@ -11,21 +11,21 @@ use super::Api;
 use super::environments::{Body, body};
 use super::error::ApiError;
 use super::{operations, verify};
-use arenad_api::{Accepted, Snapshot, SnapshotDifferences, Snapshots, TakeRequest};
+use arenad_api::{self as wire, Accepted, SnapshotDifferences, Snapshots, TakeRequest};
 use arenad_digest::{self as digest, Digest};
 use arenad_instance::baseline::snapshot;
 use arenad_model::request_queue::Want;
-use arenad_store::StoredSnapshot;
+use arenad_model::snapshot::Snapshot;
 
 /// Converts a snapshot to its form in the API.
-pub(super) fn shown(snapshot: StoredSnapshot, used_by: Vec<String>) -> Snapshot {
-    Snapshot {
-        id: snapshot.id,
-        environment: snapshot.environment,
-        site: snapshot.site,
-        kind: if snapshot.baseline_key.is_some() { "baseline" } else { "named" }.to_owned(),
+pub(super) fn shown(snapshot: Snapshot, used_by: Vec<String>) -> wire::Snapshot {
+    wire::Snapshot {
+        kind: if snapshot.is_baseline() { wire::SnapshotKind::Baseline } else { wire::SnapshotKind::Named },
+        id: snapshot.id.into(),
+        environment: snapshot.environment.to_string(),
+        site: snapshot.site.to_string(),
         name: snapshot.name,
-        images: snapshot.images,
+        images: snapshot.images.into_iter().map(|(service, image)| (service.to_string(), image)).collect(),
         size_bytes: snapshot.size_bytes,
         created_at: snapshot.created_at.to_string(),
         used_by,
@@ -35,7 +35,7 @@ pub(super) fn shown(snapshot: StoredSnapshot, used_by: Vec<String>) -> Snapshot 
 }
 
 /// Converts snapshots, adding the location of their images.
-async fn placed(api: &Api, stored: Vec<StoredSnapshot>) -> Result<Vec<Snapshot>, ApiError> {
+async fn placed(api: &Api, stored: Vec<Snapshot>) -> Result<Vec<wire::Snapshot>, ApiError> {
     let store = &api.shared.store;
     let (places, engines, in_use) =
         (store.snapshot_places().await?, store.engines().await?, store.engine_in_use().await?);
@@ -59,7 +59,7 @@ pub(super) async fn list(State(api): State<Arc<Api>>) -> Result<Json<Snapshots>,
 }
 
 /// `GET /v1/snapshots/{id}`: returns one snapshot.
-pub(super) async fn one(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<Snapshot>, ApiError> {
+pub(super) async fn one(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<wire::Snapshot>, ApiError> {
     let known = api.shared.store.snapshots().await?;
     let stored = find(&known, &id)?.clone();
     let id = stored.id.clone();
@@ -90,10 +90,8 @@ pub(super) async fn take(
     let name = body(request)?.name;
     check_name(&name)?;
     let known = api.shared.store.snapshots().await?;
-    let is_same = |stored: &&StoredSnapshot| {
-        stored.environment == environment && stored.site == site && stored.name.as_ref() == Some(&name)
-    };
-    if known.iter().any(|stored| is_same(&stored)) {
+    let is_same = |stored: &Snapshot| stored.is_of(&environment, &site) && stored.name.as_ref() == Some(&name);
+    if known.iter().any(is_same) {
         let detail = format!("{environment}/{site} already has a snapshot named {name}");
         return Err(ApiError::new(StatusCode::CONFLICT, "name_taken", detail)
             .hint(format!("choose another name, or remove it with `arenad snapshot rm {name}`")));
@@ -102,7 +100,7 @@ pub(super) async fn take(
     let mut operations = Vec::new();
     for handle in handles {
         let ticket = handle.ask(Want::Take { name: name.clone() }).await?;
-        let entry = api.operations.remember("snapshot", handle.id.clone(), ticket);
+        let entry = api.operations.remember(wire::OperationKind::Snapshot, handle.id.clone(), ticket);
         operations.push(operations::shown(&api, &entry, None).await?);
     }
     Ok((StatusCode::ACCEPTED, Json(Accepted { operations, warnings: Vec::new() })))
@@ -115,7 +113,7 @@ pub(super) async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) 
     // A snapshot of an unchanged site is the baseline itself with a name. Only the name is removed; the baseline is
     // still needed.
     let is_by_name = stored.name.as_deref() == Some(id.as_str());
-    if is_by_name && stored.baseline_key.is_some() {
+    if is_by_name && stored.is_baseline() {
         api.shared.store.unname_snapshot(&stored.id).await?;
         return Ok(StatusCode::NO_CONTENT);
     }
@@ -125,9 +123,9 @@ pub(super) async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) 
 
 /// Returns the snapshot with the given id or name, or the only one whose id begins with the text (at least four
 /// characters).
-pub(super) fn find<'a>(known: &'a [StoredSnapshot], id: &str) -> Result<&'a StoredSnapshot, ApiError> {
-    let exact: Vec<&StoredSnapshot> =
-        known.iter().filter(|stored| stored.id == id || stored.name.as_deref() == Some(id)).collect();
+pub(super) fn find<'a>(known: &'a [Snapshot], id: &str) -> Result<&'a Snapshot, ApiError> {
+    let exact: Vec<&Snapshot> =
+        known.iter().filter(|stored| stored.id.as_str() == id || stored.name.as_deref() == Some(id)).collect();
     let found = match exact.as_slice() {
         [] if id.len() >= 4 => known.iter().filter(|stored| stored.id.starts_with(id)).collect(),
         _ => exact,
@@ -164,14 +162,14 @@ pub(super) async fn differences(
     }
     let comparison = digest::compare(&digest_of(&api, before).await?, &digest_of(&api, now).await?);
     Ok(Json(SnapshotDifferences {
-        from: before.id.clone(),
-        snapshot: now.id.clone(),
+        from: before.id.to_string(),
+        snapshot: now.id.to_string(),
         differences: comparison.differences.iter().map(verify::difference).collect(),
         omitted: comparison.omitted,
     }))
 }
 
-async fn digest_of(api: &Api, snapshot: &StoredSnapshot) -> Result<Digest, ApiError> {
+async fn digest_of(api: &Api, snapshot: &Snapshot) -> Result<Digest, ApiError> {
     api.shared.store.digest(&snapshot.id).await?.ok_or_else(|| {
         let detail = format!("compare snapshot {}: its digest has not been taken", snapshot.id);
         let hint = "only sites that declare `stores` have digests; one is taken when the snapshot is first started";

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use super::Api;
 use super::error::ApiError;
 use super::operations::shown_reset;
+use super::words;
 use crate::stranded::Stranded;
 use arenad_api as wire;
 use arenad_instance::InstanceHandle;
@@ -65,9 +66,11 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
     let report = handle.report();
     let trouble = report.state.trouble().cloned();
     let (status, message) = match (&report.state, &trouble) {
-        (InstanceState::Ready, _) => ("True", String::new()),
-        (_, Some(trouble)) => ("False", trouble.reason.clone()),
-        (state, None) => ("False", report.stage.clone().unwrap_or_else(|| state.name().to_owned())),
+        (InstanceState::Ready, _) => (wire::ConditionStatus::True, String::new()),
+        (_, Some(trouble)) => (wire::ConditionStatus::False, trouble.reason.clone()),
+        (state, None) => {
+            (wire::ConditionStatus::False, report.stage.clone().unwrap_or_else(|| state.name().to_owned()))
+        }
     };
     let last_reset = api.shared.store.last_reset(&handle.id).await?;
     Ok(wire::Site {
@@ -77,7 +80,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
         url: handle.site.url(host),
         variable: handle.site.public.variable.clone(),
         instance: handle.id.to_string(),
-        state: report.state.name().to_owned(),
+        state: words::state(&report.state),
         since: report.since.to_string(),
         stage: report.stage,
         waiting_for: report.waiting_for,
@@ -102,7 +105,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
                 .standbys
                 .members
                 .into_iter()
-                .map(|(generation, state)| wire::Standby { generation, state: state.to_owned() })
+                .map(|(generation, state)| wire::Standby { generation, state: words::standby(state) })
                 .collect(),
             lack: report.standbys.lack,
         },
@@ -114,7 +117,7 @@ async fn site(api: &Api, handle: &InstanceHandle, host: &str) -> Result<wire::Si
         has_been_entered: handle.was_entered(),
         conditions: vec![wire::Condition {
             kind: "Ready".to_owned(),
-            status: status.to_owned(),
+            status,
             reason: camel(report.state.name()),
             message,
             last_transition_time: report.since.to_string(),
@@ -136,7 +139,7 @@ fn stranded(stranded: Stranded) -> wire::Environment {
             url: site.map(|site| site.url(&host)).unwrap_or_default(),
             variable: site.and_then(|site| site.public.variable.clone()),
             instance: row.id.clone(),
-            state: "failed".to_owned(),
+            state: wire::InstanceState::Failed,
             since: stranded.since.to_string(),
             stage: None,
             waiting_for: None,
@@ -152,7 +155,7 @@ fn stranded(stranded: Stranded) -> wire::Environment {
             has_been_entered: false,
             conditions: vec![wire::Condition {
                 kind: "Ready".to_owned(),
-                status: "False".to_owned(),
+                status: wire::ConditionStatus::False,
                 reason: "Stranded".to_owned(),
                 message: stranded.trouble.reason.clone(),
                 last_transition_time: stranded.since.to_string(),

@@ -27,7 +27,7 @@ pub(super) async fn export(State(api): State<Arc<Api>>, Path(id): Path<String>) 
     let known = api.shared.store.snapshots().await?;
     let stored = find(&known, &id)?;
     let export = export::prepare(&api.shared, stored).await?;
-    let name = stored.name.as_ref().unwrap_or(&stored.id);
+    let name = stored.name.as_deref().unwrap_or(&stored.id);
     let headers = [
         (header::CONTENT_TYPE.as_str(), "application/zstd".to_owned()),
         (

@@ -48,7 +48,7 @@ pub(super) async fn verify(
         site: handle.site.name.to_string(),
         instance: handle.id.to_string(),
         generation: report.generation,
-        snapshot: stored.id.clone(),
+        snapshot: stored.id.to_string(),
         equal: comparison.is_equal(),
         digest: taken.digest.total(),
         differences: comparison.differences.iter().map(difference).collect(),

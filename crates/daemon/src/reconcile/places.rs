@@ -6,7 +6,7 @@ use super::{Findings, ReconcileError};
 use arenad_instance::baseline::snapshot;
 use arenad_instance::shared::Shared;
 use arenad_model::reconcile::{Kind, Owner};
-use arenad_store::StoredSnapshot;
+use arenad_model::snapshot::Snapshot;
 
 /// Records the engine in use and the objects of this installation that it holds.
 pub(super) async fn note(shared: &Shared, found: &Found, findings: &mut Findings) {
@@ -37,7 +37,7 @@ async fn place_instances(shared: &Shared, found: &Found) -> Result<(), Reconcile
 async fn place_snapshots(shared: &Shared, engine: &str, images: &[String]) -> Result<(), ReconcileError> {
     let places = shared.store.snapshot_places().await?;
     for stored in shared.store.snapshots().await? {
-        let place = places.get(&stored.id).cloned().unwrap_or_default();
+        let place = places.get(stored.id.as_str()).cloned().unwrap_or_default();
         let are_listed = stored.images.values().all(|image| images.contains(image));
         // Images of imported snapshots carry the label of the installation that made them, so they are not in the list.
         if are_listed || snapshot::is_whole(shared, &stored).await? {
@@ -62,7 +62,7 @@ async fn place_snapshots(shared: &Shared, engine: &str, images: &[String]) -> Re
     Ok(())
 }
 
-fn described(stored: &StoredSnapshot) -> String {
+fn described(stored: &Snapshot) -> String {
     let name = stored.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
     format!("snapshot {}{name} of {}/{}", stored.id, stored.environment, stored.site)
 }

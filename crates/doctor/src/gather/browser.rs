@@ -17,7 +17,7 @@ pub(super) async fn look() -> Browser {
     };
     match try_browser(&path, &folder.0).await {
         Ok(version) => Browser::Works { path, version },
-        Err(reason) => Browser::Fails { path, reason },
+        Err(none) => Browser::Fails { path, reason: none.to_string() },
     }
 }
 

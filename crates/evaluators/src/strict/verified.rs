@@ -13,8 +13,13 @@ use crate::webarena_verified::Answer;
 /// Keys of which an answer has at least one.
 const KEYS: [&str; 4] = ["task_type", "performed_operation", "status", "retrieved_data"];
 
+arenad_model::text_error! {
+    /// How an answer takes back what it says, as a sentence of a verdict.
+    pub(crate) struct Hedged;
+}
+
 /// The answer without what stands around it, and the leniency if there was anything; or how it hedges.
-pub(crate) fn tidied(answer: &Answer, schema: &Value) -> Result<(Answer, Option<Leniency>), String> {
+pub(crate) fn tidied(answer: &Answer, schema: &Value) -> Result<(Answer, Option<Leniency>), Hedged> {
     let (document, mut leniency) = match answer {
         Answer::Document(document) => (document.clone(), None),
         Answer::Text(text) => match document(text)? {
@@ -36,7 +41,7 @@ pub(crate) fn tidied(answer: &Answer, schema: &Value) -> Result<(Answer, Option<
 }
 
 /// The one JSON object of a text that is an answer. The whole text needs no leniency.
-fn document(text: &str) -> Result<Option<(Value, Option<Leniency>)>, String> {
+fn document(text: &str) -> Result<Option<(Value, Option<Leniency>)>, Hedged> {
     if let Ok(document) = serde_json::from_str::<Value>(text.trim()) {
         return Ok(Some((document, None)));
     }
@@ -55,13 +60,13 @@ fn document(text: &str) -> Result<Option<(Value, Option<Leniency>)>, String> {
         }
     }
     if found.len() > 1 {
-        return Err(format!("{HEDGED}it gives {} different results", found.len()));
+        return Err(format!("{HEDGED}it gives {} different results", found.len()).into());
     }
     Ok(found.pop().map(|entries| (Value::Object(entries), Some(Leniency::Markup))))
 }
 
 /// Tidies one value by its schema, and says by which leniency.
-fn tidy(value: &mut Value, schema: &Value) -> Result<Option<Leniency>, String> {
+fn tidy(value: &mut Value, schema: &Value) -> Result<Option<Leniency>, Hedged> {
     match value {
         Value::Object(entries) => {
             let mut leniency = None;
@@ -88,7 +93,7 @@ fn tidy(value: &mut Value, schema: &Value) -> Result<Option<Leniency>, String> {
     }
 }
 
-fn tidy_text(text: &str, kind: &str) -> Result<Option<String>, String> {
+fn tidy_text(text: &str, kind: &str) -> Result<Option<String>, Hedged> {
     let is_marked = ["**", "`"].iter().any(|sign| text.trim().starts_with(sign) && text.trim().ends_with(sign));
     let bare = if is_marked { unwrapped(text).pop().unwrap_or_default() } else { text.to_owned() };
     Ok(match kind {
@@ -110,14 +115,14 @@ fn truth(text: &str) -> Option<&'static str> {
 }
 
 /// The one number that a text says.
-fn number(text: &str) -> Result<Option<String>, String> {
+fn number(text: &str) -> Result<Option<String>, Hedged> {
     let folded = fold(&without_markers(text));
     let said: Vec<String> = scan(&folded).into_iter().map(|number| number.amount.digits().to_owned()).collect();
     let all: Vec<_> = words(&folded).collect();
     let in_words = (0..all.len()).find_map(|at| number_word(&all[at..])).map(|(value, _)| value.to_string());
     let Some(first) = said.first().or(in_words.as_ref()) else { return Ok(None) };
     if let Some(how) = Claim::new(text, "", [vec![first.as_str()]].into_iter()).hedge() {
-        return Err(how);
+        return Err(how.into());
     }
     // A number that can be read as it is stays as it is.
     let is_one = said.iter().all(|other| other == first) && !said.is_empty();
@@ -183,7 +188,7 @@ mod tests {
             let found = text(&prose).expect("one answer").0;
             assert!(matches!(found, Answer::Document(document) if document["retrieved_data"] == json!([6])), "{prose}");
         }
-        assert!(text(&format!("{one}\n{two}")).expect_err("two answers").starts_with(HEDGED));
+        assert!(text(&format!("{one}\n{two}")).expect_err("two answers").to_string().starts_with(HEDGED));
         let schema = json!({ "items": { "type": "number" } });
         for hedge in ["5 or 6", "not six", "six or seven", "not 6"] {
             let answer = json!({ "status": "SUCCESS", "retrieved_data": [hedge] });

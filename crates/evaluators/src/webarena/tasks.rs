@@ -62,7 +62,7 @@ pub fn read(text: &str, urls: &BTreeMap<String, String>) -> Result<Vec<Task>, Ta
 
 fn task_of(index: usize, mut task: Value, urls: &BTreeMap<String, String>) -> Result<Task, TaskFileError> {
     let number = number(&task).unwrap_or(index as u64);
-    render(&mut task, urls).map_err(|placeholder| TaskFileError::Placeholder { number, placeholder })?;
+    render(&mut task, urls).map_err(|left| TaskFileError::Placeholder { number, placeholder: left.to_string() })?;
     self::task(&task).map_err(|error| match error {
         TaskFileError::Task { cause, .. } => TaskFileError::Task { number, cause },
         other => other,
@@ -76,7 +76,7 @@ fn task_of(index: usize, mut task: Value, urls: &BTreeMap<String, String>) -> Re
 /// When it speaks of a site without a URL.
 pub fn fill(task: &mut Value, urls: &BTreeMap<String, String>) -> Result<(), TaskFileError> {
     let number = number(task).unwrap_or_default();
-    render(task, urls).map_err(|placeholder| TaskFileError::Placeholder { number, placeholder })
+    render(task, urls).map_err(|left| TaskFileError::Placeholder { number, placeholder: left.to_string() })
 }
 
 /// Reads one task whose placeholders have been replaced.
@@ -95,14 +95,19 @@ fn number(task: &Value) -> Option<u64> {
     task["task_id"].as_u64()
 }
 
+arenad_model::text_error! {
+    /// A placeholder of a site that has no URL.
+    struct Unfilled;
+}
+
 /// Replaces the placeholders in all texts of a value.
-fn render(value: &mut Value, urls: &BTreeMap<String, String>) -> Result<(), String> {
+fn render(value: &mut Value, urls: &BTreeMap<String, String>) -> Result<(), Unfilled> {
     match value {
         Value::String(text) if text.contains("__") => {
             for (placeholder, url) in urls {
                 *text = text.replace(placeholder, url);
             }
-            placeholder(text).map_or(Ok(()), |left| Err(left.to_owned()))
+            placeholder(text).map_or(Ok(()), |left| Err(left.into()))
         }
         Value::Array(items) => items.iter_mut().try_for_each(|item| render(item, urls)),
         Value::Object(entries) => entries.iter_mut().try_for_each(|(_, item)| render(item, urls)),

@@ -178,7 +178,7 @@ fn response_checks(
         Profile::Strict => match tidied(&submission.answer, &config.results_schema) {
             Ok(tidied) => tidied,
             Err(hedge) => {
-                let check = failed(&Evaluator::AgentResponse(config.clone()), submission, hedge);
+                let check = failed(&Evaluator::AgentResponse(config.clone()), submission, hedge.to_string());
                 return Ok(vec![check]);
             }
         },

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use crate::turns::Bound;
 use arenad_build_context::{self as context, ContextError};
 use arenad_engine::{Engine, EngineError, Image, ImageBuild, labels};
+use arenad_model::cause::Cause;
 use arenad_model::error::describe;
 use arenad_model::site::{BuildSpec, ServiceSpec};
 
@@ -25,6 +26,9 @@ pub enum ImageError {
     /// The engine could not look up, build or pull it.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The registry could not be reached, or does not hand it out.
+    #[error(transparent)]
+    Pull(EngineError),
     /// It comes from an archive, and nobody has loaded it.
     #[error("find image {reference}: it is loaded from the archive {archive}, not pulled")]
     NotLoaded {
@@ -36,6 +40,18 @@ pub enum ImageError {
     /// It was pulled and is still not there.
     #[error("find image {0} after pulling it")]
     Vanished(String),
+}
+
+impl ImageError {
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Engine(error) => error.cause(),
+            Self::Pull(error) => error.cause().or(Some(Cause::NotPulled)),
+            Self::NotLoaded { .. } => Some(Cause::NotFetched),
+            Self::Context { .. } | Self::Vanished(_) => None,
+        }
+    }
 }
 
 /// Provides images.
@@ -84,7 +100,8 @@ async fn pulled(
         return Err(ImageError::NotLoaded { reference: reference.clone(), archive: archive.clone() });
     }
     let _turn = turns.turn(stage).await;
-    engine.pull(reference, &|line| stage(&format!("pulling {reference}: {line}"))).await?;
+    let pulled = engine.pull(reference, &|line| stage(&format!("pulling {reference}: {line}"))).await;
+    pulled.map_err(ImageError::Pull)?;
     engine.image(reference).await?.ok_or_else(|| ImageError::Vanished(reference.to_owned()))
 }
 

@@ -19,18 +19,23 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use self::images::ImageError;
+use self::steps::StepError;
 use super::shared::Shared;
 use arenad_engine::labels::{self, Ownership};
 use arenad_engine::{CpuWeight, EngineError, Image};
-use arenad_launch::{self as launch, Blueprint, Incarnation, LaunchError, Remains, RemoveError, SavedVolumes, Which};
+use arenad_launch::{
+    self as launch, Blueprint, CommandError, Incarnation, LaunchError, Remains, RemoveError, SavedVolumes, Which,
+};
+use arenad_model::cause::Cause;
 use arenad_model::error::describe;
 use arenad_model::hex::hex;
 use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
 use arenad_model::site::{MountSpec, ServiceSpec, Site};
+use arenad_model::snapshot::Snapshot;
 use arenad_probes::NotReady;
 use arenad_storage::StorageError;
-use arenad_store::{StoreError, StoredSnapshot};
+use arenad_store::StoreError;
 
 /// Why there is no baseline.
 #[derive(Debug, thiserror::Error)]
@@ -60,12 +65,12 @@ pub enum BaselineError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A configuration step failed.
-    #[error("configure step `{step}`: {reason}{log}")]
+    #[error("configure step `{step}`: {}{log}", describe(cause.as_ref()))]
     Configure {
         /// The step's name.
         step: String,
         /// What went wrong.
-        reason: String,
+        cause: Box<StepError>,
         /// The last lines of the containers' logs.
         log: String,
     },
@@ -88,10 +93,10 @@ pub enum BaselineError {
         path: PathBuf,
     },
     /// The containers could not be started, or ended at once.
-    #[error("start the site from its images: {reason}{log}")]
+    #[error("start the site from its images: {}{log}", describe(cause))]
     Start {
         /// Why.
-        reason: String,
+        cause: LaunchError,
         /// The last lines of the containers' logs.
         log: String,
     },
@@ -103,14 +108,12 @@ pub enum BaselineError {
         /// The last lines of the containers' logs.
         log: String,
     },
-    /// A warming request or a quiesce command failed.
-    #[error("{doing}: {reason}")]
-    Step {
-        /// Which.
-        doing: &'static str,
-        /// What went wrong.
-        reason: String,
-    },
+    /// A warming request failed.
+    #[error("warm the site: {}", describe(.0.as_ref()))]
+    Warm(Box<StepError>),
+    /// A quiesce command failed.
+    #[error("bring the writers to rest: {}", describe(.0))]
+    Quiesce(CommandError),
     /// A container had to be killed, so its writers were not at rest.
     #[error("stop {service} cleanly: {what}")]
     NotClean {
@@ -121,13 +124,34 @@ pub enum BaselineError {
     },
 }
 
+impl BaselineError {
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Image { cause, .. } => cause.cause(),
+            Self::Launch(error) => error.cause(),
+            Self::Engine(error) => error.cause(),
+            Self::Remove(error) => error.cause(),
+            Self::State(error) => error.cause(),
+            Self::Store(error) => error.cause(),
+            Self::Configure { cause, log, .. } => Cause::stated_by_program(log).or_else(|| cause.cause()),
+            Self::Start { cause, log } => Cause::stated_by_program(log).or_else(|| cause.cause()),
+            Self::NotReady { cause, log } => Cause::stated_by_program(log).or_else(|| cause.cause()),
+            Self::Warm(error) => error.cause(),
+            Self::Quiesce(error) => error.cause(),
+            Self::NoData { .. } => Some(Cause::NotFetched),
+            Self::KeptElsewhere { .. } | Self::NotClean { .. } => None,
+        }
+    }
+}
+
 /// Returns the site's baseline, making it first if there is none for this definition and these images.
 pub async fn provide(
     shared: &Shared,
     id: &InstanceId,
     site: &Site,
     stage: &(dyn Fn(&str) + Send + Sync),
-) -> Result<StoredSnapshot, BaselineError> {
+) -> Result<Snapshot, BaselineError> {
     // Before any image is pulled: what is missing here takes people longer than anything below.
     for service in &site.services {
         if let Some(path) = missing_data(service) {
@@ -169,7 +193,7 @@ pub async fn provide(
 }
 
 /// Whether everything is there that an instance is made from.
-async fn is_usable(shared: &Shared, site: &Site, found: &StoredSnapshot) -> Result<bool, EngineError> {
+async fn is_usable(shared: &Shared, site: &Site, found: &Snapshot) -> Result<bool, EngineError> {
     Ok(snapshot::is_whole(shared, found).await? && snapshot::has_state(shared, site, found))
 }
 
@@ -198,7 +222,7 @@ async fn make(
     images: &BTreeMap<ServiceName, Image>,
     key: String,
     stage: &(dyn Fn(&str) + Send + Sync),
-) -> Result<StoredSnapshot, BaselineError> {
+) -> Result<Snapshot, BaselineError> {
     let engine = shared.engine.as_ref();
     let blueprint = Blueprint {
         id,
@@ -215,16 +239,12 @@ async fn make(
     let mut incarnation = blueprint.create(engine).await?;
     let deadline = Instant::now() + site.readiness.timeout;
     if let Err(cause) = launch::start(engine, site, &mut incarnation, deadline).await {
-        return Err(BaselineError::Start {
-            reason: describe(&cause),
-            log: shared.prober.log_tail(&incarnation, 15).await,
-        });
+        return Err(BaselineError::Start { cause, log: shared.prober.log_tail(&incarnation, 15).await });
     }
     if let Some(setting) = &blueprint.clock
         && let Err(cause) = launch::check_clock(engine, site, &incarnation, setting).await
     {
-        let log = shared.prober.log_tail(&incarnation, 15).await;
-        return Err(BaselineError::Start { reason: describe(&cause), log });
+        return Err(BaselineError::Start { cause, log: shared.prober.log_tail(&incarnation, 15).await });
     }
     configure(shared, site, &incarnation, stage).await?;
     let sessions = sessions::sign_in(shared, site, &incarnation, stage).await;
@@ -255,9 +275,9 @@ async fn configure(
                 attempts + 1
             ));
         };
-        if let Err(reason) = steps::configure(engine, &shared.prober, site, incarnation, step, &tell).await {
+        if let Err(cause) = steps::configure(engine, &shared.prober, site, incarnation, step, &tell).await {
             let log = shared.prober.log_tail(incarnation, 15).await;
-            return Err(BaselineError::Configure { step: step.name.clone(), reason, log });
+            return Err(BaselineError::Configure { step: step.name.clone(), cause: Box::new(cause), log });
         }
     }
     stage("baseline: waiting for the site");
@@ -269,9 +289,7 @@ async fn configure(
     let total = site.baseline.warm.len();
     for (index, step) in site.baseline.warm.iter().enumerate() {
         stage(&format!("baseline: warming {}/{total}: {}", index + 1, step.path));
-        steps::http(&shared.prober, incarnation, step)
-            .await
-            .map_err(|reason| BaselineError::Step { doing: "warm the site", reason })?;
+        steps::http(&shared.prober, incarnation, step).await.map_err(|error| BaselineError::Warm(error.into()))?;
     }
     Ok(())
 }

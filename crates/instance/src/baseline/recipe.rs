@@ -13,7 +13,7 @@ use arenad_model::hex::hex;
 use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
 use arenad_model::site::{ServiceSpec, Site};
-use arenad_store::StoredSnapshot;
+use arenad_model::snapshot::Snapshot;
 
 /// The recipe of a baseline that is made from these images.
 pub(super) fn of_images(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String {
@@ -36,11 +36,7 @@ fn hash(site: &Site, inputs: impl Fn(&ServiceSpec) -> Option<String>) -> String 
 }
 
 /// An imported baseline of the site's recipe, unless there is one of its own: it saves building the images and making one.
-pub(super) async fn imported(
-    shared: &Shared,
-    id: &InstanceId,
-    site: &Site,
-) -> Result<Option<StoredSnapshot>, BaselineError> {
+pub(super) async fn imported(shared: &Shared, id: &InstanceId, site: &Site) -> Result<Option<Snapshot>, BaselineError> {
     let known = shared.store.imported_baselines(id.environment.as_str(), site.name.as_str()).await?;
     if known.is_empty() {
         return Ok(None);

@@ -1,11 +1,11 @@
 //! Signing the accounts in while a baseline is made: their sessions become part of its state, so that they are good after
 //! every reset, for as long as the site's own expiry lets them.
 
-use super::StoredSnapshot;
 use crate::shared::Shared;
 use arenad_accounts::{self as accounts, Place, Session};
 use arenad_launch::Incarnation;
 use arenad_model::site::Site;
+use arenad_model::snapshot::Snapshot;
 use arenad_store::StoreError;
 
 /// Where the sessions of a site's accounts are good.
@@ -42,7 +42,7 @@ pub async fn sign_in(
 pub async fn keep(
     shared: &Shared,
     site: &Site,
-    snapshot: &StoredSnapshot,
+    snapshot: &Snapshot,
     sessions: &[(String, Session)],
 ) -> Result<(), StoreError> {
     for (account, session) in sessions {

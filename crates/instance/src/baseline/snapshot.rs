@@ -8,13 +8,12 @@ use crate::shared::Shared;
 use arenad_engine::{ContainerState, EngineError, labels};
 use arenad_export::content_id;
 use arenad_launch::{self as launch, Incarnation, SavedVolumes, StateMount, StateSource};
-use arenad_model::error::describe;
 use arenad_model::ids::ServiceName;
 use arenad_model::instance::InstanceId;
 use arenad_model::site::Site;
+use arenad_model::snapshot::{Snapshot, VolumeFiles};
 use arenad_seams::fault::{self, Point};
 use arenad_storage::Tree;
-use arenad_store::StoredSnapshot;
 
 /// The repository name of committed images.
 pub const REPOSITORY: &str = "arenad-snapshot";
@@ -43,9 +42,7 @@ pub enum Purpose {
 pub async fn stop_cleanly(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result<(), BaselineError> {
     let engine = shared.engine.as_ref();
     for step in &site.baseline.quiesce {
-        launch::run(engine, incarnation, step)
-            .await
-            .map_err(|error| BaselineError::Step { doing: "bring the writers to rest", reason: describe(&error) })?;
+        launch::run(engine, incarnation, step).await.map_err(BaselineError::Quiesce)?;
     }
     for service in site.services.iter().rev() {
         let Some(handle) = incarnation.containers.get(&service.name) else {
@@ -72,7 +69,7 @@ pub async fn store(
     site: &Site,
     incarnation: &Incarnation,
     purpose: Purpose,
-) -> Result<StoredSnapshot, BaselineError> {
+) -> Result<Snapshot, BaselineError> {
     let engine = shared.engine.as_ref();
     let labels = BTreeMap::from([
         (labels::INSTALLATION.to_owned(), shared.installation.clone()),
@@ -80,7 +77,7 @@ pub async fn store(
         (labels::SITE.to_owned(), site.name.to_string()),
         (labels::ROLE.to_owned(), labels::ROLE_SNAPSHOT.to_owned()),
     ]);
-    let mut layers = BTreeMap::new();
+    let mut layers: BTreeMap<&ServiceName, Vec<String>> = BTreeMap::new();
     let mut images = BTreeMap::new();
     let mut size_bytes = 0;
     for (service, handle) in &incarnation.containers {
@@ -91,19 +88,15 @@ pub async fn store(
             doing: "look up the committed image".to_owned(),
             message: image_id.clone(),
         })?;
-        layers.insert(service.to_string(), image.layers);
+        layers.insert(service, image.layers);
         size_bytes += image.size_bytes;
-        images.insert(service.to_string(), image_id);
+        images.insert(service.clone(), image_id);
     }
     fault::reach(Point::SnapshotCommitted).await;
     let folder = shared.state_dir.volumes();
     let volumes = launch::save_volumes(engine, site, &incarnation.containers, &folder).await?;
-    let volumes: BTreeMap<String, BTreeMap<String, String>> = volumes
-        .into_iter()
-        .map(|(service, paths)| {
-            (service.to_string(), paths.into_iter().map(|(path, file)| (path, name(&file))).collect())
-        })
-        .collect();
+    let names = |paths: BTreeMap<String, PathBuf>| paths.into_iter().map(|(path, file)| (path, name(&file))).collect();
+    let volumes: VolumeFiles = volumes.into_iter().map(|(service, paths)| (service, names(paths))).collect();
     let is_named = matches!(purpose, Purpose::Named { .. });
     // What lies in the state root is in no image's layers.
     let fingerprint = match shared.storage.as_ref().filter(|_| is_named) {
@@ -111,7 +104,9 @@ pub async fn store(
         None => None,
     };
     let by_service = layers.iter().map(|(service, layers)| (service.as_str(), layers.as_slice()));
-    let id_text = content_id(id.environment.as_str(), site.name.as_str(), by_service, &volumes, fingerprint.as_deref());
+    let archives = volumes.iter().map(|(service, paths)| (service.to_string(), paths.clone())).collect();
+    let id_text =
+        content_id(id.environment.as_str(), site.name.as_str(), by_service, &archives, fingerprint.as_deref());
     if is_named && let Some((name, endpoint)) = shared.store.named_elsewhere(&id_text).await? {
         return Err(BaselineError::KeptElsewhere { id: id_text, name, endpoint });
     }
@@ -128,10 +123,10 @@ pub async fn store(
         Purpose::Baseline { key, recipe } => (Some(key), Some(recipe), None),
         Purpose::Named { name } => (None, None, Some(name)),
     };
-    let snapshot = StoredSnapshot {
-        id: id_text,
-        environment: id.environment.to_string(),
-        site: site.name.to_string(),
+    let snapshot = Snapshot {
+        id: id_text.into(),
+        environment: id.environment.clone(),
+        site: site.name.clone(),
         baseline_key,
         name,
         images,
@@ -143,7 +138,7 @@ pub async fn store(
         created_at: shared.clock.now(),
     };
     shared.store.save_snapshot(&snapshot).await?;
-    let what = if snapshot.baseline_key.is_some() { "baseline" } else { "snapshot" };
+    let what = if snapshot.is_baseline() { "baseline" } else { "snapshot" };
     let message = format!("{what} {} of {}/{} is stored", snapshot.id, id.environment, site.name);
     shared.events.note("snapshot.stored", Some(&id.to_string()), &message).await;
     Ok(snapshot)
@@ -154,35 +149,22 @@ fn name(file: &std::path::Path) -> String {
 }
 
 /// Where a snapshot's volume archives are.
-pub fn saved_volumes(shared: &Shared, snapshot: &StoredSnapshot) -> SavedVolumes {
+pub fn saved_volumes(shared: &Shared, snapshot: &Snapshot) -> SavedVolumes {
     let folder = shared.state_dir.volumes();
     let files = |paths: &BTreeMap<String, String>| -> BTreeMap<String, PathBuf> {
         paths.iter().map(|(path, file)| (path.clone(), folder.join(file))).collect()
     };
-    snapshot
-        .volumes
-        .iter()
-        .filter_map(|(service, paths)| Some((ServiceName::parse(service).ok()?, files(paths))))
-        .collect()
-}
-
-/// The image of each service of a snapshot.
-pub fn images(snapshot: &StoredSnapshot) -> BTreeMap<ServiceName, String> {
-    snapshot
-        .images
-        .iter()
-        .filter_map(|(service, image)| Some((ServiceName::parse(service).ok()?, image.clone())))
-        .collect()
+    snapshot.volumes.iter().map(|(service, paths)| (service.clone(), files(paths))).collect()
 }
 
 /// The snapshot's state for a generation of the site; none where there is no state root, or nothing of the site lies in it.
-pub fn state<'a>(shared: &'a Shared, snapshot: &StoredSnapshot) -> Option<StateSource<'a>> {
+pub fn state<'a>(shared: &'a Shared, snapshot: &Snapshot) -> Option<StateSource<'a>> {
     let storage = shared.storage.as_ref().filter(|_| !snapshot.state.is_empty())?;
-    Some(StateSource { storage, snapshot: snapshot.id.clone() })
+    Some(StateSource { storage, snapshot: snapshot.id.to_string() })
 }
 
 /// Whether the state root has, of a snapshot, what a site's stores need.
-pub fn has_state(shared: &Shared, site: &Site, snapshot: &StoredSnapshot) -> bool {
+pub fn has_state(shared: &Shared, site: &Site, snapshot: &Snapshot) -> bool {
     let Some(storage) = &shared.storage else { return true };
     let is_there = |mount: &StateMount| {
         let tree = mount.of_snapshot(&snapshot.id);
@@ -192,7 +174,7 @@ pub fn has_state(shared: &Shared, site: &Site, snapshot: &StoredSnapshot) -> boo
 }
 
 /// Whether everything that a snapshot names is still there: someone may have removed images behind our back.
-pub async fn is_whole(shared: &Shared, snapshot: &StoredSnapshot) -> Result<bool, EngineError> {
+pub async fn is_whole(shared: &Shared, snapshot: &Snapshot) -> Result<bool, EngineError> {
     for image in snapshot.images.values() {
         if shared.engine.image(image).await?.is_none() {
             return Ok(false);
@@ -203,7 +185,7 @@ pub async fn is_whole(shared: &Shared, snapshot: &StoredSnapshot) -> Result<bool
 
 /// Removes a snapshot's row, then its images and the archives that no other snapshot names. In this order: a row
 /// without images would be taken for a snapshot, images without a row are leftovers that reconciliation removes.
-pub async fn remove(shared: &Shared, snapshot: &StoredSnapshot) -> Result<(), BaselineError> {
+pub async fn remove(shared: &Shared, snapshot: &Snapshot) -> Result<(), BaselineError> {
     shared.store.forget_snapshot(&snapshot.id).await?;
     let others = shared.store.snapshots().await?;
     if let Some(storage) = &shared.storage {
@@ -221,9 +203,8 @@ pub async fn remove(shared: &Shared, snapshot: &StoredSnapshot) -> Result<(), Ba
             }
         }
     }
-    let named: Vec<&String> =
-        others.iter().flat_map(|other| other.volumes.values().flat_map(BTreeMap::values)).collect();
-    for file in snapshot.volumes.values().flat_map(BTreeMap::values) {
+    let named: Vec<&String> = others.iter().flat_map(Snapshot::archives).collect();
+    for file in snapshot.archives() {
         if !named.contains(&file) {
             // Gone already is fine; anything else is found again by `prune`.
             let _ = tokio::fs::remove_file(shared.state_dir.volumes().join(file)).await;

@@ -5,13 +5,68 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use arenad_engine::Engine;
-use arenad_launch::{self as launch, Incarnation};
+use arenad_launch::{self as launch, CommandError, Incarnation};
+use arenad_model::cause::Cause;
 use arenad_model::error::describe;
 use arenad_model::site::{ConfigureAction, ConfigureStep, HttpStep, Site, Unless};
-use arenad_probes::{HttpExchange, Prober, exchange, run_statement};
+use arenad_probes::{HttpExchange, NotReady, Prober, SqlFailure, Unmet, exchange, run_statement};
 
 /// The pause before a failing step is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(300);
+
+/// Why a step failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StepError {
+    /// A command could not be run, or reported a failure.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// A request was not answered as the step expects.
+    #[error("{0}")]
+    Http(Unmet),
+    /// A database refused a statement.
+    #[error("{0}")]
+    Sql(SqlFailure),
+    /// The step names a database that the site does not declare.
+    #[error("database {0} is not declared")]
+    NoDatabase(String),
+    /// A container ended, or could not be looked at, after an attempt that failed.
+    #[error("{ended}; {attempt}")]
+    Ended {
+        /// Which container, and how.
+        ended: NotReady,
+        /// The failure of the attempt, on one line.
+        attempt: String,
+    },
+    /// Every attempt failed until the time was up.
+    #[error("tried {attempts} times in {:.0} s; the last failure: {}", took.as_secs_f64(), describe(last))]
+    Tried {
+        /// How many there were; more than one. A step that is not idempotent may have left its first half each time.
+        attempts: u32,
+        /// How long they took together.
+        took: Duration,
+        /// Why the last one failed.
+        last: Box<StepError>,
+    },
+}
+
+impl StepError {
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Command(error) => error.cause(),
+            Self::Http(unmet) => unmet.cause(),
+            Self::Sql(error) => error.cause(),
+            Self::NoDatabase(_) => None,
+            Self::Ended { ended, .. } => ended.cause(),
+            Self::Tried { last, .. } => last.cause(),
+        }
+    }
+
+    fn ended(attempt: &str) -> impl FnOnce(NotReady) -> Self {
+        let attempt = attempt.to_owned();
+        move |ended| Self::Ended { ended, attempt }
+    }
+}
 
 /// Runs one configuration step, trying again for as long as the definition says. `tell` hears of each attempt that failed:
 /// how many there have been, and why the last one did.
@@ -22,7 +77,7 @@ pub async fn configure(
     incarnation: &Incarnation,
     step: &ConfigureStep,
     tell: &(dyn Fn(u32, &str) + Send + Sync),
-) -> Result<(), String> {
+) -> Result<(), StepError> {
     if let Some(unless) = &step.unless
         && passes(prober, site, incarnation, unless).await?
     {
@@ -33,51 +88,48 @@ pub async fn configure(
     let mut attempt: u32 = 1;
     loop {
         let outcome = match &step.action {
-            ConfigureAction::Exec(step) => {
-                launch::run(engine, incarnation, step).await.map_err(|error| describe(&error))
-            }
+            ConfigureAction::Exec(step) => launch::run(engine, incarnation, step).await.map_err(StepError::from),
             ConfigureAction::Http(step) => http(prober, incarnation, step).await,
             ConfigureAction::Sql { database, statement } => match site.databases.get(database) {
                 Some(database) => {
                     let done = run_statement(engine, database, incarnation, statement).await;
-                    done.map(drop).map_err(|error| error.to_string())
+                    done.map(drop).map_err(StepError::Sql)
                 }
-                None => Err(format!("database {database} is not declared")),
+                None => Err(StepError::NoDatabase(database.clone())),
             },
         };
-        let Err(reason) = outcome else { return Ok(()) };
+        let Err(failure) = outcome else { return Ok(()) };
         // A container that has ended does not come up in its own time.
         let ended = match Instant::now() < deadline {
             true => prober.still_running(site, incarnation).await.err(),
             false => None,
         };
         match ended {
-            Some(ended) => return Err(tried(attempt, begun.elapsed(), &format!("{ended}; {reason}"))),
-            None if Instant::now() >= deadline => return Err(tried(attempt, begun.elapsed(), &reason)),
+            Some(ended) => return Err(tried(attempt, begun.elapsed(), StepError::ended(&describe(&failure))(ended))),
+            None if Instant::now() >= deadline => return Err(tried(attempt, begun.elapsed(), failure)),
             None => {}
         }
-        tell(attempt, &reason);
+        tell(attempt, &describe(&failure));
         tokio::time::sleep(RETRY_PAUSE).await;
         attempt += 1;
     }
 }
 
-/// How often a step was tried, before the last reason: one that is not idempotent may have left its first half each time.
-fn tried(attempts: u32, took: Duration, reason: &str) -> String {
+fn tried(attempts: u32, took: Duration, last: StepError) -> StepError {
     match attempts {
-        1 => reason.to_owned(),
-        _ => format!("tried {attempts} times in {:.0} s; the last failure: {reason}", took.as_secs_f64()),
+        1 => last,
+        _ => StepError::Tried { attempts, took, last: Box::new(last) },
     }
 }
 
 /// Whether a step's probe passes in time; an error if a container ends meanwhile.
-async fn passes(prober: &Prober, site: &Site, incarnation: &Incarnation, unless: &Unless) -> Result<bool, String> {
+async fn passes(prober: &Prober, site: &Site, incarnation: &Incarnation, unless: &Unless) -> Result<bool, StepError> {
     let deadline = Instant::now() + unless.within;
     loop {
         let Err(failure) = prober.run(&unless.probe, site, incarnation, None).await else {
             return Ok(true);
         };
-        prober.still_running(site, incarnation).await.map_err(|ended| format!("{ended}; {failure}"))?;
+        prober.still_running(site, incarnation).await.map_err(StepError::ended(&failure.to_string()))?;
         if Instant::now() >= deadline {
             return Ok(false);
         }
@@ -86,7 +138,7 @@ async fn passes(prober: &Prober, site: &Site, incarnation: &Incarnation, unless:
 }
 
 /// Sends a request that must be answered with one of the step's status codes.
-pub async fn http(prober: &Prober, incarnation: &Incarnation, step: &HttpStep) -> Result<(), String> {
+pub async fn http(prober: &Prober, incarnation: &Incarnation, step: &HttpStep) -> Result<(), StepError> {
     let request = HttpExchange {
         service: &step.service,
         port: step.port,
@@ -97,12 +149,13 @@ pub async fn http(prober: &Prober, incarnation: &Incarnation, step: &HttpStep) -
     };
     let answer = tokio::time::timeout(step.timeout, exchange(prober.http(), incarnation, &request))
         .await
-        .map_err(|_| format!("{} {}: no answer within {:?}", step.method, step.path, step.timeout))?
-        .map_err(|error| format!("{} {}: {error}", step.method, step.path))?;
+        .unwrap_or_else(|_| Err(format!("no answer within {:?}", step.timeout).into()));
+    let failed = |unmet: Unmet| StepError::Http(unmet.told(|text| format!("{} {}: {text}", step.method, step.path)));
+    let answer = answer.map_err(failed)?;
     if step.status.contains(&answer.status) {
         Ok(())
     } else {
-        Err(format!("{} {}: status {}, expected {:?}", step.method, step.path, answer.status, step.status))
+        Err(failed(format!("status {}, expected {:?}", answer.status, step.status).into()))
     }
 }
 
@@ -112,7 +165,8 @@ mod tests {
 
     #[test]
     fn repeated_attempts_are_counted() {
-        assert_eq!(tried(1, Duration::from_secs(1), "why"), "why");
-        assert_eq!(tried(12, Duration::from_millis(60_200), "why"), "tried 12 times in 60 s; the last failure: why");
+        let said = |attempts, took| tried(attempts, took, StepError::Http("why".into())).to_string();
+        assert_eq!(said(1, Duration::from_secs(1)), "why");
+        assert_eq!(said(12, Duration::from_millis(60_200)), "tried 12 times in 60 s; the last failure: why");
     }
 }

@@ -1,13 +1,14 @@
 //! Resets that leave the instance as it is, because it is proven to be as its snapshot.
 
-use super::{Ending, Plan, Way, times};
+use super::{Ending, Plan, times};
 use crate::failure::Failure;
 use crate::operations::Instance;
 use crate::proof::Candidate;
 use arenad_digest::Lines;
 use arenad_model::instance::InstanceState;
+use arenad_model::reset::{ResetOutcome, ResetWay};
+use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::{Extent, Verified};
-use arenad_store::StoredSnapshot;
 
 impl Instance {
     /// Whether the instance may differ from its baseline, for all that can be told.
@@ -54,7 +55,7 @@ impl Instance {
 
     /// Whether there is nothing to bring back to a snapshot, the baseline if none is given: the site is what it serves
     /// already, its probes pass, and nobody has written to it.
-    pub(super) async fn is_kept(&mut self, to: Option<&StoredSnapshot>) -> bool {
+    pub(super) async fn is_kept(&mut self, to: Option<&Snapshot>) -> bool {
         let Some(wanted) = to.or(self.baseline.as_ref()).map(|snapshot| snapshot.id.clone()) else { return false };
         let Some(serving) = self.service.serving().filter(|serving| serving.snapshot.id == wanted) else {
             return false;
@@ -65,12 +66,13 @@ impl Instance {
     }
 
     /// Notes a reset that had nothing to do.
-    pub(super) async fn leave(&self, plan: &Plan<'_>, way: Way, why: &str) -> Result<(), Failure> {
+    pub(super) async fn leave(&self, plan: &Plan<'_>, way: ResetWay, why: &str) -> Result<(), Failure> {
         let is_proven = self.service.serving().is_some_and(|serving| serving.proven.is_some());
         let extent = if is_proven { Extent::Moved } else { Extent::Nothing };
         let verified = Verified::of(&self.context.site, extent);
         let stages = times(&plan.stages);
-        let ending = Ending { way, outcome: "done", reason: None, stages: &stages, verified: Some(&verified) };
+        let ending =
+            Ending { way, outcome: ResetOutcome::Done, reason: None, stages: &stages, verified: Some(&verified) };
         self.context.shared.store.note_reset(&self.context.id, &plan.row(&ending)).await?;
         self.service.forget_recorded();
         self.context.note("instance.reset", &format!("{} was left as it is: {why}", self.context.id)).await;

@@ -25,39 +25,14 @@ use super::failure::{self, Failure};
 use super::operations::{Instance, unless};
 use arenad_model::coverage;
 use arenad_model::error::describe;
+use arenad_model::reset::{ResetOutcome, ResetWay};
+use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::{Extent, Verified};
 use arenad_reset::{ResetError, Stages};
 use arenad_seams::fault::{self, Point};
-use arenad_store::{NewReset, StageTime, StoredSnapshot};
+use arenad_store::{NewReset, StageTime};
 
 pub(super) use steps::{Proven, Recorded};
-
-/// The way by which a reset was done, as it is stored and shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    /// The site is only read, and as its snapshot.
-    Keep,
-    /// The site is proven to be as its snapshot.
-    Untouched,
-    /// A standby took over.
-    Swap,
-    /// The containers were brought back in place.
-    Rewind,
-    /// New containers were made.
-    Recreate,
-}
-
-impl Way {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Keep => "keep",
-            Self::Untouched => "untouched",
-            Self::Swap => "swap",
-            Self::Rewind => "rewind",
-            Self::Recreate => "recreate",
-        }
-    }
-}
 
 /// What a reset is to do, and what it has noted on its way.
 pub(super) struct Plan<'a> {
@@ -97,8 +72,8 @@ impl<'a> Plan<'a> {
         NewReset {
             id: self.id,
             requested_at: self.requested_at,
-            strategy: way.name(),
-            outcome,
+            strategy: *way,
+            outcome: *outcome,
             reason: *reason,
             duration_ms: self.duration_ms(),
             stages,
@@ -109,8 +84,8 @@ impl<'a> Plan<'a> {
 
 /// How a reset ends.
 struct Ending<'a> {
-    way: Way,
-    outcome: &'static str,
+    way: ResetWay,
+    outcome: ResetOutcome,
     reason: Option<&'a str>,
     stages: &'a [StageTime],
     verified: Option<&'a Verified>,
@@ -121,7 +96,7 @@ impl Instance {
     pub(super) async fn reset(
         &mut self,
         mut plan: Plan<'_>,
-        to: Option<StoredSnapshot>,
+        to: Option<Snapshot>,
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
         let is_kept = self.is_only_read() && {
@@ -129,7 +104,7 @@ impl Instance {
             unless(cancel, plan.stages.time("verify", kept)).await?
         };
         if is_kept {
-            return self.leave(&plan, Way::Keep, "it is only read, and as its snapshot").await;
+            return self.leave(&plan, ResetWay::Keep, "it is only read, and as its snapshot").await;
         }
         self.progress.commit();
         self.pool.expect_resets();
@@ -145,7 +120,7 @@ impl Instance {
     async fn bring_to(
         &mut self,
         plan: &mut Plan<'_>,
-        to: Option<StoredSnapshot>,
+        to: Option<Snapshot>,
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
         // The row of a site that failed while the store took nothing may have said that it is down.
@@ -180,18 +155,18 @@ impl Instance {
         if is_dirty {
             return self.reset(plan, None, cancel).await;
         }
-        self.leave(&plan, Way::Untouched, "it is proven to be as its snapshot").await
+        self.leave(&plan, ResetWay::Untouched, "it is proven to be as its snapshot").await
     }
 
     /// Brings back what serves: in place, if that can be done and works, and by new containers otherwise.
     async fn bring_back(
         &mut self,
         plan: &mut Plan<'_>,
-        target: &StoredSnapshot,
+        target: &Snapshot,
         extent: Extent,
-    ) -> Result<(Way, Proven), Failure> {
+    ) -> Result<(ResetWay, Proven), Failure> {
         match self.rewind(plan, target, extent).await? {
-            Ok(proven) => return Ok((Way::Rewind, proven)),
+            Ok(proven) => return Ok((ResetWay::Rewind, proven)),
             Err(Some(error)) => {
                 let (what, reason) = match &error {
                     Failure::Reset(ResetError::Uncovered(gaps)) => ("no rewind", coverage::told(gaps)),
@@ -212,18 +187,18 @@ impl Instance {
             }
             result => result,
         }?;
-        Ok((Way::Recreate, made))
+        Ok((ResetWay::Recreate, made))
     }
 
     /// Makes the baseline again, or finds it.
-    async fn provide_baseline(&mut self) -> Result<StoredSnapshot, Failure> {
+    async fn provide_baseline(&mut self) -> Result<Snapshot, Failure> {
         let prepared = self.prepare().await?;
         self.baseline = Some(prepared.clone());
         Ok(prepared)
     }
 
     /// Notes a reset among the events, beside what the client waits for.
-    fn note_done(&self, plan: &Plan<'_>, way: Way) {
+    fn note_done(&self, plan: &Plan<'_>, way: ResetWay) {
         let because = plan.reason().map(|why| format!(" ({why})")).unwrap_or_default();
         let (id, took) = (&self.context.id, plan.duration_ms());
         self.context.note_later("instance.reset", format!("{id} was reset in {took:.0} ms by {}{because}", way.name()));
@@ -233,11 +208,11 @@ impl Instance {
     async fn note_failed(&self, plan: &Plan<'_>, failure: &Failure) {
         let reason = failure::of(failure, &self.context.id).reason;
         let (outcome, reason) = match failure {
-            Failure::Superseded => ("cancelled", None),
-            _ => ("failed", Some(reason.as_str())),
+            Failure::Superseded => (ResetOutcome::Cancelled, None),
+            _ => (ResetOutcome::Failed, Some(reason.as_str())),
         };
         let stages = times(&plan.stages);
-        let ending = Ending { way: Way::Recreate, outcome, reason, stages: &stages, verified: None };
+        let ending = Ending { way: ResetWay::Recreate, outcome, reason, stages: &stages, verified: None };
         if let Err(error) = self.context.shared.store.note_reset(&self.context.id, &plan.row(&ending)).await {
             tracing::warn!(instance.id = %self.context.id, error = describe(&error), "a reset's failure is not stored");
         }

@@ -1,6 +1,6 @@
 //! Recreate: new containers from the snapshot, in place of the old ones.
 
-use super::{Plan, Proven, Way};
+use super::{Plan, Proven};
 use crate::failure::Failure;
 use crate::making::blueprint;
 use crate::operations::Instance;
@@ -8,18 +8,19 @@ use crate::proof::Candidate;
 use crate::service::tell;
 use arenad_digest::Lines;
 use arenad_engine::CpuWeight;
+use arenad_model::reset::ResetWay;
+use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::Extent;
 use arenad_probes::ProbeFailure;
-use arenad_reset::{AnyStrategy, ResetContext, ResetStrategy, Stages, note_pristine};
+use arenad_reset::{self as reset, ResetContext, Stages, note_pristine};
 use arenad_seams::fault::{self, Point};
-use arenad_store::StoredSnapshot;
 
 impl Instance {
     /// Makes a new generation of containers and proves it. What served has left service; its containers are removed beside.
     pub(crate) async fn recreate(
         &mut self,
         plan: Option<&Plan<'_>>,
-        target: &StoredSnapshot,
+        target: &Snapshot,
         extent: Extent,
     ) -> Result<Proven, Failure> {
         let context = self.context.clone();
@@ -30,17 +31,17 @@ impl Instance {
             let stage = move |text: &str| tell(&report, text);
             stages.time("wait", context.shared.turns.boots.turn(&stage)).await
         };
-        let (generation, _) = self.begin_generation(plan, target, Way::Recreate).await?;
+        let (generation, _) = self.begin_generation(plan, target, ResetWay::Recreate).await?;
         fault::reach(Point::RecreateRecorded).await;
         let report = self.service.report();
-        report.send_modify(|report| report.snapshot = Some(target.id.clone()));
+        report.send_modify(|report| report.snapshot = Some(target.id.to_string()));
         let stage = |text: &str| tell(report, text);
         let waiting = |failure: &ProbeFailure| {
             report.send_modify(|report| report.waiting_for = Some(failure.to_string()));
         };
         let mut keep = self.pool.generations();
         keep.push(generation);
-        let reset = ResetContext {
+        let work = ResetContext {
             engine: context.shared.engine.as_ref(),
             storage: context.shared.storage.as_ref(),
             prober: &context.shared.prober,
@@ -50,7 +51,7 @@ impl Instance {
             stage: &stage,
             waiting: &waiting,
         };
-        let mut incarnation = AnyStrategy::named(context.site.reset.strategy).reset(&reset).await?;
+        let mut incarnation = reset::recreate(&work).await?;
         let engine = context.shared.engine.as_ref();
         stages.time("outside", note_pristine(engine, &context.site, &mut incarnation)).await;
         let (shared, id, site) = (&context.shared, &context.id, &context.site);

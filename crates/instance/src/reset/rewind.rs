@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use tokio::sync::SetOnce;
 
-use super::{Plan, Proven, Way};
+use super::{Plan, Proven};
 use crate::baseline::snapshot;
 use crate::failure::Failure;
 use crate::operations::Instance;
@@ -14,15 +14,16 @@ use crate::service::{Serving, tell};
 use arenad_digest::{Lines, Taken};
 use arenad_launch::{Incarnation, StateSource};
 use arenad_model::error::describe;
+use arenad_model::reset::ResetWay;
+use arenad_model::snapshot::Snapshot;
 use arenad_model::store::Writers;
 use arenad_model::verify::Extent;
 use arenad_reset::{self as reset, Rewind};
 use arenad_seams::fault::{self, Point};
-use arenad_store::StoredSnapshot;
 
 /// How the serving containers are brought back.
 struct How<'a> {
-    target: &'a StoredSnapshot,
+    target: &'a Snapshot,
     /// How much is compared then.
     extent: Extent,
     writers: &'a Writers,
@@ -37,7 +38,7 @@ impl Instance {
     pub(super) async fn rewind(
         &mut self,
         plan: &mut Plan<'_>,
-        target: &StoredSnapshot,
+        target: &Snapshot,
         extent: Extent,
     ) -> Result<Result<Proven, Option<Failure>>, Failure> {
         let context = self.context.clone();
@@ -48,7 +49,7 @@ impl Instance {
             return Ok(Err(None));
         }
         let Some(source) = snapshot::state(&context.shared, target) else { return Ok(Err(None)) };
-        let (generation, used) = self.begin_generation(Some(plan), target, Way::Rewind).await?;
+        let (generation, used) = self.begin_generation(Some(plan), target, ResetWay::Rewind).await?;
         fault::reach(Point::RewindRecorded).await;
         let Some(Serving { incarnation, renewals, proven, .. }) = used else { return Ok(Err(None)) };
         let incarnation = Incarnation { generation, ..incarnation };
@@ -63,7 +64,7 @@ impl Instance {
     }
 
     /// Why the serving containers cannot be brought back to the snapshot in place, if they cannot.
-    async fn hindrance(&self, target: &StoredSnapshot) -> Option<String> {
+    async fn hindrance(&self, target: &Snapshot) -> Option<String> {
         let context = &self.context;
         let Some(serving) = self.service.serving() else { return Some("nothing of it runs".to_owned()) };
         if snapshot::state(&context.shared, target).is_none() {

@@ -3,19 +3,21 @@
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use super::{Ending, Plan, Way, times};
+use super::{Ending, Plan, times};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::service::Serving;
 use arenad_digest::Taken;
 use arenad_launch::Incarnation;
+use arenad_model::reset::{ResetOutcome, ResetWay};
+use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::{Extent, Verified};
-use arenad_store::{NewReset, NewServing, StoredSnapshot};
+use arenad_store::{NewReset, NewServing};
 
 /// A generation whose probes have passed, compared with its snapshot as far as was asked for.
 pub(crate) struct Proven {
     pub(crate) incarnation: Incarnation,
-    pub(crate) snapshot: StoredSnapshot,
+    pub(crate) snapshot: Snapshot,
     /// What was found in its stores. A standby's is fetched after the switch: it is large, and a client waits.
     pub(crate) proof: Option<Taken>,
     /// How much was compared.
@@ -42,12 +44,12 @@ impl Proven {
         self,
         context: &Context,
         plan: &Plan<'_>,
-        way: Way,
+        way: ResetWay,
         baseline: Option<&str>,
     ) -> Result<Recorded, NotRecorded> {
         let stages = times(&plan.stages);
         let reason = plan.reason();
-        let (outcome, reason) = ("done", reason.as_deref());
+        let (outcome, reason) = (ResetOutcome::Done, reason.as_deref());
         let verified = Verified::of(&context.site, self.extent);
         let ending = Ending { way, outcome, reason, stages: &stages, verified: Some(&verified) };
         self.store(context, baseline, Some(plan.row(&ending))).await
@@ -88,12 +90,7 @@ impl Proven {
 impl Recorded {
     /// A generation that served under an earlier daemon and passes its probes: its row says so already. `was_reached`: by
     /// anyone, as far as is known.
-    pub(crate) fn adopted(
-        incarnation: Incarnation,
-        snapshot: StoredSnapshot,
-        since: Timestamp,
-        was_reached: bool,
-    ) -> Self {
+    pub(crate) fn adopted(incarnation: Incarnation, snapshot: Snapshot, since: Timestamp, was_reached: bool) -> Self {
         let visits = CancellationToken::new();
         let serving = Serving { incarnation, snapshot, proven: None, renewals: 0, is_adopted: was_reached, visits };
         Self { serving, since }

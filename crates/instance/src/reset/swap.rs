@@ -2,32 +2,35 @@
 
 use std::time::Duration;
 
-use super::{Plan, Proven, Way};
+use super::{Plan, Proven};
 use crate::failure::Failure;
 use crate::operations::Instance;
 use crate::pool::{Chosen, KeptProof};
 use crate::proof::Candidate;
 use crate::service::Retired;
+use crate::standby_error::StandbyError;
 use arenad_digest::Taken;
 use arenad_engine::CpuWeight;
 use arenad_launch as launch;
 use arenad_model::error::describe;
+use arenad_model::reset::ResetWay;
+use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::Extent;
 use arenad_seams::fault::{self, Point};
-use arenad_store::StoredSnapshot;
 
 /// How long a standby's entry may take to accept a connection.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
 impl Instance {
     /// Lets a standby take over; false if none can. What served goes to the pool, which brings it back or removes it.
-    pub(super) async fn swap(&mut self, plan: &mut Plan<'_>, target: &StoredSnapshot) -> Result<bool, Failure> {
+    pub(super) async fn swap(&mut self, plan: &mut Plan<'_>, target: &Snapshot) -> Result<bool, Failure> {
         let asked = self.context.site.reset.verify.extent(plan.number, true);
         if !self.pool.has_ready(&target.id) {
             self.await_resumed(&target.id, &plan.stages).await;
         }
         while let Some((made, chosen)) = self.pool.choose(&target.id) {
-            if let Err(reason) = self.wake(&chosen, target, asked, plan).await {
+            if let Err(error) = self.wake(&chosen, target, asked, plan).await {
+                let reason = describe(&error);
                 let message = format!("standby {made} of {} is given up: {reason}", self.context.id);
                 self.context.note("standby.failed", &message).await;
                 self.pool.reject(chosen.incarnation, &target.id);
@@ -45,28 +48,27 @@ impl Instance {
     async fn wake(
         &self,
         chosen: &Chosen,
-        snapshot: &StoredSnapshot,
+        snapshot: &Snapshot,
         extent: Extent,
         plan: &Plan<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), StandbyError> {
         fault::reach(Point::SwapChosen).await;
         let (context, stages) = (&self.context, &plan.stages);
         let Chosen { incarnation, is_frozen, proof, .. } = chosen;
         if *is_frozen {
-            let thawed = stages.time("thaw", launch::thaw(context.shared.engine.as_ref(), incarnation)).await;
-            thawed.map_err(|error| describe(&error))?;
+            stages.time("thaw", launch::thaw(context.shared.engine.as_ref(), incarnation)).await?;
         }
         fault::reach(Point::SwapThawed).await;
         let entry = &context.site.entry;
         let Some(address) = incarnation.socket(&entry.service, entry.port) else {
-            return Err("it has no address".to_owned());
+            return Err(StandbyError::NoAddress);
         };
         let knock = async {
             let connecting = tokio::time::timeout(ANSWERS_WITHIN, context.shared.prober.http().dialer().dial(address));
             match stages.time("knock", connecting).await {
                 Ok(Ok(_)) => Ok(()),
-                Ok(Err(error)) => Err(format!("it does not answer: {error}")),
-                Err(_) => Err(format!("it does not answer: no connection within {ANSWERS_WITHIN:?}")),
+                Ok(Err(error)) => Err(StandbyError::NoConnection(error.to_string())),
+                Err(_) => Err(StandbyError::NoConnectionWithin(ANSWERS_WITHIN)),
             }
         };
         let verify = async {
@@ -75,7 +77,7 @@ impl Instance {
             let candidate = Candidate { shared, id, site, snapshot, incarnation };
             // Where it is being looked at in the background, that is waited for: what has moved is compared already.
             let again = stages.time("verify", async { proof.lock().await.again(&candidate, extent).await }).await;
-            again.map_err(|error| describe(&error))
+            again.map_err(StandbyError::from)
         };
         // The first that fails is enough: servers of containers that are gone would be waited for in vain.
         tokio::try_join!(knock, verify)?;
@@ -87,14 +89,15 @@ impl Instance {
         &mut self,
         plan: &Plan<'_>,
         chosen: Chosen,
-        target: &StoredSnapshot,
+        target: &Snapshot,
         asked: Extent,
     ) -> Result<(), Failure> {
         let Chosen { incarnation, renewals, proof, .. } = chosen;
         let extent = if proof.is_some() { asked } else { Extent::Nothing };
         let snapshot = target.clone();
         let proven = Proven { incarnation, snapshot, proof: None, extent, renewals, is_standby: true };
-        let recorded = match plan.stages.time("record", proven.record(&self.context, plan, Way::Swap, None)).await {
+        let recorded = match plan.stages.time("record", proven.record(&self.context, plan, ResetWay::Swap, None)).await
+        {
             Ok(recorded) => recorded,
             Err((proven, failure)) => {
                 // What serves goes on serving. Whether the row was written is not known, so the standby is not used again.
@@ -110,7 +113,7 @@ impl Instance {
         self.service.prove(proven);
         self.retire(retired, &target.id);
         self.weigh_current();
-        self.note_done(plan, Way::Swap);
+        self.note_done(plan, ResetWay::Swap);
         Ok(())
     }
 
@@ -119,7 +122,7 @@ impl Instance {
         let Some(Retired { serving, was_well, was_reached }) = retired else { return };
         let snapshot = serving.snapshot.id;
         // Containers of another snapshot are of no use for this one.
-        match was_well && snapshot == wanted {
+        match was_well && snapshot.as_str() == wanted {
             true => {
                 let is_answering = self.watch.take_cut_off();
                 let is_untouched = !was_reached && !is_answering;

@@ -23,6 +23,7 @@ use self::entries::Walk;
 use self::mounts::{Layer, Mounts};
 use super::Incarnation;
 use arenad_engine::{ContainerState, Engine, EngineError, EngineHandle, LayerChange};
+use arenad_model::cause::Cause;
 use arenad_model::coverage::{Gap, ScratchRules, ServiceTraces, Traces, strangers};
 use arenad_model::ids::ServiceName;
 use arenad_model::site::Site;
@@ -63,6 +64,17 @@ pub enum InsideError {
         /// The limit.
         limit: &'static str,
     },
+}
+
+impl InsideError {
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Engine(error) => error.cause(),
+            Self::System { cause, .. } => Cause::of_io(cause),
+            Self::NotRunning(_) | Self::NotNoted | Self::TooMuch { .. } => None,
+        }
+    }
 }
 
 /// What went wrong below a service, to be named with it.

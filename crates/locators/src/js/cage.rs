@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::Command;
 
 use super::cgroup::{Group, PREFIX};
-use super::launch::found;
+use super::launch::{NoBrowser, found};
 
 /// The browser's user if arenad runs as root: an id that no distribution, service manager or container assigns.
 const USER: u32 = 1_893_000_001;
@@ -65,14 +65,14 @@ impl Cage {
     /// Creates a cage whose files are in `folder`, which is emptied first.
     ///
     /// Errors: the reason why there is no cage, and the remedy.
-    pub(super) fn make(folder: &Path) -> Result<Self, String> {
+    pub(super) fn make(folder: &Path) -> Result<Self, NoBrowser> {
         let bwrap = found("bwrap").ok_or(
             "a browser runs in a cage only, and bwrap is not installed: `apt-get install bubblewrap`, or build the browser's \
              image with `make browser` and set ARENAD_CHROMIUM=container",
         )?;
         let filter = netlink_filter();
         if filter.is_empty() {
-            return Err(format!("no cage is known for processors of the kind {}", std::env::consts::ARCH));
+            return Err(format!("no cage is known for processors of the kind {}", std::env::consts::ARCH).into());
         }
         let group = match Group::make(&group_name(folder)) {
             Ok(group) => Some(group),

@@ -56,6 +56,11 @@ const ARGUMENTS: [&str; 22] = [
     "--js-flags=--max-old-space-size=512",
 ];
 
+arenad_model::text_error! {
+    /// The reason why no browser started, and the remedy.
+    pub struct NoBrowser;
+}
+
 /// A running browser; dropping it kills it with all processes that it has started.
 pub(super) struct Process {
     _child: Child,
@@ -73,7 +78,7 @@ impl Process {
 /// Starts a browser whose files are in `folder`, which is emptied first.
 ///
 /// Errors: the reason why no browser started, and the remedy.
-pub(super) async fn start(folder: &Path) -> Result<(Cdp, Option<Process>), String> {
+pub(super) async fn start(folder: &Path) -> Result<(Cdp, Option<Process>), NoBrowser> {
     let named = std::env::var_os(VARIABLE);
     if let Some(address) = named.as_ref().and_then(|named| named.to_str()).filter(|named| named.starts_with("ws://")) {
         let cdp =
@@ -95,12 +100,12 @@ pub(super) async fn start(folder: &Path) -> Result<(Cdp, Option<Process>), Strin
 }
 
 /// Starts a program of the host in a cage whose files are in `folder`.
-async fn caged(program: &Path, folder: &Path) -> Result<(Cdp, Process), String> {
+async fn caged(program: &Path, folder: &Path) -> Result<(Cdp, Process), NoBrowser> {
     let shown = program.display().to_string();
     let cage = Cage::make(folder)?;
     let started = match answering(&shown, cage.command(program, &ARGUMENTS)).await {
         // The host lets no unprivileged process create a namespace: the cage, which root created, is the sandbox.
-        Err(said) if said.contains(NO_SANDBOX) => {
+        Err(none) if none.to_string().contains(NO_SANDBOX) => {
             let arguments = [ARGUMENTS.as_slice(), &["--no-sandbox"]].concat();
             answering(&shown, cage.command(program, &arguments)).await
         }
@@ -112,7 +117,7 @@ async fn caged(program: &Path, folder: &Path) -> Result<(Cdp, Process), String> 
 
 /// Starts a program in its cage, with `folder` for its files, and has it show a page. Returns the browser's product
 /// name. No process of it remains.
-pub async fn try_browser(program: &Path, folder: &Path) -> Result<String, String> {
+pub async fn try_browser(program: &Path, folder: &Path) -> Result<String, NoBrowser> {
     let tried = shown_by(program, folder).await;
     let folder = folder.to_owned();
     // If a process remains, the next start of a browser ends it.
@@ -120,7 +125,7 @@ pub async fn try_browser(program: &Path, folder: &Path) -> Result<String, String
     tried
 }
 
-async fn shown_by(program: &Path, folder: &Path) -> Result<String, String> {
+async fn shown_by(program: &Path, folder: &Path) -> Result<String, NoBrowser> {
     const PAGE: &str = "data:text/html,<title>arenad</title>";
     let (cdp, _process) = caged(program, folder).await?;
     let failed = |error: CdpError| format!("{}: {error}", program.display());
@@ -138,12 +143,12 @@ async fn shown_by(program: &Path, folder: &Path) -> Result<String, String> {
         let title = cdp.call(session, "Runtime.evaluate", wanted).await.map_err(failed)?;
         match title["result"]["value"].as_str() {
             Some("arenad") => Ok(version["product"].as_str().unwrap_or("Chromium").to_owned()),
-            _ => Err(format!("{}: it does not show a page", program.display())),
+            _ => Err(format!("{}: it does not show a page", program.display()).into()),
         }
     };
     match tokio::time::timeout(PATIENCE, shown).await {
         Ok(shown) => shown,
-        Err(_) => Err(format!("{}: it shows nothing within {PATIENCE:?}", program.display())),
+        Err(_) => Err(format!("{}: it shows nothing within {PATIENCE:?}", program.display()).into()),
     }
 }
 
@@ -154,8 +159,8 @@ pub fn end_remains(folder: &Path) {
 }
 
 /// Runs a browser and waits until it answers.
-async fn answering(shown: &str, mut command: Command) -> Result<(Cdp, Child), String> {
-    let doing = |error: &dyn std::fmt::Display| format!("start {shown}: {error}");
+async fn answering(shown: &str, mut command: Command) -> Result<(Cdp, Child), NoBrowser> {
+    let doing = |error: &dyn std::fmt::Display| NoBrowser::from(format!("start {shown}: {error}"));
     let mut child = command.spawn().map_err(|error| doing(&error))?;
     let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
@@ -187,7 +192,7 @@ async fn last_words(stderr: impl AsyncRead + Unpin) -> String {
 }
 
 /// Returns the command that runs the browser in a container.
-async fn contained(folder: &Path) -> Result<Command, String> {
+async fn contained(folder: &Path) -> Result<Command, NoBrowser> {
     let mut command = container::command(&ARGUMENTS, folder).await.map_err(|missing| {
         let none = format!("find a browser: none of {} is there", PROGRAMS.join(", "));
         let cure = format!("install chromium-headless-shell or chromium, or name one in {VARIABLE}");

@@ -32,7 +32,7 @@ use tokio::time::Instant;
 use self::cdp::{Cdp, CdpError};
 use self::launch::Process;
 pub(super) use self::launch::end_remains;
-pub use self::launch::try_browser;
+pub use self::launch::{NoBrowser, try_browser};
 use self::page::{Page, PageFault};
 use super::{Found, LocateError, Scene};
 use arenad_accounts::Session;
@@ -217,7 +217,8 @@ impl Browser {
         }
         // The processes of the old browser end before the new one uses the folder.
         *running = None;
-        let (cdp, process) = launch::start(&self.folder).await.map_err(LocateError::Unavailable)?;
+        let (cdp, process) =
+            launch::start(&self.folder).await.map_err(|none| LocateError::Unavailable(none.to_string()))?;
         let fresh = Running { cdp, spares: Default::default(), process: Arc::new(process) };
         *running = Some(fresh.clone());
         Ok(fresh)

@@ -147,12 +147,17 @@ pub fn guard<'a>(
     dialect: Dialect,
     statement: &'a str,
     arguments: &Arguments,
-) -> Result<Vec<Piece<'a>>, (usize, String)> {
+) -> Result<Vec<Piece<'a>>, (usize, Refusal)> {
     let mut reader = Reader { dialect, text: statement, at: 0, arguments, pieces: Vec::new(), sent: 0 };
     let read = reader.check_characters().and_then(|()| reader.read());
     let column = statement.get(..reader.at).unwrap_or(statement).chars().count() + 1;
     read.map_err(|reason| (column, reason))?;
     Ok(reader.pieces)
+}
+
+arenad_model::text_error! {
+    /// The reason why a statement is not sent.
+    pub struct Refusal;
 }
 
 struct Reader<'a, 'b> {
@@ -176,7 +181,7 @@ impl<'a> Reader<'a, '_> {
 
     /// Refuses control characters: PostgreSQL ends comments at any carriage return, MySQL accepts control characters
     /// where a comment needs a space, SQLite stops at a null.
-    fn check_characters(&mut self) -> Result<(), String> {
+    fn check_characters(&mut self) -> Result<(), Refusal> {
         let ends_a_line = |at: usize| self.text[at..].starts_with("\r\n");
         let is_refused = |(at, c): &(usize, char)| match c {
             '\n' | '\t' => false,
@@ -186,13 +191,13 @@ impl<'a> Reader<'a, '_> {
         match self.text.char_indices().find(is_refused) {
             Some((at, c)) => {
                 self.at = at;
-                Err(format!("the character U+{:04X} is refused: servers differ on what it means", u32::from(c)))
+                Err(format!("the character U+{:04X} is refused: servers differ on what it means", u32::from(c)).into())
             }
             None => Ok(()),
         }
     }
 
-    fn read(&mut self) -> Result<(), String> {
+    fn read(&mut self) -> Result<(), Refusal> {
         let mut before = String::new();
         let mut is_first = true;
         let mut is_after_text = false;
@@ -202,9 +207,7 @@ impl<'a> Reader<'a, '_> {
             let start = self.at;
             let is_text = self.begins_text();
             if is_text && is_after_text {
-                return Err(
-                    "a text follows a text, which some servers read as one; join them by an operator".to_owned()
-                );
+                return Err("a text follows a text, which some servers read as one; join them by an operator".into());
             }
             is_after_text = is_text;
             if self.begins_escaped() && !is_first {
@@ -230,38 +233,41 @@ impl<'a> Reader<'a, '_> {
                 continue;
             }
             match c {
-                '`' if self.dialect == Dialect::Postgres => return Err("names are quoted by `\"` here".to_owned()),
+                '`' if self.dialect == Dialect::Postgres => return Err("names are quoted by `\"` here".into()),
                 '\'' | '"' | '`' => self.quoted(c)?,
                 '[' if self.dialect == Dialect::Sqlite => self.quoted(']')?,
                 '$' if self.dialect == Dialect::Postgres => self.dollar()?,
                 '{' => self.place()?,
                 ';' => return self.end(),
-                '\\' => return Err("a backslash stands outside of a text".to_owned()),
+                '\\' => return Err("a backslash stands outside of a text".into()),
                 '?' if self.dialect != Dialect::Postgres => return Err(unnamed()),
                 '@' | ':' | '$' if self.dialect == Dialect::Sqlite => return Err(unnamed()),
                 '(' => self.at += 1,
-                c if !c.is_ascii() => return Err(format!("`{}` stands outside of quotes", c.escape_debug())),
-                c if is_first => return Err(format!("`{c}` begins no query; it may begin with `SELECT` or `WITH`")),
+                c if !c.is_ascii() => return Err(format!("`{}` stands outside of quotes", c.escape_debug()).into()),
+                c if is_first => {
+                    return Err(format!("`{c}` begins no query; it may begin with `SELECT` or `WITH`").into());
+                }
                 c => self.at += c.len_utf8(),
             }
         }
         if is_first {
-            return Err("nothing is asked".to_owned());
+            return Err("nothing is asked".into());
         }
         self.send(self.text.len());
         Ok(())
     }
 
     /// Returns an error if a word may not occur at its position.
-    fn judge(&mut self, before: &str, word: &str, is_first: bool) -> Result<(), String> {
+    fn judge(&mut self, before: &str, word: &str, is_first: bool) -> Result<(), Refusal> {
         if is_first && !BEGINNINGS.contains(&word) {
             let word = word.to_uppercase();
             return Err(format!(
                 "a locator only reads: `{word}` begins no query; it may begin with `SELECT` or `WITH`"
-            ));
+            )
+            .into());
         }
         if self.dialect == Dialect::Postgres && word == "u" && (self.starts("&\"") || self.starts("&'")) {
-            return Err("names and texts with Unicode escapes are not understood".to_owned());
+            return Err("names and texts with Unicode escapes are not understood".into());
         }
         self.refuse_file(word)?;
         // `SHOW CREATE` is the only use of `create` that reads.
@@ -270,22 +276,23 @@ impl<'a> Reader<'a, '_> {
         }
         let is_called = self.is_called();
         if WRITERS.contains(&word) && !(is_called && WRITERS_AND_FUNCTIONS.contains(&word)) {
-            return Err(format!("a locator only reads: `{}` writes or locks", word.to_uppercase()));
+            return Err(format!("a locator only reads: `{}` writes or locks", word.to_uppercase()).into());
         }
         if matches!((before, word), ("for", "share" | "no" | "key") | ("lock", "in") | ("next", "value")) {
             return Err(format!(
                 "a locator only reads: `{} {}` locks or counts on",
                 before.to_uppercase(),
                 word.to_uppercase()
-            ));
+            )
+            .into());
         }
         if is_called { refuse_function(word) } else { Ok(()) }
     }
 
     /// Refuses views through which PostgreSQL reads its own files.
-    fn refuse_file(&self, name: &str) -> Result<(), String> {
+    fn refuse_file(&self, name: &str) -> Result<(), Refusal> {
         if self.dialect == Dialect::Postgres && FILES.contains(&name) {
-            return Err(format!("a locator only reads tables: `{name}` reads a file of the server's"));
+            return Err(format!("a locator only reads tables: `{name}` reads a file of the server's").into());
         }
         Ok(())
     }
@@ -327,7 +334,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Reads a number. Some servers read a number that runs into a word as two tokens, others as one.
-    fn number(&mut self) -> Result<(), String> {
+    fn number(&mut self) -> Result<(), Refusal> {
         let bytes = self.rest().as_bytes();
         let digits =
             |from: usize| bytes[from.min(bytes.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -346,15 +353,13 @@ impl<'a> Reader<'a, '_> {
         }
         self.at += end;
         match self.rest().chars().next() {
-            Some(c) if is_word_start(c) || c == '$' => {
-                Err("a number runs into a word; put a space or quotes".to_owned())
-            }
+            Some(c) if is_word_start(c) || c == '$' => Err("a number runs into a word; put a space or quotes".into()),
             _ => Ok(()),
         }
     }
 
     /// Reads a string literal or a quoted name, which may be a function's.
-    fn quoted(&mut self, close: char) -> Result<(), String> {
+    fn quoted(&mut self, close: char) -> Result<(), Refusal> {
         let start = self.at;
         self.at += 1;
         let is_text = close == '\'' || (close == '"' && self.dialect == Dialect::Mysql);
@@ -372,7 +377,7 @@ impl<'a> Reader<'a, '_> {
 
     /// Skips to the end of quoted text whose opening quote has been read, and returns its content. A doubled quote
     /// stands for one.
-    fn skip_text(&mut self, close: char, has_escapes: bool) -> Result<&'a str, String> {
+    fn skip_text(&mut self, close: char, has_escapes: bool) -> Result<&'a str, Refusal> {
         let start = self.at;
         let mut chars = self.rest().char_indices().peekable();
         while let Some((offset, c)) = chars.next() {
@@ -387,20 +392,20 @@ impl<'a> Reader<'a, '_> {
                 return self.without_places(inner);
             }
         }
-        Err("a quote is not closed".to_owned())
+        Err("a quote is not closed".into())
     }
 
-    fn without_places(&self, inner: &'a str) -> Result<&'a str, String> {
+    fn without_places(&self, inner: &'a str) -> Result<&'a str, Refusal> {
         match self.arguments.0.iter().find(|(name, _)| inner.contains(&format!("{{{name}}}"))) {
             Some((name, _)) => {
-                Err(format!("`{{{name}}}` stands inside of quotes; arguments are bound, so write it bare"))
+                Err(format!("`{{{name}}}` stands inside of quotes; arguments are bound, so write it bare").into())
             }
             None => Ok(inner),
         }
     }
 
     /// Reads a dollar-quoted string of PostgreSQL: `$tag$ text $tag$`.
-    fn dollar(&mut self) -> Result<(), String> {
+    fn dollar(&mut self) -> Result<(), Refusal> {
         let rest = &self.rest()[1..];
         let end = rest.find(|c: char| !is_word_start(c) && !c.is_ascii_digit()).unwrap_or(rest.len());
         if !rest[end..].starts_with('$') || rest.starts_with(|c: char| c.is_ascii_digit()) {
@@ -422,7 +427,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Reads the `{name}` of an argument.
-    fn place(&mut self) -> Result<(), String> {
+    fn place(&mut self) -> Result<(), Refusal> {
         let index = self.arguments.0.iter().position(|(name, _)| self.starts(&format!("{{{name}}}")));
         let index = index.ok_or_else(|| self.unbound())?;
         self.send(self.at);
@@ -433,11 +438,11 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Reads the end of the statement: nothing may follow a semicolon.
-    fn end(&mut self) -> Result<(), String> {
+    fn end(&mut self) -> Result<(), Refusal> {
         self.send(self.at);
         self.at += 1;
         self.skip_blank()?;
-        if self.rest().is_empty() { Ok(()) } else { Err("a second statement follows; a locator is one".to_owned()) }
+        if self.rest().is_empty() { Ok(()) } else { Err("a second statement follows; a locator is one".into()) }
     }
 
     fn send(&mut self, end: usize) {
@@ -448,7 +453,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Skips whitespace and comments.
-    fn skip_blank(&mut self) -> Result<(), String> {
+    fn skip_blank(&mut self) -> Result<(), Refusal> {
         loop {
             let rest = self.rest();
             self.at = self.text.len() - rest.trim_start_matches(is_blank).len();
@@ -456,13 +461,13 @@ impl<'a> Reader<'a, '_> {
             let is_mysql = self.dialect == Dialect::Mysql;
             if is_mysql && rest.strip_prefix("--").is_some_and(|rest| rest.starts_with(|c| !is_blank(c))) {
                 // Some clients read a comment here, the server two signs.
-                return Err("two minus signs without a space; put one between or behind them".to_owned());
+                return Err("two minus signs without a space; put one between or behind them".into());
             }
             let end = if rest.starts_with("--") || (is_mysql && rest.starts_with('#')) {
                 rest.find('\n').map_or(rest.len(), |end| end + 1)
             } else if let Some(inner) = rest.strip_prefix("/*") {
                 if inner.starts_with(['!', 'M', '+']) {
-                    return Err("this comment is code or a hint to the server".to_owned());
+                    return Err("this comment is code or a hint to the server".into());
                 }
                 self.comment_end(rest)?
             } else {
@@ -470,7 +475,7 @@ impl<'a> Reader<'a, '_> {
             };
             let comment = &rest[..end];
             if comment.contains('\\') {
-                return Err("a comment has a backslash".to_owned());
+                return Err("a comment has a backslash".into());
             }
             self.without_places(comment)?;
             self.at += end;
@@ -478,14 +483,14 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Finds the end of a comment; in PostgreSQL, comments may be nested.
-    fn comment_end(&self, rest: &str) -> Result<usize, String> {
+    fn comment_end(&self, rest: &str) -> Result<usize, Refusal> {
         let mut depth = 0_usize;
         let mut at = 0;
         while at < rest.len() {
             let here = &rest[at..];
             if here.starts_with("/*") {
                 if depth > 0 && self.dialect != Dialect::Postgres {
-                    return Err("a comment begins within a comment".to_owned());
+                    return Err("a comment begins within a comment".into());
                 }
                 depth += 1;
                 at += 2;
@@ -499,7 +504,7 @@ impl<'a> Reader<'a, '_> {
                 at += here.chars().next().map_or(1, char::len_utf8);
             }
         }
-        Err("a comment is not closed".to_owned())
+        Err("a comment is not closed".into())
     }
 }
 
@@ -515,13 +520,13 @@ fn is_word_start(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || (!c.is_ascii() && c.is_alphanumeric())
 }
 
-fn unnamed() -> String {
-    "parameters have names here: write `{name}` and give the argument".to_owned()
+fn unnamed() -> Refusal {
+    "parameters have names here: write `{name}` and give the argument".into()
 }
 
-fn refuse_function(name: &str) -> Result<(), String> {
+fn refuse_function(name: &str) -> Result<(), Refusal> {
     if FUNCTIONS.contains(&name) || FAMILIES.iter().any(|family| name.starts_with(family)) {
-        return Err(format!("a locator only reads: `{name}` may do more than that"));
+        return Err(format!("a locator only reads: `{name}` may do more than that").into());
     }
     Ok(())
 }
@@ -543,7 +548,7 @@ mod tests {
     fn refused(dialect: Dialect, statement: &str) -> String {
         guard(dialect, statement, &arguments())
             .map(|pieces| panic!("{dialect:?} {statement}: {pieces:?}"))
-            .unwrap_or_else(|(_, reason)| reason)
+            .unwrap_or_else(|(_, reason)| reason.to_string())
     }
 
     #[test]

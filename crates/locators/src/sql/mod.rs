@@ -101,6 +101,11 @@ impl Query<'_> {
     }
 }
 
+arenad_model::text_error! {
+    /// The reason why a value of a row cannot be read.
+    struct Unreadable;
+}
+
 /// Reads all rows of a stream.
 ///
 /// Errors: `TooLarge` for more rows or bytes than the limits.
@@ -108,7 +113,7 @@ async fn collect<R>(
     mut stream: impl Stream<Item = Result<R, sqlx::Error>> + Unpin,
     limit: Duration,
     mut columns: impl FnMut(&R) -> Vec<String>,
-    mut cells: impl FnMut(&R) -> Result<Vec<Value>, String>,
+    mut cells: impl FnMut(&R) -> Result<Vec<Value>, Unreadable>,
 ) -> Result<Rows, LocateError> {
     let mut rows = Rows::default();
     let mut size = 0;
@@ -117,7 +122,7 @@ async fn collect<R>(
         if rows.columns.is_empty() {
             rows.columns = columns(&row);
         }
-        let cells = cells(&row).map_err(LocateError::Failed)?;
+        let cells = cells(&row).map_err(|unreadable| LocateError::Failed(unreadable.to_string()))?;
         size += cells.iter().map(size_of).sum::<usize>();
         if size > SIZE_MAX {
             return Err(LocateError::too_many_bytes("the statement yields a large table"));

@@ -9,7 +9,7 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlRow, MySqlSslMode};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
 
 use super::worker::Question;
-use super::{Query, close, collect, refused};
+use super::{Query, Unreadable, close, collect, refused};
 use crate::LocateError;
 use arenad_model::locator::json::{parsed, text_or_bytes};
 use arenad_model::locator::{Rows, Value};
@@ -56,19 +56,19 @@ fn columns(row: &MySqlRow) -> Vec<String> {
     row.columns().iter().map(|column| column.name().to_owned()).collect()
 }
 
-fn cells(row: &MySqlRow) -> Result<Vec<Value>, String> {
+fn cells(row: &MySqlRow) -> Result<Vec<Value>, Unreadable> {
     (0..row.len()).map(|index| cell(row, index)).collect()
 }
 
-fn cell(row: &MySqlRow, index: usize) -> Result<Value, String> {
-    let raw = row.try_get_raw(index).map_err(|error| error.to_string())?;
+fn cell(row: &MySqlRow, index: usize) -> Result<Value, Unreadable> {
+    let raw = row.try_get_raw(index).map_err(|error| Unreadable::from(error.to_string()))?;
     if raw.is_null() {
         return Ok(Value::Null);
     }
     let kind = raw.type_info().name().to_owned();
-    let bytes: Vec<u8> = row.try_get_unchecked(index).map_err(|error| error.to_string())?;
+    let bytes: Vec<u8> = row.try_get_unchecked(index).map_err(|error| Unreadable::from(error.to_string()))?;
     value(&kind, bytes)
-        .ok_or_else(|| format!("column {} has a `{kind}` that is not understood", row.columns()[index].name()))
+        .ok_or_else(|| format!("column {} has a `{kind}` that is not understood", row.columns()[index].name()).into())
 }
 
 /// Converts a value of the binary protocol: numbers are little-endian, times consist of their parts, the rest is text.

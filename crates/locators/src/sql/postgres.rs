@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgRow, PgSslMode, PgTypeKind};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
 
 use super::worker::Question;
-use super::{Query, close, collect, refused};
+use super::{Query, Unreadable, close, collect, refused};
 use crate::LocateError;
 use arenad_model::locator::json::{self, parsed};
 use arenad_model::locator::{Rows, Value};
@@ -55,17 +55,17 @@ fn columns(row: &PgRow) -> Vec<String> {
     row.columns().iter().map(|column| column.name().to_owned()).collect()
 }
 
-fn cells(row: &PgRow) -> Result<Vec<Value>, String> {
+fn cells(row: &PgRow) -> Result<Vec<Value>, Unreadable> {
     (0..row.len()).map(|index| cell(row, index)).collect()
 }
 
-fn cell(row: &PgRow, index: usize) -> Result<Value, String> {
-    let raw = row.try_get_raw(index).map_err(|error| error.to_string())?;
+fn cell(row: &PgRow, index: usize) -> Result<Value, Unreadable> {
+    let raw = row.try_get_raw(index).map_err(|error| Unreadable::from(error.to_string()))?;
     if raw.is_null() {
         return Ok(Value::Null);
     }
     let info = raw.type_info().into_owned();
-    let bytes = raw.as_bytes().map_err(|error| error.to_string())?;
+    let bytes = raw.as_bytes().map_err(|error| Unreadable::from(error.to_string()))?;
     let kind = if matches!(info.kind(), PgTypeKind::Enum(_)) { "TEXT" } else { info.name() };
     value(kind, bytes).ok_or_else(|| {
         let column = row.columns()[index].name();
@@ -73,6 +73,7 @@ fn cell(row: &PgRow, index: usize) -> Result<Value, String> {
             "column {column} has the type {}, which is not understood; cast it, as in `{column}::text`",
             info.name()
         )
+        .into()
     })
 }
 

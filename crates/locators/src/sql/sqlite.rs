@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
 
-use super::{Query, collect};
+use super::{Query, Unreadable, collect};
 use crate::outcome::{Outcome, no_answer};
 use crate::{LocateError, Scene, file, mounted};
 use arenad_confined::{Folder, Worker};
@@ -141,7 +141,7 @@ fn columns(row: &SqliteRow) -> Vec<String> {
 }
 
 /// Converts the cells of a row. In SQLite each value has its own type, whatever the column's declaration.
-fn cells(row: &SqliteRow) -> Result<Vec<Value>, String> {
+fn cells(row: &SqliteRow) -> Result<Vec<Value>, Unreadable> {
     let cell = |index: usize| {
         let raw = row.try_get_raw(index)?;
         if raw.is_null() {
@@ -155,5 +155,5 @@ fn cells(row: &SqliteRow) -> Result<Vec<Value>, String> {
             _ => Value::Text(row.try_get_unchecked(index)?),
         })
     };
-    (0..row.len()).map(|index| cell(index).map_err(|error| error.to_string())).collect()
+    (0..row.len()).map(|index| cell(index).map_err(|error| error.to_string().into())).collect()
 }

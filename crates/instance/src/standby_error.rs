@@ -1,0 +1,85 @@
+//! Errors of the tasks that make standbys, take them up, bring them back, or let them take over.
+
+use std::time::Duration;
+
+use crate::baseline::steps::StepError;
+use crate::proof::ProofError;
+use arenad_engine::EngineError;
+use arenad_launch::{FreezeError, LaunchError, RemoveError};
+use arenad_model::cause::Cause;
+use arenad_probes::ProbeFailure;
+use arenad_reset::ResetError;
+
+/// Why a standby is not ready, or could not take over.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StandbyError {
+    /// The pool was given up before the task had touched the engine.
+    #[error("the site went down")]
+    GivenUp,
+    /// The task panicked.
+    #[error("its task broke off: {0}")]
+    BrokenOff(String),
+    /// The containers that an earlier daemon had noted do not exist.
+    #[error("its containers are gone")]
+    Gone,
+    /// Its snapshot's stores lie in images, so it cannot be rewound.
+    #[error("its stores are not in the state root")]
+    NoState,
+    /// Its entry has no address.
+    #[error("it has no address")]
+    NoAddress,
+    /// Its entry takes no connection.
+    #[error("it does not answer: {0}")]
+    NoConnection(String),
+    /// Its entry takes no connection in time.
+    #[error("it does not answer: no connection within {0:?}")]
+    NoConnectionWithin(Duration),
+    /// Its probes do not pass.
+    #[error("{0}")]
+    Probe(ProbeFailure),
+    /// A request that fills its caches failed.
+    #[error(transparent)]
+    Warm(#[from] StepError),
+    /// The engine refused something.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Its processes could not be let go on.
+    #[error(transparent)]
+    Thaw(#[from] FreezeError),
+    /// Its containers or their addresses could not be found.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// It could not be made or rewound.
+    #[error(transparent)]
+    Reset(#[from] ResetError),
+    /// It is not as its snapshot, or cannot be compared with it.
+    #[error(transparent)]
+    Proof(#[from] ProofError),
+    /// It could not be removed.
+    #[error(transparent)]
+    Remove(#[from] RemoveError),
+}
+
+impl StandbyError {
+    /// Returns the cause, if a person can do something specific about it.
+    pub(super) fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Probe(failure) => failure.cause,
+            Self::Warm(error) => error.cause(),
+            Self::Engine(error) => error.cause(),
+            Self::Thaw(FreezeError::Engine(error)) => error.cause(),
+            Self::Launch(error) => error.cause(),
+            Self::Reset(error) => error.cause(),
+            Self::Proof(error) => error.cause(),
+            Self::Remove(error) => error.cause(),
+            Self::GivenUp
+            | Self::BrokenOff(_)
+            | Self::Gone
+            | Self::NoState
+            | Self::Thaw(_)
+            | Self::NoAddress
+            | Self::NoConnection(_)
+            | Self::NoConnectionWithin(_) => None,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Snapshots: stored, immutable states of a site, from which instances are made and to which they are reset.
+//!
+//! A baseline is the snapshot that every episode of a site starts from; it is known by the inputs that it was made from. A
+//! named snapshot was taken on request. A snapshot may be both: of an unchanged site, a named snapshot has the
+//! content, and therefore the id, of its baseline.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Deref;
+
+use jiff::Timestamp;
+
+use crate::ids::{EnvironmentName, ServiceName, SiteName};
+
+/// The id of a snapshot, derived from its content: snapshots with equal ids are identical.
+///
+/// Shape: 16 characters of `0-9a-f`. The store and the file that a snapshot is imported from vouch for that.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SnapshotId(String);
+
+impl SnapshotId {
+    /// Returns the id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for SnapshotId {
+    fn from(id: String) -> Self {
+        Self(id)
+    }
+}
+
+impl From<SnapshotId> for String {
+    fn from(id: SnapshotId) -> Self {
+        id.0
+    }
+}
+
+/// Ids are looked up, compared and shown as text in many places, and no text can become an id by this.
+impl Deref for SnapshotId {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SnapshotId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The archives of a snapshot's volumes: file name in the state directory, by service and mount path.
+pub type VolumeFiles = BTreeMap<ServiceName, BTreeMap<String, String>>;
+
+/// A stored, immutable state of a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The id, by which the store and the state root know the snapshot.
+    pub id: SnapshotId,
+    /// The environment that the site belongs to.
+    pub environment: EnvironmentName,
+    /// The site whose state it is.
+    pub site: SiteName,
+    /// The hash of the inputs that the snapshot was made from; `None` unless it is a baseline.
+    pub baseline_key: Option<String>,
+    /// The name that a user gave the snapshot.
+    pub name: Option<String>,
+    /// The committed image of each service.
+    pub images: BTreeMap<ServiceName, String>,
+    /// The archives of its volumes.
+    pub volumes: VolumeFiles,
+    /// The names of the trees of the state root that belong to the snapshot.
+    pub state: Vec<String>,
+    /// The hash of the inputs, independent of the host that built the images; `None` unless the snapshot is a baseline.
+    pub recipe: Option<String>,
+    /// Whether the snapshot was imported from a file.
+    pub is_imported: bool,
+    /// The size that the snapshot adds to the images it was made from, in bytes.
+    pub size_bytes: u64,
+    /// The time when the snapshot was taken.
+    pub created_at: Timestamp,
+}
+
+impl Snapshot {
+    /// Returns whether episodes start from the snapshot, as opposed to one that was only taken on request.
+    pub fn is_baseline(&self) -> bool {
+        self.baseline_key.is_some()
+    }
+
+    /// Returns whether the snapshot is of that site.
+    pub fn is_of(&self, environment: &str, site: &str) -> bool {
+        self.environment.as_str() == environment && self.site.as_str() == site
+    }
+
+    /// Returns the file names of the archives of its volumes.
+    pub fn archives(&self) -> impl Iterator<Item = &String> + Clone {
+        self.volumes.values().flat_map(BTreeMap::values)
+    }
+}
