@@ -255,6 +255,37 @@ def check_lines(page: markdown.Page) -> None:
             wrong(page.path, number, f"the line has {len(line)} characters, 100 at most")
 
 
+def check_promises() -> None:
+    """Each promise of the page about security names a test, and each test that it names is there."""
+    page = DOCS / "operations/security.md"
+    files = [str(path.relative_to(ROOT)) for part in ("tests", "crates", "src") for path in (ROOT / part).rglob("*")]
+    short = {name.replace("/src/", "/") for name in files}
+    code = [path.read_text(encoding="utf-8") for part in ("tests", "crates", "src") for path in (ROOT / part).rglob("*.rs")]
+    in_table = False
+    for line, text in enumerate(page.read_text(encoding="utf-8").split("\n"), 1):
+        if not text.startswith("|"):
+            in_table = False
+        elif text.startswith("| Promise "):
+            in_table = True
+        elif in_table and not text.startswith("| ---"):
+            last = text.strip("| ").split(" | ")[-1]
+            names = re.findall(r"`([^`]+)`", last)
+            if not names and last != "the same":
+                wrong(page, line, "the promise names no test")
+            for name in names:
+                if "/" in name:
+                    exists = any(f"/{file}".endswith(f"/{name}") for file in short)
+                    # A file of the program is a test only if it has one.
+                    if exists and name.endswith(".rs") and not name.startswith("tests/"):
+                        held = [ROOT / file for file in files if f"/{file.replace('/src/', '/')}".endswith(f"/{name}")]
+                        exists = any("#[test]" in path.read_text() or "#[tokio::test" in path.read_text() for path in held)
+                else:
+                    exists = f"tests/fuzz/targets/{name}.rs" in files or any(
+                        re.search(rf"\bfn {re.escape(name)}\b", text) for text in code)
+                if not exists:
+                    wrong(page, line, f"there is no test `{name}`")
+
+
 def main() -> int:
     program = os.environ.get("ARENAD") or str(ROOT / "target/debug/arenad")
     program = str(Path(program).resolve())
@@ -283,6 +314,7 @@ def main() -> int:
     check_variables()
     check_map()
     check_decisions()
+    check_promises()
     for problem in problems:
         print(problem, file=sys.stderr)
     if problems:

@@ -207,6 +207,8 @@ fn attacks<'a>(world: &'a World, attacker: &'a Attacker) -> Vec<Attack<'a>> {
             assert!(made.success());
             std::fs::copy(&made_here, &lite).unwrap();
             locate("sql(lite, timeout=10s): SELECT b FROM t");
+            // It is too much for an answer, but not for a look.
+            world.run(&["locate", "toy", "sql(lite, timeout=30s): SELECT count(*) FROM t"]).code(0);
             std::fs::remove_file(&lite).unwrap();
         }),
     ));

@@ -11,7 +11,7 @@ use arenad_model::locator::FileLocator;
 use arenad_model::locator::json::text_or_bytes;
 
 /// Maximum number of symbolic links that are followed.
-const LINKS_MAX: usize = 8;
+pub(super) const LINKS_MAX: usize = 8;
 
 pub(super) async fn run(engine: &dyn Engine, scene: &Scene<'_>, locator: &FileLocator) -> Result<Found, LocateError> {
     let (service, container) = scene.container(locator.service.as_deref())?;
@@ -23,7 +23,7 @@ pub(super) async fn run(engine: &dyn Engine, scene: &Scene<'_>, locator: &FileLo
 }
 
 /// Returns the bytes of a file, or `None` if the file does not exist. Links are followed inside the container.
-pub(super) async fn read(
+async fn read(
     engine: &dyn Engine,
     service: &ServiceName,
     container: &EngineHandle,
@@ -64,7 +64,7 @@ async fn archive(
     while let Some(chunk) = chunks.next().await {
         match chunk {
             Ok(chunk) => archive.extend_from_slice(&chunk),
-            Err(EngineError::NotFound { message, .. }) if !message.contains("No such container: ") => return Ok(None),
+            Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(exec::failed(&error, TIMEOUT)),
         }
         if archive.len() > most {
@@ -72,6 +72,11 @@ async fn archive(
         }
     }
     Ok(Some(archive))
+}
+
+/// Whether the engine says that the container has no such file, rather than that there is no such container.
+pub(super) fn is_missing(error: &EngineError) -> bool {
+    matches!(error, EngineError::NotFound { message, .. } if !message.contains("No such container: "))
 }
 
 enum Entry {
@@ -103,7 +108,7 @@ fn entry(archive: &[u8], size_max: usize) -> std::io::Result<Entry> {
 }
 
 /// Returns the path to which a link leads. The engine resolves `..` inside the container.
-fn join(path: &str, target: &str) -> String {
+pub(super) fn join(path: &str, target: &str) -> String {
     if target.starts_with('/') {
         return target.to_owned();
     }

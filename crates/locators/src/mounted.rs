@@ -2,7 +2,6 @@
 //! the folder: symbolic links are not followed, and only regular files are read.
 
 use std::fs::File;
-use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
@@ -14,8 +13,8 @@ pub(super) fn open(folder: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Returns the bytes of a file, or `None` if the file does not exist.
-pub(super) fn read(folder: &OwnedFd, path: &str, size_max: usize) -> Result<Option<Vec<u8>>, Errno> {
+/// Opens a file and returns it with its size in bytes, or `None` if the file does not exist.
+pub(super) fn open_file(folder: &OwnedFd, path: &str, size_max: u64) -> Result<Option<(File, u64)>, Errno> {
     let resolve =
         ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
     // Without NONBLOCK, opening a named pipe would block.
@@ -25,21 +24,15 @@ pub(super) fn read(folder: &OwnedFd, path: &str, size_max: usize) -> Result<Opti
         Err(Errno::NOENT) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let is_file = file.metadata().is_ok_and(|found| found.is_file() && found.len() <= size_max as u64);
-    if !is_file {
-        return Err(Errno::INVAL);
-    }
-    let mut bytes = Vec::new();
-    let read = file.take(size_max as u64 + 1).read_to_end(&mut bytes);
-    match read {
-        Ok(length) if length <= size_max => Ok(Some(bytes)),
-        Ok(_) => Err(Errno::FBIG),
-        Err(_) => Err(Errno::IO),
+    match file.metadata() {
+        Ok(found) if found.is_file() && found.len() <= size_max => Ok(Some((file, found.len()))),
+        _ => Err(Errno::INVAL),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::os::unix::fs::symlink;
 
     use super::*;
@@ -54,11 +47,19 @@ mod tests {
         symlink(outside.path().join("secret"), path.join("link")).expect("a link");
         symlink(outside.path(), path.join("folder")).expect("a link");
         let folder = open(path).expect("the folder opens");
-        assert_eq!(read(&folder, "plain", 9), Ok(Some(b"p".to_vec())));
-        assert_eq!(read(&folder, "none", 9), Ok(None));
-        assert_eq!(read(&folder, "plain", 0), Err(Errno::INVAL), "too large");
+        let read = |path, size_max| {
+            let found = open_file(&folder, path, size_max)?;
+            Ok(found.map(|(mut file, size)| {
+                let mut text = String::new();
+                assert_eq!(file.read_to_string(&mut text).expect("it reads") as u64, size);
+                text
+            }))
+        };
+        assert_eq!(read("plain", 9), Ok(Some("p".to_owned())));
+        assert_eq!(read("none", 9), Ok(None));
+        assert_eq!(read("plain", 0), Err(Errno::INVAL), "too large");
         for hostile in ["link", "folder/secret", "../secret", "/etc/passwd", "."] {
-            assert!(read(&folder, hostile, 9).is_err(), "{hostile}");
+            assert!(read(hostile, 9).is_err(), "{hostile}");
         }
     }
 }

@@ -23,6 +23,18 @@ fn is_valid_name(text: &str) -> bool {
         && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
 }
 
+/// The longest name of a snapshot, in characters.
+const SNAPSHOT_NAME_MAX: usize = 64;
+
+/// Whether `text` can name a snapshot: 1 to 64 letters and digits of ASCII, `-`, `_` and `.`, beginning with a letter or
+/// a digit.
+pub fn is_snapshot_name(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    // The name becomes part of file names, where `..` and `-x` have special meanings.
+    let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    begins && text.len() <= SNAPSHOT_NAME_MAX && text.chars().all(is_plain)
+}
+
 macro_rules! name_type {
     ($(#[$doc:meta])* $name:ident, $kind:literal) => {
         $(#[$doc])*
@@ -61,3 +73,19 @@ name_type!(
     /// The name of one service (one container) of a Compose file.
     ServiceName, "service"
 );
+
+#[cfg(test)]
+mod tests {
+    use super::is_snapshot_name;
+
+    #[test]
+    fn names_of_snapshots_are_those_of_plain_files() {
+        for name in ["a", "7", "before-2.0_x", &"x".repeat(64)] {
+            assert!(is_snapshot_name(name), "{name}");
+        }
+        let long = "x".repeat(300);
+        for name in ["", " ", ".", "..", "../a", "a/b", "/a", "-x", "_x", "a b", "a\0", "\0", "a\nb", "é", &long] {
+            assert!(!is_snapshot_name(name), "{name:?}");
+        }
+    }
+}

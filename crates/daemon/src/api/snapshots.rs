@@ -14,6 +14,7 @@ use super::{operations, verify};
 use arenad_api::{self as wire, Accepted, SnapshotDifferences, Snapshots, TakeRequest};
 use arenad_digest::{self as digest, Digest};
 use arenad_instance::baseline::snapshot;
+use arenad_model::ids::is_snapshot_name;
 use arenad_model::request_queue::Want;
 use arenad_model::snapshot::Snapshot;
 
@@ -69,10 +70,7 @@ pub(super) async fn one(State(api): State<Arc<Api>>, Path(id): Path<String>) -> 
 
 /// Checks that `name` is a valid name for a snapshot.
 pub(super) fn check_name(name: &str) -> Result<(), ApiError> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    // The name becomes part of file names, where `..` and `-x` have special meanings.
-    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-    if begins && name.len() <= 64 && name.chars().all(is_plain) {
+    if is_snapshot_name(name) {
         return Ok(());
     }
     let detail = format!(
@@ -186,7 +184,9 @@ mod tests {
         for name in ["a", "7", "before-2.0_x", &"x".repeat(64)] {
             assert!(check_name(name).is_ok(), "{name}");
         }
-        for name in ["", ".", "..", "...", ".hidden", "-x", "_x", "a/b", "a b", "é", &"x".repeat(65)] {
+        for name in
+            ["", ".", "..", "...", ".hidden", "-x", "_x", "a/b", "a b", "a\0b", "é", &"x".repeat(65), &"x".repeat(300)]
+        {
             assert!(check_name(name).is_err(), "{name}");
         }
     }

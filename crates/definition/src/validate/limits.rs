@@ -134,3 +134,27 @@ fn ulimits(scope: Scope<'_>, raw: Option<&Entries<Part<Ulimit>>>) -> Vec<(String
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    #[test]
+    fn every_service_that_comes_with_arenad_has_limits_of_memory_and_processes() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../environments");
+        let mut services = 0;
+        for file in ["mini", "webarena", "webarena-verified", "visualwebarena"] {
+            let located = crate::locate_file(&folder.join(format!("{file}.yaml"))).expect("a definition");
+            let sources = crate::read(&located).expect("its files");
+            let loaded = crate::load(&sources, &BTreeMap::new()).expect("it is valid");
+            for service in loaded.environment.sites.iter().flat_map(|site| &site.services) {
+                let limits = &service.limits;
+                assert!(limits.memory_bytes.is_some(), "{file}: {} has no mem_limit", service.name);
+                assert!(limits.pids.is_some(), "{file}: {} has no pids_limit", service.name);
+                services += 1;
+            }
+        }
+        assert!(services > 30, "{services} services");
+    }
+}

@@ -12,7 +12,7 @@ use bollard::models::{
 };
 
 use crate::{ContainerSpec, CpuWeight, labels};
-use arenad_model::site::{HealthCheck, MountSpec, ServiceSpec};
+use arenad_model::site::{HealthCheck, Limits, MountSpec, ServiceSpec};
 
 /// Returns the complete request for creating a container.
 pub(super) fn create_body(spec: &ContainerSpec<'_>) -> ContainerCreateBody {
@@ -135,6 +135,14 @@ fn log_config() -> HostConfigLogConfig {
     }
 }
 
+/// The number of processes and threads that a container may have whose definition has no limit: more than any site of
+/// the benchmarks needs, and too few to exhaust the host's.
+const PIDS_DEFAULT: u64 = 4096;
+
+fn pids_limit(limits: &Limits) -> i64 {
+    i64::try_from(limits.pids.unwrap_or(PIDS_DEFAULT)).unwrap_or(i64::MAX)
+}
+
 fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
     let service: &ServiceSpec = spec.service;
     let limits = &service.limits;
@@ -152,7 +160,7 @@ fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
         memory_swap: bytes(limits.memory_bytes),
         cpu_shares: Some(cpu_shares(spec.weight)),
         nano_cpus: limits.cpus.map(|cpus| (cpus * 1e9) as i64),
-        pids_limit: bytes(limits.pids),
+        pids_limit: Some(pids_limit(limits)),
         shm_size: bytes(limits.shm_bytes),
         ulimits: Some(
             limits
@@ -178,5 +186,16 @@ fn host_config(spec: &ContainerSpec<'_>) -> HostConfig {
         // definition grants egress, names are looked up as on the host.
         dns: spec.outward.is_none().then(|| vec![Ipv4Addr::LOCALHOST.to_string()]),
         ..Default::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_container_without_a_limit_of_processes_gets_one() {
+        assert_eq!(pids_limit(&Limits::default()), 4096);
+        assert_eq!(pids_limit(&Limits { pids: Some(50), ..Limits::default() }), 50);
     }
 }

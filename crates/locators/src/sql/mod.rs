@@ -8,6 +8,7 @@
 
 mod client;
 mod client_types;
+mod copy;
 pub mod guard;
 mod mysql;
 mod postgres;

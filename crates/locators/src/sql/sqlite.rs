@@ -1,28 +1,27 @@
 //! SQLite: the file is copied out of the container, or from the folder that is mounted there, and queried in a process
 //! of its own.
 //!
-//! The site continues to write while its file is read, so the file and its companions are read until two consecutive
-//! reads are identical. The copy belongs to arenad alone, so no effect of a statement on it can do harm.
+//! The site continues to write while its file is read, so the file and its companions are read until a read finds what
+//! the one before has copied. The copy belongs to arenad alone, so no effect of a statement on it can do harm. It lies
+//! in the state directory, and is never in the daemon's memory as a whole.
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
 
-use super::{Query, Unreadable, collect};
+use super::copy::{self, FILE_MAX, Stop, StopOnDrop};
+use super::{Query, collect};
 use crate::outcome::{Outcome, no_answer};
-use crate::{LocateError, Scene, file, mounted};
+use crate::{LocateError, Scene, mounted};
 use arenad_confined::{Folder, Worker};
 use arenad_engine::Engine;
 use arenad_model::locator::{Rows, Value};
 use arenad_model::site::Database;
-
-/// Maximum size of a database that is copied, in bytes. Two reads of it are in the daemon's memory at the same time.
-const DATABASE_MAX: usize = 96 << 20;
 
 /// Number of reads after which the database counts as constantly written.
 const LOOKS: usize = 6;
@@ -52,12 +51,8 @@ pub(super) async fn query(
     query: &Query<'_>,
 ) -> Result<Rows, LocateError> {
     let failed = |error: io::Error| LocateError::Unavailable(format!("copy the database: {error}"));
-    let folder = Folder::new_in(copies).map_err(failed)?;
-    let copy = at_rest(engine, scene, database).await?;
-    for (suffix, bytes) in COMPANIONS.iter().zip(copy) {
-        let Some(bytes) = bytes else { continue };
-        tokio::fs::write(folder.path().join(format!("{COPY}{suffix}")), bytes).await.map_err(failed)?;
-    }
+    let folder = Arc::new(Folder::new_in(copies).map_err(failed)?);
+    copy_at_rest(engine, scene, database, &folder).await?;
     let question = Question {
         statement: query.text(|_, _| "?".to_owned()),
         arguments: query.bound().map(str::to_owned).collect(),
@@ -70,43 +65,65 @@ pub(super) async fn query(
     }
 }
 
-type Copy = [Option<Vec<u8>>; 3];
-
-/// Returns the file and its companions as they were at one moment.
-async fn at_rest(engine: &dyn Engine, scene: &Scene<'_>, database: &Database) -> Result<Copy, LocateError> {
-    let mut before: Option<Copy> = None;
-    for _ in 0..LOOKS {
-        let now = look(engine, scene, database).await?;
-        if now[2].is_none() {
+/// Copies the file and its companions as they were at one moment.
+async fn copy_at_rest(
+    engine: &dyn Engine,
+    scene: &Scene<'_>,
+    database: &Database,
+    folder: &Arc<Folder>,
+) -> Result<(), LocateError> {
+    for look in 0..LOOKS {
+        let was_same = refresh(engine, scene, database, folder).await?;
+        if !matches!(tokio::fs::try_exists(folder.path().join(COPY)).await, Ok(true)) {
             let (path, service) = (&database.database, &database.service);
             return Err(LocateError::Unavailable(format!("{service} has no file {path}")));
         }
-        if before.as_ref() == Some(&now) {
-            return Ok(now);
+        if was_same && look > 0 {
+            return Ok(());
         }
-        before = Some(now);
     }
     Err(LocateError::Unavailable(format!("{} is written to all the time", database.database)))
 }
 
-async fn look(engine: &dyn Engine, scene: &Scene<'_>, database: &Database) -> Result<Copy, LocateError> {
-    let paths = COMPANIONS.map(|suffix| format!("{}{suffix}", database.database));
-    if let Some((folder, below)) = scene.on_host(&database.service, &database.database) {
-        let (folder, below) = (folder.to_owned(), below.to_owned());
-        let read = tokio::task::spawn_blocking(move || {
-            let folder = mounted::open(&folder)?;
-            let read = |suffix| mounted::read(&folder, &format!("{below}{suffix}"), DATABASE_MAX);
-            Ok::<_, Errno>([read(COMPANIONS[0])?, read(COMPANIONS[1])?, read(COMPANIONS[2])?])
+/// Brings the copies up to date, and returns whether they were already.
+async fn refresh(
+    engine: &dyn Engine,
+    scene: &Scene<'_>,
+    database: &Database,
+    folder: &Arc<Folder>,
+) -> Result<bool, LocateError> {
+    if let Some((mounted, below)) = scene.on_host(&database.service, &database.database) {
+        let (mounted, below, folder) = (mounted.to_owned(), below.to_owned(), Arc::clone(folder));
+        let stop = Stop::default();
+        let _given_up = StopOnDrop(stop.clone());
+        let copied = tokio::task::spawn_blocking(move || {
+            let mounted = mounted::open(&mounted)?;
+            let mut was_same = true;
+            for suffix in COMPANIONS {
+                let to = folder.path().join(format!("{COPY}{suffix}"));
+                was_same &= match mounted::open_file(&mounted, &format!("{below}{suffix}"), FILE_MAX)? {
+                    Some((file, size)) => copy::refresh(file, size, &to, &stop)?,
+                    None => copy::forget(&to)?,
+                };
+            }
+            Ok::<_, io::Error>(was_same)
         });
-        // If the file cannot be read from here, or is not a regular file, the engine reads or refuses it.
-        if let Ok(Ok(copy)) = read.await {
-            return Ok(copy);
+        match copied.await {
+            Ok(Ok(was_same)) => return Ok(was_same),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::StorageFull => {
+                return Err(LocateError::Unavailable(format!("copy {}: {error}", database.database)));
+            }
+            // If the file cannot be read from here, or is not a regular file, the engine reads or refuses it.
+            _ => {}
         }
     }
-    let (service, container) = scene.container(Some(database.service.as_str()))?;
-    let read = |path| file::read(engine, service, container, path, DATABASE_MAX);
-    let (log, journal, file) = tokio::try_join!(read(&paths[0]), read(&paths[1]), read(&paths[2]))?;
-    Ok([log, journal, file])
+    let place = scene.container(Some(database.service.as_str()))?;
+    let [log, journal, file] = COMPANIONS.map(|suffix| {
+        let (path, name) = (format!("{}{suffix}", database.database), format!("{COPY}{suffix}"));
+        async move { copy::refresh_from_container(engine, place, &path, folder, &name).await }
+    });
+    let (log, journal, file) = tokio::try_join!(log, journal, file)?;
+    Ok(log && journal && file)
 }
 
 /// Runs one query on a copy; this is the entire execution of the hidden command.
