@@ -48,6 +48,7 @@ pub struct Settings {
     pub folder: Option<PathBuf>,
 }
 
+/// A judge model behind an OpenAI-compatible endpoint.
 pub struct Endpoint {
     settings: Settings,
     url: Url,

@@ -11,6 +11,7 @@ use arenad_site_client::{SiteAnswer, SiteClient, SiteError};
 /// The maximum number of bytes that are read of a body.
 const BODY_MAX: usize = 4 << 20;
 
+/// One request to a site, by the service that receives it.
 #[derive(Debug, Clone)]
 pub struct HttpExchange<'a> {
     /// The service that receives the request.

@@ -60,6 +60,9 @@ const CLIENT_LIMIT: Duration = Duration::from_secs(60);
 /// value is NULL.
 pub type FirstValue = Option<Option<String>>;
 
+/// Runs a statement and returns the first value of its answer.
+///
+/// Errors: the database cannot be reached, refuses the statement, or exceeds its time limit.
 pub async fn run_statement(
     engine: &dyn Engine,
     database: &Database,

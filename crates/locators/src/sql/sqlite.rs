@@ -15,7 +15,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
 
 use super::copy::{self, FILE_MAX, Stop, StopOnDrop};
-use super::{Query, collect};
+use super::{Query, Unreadable, collect};
 use crate::outcome::{Outcome, no_answer};
 use crate::{LocateError, Scene, mounted};
 use arenad_confined::{Folder, Worker};
