@@ -35,7 +35,7 @@ pub fn files_and_commands_are_read(arena: &Arena) {
     assert!(text.as_str().is_some_and(|text| text.contains("Debian")), "{text}");
     assert_eq!(value(arena, "shopping", "exec: shopping: sh -c 'echo \"$0\"' 'a  b'"), json!("a  b"));
     assert!(refused(arena, "shopping", "file: /nothing").contains("has no file /nothing"));
-    assert!(refused(arena, "shopping", "file: /etc").contains("is no file"));
+    assert!(refused(arena, "shopping", "file: /etc").contains("is not a file"));
     assert!(refused(arena, "shopping", "exec: shopping: sh -c 'echo no >&2; exit 3'").contains("code 3: no"));
     assert!(refused(arena, "shopping", "exec: nobody: ls").contains("has no service `nobody`"));
     assert!(refused(arena, "shopping", "exec(timeout=500ms): sleep 5").contains("no value within 500ms"));

@@ -36,7 +36,7 @@ async fn read(
         match entry(&archive, size_max) {
             Ok(Entry::File(bytes)) => return Ok(Some(bytes)),
             Ok(Entry::Link(target)) => path = join(&path, &target),
-            Ok(Entry::Other) => return Err(LocateError::Failed(format!("{path} of {service} is no file"))),
+            Ok(Entry::Other) => return Err(LocateError::Failed(format!("{path} of {service} is not a file"))),
             Ok(Entry::TooLarge(bytes)) => {
                 return Err(LocateError::TooLarge {
                     what: format!("{path} of {service} has {bytes} bytes"),

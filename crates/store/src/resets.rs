@@ -91,7 +91,7 @@ pub struct NewReset<'a> {
     pub requested_at: Timestamp,
     /// The way in which the reset was done, or the last way that was tried.
     pub strategy: ResetWay,
-    /// The outcome.
+    /// How the reset ended.
     pub outcome: ResetOutcome,
     /// The reason for the failure, or the reason why a completed reset could not use a faster way.
     pub reason: Option<&'a str>,

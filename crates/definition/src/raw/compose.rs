@@ -80,7 +80,7 @@ pub(crate) struct RawService {
     pub(crate) mem_reservation: Option<Size>,
     /// The number of CPUs that the container may use.
     pub(crate) cpus: Option<Cpus>,
-    /// The maximum number of processes and threads.
+    /// The maximum number of processes and threads. The default is 4096.
     #[schemars(range(min = 1, max = 4_194_304), title = "a whole number from 1 to 4194304")]
     pub(crate) pids_limit: Option<u64>,
     /// The size of `/dev/shm`.

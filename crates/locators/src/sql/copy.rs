@@ -137,7 +137,7 @@ pub(super) async fn refresh_from_container(
         match entry {
             Entry::Copied { was_same } => return Ok(was_same),
             Entry::Link(target) => path = file::join(&path, &target),
-            Entry::Other => return Err(LocateError::Failed(format!("{path} of {service} is no file"))),
+            Entry::Other => return Err(LocateError::Failed(format!("{path} of {service} is not a file"))),
             Entry::TooLarge(bytes) => {
                 return Err(LocateError::TooLarge {
                     what: format!("{path} of {service} has {bytes} bytes"),
