@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::args::{DaemonArgs, EngineArgs, Global};
 use super::failure::{Failure, from_problem};
 use super::reach::{self, Place, Silence};
-use super::{engine, exit_code};
+use super::{engine, exit_code, secrets};
 use arenad_api::{self as wire, Problem};
 
 /// The time limit within which it must become clear whether a silent daemon is starting up or shutting down.
@@ -76,7 +76,7 @@ impl Client {
             (_, None) => (builder, "http://arenad".to_owned()),
         };
         let http = builder.build().context("prepare the HTTP client")?;
-        Ok(Self { http, base, token: global.token.clone(), state_dir, place })
+        Ok(Self { http, base, token: secrets::token(global)?, state_dir, place })
     }
 
     /// Returns the directory of the daemon's files, provided that the daemon runs on this machine.

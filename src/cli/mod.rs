@@ -34,6 +34,7 @@ mod prune;
 mod reach;
 pub mod report;
 mod reset;
+mod secrets;
 mod serve;
 mod session;
 mod snapshot;

@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::{Global, ServeArgs};
 use super::failure::Failure;
-use super::{client, exit_code};
+use super::{client, exit_code, secrets};
 use arenad_daemon::{Daemon, Settings, StartError};
 use arenad_engine::docker::DockerEngine;
 use arenad_model::site::Secret;
@@ -23,11 +23,14 @@ pub async fn run(global: &Global, args: &ServeArgs) -> Result<u8, Failure> {
             tracing::debug!(%error, "already the leader of a session");
         }
     }
-    let tcp = match (args.listen, &global.token) {
-        (Some(address), Some(token)) if !token.is_empty() => Some((address, Secret::new(token.clone()))),
+    let tcp = match (args.listen, secrets::token(global)?) {
+        (Some(address), Some(token)) if !token.is_empty() => Some((address, Secret::new(token))),
         (Some(_), _) => {
             return Err(Failure::usage("--listen wants a token")
-                .hint("set ARENAD_TOKEN to a long random text, such as the output of `openssl rand -hex 32`"));
+                .hint(
+                "set ARENAD_TOKEN to a long random text, such as the output of `openssl rand -hex 32`, or ARENAD_TOKEN_FILE to a file \
+                 with one",
+            ));
         }
         (None, _) => None,
     };

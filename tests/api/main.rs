@@ -32,9 +32,15 @@ impl Served {
         command.env("ARENAD_TOKEN", TOKEN);
         let daemon = world.start_command(command);
         let served = Self { world, base: format!("http://127.0.0.1:{port}"), daemon: Some(daemon) };
+        served.is_offered().await;
+        served
+    }
+
+    /// Waits until the API answers on TCP.
+    async fn is_offered(&self) {
         for _ in 0..600 {
-            if served.ask(Method::GET, "/v1/version", Some(TOKEN), None).await.is_some() {
-                return served;
+            if self.ask(Method::GET, "/v1/version", Some(TOKEN), None).await.is_some_and(|(status, _)| status == 200) {
+                return;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -90,6 +96,25 @@ async fn tcp_wants_the_token_and_the_socket_its_owner() {
     // Without a token nothing is offered on TCP at all.
     let other = World::single("notoken");
     other.run(&["serve", "--listen", "127.0.0.1:0"]).code(2).says("--listen wants a token").says("hint: ");
+}
+
+#[tokio::test]
+async fn a_token_from_a_file_is_in_no_list_of_processes() {
+    let world = World::single("tokenfile");
+    let file = world.root().join("token");
+    std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
+    let port = free_port();
+    let mut command = world.command(&["serve", "--listen", &format!("127.0.0.1:{port}")]);
+    command.env("ARENAD_TOKEN_FILE", &file);
+    let daemon = world.start_command(command);
+    let served = Served { world, base: format!("http://127.0.0.1:{port}"), daemon: Some(daemon) };
+    served.is_offered().await;
+    assert_eq!(served.ask(Method::GET, "/v1/status", Some("wrong"), None).await.unwrap().0, 401);
+    let pid = served.daemon.as_ref().unwrap().pid().as_raw_nonzero();
+    for list in ["cmdline", "environ"] {
+        let shown = std::fs::read(format!("/proc/{pid}/{list}")).unwrap();
+        assert!(!shown.is_empty() && !String::from_utf8_lossy(&shown).contains(TOKEN), "{list} shows the token");
+    }
 }
 
 #[tokio::test]
@@ -196,6 +221,12 @@ async fn the_command_line_works_over_tcp() {
         served.world.start_command(command).ended()
     };
     over_tcp(None, &["ps"]).code(1).says("bearer token").says("hint: ");
+    let file = served.world.root().join("token");
+    std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
+    let file = file.to_str().unwrap();
+    over_tcp(None, &["ps", "--token-file", file]).code(0).prints("toy");
+    over_tcp(None, &["ps", "--token-file", "/nonexistent"]).code(1).says("read the token from /nonexistent");
+    over_tcp(Some(TOKEN), &["ps", "--token-file", file]).code(2).says("cannot be used with");
     over_tcp(Some(TOKEN), &["reset", "toy"]).code(0).prints("recreate");
     let status = over_tcp(Some(TOKEN), &["status", "--json"]).code(0).json();
     assert_eq!(status["environments"][0]["sites"][0]["generation"], json!(2));

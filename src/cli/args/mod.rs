@@ -72,6 +72,11 @@ pub struct Global {
     /// The token for a daemon on TCP
     #[arg(long, global = true, help_heading = GLOBAL, env = "ARENAD_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     pub token: Option<String>,
+    /// A file with the token for a daemon on TCP
+    #[arg(
+        long, global = true, help_heading = GLOBAL, env = "ARENAD_TOKEN_FILE", value_name = "FILE", conflicts_with = "token"
+    )]
+    pub token_file: Option<PathBuf>,
 }
 
 /// Keeps them apart from what a command takes itself.

@@ -65,6 +65,9 @@ pub struct EvalArgs {
     /// The endpoint's key
     #[arg(long, env = "ARENAD_JUDGE_KEY", value_name = "KEY", hide_env_values = true)]
     pub judge_key: Option<String>,
+    /// A file with the endpoint's key
+    #[arg(long, env = "ARENAD_JUDGE_KEY_FILE", value_name = "FILE", conflicts_with = "judge_key")]
+    pub judge_key_file: Option<PathBuf>,
     /// Where an endpoint's replies are kept, so that nothing is paid for twice [default: judge/ in the state directory]
     #[arg(long, value_name = "DIR")]
     pub judge_folder: Option<PathBuf>,

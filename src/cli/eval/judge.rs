@@ -7,8 +7,8 @@ use anyhow::Context;
 
 use super::args::EvalArgs;
 use crate::cli::args::Global;
-use crate::cli::client;
 use crate::cli::failure::Failure;
+use crate::cli::{client, secrets};
 use arenad_folders as folders;
 use arenad_judge::{Endpoint, Judge, Recorded, Settings};
 use arenad_model::site::Secret;
@@ -46,7 +46,8 @@ pub(super) fn of(global: &Global, args: &EvalArgs) -> Result<Option<Box<dyn Judg
     Ok(Some(Box::new(Endpoint::new(Settings {
         url: args.judge.clone(),
         model,
-        key: args.judge_key.clone().map(Secret::new),
+        key: secrets::given("the judge's key", args.judge_key.as_deref(), args.judge_key_file.as_deref())?
+            .map(Secret::new),
         timeout: TIMEOUT,
         attempts: ATTEMPTS,
         pause: PAUSE,
