@@ -261,6 +261,73 @@ pub fn sixty_looks_leave_no_more_than_ten(arena: &Arena) {
     assert!(after <= before + 2, "{before} processes became {after}");
 }
 
+/// Locators of several kinds, by several clients at the same time.
+pub fn a_thousand_locators_leave_nothing(arena: &Arena) {
+    const CLIENTS: usize = 4;
+    let kinds = [
+        ("sql: SELECT 6 * 7", json!(42)),
+        ("js: 6 * 7 @ /robots.txt", json!(42)),
+        ("http: /healthz | jq: .ok", json!(true)),
+        ("http: / | css: title", json!("One Stop Market")),
+        ("sql: SELECT 6 * 7", json!(42)),
+    ];
+    // The browser, and a worker of each kind that waits for its next use, are no remains.
+    for (locator, expected) in &kinds {
+        assert_eq!(value(arena, "shopping", locator), *expected, "{locator}");
+    }
+    let before = settled(arena, usize::MAX);
+    std::thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                for (locator, expected) in kinds.iter().cycle().take(1000 / CLIENTS) {
+                    assert_eq!(value(arena, "shopping", locator), *expected, "{locator}");
+                }
+            });
+        }
+    });
+    // Each client at once may have had pages of its own.
+    let after = settled(arena, before);
+    assert!(after <= before + 2, "{before} processes of the browser became {after}");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let (workers, files) = (workers(arena), remains(arena));
+        // A worker of each kind waits for its next use.
+        let is_one_each = workers.iter().collect::<std::collections::BTreeSet<_>>().len() == workers.len();
+        if is_one_each && files.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "left: {workers:?}, {files:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// The commands of the daemon's confined workers; one that has ended and was not waited for counts as `zombie`.
+fn workers(arena: &Arena) -> Vec<String> {
+    let daemon = arena.daemon().as_raw_nonzero().get();
+    let all = procfs::process::all_processes().expect("processes").flatten();
+    all.filter(|process| process.stat().is_ok_and(|stat| stat.ppid == daemon))
+        .filter_map(|process| {
+            let words = process.cmdline().ok()?;
+            match words.into_iter().find(|word| word.starts_with("confined-")) {
+                None if process.stat().is_ok_and(|stat| stat.state == 'Z') => Some("zombie".to_owned()),
+                found => found,
+            }
+        })
+        .collect()
+}
+
+/// Temporary files of workers, and copies of databases.
+fn remains(arena: &Arena) -> Vec<std::path::PathBuf> {
+    use std::os::unix::fs::MetadataExt;
+    /// As `confined/child.rs` has it.
+    const WORKER_USER: u32 = 1_893_000_002;
+    let entries = |folder: std::path::PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let temporary =
+        entries("/tmp".into()).filter(|entry| entry.metadata().is_ok_and(|found| found.uid() == WORKER_USER));
+    let copies = entries(arena.state_dir().join("locators/databases"));
+    temporary.chain(copies).map(|entry| entry.path()).collect()
+}
+
 /// How many processes the browser has when those of closed pages have ended.
 fn settled(arena: &Arena, wanted: usize) -> usize {
     let deadline = Instant::now() + Duration::from_secs(20);
