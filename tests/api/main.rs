@@ -130,6 +130,18 @@ async fn what_makes_no_sense_is_answered_with_a_problem() {
         (Method::POST, "/v1/environments/none/resets", Some(json!({"sitez": []})), 400, "bad_request"),
         (Method::POST, "/v1/environments/none/resets", Some(json!("all")), 400, "bad_request"),
         (Method::POST, "/v1/environments/none/sites/x/snapshots", Some(json!({"name": "a b"})), 400, "bad_name"),
+        (Method::POST, "/v1/environments/none/sites/x/snapshots", Some(json!({"name": ".."})), 400, "bad_name"),
+        (Method::POST, "/v1/environments/none/sites/x/snapshots", Some(json!({"name": "."})), 400, "bad_name"),
+        (Method::POST, "/v1/environments/none/sites/x/snapshots", Some(json!({"name": "a/b"})), 400, "bad_name"),
+        (Method::POST, "/v1/environments/none/sites/x/snapshots", Some(json!({"name": ""})), 400, "bad_name"),
+        (Method::POST, "/v1/environments/none/sites/x/snapshots", Some(json!({"name": "a\0b"})), 400, "bad_name"),
+        (
+            Method::POST,
+            "/v1/environments/none/sites/x/snapshots",
+            Some(json!({"name": "x".repeat(300)})),
+            400,
+            "bad_name",
+        ),
         (Method::GET, "/v1/environments/none/sites/x/logs", None, 404, "unknown_environment"),
         (Method::PUT, "/v1/environments/x", Some(json!({})), 400, "bad_request"),
     ];

@@ -55,6 +55,11 @@ fn sites_write_to_their_declared_places_alone() {
                 "{service}: {folder}/stray: {said}"
             );
         }
+        // Both end a process that takes too much, and leave the host's memory and process table to others.
+        let limits = [("pids", pids_limit(id)), ("memory", memory_limit(id))];
+        for (what, limit) in limits {
+            assert!(limit.is_some_and(|limit| limit > 0), "{service}: no limit of {what}");
+        }
         let status = String::from_utf8(as_root(id, "cat /proc/1/status").stdout).expect("text");
         for kind in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
             assert!(status.contains(&format!("{kind}:\t0000000000000000\n")), "{service}: {status}");
@@ -90,4 +95,18 @@ fn a_rewind_covers_what_sites_write_and_is_not_taken_for_what_it_does_not() {
 
 fn as_root(id: &str, script: &str) -> Output {
     Command::new("docker").args(["exec", "-u", "0", id, "sh", "-c", script]).output().expect("docker runs")
+}
+
+/// The maximum number of processes and threads of a container, as its kernel has it. `None` means that there is none.
+fn pids_limit(id: &str) -> Option<u64> {
+    let said = String::from_utf8(as_root(id, "cat /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max").stdout);
+    said.expect("text").split_whitespace().next()?.parse().ok()
+}
+
+/// The most memory that a container may take, in bytes.
+fn memory_limit(id: &str) -> Option<u64> {
+    let files = "/sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes";
+    let said = String::from_utf8(as_root(id, &format!("cat {files}")).stdout).expect("text");
+    // Without a limit, the older interface shows the largest number of pages.
+    said.split_whitespace().next()?.parse().ok().filter(|limit| *limit < 1 << 60)
 }

@@ -143,6 +143,50 @@ fn an_import_that_was_given_up_leaves_nothing() {
     assert_eq!(world.engine.images(&world.label()), [""; 0]);
 }
 
+#[test]
+fn imports_that_fail_again_and_again_take_no_room() {
+    let world = with_stores("costs");
+    let (id, manifest, parts) = exported(&world);
+    let other = Home::new(&world, "other");
+    let (daemon, _ended, socket) = serving(&world, &other);
+    let begin = serde_json::json!({ "manifest": manifest }).to_string();
+    let mut wrong = parts[1].clone();
+    let last = wrong.len() - 1;
+    wrong[last] ^= 1;
+    let fail = || {
+        send(&socket, "POST", "/v1/imports", begin.as_bytes(), begin.len());
+        let path = format!("/v1/imports/{id}/parts/1");
+        let cut = send(&socket, "PUT", &path, &parts[1][..parts[1].len() / 2], parts[1].len());
+        let damaged = send(&socket, "PUT", &path, &wrong, wrong.len());
+        for answer in [cut, damaged] {
+            assert!(!answer.contains("200 OK"), "{answer}");
+        }
+        other.assert_empty();
+    };
+    fail();
+    let before = taken(&other.state_dir);
+    for _ in 0..40 {
+        fail();
+    }
+    // What was cut off is removed once its connection has ended.
+    within("the space to be free again", PATIENCE, || (taken(&other.state_dir) <= before + 65_536).then_some(()));
+    kill_process(daemon.pid(), Signal::TERM).unwrap();
+    daemon.ended();
+    other.run(&["down", "--purge", "--yes"]).code(0);
+    assert_eq!(world.engine.images(&world.label()), [""; 0]);
+}
+
+/// Returns the number of bytes that a state directory takes on disk, without the database and the log, which record each failure.
+fn taken(state_dir: &Path) -> u64 {
+    let output = std::process::Command::new("du")
+        .args(["-s", "--block-size=1", "--exclude=*.db*", "--exclude=*.log*"])
+        .arg(state_dir)
+        .output()
+        .expect("du runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    said.split_whitespace().next().and_then(|bytes| bytes.parse().ok()).unwrap_or_else(|| panic!("du: {said}"))
+}
+
 /// Exports a snapshot of a world and removes everything else of it; returns the snapshot's id, and what the file holds.
 fn exported(world: &World) -> (String, serde_json::Value, Vec<Vec<u8>>) {
     world.up();
