@@ -6,6 +6,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -94,7 +95,9 @@ impl Endpoint {
             .with_max_delay(PAUSE_MAX)
             .with_max_times(self.settings.attempts.saturating_sub(1))
             .with_jitter();
+        let attempts = AtomicUsize::new(0);
         let attempt = || async {
+            attempts.fetch_add(1, Ordering::Relaxed);
             let posted = exchange::post(&self.connector, &self.url, self.settings.key.as_ref(), &document);
             let posted = tokio::time::timeout(self.settings.timeout, posted).await;
             read(posted.map_err(|_| Failure::transient(format!("no answer within {:?}", self.settings.timeout)))?)
@@ -112,7 +115,7 @@ impl Endpoint {
             let detail = self.without_key(failure.what);
             match failure.status {
                 Some(status) if !failure.is_transient => JudgeError::Refused { host, status, detail },
-                _ => JudgeError::Unreachable { host, attempts: self.settings.attempts.max(1), last: detail },
+                _ => JudgeError::Unreachable { host, attempts: attempts.load(Ordering::Relaxed), last: detail },
             }
         })
     }
