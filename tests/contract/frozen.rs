@@ -14,6 +14,12 @@ pub async fn freeze_and_thaw(bed: Bed) {
     assert_eq!(frozen.state, ContainerState::Paused);
     assert_eq!((frozen.pid, frozen.address), (before.pid, before.address));
     bed.engine.thaw(&handle).await.unwrap();
+    let resumed = async {
+        while bed.engine.inspect(&handle).await.unwrap().state == ContainerState::Paused {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, resumed).await.expect("it is reported as resumed in time");
     assert_eq!(bed.engine.inspect(&handle).await.unwrap(), before);
     assert_eq!(bed.sh(&handle, "exit 5").await.code, 5);
 }

@@ -489,7 +489,8 @@ pub trait Engine: Send + Sync + 'static {
     async fn stop(&self, handle: &EngineHandle, grace: Duration) -> Result<(), EngineError>;
     /// Pauses all processes of a running container. They keep their memory and their connections.
     async fn freeze(&self, handle: &EngineHandle) -> Result<(), EngineError>;
-    /// Resumes the processes of a paused container.
+    /// Resumes the processes of a paused container. [`Self::inspect`] may report the container as paused for a moment
+    /// longer: a busy Docker learns of the pause from containerd after it has resumed the container.
     async fn thaw(&self, handle: &EngineHandle) -> Result<(), EngineError>;
     /// Sets a container's priority in the competition for processors, from now on.
     async fn weigh(&self, handle: &EngineHandle, weight: CpuWeight) -> Result<(), EngineError>;
