@@ -108,7 +108,10 @@ fn with_excerpt(probe: &HttpProbe, answer: &Answer, unmet: Unmet) -> Unmet {
         return unmet;
     }
     let excerpt: String = answer.body.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect();
-    if excerpt.is_empty() { unmet } else { unmet.told(|text| format!("{text}: {excerpt}")) }
+    match excerpt.is_empty() {
+        true => unmet,
+        false => unmet.told(|text| format!("{text}: {excerpt}")).stated(&excerpt),
+    }
 }
 
 /// Whether an answer is what a probe expects. Errors: what it is instead; nothing of the page.
@@ -166,6 +169,8 @@ pub fn judge(probe: &HttpProbe, answer: &Answer) -> Result<(), Unmet> {
 
 #[cfg(test)]
 mod tests {
+    use arenad_model::cause::Cause;
+
     use super::*;
 
     fn probe() -> HttpProbe {
@@ -194,6 +199,10 @@ mod tests {
         assert_eq!(reason.to_string(), "status 502, expected 200");
         let told = with_excerpt(&probe(), &page, reason);
         assert_eq!(told.to_string(), "status 502, expected 200: <h1>Bad gateway</h1>");
+        assert_eq!(told.cause(), None);
+        let page = answer(503, "dd: writing: No space left on device");
+        let full = with_excerpt(&probe(), &page, judge(&probe(), &page).expect_err("not 200"));
+        assert_eq!(full.cause(), Some(Cause::NoSpace), "the page states the cause");
         let redirect = Answer { location: Some("/login?next=/secret".into()), ..answer(302, "") };
         assert_eq!(judge(&probe(), &redirect), Err("status 302 to /login, expected 200".into()));
     }

@@ -61,6 +61,13 @@ impl Unmet {
     }
 }
 
+impl Unmet {
+    /// Adds the cause that a site's program states in a text, unless there is one already.
+    fn stated(self, text: &str) -> Self {
+        Self { cause: self.cause.or_else(|| Cause::stated_by_program(text)), ..self }
+    }
+}
+
 impl From<String> for Unmet {
     fn from(text: String) -> Self {
         Self { text, cause: None }
