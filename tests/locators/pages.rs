@@ -271,7 +271,7 @@ pub fn a_thousand_locators_leave_nothing(arena: &Arena) {
         ("http: / | css: title", json!("One Stop Market")),
         ("sql: SELECT 6 * 7", json!(42)),
     ];
-    // The browser, and a worker of each kind that waits for its next use, are no remains.
+    // The browser, and a worker of each kind that waits for its next use, do not count.
     for (locator, expected) in &kinds {
         assert_eq!(value(arena, "shopping", locator), *expected, "{locator}");
     }

@@ -168,7 +168,7 @@ fn imports_that_fail_again_and_again_take_no_room() {
     for _ in 0..40 {
         fail();
     }
-    // What was cut off is removed once its connection has ended.
+    // The daemon removes a partial file after its connection has ended.
     within("the space to be free again", PATIENCE, || (taken(&other.state_dir) <= before + 65_536).then_some(()));
     kill_process(daemon.pid(), Signal::TERM).unwrap();
     daemon.ended();

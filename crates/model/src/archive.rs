@@ -34,9 +34,9 @@ pub struct ImageSource {
 pub struct DataSource {
     /// The name in the environment file.
     pub name: String,
-    /// The file.
+    /// The archive to download.
     pub archive: Archive,
-    /// Where it goes.
+    /// The place in the service to which the data is written.
     pub placement: Placement,
 }
 

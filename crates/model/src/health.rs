@@ -81,7 +81,7 @@ pub struct Moment {
 /// The longest pause before the calendar is looked at again: it may have been put forward or back.
 const CALENDAR_LOOK: Duration = Duration::from_secs(60);
 
-/// What a round found wrong.
+/// The failure that a round of probes found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Miss {
     /// The finding, in words.
