@@ -36,12 +36,10 @@ mod tree;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use rustix::io::Errno;
 use tokio::sync::SetOnce;
 
 use arenad_engine::{Engine, EngineError};
@@ -52,6 +50,7 @@ use arenad_model::ids::ServiceName;
 use arenad_model::site::Site;
 use arenad_model::store::{Store, StoreKind, is_within};
 use arenad_probes::SqlFailure;
+use arenad_seams::inline::{self, Stop};
 
 pub use content::{Content, Digest, FileEntry, FileKind, Rows};
 pub use difference::{Comparison, DIFFERENCES_MAX, Difference, ItemKind, compare};
@@ -374,32 +373,10 @@ async fn blocking<T: Send + 'static>(
     store: &Store,
     work: impl FnOnce(&Stop) -> Result<T, DigestError> + Send + 'static,
 ) -> Result<T, DigestError> {
-    let stop = Stop::default();
-    // The guard is dropped with this future, when no caller waits any longer.
-    let _given_up = SetOnDrop(stop.clone());
     let gone = |error: tokio::task::JoinError| DigestError::File {
         store: store.name.clone(),
         path: String::new(),
         cause: std::io::Error::other(error),
     };
-    arenad_seams::inline::blocking(move || work(&stop)).await.unwrap_or_else(|error| Err(gone(error)))
-}
-
-/// Whether anybody still waits for work that blocks a thread: a site's files may be as large as they please.
-#[derive(Debug, Clone, Default)]
-struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// Ends the work if no caller waits any longer; asked after each piece of bounded size.
-    fn check(&self) -> Result<(), Errno> {
-        if self.0.load(Ordering::Relaxed) { Err(Errno::CANCELED) } else { Ok(()) }
-    }
-}
-
-struct SetOnDrop(Stop);
-
-impl Drop for SetOnDrop {
-    fn drop(&mut self) {
-        self.0.0.store(true, Ordering::Relaxed);
-    }
+    inline::stoppable(work).await.unwrap_or_else(|error| Err(gone(error)))
 }

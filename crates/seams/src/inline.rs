@@ -6,8 +6,11 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+
+use rustix::io::Errno;
 
 /// The component that performs the I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,6 +93,37 @@ pub async fn blocking<T: Send + 'static>(
         tokio::runtime::RuntimeFlavor::CurrentThread => Ok(work()),
         _ => tokio::task::spawn_blocking(work).await,
     }
+}
+
+/// Tells work that blocks a thread that no caller waits for its result any more. Work on a site's files asks after each
+/// piece of bounded size, because those files can have any size.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Ends the work if no caller waits for it: [`Errno::CANCELED`].
+    pub fn check(&self) -> Result<(), Errno> {
+        if self.0.load(Ordering::Relaxed) { Err(Errno::CANCELED) } else { Ok(()) }
+    }
+}
+
+/// Sets a [`Stop`] when the future that owns this value is dropped.
+#[derive(Debug)]
+pub struct StopOnDrop(pub Stop);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs work as [`blocking`] does, and stops it when the future that waits for it is dropped. Errors: it panicked.
+pub async fn stoppable<T: Send + 'static>(
+    work: impl FnOnce(&Stop) -> T + Send + 'static,
+) -> Result<T, tokio::task::JoinError> {
+    let stop = Stop::default();
+    let _given_up = StopOnDrop(stop.clone());
+    blocking(move || work(&stop)).await
 }
 
 /// Waits for a future on the calling thread, whatever runtime that belongs to. For work that other threads complete.

@@ -5,7 +5,6 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::{StreamExt, stream};
 use rustix::io::Errno;
@@ -15,6 +14,7 @@ use arenad_confined::Folder;
 use arenad_engine::{Engine, EngineHandle};
 use arenad_model::error::describe;
 use arenad_model::ids::ServiceName;
+use arenad_seams::inline::Stop;
 use arenad_storage::archive::{Archive, Kind};
 use arenad_storage::{StorageError, read_stream};
 
@@ -23,25 +23,6 @@ pub(super) const FILE_MAX: u64 = 4 << 30;
 
 /// Number of bytes that are read at a time.
 const PIECE: usize = 1 << 16;
-
-/// Tells a thread that copies files that its result is not waited for any more.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    fn check(&self) -> Result<(), Errno> {
-        if self.0.load(Ordering::Relaxed) { Err(Errno::CANCELED) } else { Ok(()) }
-    }
-}
-
-/// Stops the copying when the future that owns this value is dropped.
-pub(super) struct StopOnDrop(pub(super) Stop);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.0.store(true, Ordering::Relaxed);
-    }
-}
 
 /// Makes `to` a copy of what `from` yields, and returns whether it was one already.
 ///
@@ -177,6 +158,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     use super::*;
+    use arenad_seams::inline::StopOnDrop;
 
     #[test]
     fn a_copy_follows_its_file() {

@@ -107,6 +107,12 @@ arenad_model::text_error! {
     struct Unreadable;
 }
 
+impl From<sqlx::Error> for Unreadable {
+    fn from(error: sqlx::Error) -> Self {
+        error.to_string().into()
+    }
+}
+
 /// Reads all rows of a stream.
 ///
 /// Errors: `TooLarge` for more rows or bytes than the limits.

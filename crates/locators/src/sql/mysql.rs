@@ -61,12 +61,12 @@ fn cells(row: &MySqlRow) -> Result<Vec<Value>, Unreadable> {
 }
 
 fn cell(row: &MySqlRow, index: usize) -> Result<Value, Unreadable> {
-    let raw = row.try_get_raw(index).map_err(|error| Unreadable::from(error.to_string()))?;
+    let raw = row.try_get_raw(index)?;
     if raw.is_null() {
         return Ok(Value::Null);
     }
     let kind = raw.type_info().name().to_owned();
-    let bytes: Vec<u8> = row.try_get_unchecked(index).map_err(|error| Unreadable::from(error.to_string()))?;
+    let bytes: Vec<u8> = row.try_get_unchecked(index)?;
     value(&kind, bytes)
         .ok_or_else(|| format!("column {} has a `{kind}` that is not understood", row.columns()[index].name()).into())
 }

@@ -60,7 +60,7 @@ fn cells(row: &PgRow) -> Result<Vec<Value>, Unreadable> {
 }
 
 fn cell(row: &PgRow, index: usize) -> Result<Value, Unreadable> {
-    let raw = row.try_get_raw(index).map_err(|error| Unreadable::from(error.to_string()))?;
+    let raw = row.try_get_raw(index)?;
     if raw.is_null() {
         return Ok(Value::Null);
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Column, ConnectOptions, Row, TypeInfo, ValueRef};
 
-use super::copy::{self, FILE_MAX, Stop, StopOnDrop};
+use super::copy::{self, FILE_MAX};
 use super::{Query, Unreadable, collect};
 use crate::outcome::{Outcome, no_answer};
 use crate::{LocateError, Scene, mounted};
@@ -22,6 +22,7 @@ use arenad_confined::{Folder, Worker};
 use arenad_engine::Engine;
 use arenad_model::locator::{Rows, Value};
 use arenad_model::site::Database;
+use arenad_seams::inline;
 
 /// Number of reads after which the database counts as constantly written.
 const LOOKS: usize = 6;
@@ -94,15 +95,13 @@ async fn refresh(
 ) -> Result<bool, LocateError> {
     if let Some((mounted, below)) = scene.on_host(&database.service, &database.database) {
         let (mounted, below, folder) = (mounted.to_owned(), below.to_owned(), Arc::clone(folder));
-        let stop = Stop::default();
-        let _given_up = StopOnDrop(stop.clone());
-        let copied = tokio::task::spawn_blocking(move || {
+        let copied = inline::stoppable(move |stop| {
             let mounted = mounted::open(&mounted)?;
             let mut was_same = true;
             for suffix in COMPANIONS {
                 let to = folder.path().join(format!("{COPY}{suffix}"));
                 was_same &= match mounted::open_file(&mounted, &format!("{below}{suffix}"), FILE_MAX)? {
-                    Some((file, size)) => copy::refresh(file, size, &to, &stop)?,
+                    Some((file, size)) => copy::refresh(file, size, &to, stop)?,
                     None => copy::forget(&to)?,
                 };
             }
@@ -159,18 +158,18 @@ fn columns(row: &SqliteRow) -> Vec<String> {
 
 /// Converts the cells of a row. In SQLite each value has its own type, whatever the column's declaration.
 fn cells(row: &SqliteRow) -> Result<Vec<Value>, Unreadable> {
-    let cell = |index: usize| {
+    let cell = |index: usize| -> Result<Value, Unreadable> {
         let raw = row.try_get_raw(index)?;
         if raw.is_null() {
             return Ok(Value::Null);
         }
         let kind = raw.type_info().name().to_owned();
-        Ok::<_, sqlx::Error>(match kind.as_str() {
+        Ok(match kind.as_str() {
             "INTEGER" | "BOOLEAN" => Value::Integer(row.try_get_unchecked::<i64, _>(index)?.into()),
             "REAL" => Value::Float(row.try_get_unchecked(index)?),
             "BLOB" => Value::Bytes(row.try_get_unchecked(index)?),
             _ => Value::Text(row.try_get_unchecked(index)?),
         })
     };
-    (0..row.len()).map(|index| cell(index).map_err(|error| error.to_string().into())).collect()
+    (0..row.len()).map(cell).collect()
 }
