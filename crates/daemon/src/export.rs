@@ -110,10 +110,9 @@ pub async fn prepare(shared: &Arc<Shared>, stored: &Snapshot) -> Result<Export, 
     }
     // In a baseline, images and volumes hold the complete state; in a named snapshot, the state root may hold it.
     let layers = || services.iter().map(|(name, service)| (name.as_str(), service.layers.as_slice()));
-    let volumes: BTreeMap<String, BTreeMap<String, String>> =
-        stored.volumes.iter().map(|(service, paths)| (service.to_string(), paths.clone())).collect();
+    let volumes = || stored.volumes.iter().map(|(service, paths)| (service.as_str(), paths));
     let (environment, site) = (stored.environment.as_str(), stored.site.as_str());
-    let derive = |with: Option<&str>| content_id(environment, site, layers(), &volumes, with);
+    let derive = |with: Option<&str>| content_id(environment, site, layers(), volumes(), with);
     let id_covers_stores = fingerprint.is_some() && derive(fingerprint.as_deref()) == stored.id.as_str();
     if !id_covers_stores && derive(None) != stored.id.as_str() {
         return Err(ExportError::Changed { id: id(), found: derive(fingerprint.as_deref()) });
@@ -132,7 +131,7 @@ pub async fn prepare(shared: &Arc<Shared>, stored: &Snapshot) -> Result<Export, 
         site: site.to_owned(),
         name: stored.name.clone(),
         baseline: stored.baseline_key.as_ref().map(|key| Baseline { key: key.clone(), recipe: stored.recipe.clone() }),
-        volumes,
+        volumes: volumes().map(|(service, paths)| (service.to_owned(), paths.clone())).collect(),
         fingerprint,
         id_covers_stores,
         digest,

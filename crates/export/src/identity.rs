@@ -17,7 +17,7 @@ pub fn content_id<'a>(
     environment: &str,
     site: &str,
     layers: impl IntoIterator<Item = (&'a str, &'a [String])>,
-    volumes: &BTreeMap<String, BTreeMap<String, String>>,
+    volumes: impl IntoIterator<Item = (&'a str, &'a BTreeMap<String, String>)>,
     fingerprint: Option<&str>,
 ) -> String {
     let mut digest = Sha256::new();
@@ -25,9 +25,24 @@ pub fn content_id<'a>(
     for (service, layers) in layers {
         digest.update(format!("\0{service}\0{}", layers.join(",")));
     }
+    let volumes: BTreeMap<&str, &BTreeMap<String, String>> = volumes.into_iter().collect();
     digest.update(format!("\0{volumes:?}"));
     if let Some(fingerprint) = fingerprint {
         digest.update(format!("\0{fingerprint}"));
     }
     hex(&digest.finalize()[..8])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_stay_those_of_earlier_versions() {
+        let layers = ["sha256:a".to_owned(), "sha256:b".to_owned()];
+        let archives = BTreeMap::from([("/data".to_owned(), "x.tar.zst".to_owned())]);
+        let id =
+            |fingerprint| content_id("mini", "shop", [("web", layers.as_slice())], [("web", &archives)], fingerprint);
+        assert_eq!((id(None), id(Some("f"))), ("774191e332ecc8a4".to_owned(), "a2d6ba5fa557db11".to_owned()));
+    }
 }

@@ -198,7 +198,8 @@ impl Manifest {
         self.check_parts()?;
         let layers = self.services.iter().map(|(name, service)| (name.as_str(), service.layers.as_slice()));
         let fingerprint = self.fingerprint.as_deref().filter(|_| self.id_covers_stores);
-        let found = content_id(&self.environment, &self.site, layers, &self.volumes, fingerprint);
+        let volumes = self.volumes.iter().map(|(service, paths)| (service.as_str(), paths));
+        let found = content_id(&self.environment, &self.site, layers, volumes, fingerprint);
         if found == self.id { Ok(()) } else { Err(ManifestError::Id { says: self.id.clone(), found }) }
     }
 

@@ -11,7 +11,7 @@ fn manifest() -> Manifest {
     )]);
     let volumes = BTreeMap::new();
     Manifest {
-        id: content_id("mini", "shop", [("web", layers.as_slice())], &volumes, None),
+        id: content_id("mini", "shop", [("web", layers.as_slice())], [], None),
         environment: "mini".to_owned(),
         site: "shop".to_owned(),
         name: None,

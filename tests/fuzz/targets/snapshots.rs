@@ -90,7 +90,7 @@ fn made() -> Vec<Vec<u8>> {
     let image = Service { image: format!("sha256:{}", "2".repeat(64)), layers: layers.clone() };
     let volumes = BTreeMap::new();
     let manifest = Manifest {
-        id: content_id("mini", "shop", [("web", layers.as_slice())], &volumes, None),
+        id: content_id("mini", "shop", [("web", layers.as_slice())], [], None),
         environment: "mini".to_owned(),
         site: "shop".to_owned(),
         name: Some("before".to_owned()),

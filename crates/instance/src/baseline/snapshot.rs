@@ -104,9 +104,8 @@ pub async fn store(
         None => None,
     };
     let by_service = layers.iter().map(|(service, layers)| (service.as_str(), layers.as_slice()));
-    let archives = volumes.iter().map(|(service, paths)| (service.to_string(), paths.clone())).collect();
-    let id_text =
-        content_id(id.environment.as_str(), site.name.as_str(), by_service, &archives, fingerprint.as_deref());
+    let archives = volumes.iter().map(|(service, paths)| (service.as_str(), paths));
+    let id_text = content_id(id.environment.as_str(), site.name.as_str(), by_service, archives, fingerprint.as_deref());
     if is_named && let Some((name, endpoint)) = shared.store.named_elsewhere(&id_text).await? {
         return Err(BaselineError::KeptElsewhere { id: id_text, name, endpoint });
     }
