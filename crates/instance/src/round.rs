@@ -65,15 +65,11 @@ async fn sight(shared: &Shared, site: &Site, incarnation: &Incarnation, depth: D
                 ContainerState::Running => {}
                 ContainerState::Exited(0) if is_one_shot => {}
                 ContainerState::Paused => return gone("is paused", Some(Cause::Paused)),
-                ContainerState::Exited(code) => {
-                    return match status.oom_killed {
-                        true => gone(
-                            &format!("ended with code {code} (killed for want of memory)"),
-                            Some(Cause::OutOfMemory),
-                        ),
-                        false => gone(&format!("ended with code {code}"), None),
-                    };
+                ContainerState::Exited(code) if status.oom_killed => {
+                    let what = format!("ended with code {code} (killed for want of memory)");
+                    return gone(&what, Some(Cause::OutOfMemory));
                 }
+                ContainerState::Exited(code) => return gone(&format!("ended with code {code}"), None),
                 ContainerState::Created => return gone("was not started", None),
                 ContainerState::Dead => return gone("is being removed", None),
             },

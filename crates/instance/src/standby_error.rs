@@ -67,7 +67,7 @@ impl StandbyError {
             Self::Probe(failure) => failure.cause,
             Self::Warm(error) => error.cause(),
             Self::Engine(error) => error.cause(),
-            Self::Thaw(FreezeError::Engine(error)) => error.cause(),
+            Self::Thaw(error) => error.cause(),
             Self::Launch(error) => error.cause(),
             Self::Reset(error) => error.cause(),
             Self::Proof(error) => error.cause(),
@@ -76,7 +76,6 @@ impl StandbyError {
             | Self::BrokenOff(_)
             | Self::Gone
             | Self::NoState
-            | Self::Thaw(_)
             | Self::NoAddress
             | Self::NoConnection(_)
             | Self::NoConnectionWithin(_) => None,

@@ -5,6 +5,7 @@ use rustix::process::Signal;
 
 use super::{Incarnation, first_error};
 use arenad_engine::{Engine, EngineError};
+use arenad_model::cause::Cause;
 use arenad_model::ids::ServiceName;
 
 /// Why an incarnation could not be frozen, or does not go on.
@@ -16,6 +17,16 @@ pub enum FreezeError {
     /// The container of a service is about to die.
     #[error("the container of {0} was killed while it was frozen")]
     Killed(ServiceName),
+}
+
+impl FreezeError {
+    /// Returns the cause, if a person can do something specific about it.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Engine(error) => error.cause(),
+            Self::Killed(_) => None,
+        }
+    }
 }
 
 /// Freezes all containers of an incarnation.

@@ -40,7 +40,7 @@ pub struct ProbeFailure {
     pub cause: Option<Cause>,
 }
 
-/// What was seen instead of what was expected.
+/// The reason why a probe does not pass, in contrast to its expectation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Unmet {
@@ -59,9 +59,7 @@ impl Unmet {
     pub fn told(self, text: impl FnOnce(&str) -> String) -> Self {
         Self { text: text(&self.text), ..self }
     }
-}
 
-impl Unmet {
     /// Adds the cause that a site's program states in a text, unless there is one already.
     fn stated(self, text: &str) -> Self {
         Self { cause: self.cause.or_else(|| Cause::stated_by_program(text)), ..self }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::shared::Malformed;
+
 /// The forms of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SessionFormat {
@@ -72,12 +74,7 @@ const LOCATORS: &str = "Locators:
   trace: POST /path* | jsonpath: $.body.x      the last such request that was recorded; or (all), jq: .x, count
   helper: NAME('text', …)                      what the environment file calls so";
 
-arenad_model::text_error! {
-    /// The form of an argument that was expected.
-    struct NotAnArgument;
-}
-
-fn argument(text: &str) -> Result<(String, String), NotAnArgument> {
+fn argument(text: &str) -> Result<(String, String), Malformed> {
     let is_name = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     match text.split_once('=') {
         Some((name, value)) if is_name(name) => Ok((name.to_owned(), value.to_owned())),

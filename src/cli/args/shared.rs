@@ -64,8 +64,8 @@ pub struct DaemonArgs {
 }
 
 arenad_model::text_error! {
-    /// The form of a size or a duration that was expected.
-    pub(super) struct Malformed;
+    /// The form of an argument's value that was expected.
+    pub(crate) struct Malformed;
 }
 
 pub(super) fn size(text: &str) -> Result<u64, Malformed> {

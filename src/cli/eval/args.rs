@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 
+use crate::cli::args::Malformed;
 use arenad_evaluation::placeholder;
 use arenad_verdict::Benchmark;
 use arenad_verdict::Profile;
@@ -105,11 +106,6 @@ impl Profiles {
             Self::Both => &[Profile::Compat, Profile::Strict],
         }
     }
-}
-
-arenad_model::text_error! {
-    /// The form of a value that was expected.
-    pub struct Malformed;
 }
 
 pub fn benchmark(name: &str) -> Result<Benchmark, Malformed> {
