@@ -21,7 +21,7 @@ pub struct Form {
 }
 
 arenad_model::text_error! {
-    /// What a page has instead of the form.
+    /// The reason why the form of a page cannot be filled in.
     #[derive(Serialize, Deserialize)]
     pub struct FormError;
 }

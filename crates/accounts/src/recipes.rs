@@ -30,7 +30,7 @@ fn fill(template: &Template, account: &Account, token: Option<&str>) -> String {
 }
 
 arenad_model::text_error! {
-    /// What a site answered instead of what a step needs.
+    /// The reason why an answer of the site does not let a log-in go on.
     struct Refusal;
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Schema {
 }
 
 arenad_model::text_error! {
-    /// What SQLite says of a database that it cannot read.
+    /// SQLite's message about a database that it cannot read.
     #[derive(Serialize, Deserialize)]
     struct SqliteWords;
 }

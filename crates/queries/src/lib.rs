@@ -6,7 +6,7 @@ use std::fmt;
 pub mod jq;
 pub mod json_path;
 
-/// What is wrong with a query, and where.
+/// The reason why a query is refused, with the position if it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryError(String);
 

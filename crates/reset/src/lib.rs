@@ -115,7 +115,7 @@ impl Stages {
     }
 }
 
-/// What containers are made anew with.
+/// The inputs for making an instance's containers anew.
 pub struct ResetContext<'a> {
     /// The engine.
     pub engine: &'a dyn Engine,

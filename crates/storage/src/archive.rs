@@ -201,7 +201,7 @@ fn text(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 arenad_model::text_error! {
-    /// What is wrong with a member of an archive.
+    /// The reason why a member of an archive is refused.
     pub struct Fault;
 }
 
