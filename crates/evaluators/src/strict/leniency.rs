@@ -1,5 +1,5 @@
 //! The kinds of answers that the profile accepts although the published rule refuses them. The list is closed; the
-//! `README.md` of this crate contains it.
+//! page `docs/reference/evaluators.md` contains it.
 
 /// A kind of right answer that a published rule for texts refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! The strict profile of WebArena and VisualWebArena. It implements the intent of their evaluators without the defects
-//! that let wrong answers pass or right ones fail. Both benchmarks share one set of rules; the `README.md` of this
-//! crate lists each difference.
+//! that let wrong answers pass or right ones fail. Both benchmarks share one set of rules;
+//! `docs/reference/evaluators.md` lists each difference.
 //!
 //! The profile does not guess: a task without requirements, or with unknown ones, is `unsupported`.
 

@@ -25,7 +25,8 @@
 //! ```
 //!
 //! `compat` reproduces the benchmark's scores. If the benchmark's code ends in an error and a score of 0, a check fails
-//! and its reason describes the error. The `README.md` of `evaluators` lists the differences of `strict`.
+//! and its reason describes the error. `docs/reference/evaluators.md` lists the differences of
+//! `strict`.
 
 mod agent_response;
 mod compare;
