@@ -101,7 +101,7 @@ fn best_of(fits: impl Iterator<Item = (Leniency, bool)>) -> Option<Option<Lenien
     fits.map(|(leniency, is_published)| (!is_published).then_some(leniency)).min()
 }
 
-/// Adds the leniency to the reason of a check that has passed.
+/// Makes the leniency the reason of a check that has passed.
 fn accepted(check: Check, leniency: Option<Leniency>) -> Check {
     match leniency {
         Some(leniency) if check.verdict == Verdict::Passed => Check { reason: Some(leniency.reason()), ..check },
@@ -192,7 +192,7 @@ fn fuzzy(context: &Context, eval: &Eval, told: &Told, expected: &Value) -> Resul
     })
 }
 
-/// Returns the verdict without a judge: an empty answer fails, and an answer equal to the reference passes.
+/// Decides without a judge if possible: an empty answer fails, and an answer equal to the reference passes.
 fn settled(context: &Context, reference: &str) -> Option<bool> {
     if context.answer.trim().is_empty() {
         return Some(false);

@@ -25,8 +25,8 @@
 //! ```
 //!
 //! `compat` reproduces the benchmark's scores. If the benchmark's code ends in an error and a score of 0, a check fails
-//! and its reason describes the error. `docs/reference/evaluators.md` lists the differences of
-//! `strict`.
+//! and its reason describes the error. The page `docs/reference/evaluators.md` lists the
+//! differences of `strict`.
 
 mod agent_response;
 mod compare;
@@ -141,7 +141,7 @@ pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Repor
     Report::of(profile, checks)
 }
 
-/// Whether the task's own values can be read. If so, the agent caused whatever cannot be read.
+/// Whether the task's own values can be read. If so, any unreadable value comes from the agent.
 fn is_understood(evaluator: &Evaluator, reading: &Reading<'_>) -> bool {
     match evaluator {
         Evaluator::AgentResponse(config) => agent_response::expected(config, reading).is_ok(),
