@@ -1,17 +1,18 @@
-//! Checks that are wrong in the benchmarks themselves: no rule can mend what a task requires. A report may mention them.
+//! Checks of the benchmarks that are wrong in themselves. No rule can correct the requirements of a task, but a report
+//! may mention them.
 
-/// A task whose published check is known to be wrong, or that nobody can satisfy as it stands.
+/// A task whose published check is known to be wrong or impossible to satisfy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// The task's number in `test.raw.json`.
+    /// The number of the task in `test.raw.json`.
     pub task_id: u32,
-    /// What is wrong.
+    /// The defect of the check.
     pub reason: &'static str,
-    /// Where it was reported.
+    /// The report of the defect.
     pub source: &'static str,
 }
 
-/// WebArena's tasks with such checks.
+/// WebArena's tasks with defective checks.
 pub const WEBARENA: [Fault; 19] = [
     fault(
         144,
@@ -50,7 +51,7 @@ const fn fault(task_id: u32, reason: &'static str, source: &'static str) -> Faul
     Fault { task_id, reason, source }
 }
 
-/// What is known to be wrong with the check of one of WebArena's tasks.
+/// Returns the known defect in the check of one of WebArena's tasks.
 #[must_use]
 pub fn of_webarena(task_id: u32) -> Option<&'static Fault> {
     WEBARENA.iter().find(|fault| fault.task_id == task_id)

@@ -1,7 +1,8 @@
-//! Judges what an agent did. Pure: values come in, verdicts go out.
+//! Evaluators that judge what an agent did. They perform no I/O: they turn values into verdicts.
 //!
-//! An evaluator is asked what it has to know ([`arenad_verdict::question::Question`]) until someone has looked at everything
-//! ([`arenad_verdict::question::Told`]), then what it says ([`arenad_verdict::Report`]). `README.md` beside this file lists where the strict profile differs.
+//! The caller asks an evaluator for its questions ([`arenad_verdict::question::Question`]) and answers them
+//! ([`arenad_verdict::question::Told`]) until none is left. It then asks for the report ([`arenad_verdict::Report`]).
+//! `docs/reference/evaluators.md` lists the differences of the strict profile.
 //!
 //! ```no_run
 //! use arenad_verdict::question::{Answer, Told};

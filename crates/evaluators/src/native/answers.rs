@@ -1,5 +1,5 @@
-//! Whether the agent's answer is as a rule says. People read answers: capitals, white space, quotes, a final full stop and
-//! the way of writing a number do not count, and a list may be written in several ways.
+//! Comparison of the agent's answer with a rule. Answers are read leniently: case, white space, quotes, a final full
+//! stop and the spelling of a number do not count, and a list may be written in several ways.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::strict::words::{fold, same, says};
 use arenad_model::locator::Value;
 use arenad_model::task::{Matcher, Rule};
 
-/// The words by which an agent says that a task cannot be done, in lower case. The list is closed: an explanation beside
-/// them could as well be an answer.
+/// The words that state that a task is impossible, in lower case. The list is closed, because an explanation beside
+/// them could also be an answer.
 const UNACHIEVABLE: [&str; 12] = [
     "n/a",
     "na",
@@ -28,12 +28,12 @@ const UNACHIEVABLE: [&str; 12] = [
     "this task cannot be done",
 ];
 
-/// Whether an answer says that the task cannot be done, and nothing else.
+/// Whether an answer states that the task is impossible, and nothing else.
 pub(super) fn says_unachievable(answer: &str) -> bool {
     UNACHIEVABLE.iter().any(|words| same(words, answer))
 }
 
-/// Judges an answer.
+/// Applies a rule to an answer.
 pub(super) fn fit(rule: &Rule, answer: &str, captured: &BTreeMap<String, Value>) -> Fit {
     match &rule.matcher {
         Matcher::Equals(expected) => Fit::of(is_answer(&tree::of(expected), answer)),
@@ -61,7 +61,7 @@ pub(super) fn fit(rule: &Rule, answer: &str, captured: &BTreeMap<String, Value>)
     }
 }
 
-/// A single expected value as a text.
+/// Returns a single expected value as a text.
 fn plain(value: &Value) -> String {
     match tree::of(value) {
         Json::String(text) => text,
@@ -88,15 +88,15 @@ fn is_answer(expected: &Json, answer: &str) -> bool {
     }
 }
 
-/// What stands within the marks of a block of code, if the whole text is one.
+/// Returns the content of a code block if the whole text is one.
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     inner.and_then(|inner| inner.split_once('\n')).map_or(text, |(_, inner)| inner.trim())
 }
 
-/// The lists that an answer may mean, the most explicit first: JSON; lines; parts between commas or semicolons; the same with
-/// "and" between the last ones. Members may have commas of their own, so each way of reading counts.
+/// Returns the lists that an answer may denote, the most explicit first: JSON; lines; parts between commas or
+/// semicolons; the same with "and" between the last ones. Items may contain commas, so every interpretation counts.
 fn lists(answer: &str) -> Vec<Vec<String>> {
     let text = unfenced(answer);
     if let Some(Json::Array(members)) = matching::parsed(text) {
@@ -120,7 +120,7 @@ fn lists(answer: &str) -> Vec<Vec<String>> {
     ways
 }
 
-/// Parts without what marks them as members of a list; empty ones are none.
+/// Removes list markers from the parts and leaves out empty ones.
 fn parts<'a>(parts: impl Iterator<Item = &'a str>) -> Vec<String> {
     let bare = |part: &str| {
         let part = part.trim().trim_start_matches(['-', '*', '•']).trim_start();

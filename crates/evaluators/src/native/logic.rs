@@ -1,16 +1,16 @@
-//! Verdicts of combinations. What is open may turn out either way, so a combination is decided only where it would be
-//! decided either way.
+//! Verdicts of combinations. An open verdict may become either, so a combination is decided only if both would have the
+//! same result.
 
 use arenad_verdict::Verdict;
 
-/// Every part has to pass. One failure decides.
+/// Every part has to pass; a failure decides.
 #[must_use]
 pub(super) fn all(verdicts: &[Verdict]) -> Verdict {
-    // The order of verdicts puts failures last, before them what is open, by gravity.
+    // In the order of verdicts failures are the last. Open verdicts come before them, ordered by gravity.
     verdicts.iter().copied().max().unwrap_or(Verdict::Passed)
 }
 
-/// One part has to pass, which decides.
+/// One part has to pass; a pass decides.
 #[must_use]
 pub(super) fn any(verdicts: &[Verdict]) -> Verdict {
     if verdicts.contains(&Verdict::Passed) {
@@ -20,7 +20,7 @@ pub(super) fn any(verdicts: &[Verdict]) -> Verdict {
     open.max().unwrap_or(Verdict::Failed)
 }
 
-/// The opposite; what is open stays open.
+/// Negates a verdict; an open verdict stays open.
 #[must_use]
 pub(super) fn not(verdict: Verdict) -> Verdict {
     match verdict {
@@ -39,7 +39,7 @@ mod tests {
     const EVERY: [Verdict; 5] =
         [Verdict::Passed, Verdict::NeedsJudge, Verdict::Inconclusive, Verdict::Unsupported, Verdict::Failed];
 
-    /// A combination of looks, by number.
+    /// A combination of readings, each given by its index.
     #[derive(Debug, Clone)]
     enum Tree {
         Look(usize),

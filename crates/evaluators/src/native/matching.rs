@@ -1,5 +1,5 @@
-//! Whether a value of a site is as a rule says. What is expected decides how the found value is read: databases and pages
-//! give numbers as texts, and truth values as numbers.
+//! Comparison of a site's value with a rule. The expected value determines how the found value is read, because
+//! databases and pages return numbers as texts, and truth values as numbers.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,18 @@ use crate::strict::words as text;
 use arenad_model::locator::Value;
 use arenad_model::task::{Bounds, Margin, Matcher, Rule};
 
-/// How large a compiled pattern may become, in bytes.
+/// The largest size of a compiled pattern, in bytes.
 const PATTERN_MAX: usize = 1 << 20;
 
-/// Whether a value is as a rule says.
+/// The result of applying a rule to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// It is.
+    /// The value satisfies the rule.
     Yes,
-    /// It is not, and why, where found and expected do not show it.
+    /// The value does not satisfy the rule. The reason is given if it does not follow from the found and the expected
+    /// value.
     No(Option<String>),
-    /// The rule cannot be applied, whatever the agent did.
+    /// The rule cannot be applied, independently of the agent.
     Never(String),
 }
 
@@ -38,7 +39,7 @@ impl Fit {
     }
 }
 
-/// Judges a value of a site.
+/// Applies a rule to a site's value.
 pub(super) fn site(rule: &Rule, found: &Json, captured: &BTreeMap<String, Value>) -> Fit {
     let case = rule.ignore_case;
     match &rule.matcher {
@@ -67,7 +68,7 @@ pub(super) fn never_captured(name: &str) -> Fit {
     Fit::Never(format!("`{name}` was not captured when the episode began"))
 }
 
-/// Texts for comparison: composed, and without white space around them.
+/// Normalises a text for comparison: composed (NFC), without white space at its ends.
 fn normal(text: &str, ignore_case: bool) -> String {
     let composed: String = text.trim().nfc().collect();
     if ignore_case { composed.to_lowercase() } else { composed }
@@ -88,7 +89,7 @@ pub(super) fn same(expected: &Json, found: &Json, ignore_case: bool) -> bool {
             expected.is_some() && expected == sole_number(found)
         }
         (Json::String(expected), Json::String(found)) => normal(expected, ignore_case) == normal(found, ignore_case),
-        // A number that was found has lost how it is written.
+        // A found number has lost its original spelling.
         (Json::String(expected), Json::Number(found)) => {
             let expected = tree::exact(expected);
             expected.is_some() && expected == tree::exact(&found.to_string())
@@ -109,12 +110,12 @@ pub(super) fn same(expected: &Json, found: &Json, ignore_case: bool) -> bool {
     }
 }
 
-/// A text that is JSON of several values.
+/// Parses a text that is a JSON array or object.
 pub(super) fn parsed(text: &str) -> Option<Json> {
     serde_json::from_str::<Json>(text).ok().filter(|json| json.is_array() || json.is_object())
 }
 
-/// The number that a value is, and nothing else.
+/// Returns the number that a value consists of.
 fn sole_number(found: &Json) -> Option<BigDecimal> {
     match found {
         Json::Number(number) => tree::exact(&number.to_string()),
@@ -124,7 +125,7 @@ fn sole_number(found: &Json) -> Option<BigDecimal> {
     }
 }
 
-/// The number that a value is, or the only one that it says.
+/// Returns the number that a value consists of, or the only one that it contains.
 pub(super) fn number(found: &Json) -> Option<BigDecimal> {
     sole_number(found).or_else(|| {
         let said = amounts(&text::fold(found.as_str()?));
@@ -144,7 +145,7 @@ pub(super) fn is_near(expected: &BigDecimal, margin: &Margin, found: &BigDecimal
     (found - expected).abs() <= allowed
 }
 
-/// A single value as a text.
+/// Returns a single value as a text.
 fn plain(found: &Json) -> Option<String> {
     match found {
         Json::String(text) => Some(text.clone()),
@@ -157,7 +158,7 @@ fn not_one_text(found: &Json) -> &'static str {
     if found.is_null() { "nothing was found" } else { "several values were found, and one text is expected" }
 }
 
-/// Whether a pattern matches somewhere in a text.
+/// Checks whether a pattern matches at any place in a text.
 pub(super) fn matches(pattern: &str, found: &str, ignore_case: bool) -> Fit {
     let compiled = RegexBuilder::new(pattern).case_insensitive(ignore_case).size_limit(PATTERN_MAX).build();
     match compiled {
@@ -184,7 +185,7 @@ fn contains(expected: &[Value], found: &Json, ignore_case: bool) -> Fit {
     }
 }
 
-/// Whether a text says something in whole words; numbers by their value.
+/// Whether a text contains the expected whole words, or a number of the expected value.
 fn says(found: &str, expected: &Json, ignore_case: bool) -> bool {
     match expected {
         Json::Number(number) => {
@@ -198,7 +199,7 @@ fn says(found: &str, expected: &Json, ignore_case: bool) -> bool {
     }
 }
 
-/// What a value has: the members of a list, nothing, or itself.
+/// Returns the items of a list, none for `null`, or the value itself as the only item.
 fn members(found: &Json) -> Vec<Json> {
     match found {
         Json::Array(members) => members.clone(),
@@ -211,7 +212,7 @@ fn members(found: &Json) -> Vec<Json> {
     }
 }
 
-/// Whether each expected value is one of the found ones and none is left.
+/// Whether the found values are a permutation of the expected ones.
 pub(super) fn is_permutation<T>(expected: &[Value], found: &[T], is_same: impl Fn(&Json, &T) -> bool) -> bool {
     let mut left: Vec<&T> = found.iter().collect();
     let mut take = |expected: &Value| {
@@ -222,7 +223,7 @@ pub(super) fn is_permutation<T>(expected: &[Value], found: &[T], is_same: impl F
     expected.len() == found.len() && expected.iter().all(&mut take)
 }
 
-/// Whether JSON has all that the expected text has.
+/// Checks whether the found JSON contains everything in the expected text.
 pub(super) fn subset_of(expected: &str, found: &Json) -> Fit {
     let parsed_found = found.as_str().and_then(parsed);
     let found = parsed_found.as_ref().unwrap_or(found);
@@ -235,7 +236,7 @@ pub(super) fn subset_of(expected: &str, found: &Json) -> Fit {
     }
 }
 
-/// The JSON pointer of the first thing that is missing or another.
+/// Returns the JSON pointer of the first value that is missing or differs.
 fn missing(expected: &Json, found: &Json, place: &str) -> Option<String> {
     match (expected, found) {
         (Json::Object(expected), Json::Object(found)) => expected.iter().find_map(|(key, expected)| {
@@ -256,7 +257,7 @@ fn missing(expected: &Json, found: &Json, place: &str) -> Option<String> {
     }
 }
 
-/// Whether there are as many as there should be.
+/// Checks the number of items against the bounds.
 pub(super) fn count(bounds: &Bounds, found: usize) -> Fit {
     match bounds.hold(&BigDecimal::from(u64::try_from(found).unwrap_or(u64::MAX))) {
         true => Fit::Yes,
@@ -264,7 +265,7 @@ pub(super) fn count(bounds: &Bounds, found: usize) -> Fit {
     }
 }
 
-/// Whether a number has changed by as much as it should.
+/// Checks the change of a number since the start of the episode against the bounds.
 pub(super) fn difference(bounds: &Bounds, before: Option<&Value>, now: Option<BigDecimal>, name: &str) -> Fit {
     let Some(before) = before else { return never_captured(name) };
     let Some(before) = number(&tree::of(before)) else {

@@ -79,7 +79,7 @@ pub fn readings(task: &Task) -> Vec<&Reading> {
 #[must_use]
 pub fn judge(task: &Task, episode: &Episode<'_>, sights: &[Sight]) -> Report {
     let judged = Judge { episode, sights }.judge(&task.criterion);
-    // What must hold altogether needs no line of its own.
+    // The parts of a top-level `all` are shown without a line for the combination.
     let is_plain_all = judged.name.is_none() && matches!(task.criterion.kind, CriterionKind::All(_));
     let checks = if is_plain_all { judged.parts } else { vec![judged] };
     Report::of(Profile::Strict, checks)

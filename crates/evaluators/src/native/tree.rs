@@ -1,4 +1,4 @@
-//! Values as JSON for comparison: tables are lists, exact numbers stay exact.
+//! Values as JSON for comparison: tables become lists, and exact numbers stay exact.
 
 use std::str::FromStr;
 
@@ -8,8 +8,8 @@ use serde_json::{Number, Value as Json};
 use arenad_model::hex::hex;
 use arenad_model::locator::Value;
 
-/// A value as JSON. A table of one column is the list of its cells, another one the list of its rows, each a list.
-/// Numbers that JSON cannot carry exactly are texts.
+/// Converts a value to JSON. A table of one column becomes the list of its cells; any other table becomes a list of
+/// rows, each a list. Numbers that JSON cannot represent exactly become texts.
 #[must_use]
 pub(super) fn of(value: &Value) -> Json {
     match value {
@@ -33,7 +33,7 @@ pub(super) fn of(value: &Value) -> Json {
     }
 }
 
-/// A number as JSON: as a number where that says the same, else as a text.
+/// Converts a number to JSON: to a number if it is represented exactly, otherwise to a text.
 #[must_use]
 pub(super) fn number(number: &BigDecimal) -> Json {
     let text = number.normalized().to_plain_string();
@@ -42,11 +42,11 @@ pub(super) fn number(number: &BigDecimal) -> Json {
     parsed.unwrap_or_else(|| Json::from(text))
 }
 
-/// No number of interest is longer.
+/// The longest number, in characters. Longer ones do not occur in tasks.
 const DIGITS_MAX: usize = 400;
 
-/// A text that is a decimal number and nothing else. Exponents are those of JSON's own numbers: larger ones would cost
-/// memory without end.
+/// Parses a text that is only a decimal number. Exponents are limited to about the range of JSON's own numbers, because
+/// larger ones would require unbounded memory.
 #[must_use]
 pub(super) fn exact(text: &str) -> Option<BigDecimal> {
     let text = text.trim();

@@ -1,22 +1,22 @@
-//! Native checks in words: what is looked at, by which rule, and what is expected.
+//! Native checks in words: the place, the rule, and the expected value.
 
 use serde_json::{Value as Json, json};
 
 use super::tree;
 use arenad_model::task::{Address, Bounds, Criterion, CriterionKind, Margin, Matcher, PathRule, Reading, Rule};
 
-/// One look, in words.
+/// A criterion without parts, in words.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Leaf {
-    /// Where: `answer`, `url`, or a site and a locator.
+    /// The place: `answer`, `url`, or a site and a locator.
     pub place: String,
-    /// The matcher.
+    /// The name of the matcher, with its options.
     pub rule: String,
-    /// What is expected.
+    /// The expected value, or a description of it.
     pub expected: Json,
 }
 
-/// A criterion that is decided by one look.
+/// Describes a criterion. A combination has an empty place and its number of parts as the expected value.
 #[must_use]
 pub fn leaf(criterion: &Criterion) -> Leaf {
     match &criterion.kind {
@@ -36,7 +36,7 @@ fn combined(rule: &str, count: usize) -> Leaf {
     Leaf { place: String::new(), rule: rule.to_owned(), expected: json!(count) }
 }
 
-/// A site and what is read there.
+/// Describes a reading: the site, the locator, and its options.
 #[must_use]
 pub fn reading(reading: &Reading) -> String {
     let account = reading.account.as_ref().map(|account| format!(" as {account}")).unwrap_or_default();
@@ -68,7 +68,7 @@ fn of_rule(place: String, rule: &Rule) -> Leaf {
     Leaf { place, rule: format!("{}{case}", rule.matcher.name()), expected }
 }
 
-/// Bounds in words.
+/// Describes bounds in words.
 pub(super) fn bounds(bounds: &Bounds) -> String {
     let plain = |number: &bigdecimal::BigDecimal| number.to_plain_string();
     match (&bounds.at_least, &bounds.at_most) {

@@ -1,4 +1,4 @@
-//! `url_match`: the address as a whole, not as letters in a row.
+//! `url_match`: compares the components of addresses instead of their characters.
 
 use serde_json::Value;
 use url::Url;
@@ -6,7 +6,7 @@ use url::Url;
 use crate::webarena::{Context, Eval, OR, TaskError};
 use arenad_verdict::{Check, Verdict};
 
-/// Judges where the agent ended.
+/// Judges the agent's last URL.
 pub(super) fn url_match(context: &Context, eval: &Eval, default_rule: &'static str) -> Result<Vec<Check>, TaskError> {
     let rule = eval.url_note.as_deref().unwrap_or(default_rule);
     let is_exact = match rule {
@@ -38,12 +38,12 @@ pub(super) fn url_match(context: &Context, eval: &Eval, default_rule: &'static s
     Ok(vec![Check::of("url_match", rule, "url", expected, context.url.as_str().into(), fits)])
 }
 
-/// A URL in its parts, each in one spelling.
+/// The components of a URL, normalised.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// Host and port; nothing if the reference is but a path.
+    /// Host and port; `None` if a reference is only a path.
     host: Option<String>,
-    /// The path without its encoding.
+    /// The path without percent-encoding.
     path: String,
     segments: Vec<String>,
     query: Vec<(String, String)>,
@@ -56,16 +56,16 @@ impl Address {
         let parsed = Url::parse(text).ok().filter(Url::has_host);
         let host = parsed.as_ref().map(|url| {
             let host = url.host_str().unwrap_or_default();
-            // One machine has three names here.
+            // These names denote the same machine.
             let host = if ["localhost", "[::1]"].contains(&host) { "127.0.0.1" } else { host };
             format!("{host}:{}", url.port_or_known_default().unwrap_or_default())
         });
         let (mut path, mut segments, mut query, mut fragment) = (String::new(), Vec::new(), Vec::new(), None);
-        // A reference without a host is put below any.
+        // A reference without a host is resolved against a placeholder host.
         let base = Url::parse("http://any.invalid/").ok();
         if let Some(url) = parsed.or_else(|| base.and_then(|base| base.join(text).ok())) {
             path = decoded(url.path());
-            // An encoded slash parts no segments.
+            // An encoded slash does not separate segments.
             segments = url.path().split('/').filter(|segment| !segment.is_empty()).map(decoded).collect();
             let pairs = url.query_pairs().filter(|(_, value)| !value.is_empty());
             query = pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
@@ -75,13 +75,15 @@ impl Address {
         Self { host, path, segments, query, fragment }
     }
 
-    /// Whether this is the reference: the order of parameters does not count, nor does a fragment that the reference has not.
+    /// Whether this address equals the reference. The order of parameters is ignored; the fragment counts only if the
+    /// reference has one.
     pub(super) fn is(&self, reference: &Self) -> bool {
         self.is_there(reference) && self.segments == reference.segments && self.query == reference.query
     }
 
-    /// Whether this is the reference or below it: its path begins with whole segments of the reference's, and it has every
-    /// parameter of the reference with no other value beside it. The root of a site is nothing but itself.
+    /// Whether this address is the reference or below it. Its path has to begin with all segments of the reference, and
+    /// it has to have every parameter of the reference without a contradicting value. The root of a site has no
+    /// addresses below it.
     fn is_within(&self, reference: &Self) -> bool {
         let begins = match reference.segments[..] {
             [] => self.segments.is_empty(),
@@ -90,14 +92,14 @@ impl Address {
         self.is_there(reference) && begins && self.has_query(reference)
     }
 
-    /// Whether this is on the reference's host, has its path, if that matters, and every parameter of it with no other value
-    /// beside it.
+    /// Whether this address has the host of the reference, its path if that matters, and every parameter of it without
+    /// a contradicting value.
     pub(crate) fn is_at(&self, reference: &Self, path_matters: bool) -> bool {
         let is_path = !path_matters || self.segments == reference.segments;
         self.is_there(reference) && is_path && self.has_query(reference)
     }
 
-    /// The path without its encoding.
+    /// The path without percent-encoding.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
@@ -118,7 +120,7 @@ impl Address {
     }
 }
 
-/// A part of a URL without its percent-encoding.
+/// Removes the percent-encoding from a part of a URL.
 fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }

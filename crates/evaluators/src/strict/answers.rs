@@ -1,4 +1,4 @@
-//! `string_match`: what the agent answered.
+//! `string_match`: the agent's answer.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::webarena::{Context, Eval, OR, TaskError, strings, text_of, texts_of};
 use arenad_verdict::question::{Comparison, Question, Sameness, Told, Wording};
 use arenad_verdict::{Check, Verdict};
 
-/// What a judge has to be asked: what cannot be decided without one.
+/// Returns the questions that only a judge can decide.
 pub(super) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
     let Some(expected) = eval.reference_answers.get("fuzzy_match") else { return Ok(Vec::new()) };
     let asked = match Fuzzy::of(context, eval, expected)? {
@@ -25,7 +25,7 @@ pub(super) fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>,
     Ok(asked)
 }
 
-/// Judges an answer: every entry of `reference_answers` has to hold, and each has to be understood.
+/// Judges an answer: every entry of `reference_answers` has to be known and has to hold.
 pub(super) fn string_match(
     context: &Context,
     eval: &Eval,
@@ -67,7 +67,7 @@ pub(super) fn string_match(
                 }));
             }
             "must_exclude" => checks.extend(texts_of(&place, expected)?.into_iter().map(|references| {
-                // Who says nothing excludes nothing.
+                // An empty answer does not show that the agent excluded anything.
                 let fits = !answer.trim().is_empty() && !words::says_any(answer, references);
                 required(rule, references, |any| check(rule, any.into(), fits))
             })),
@@ -94,13 +94,14 @@ pub(super) fn string_match(
     Ok(checks)
 }
 
-/// The leniency that it takes to accept one of several alternatives, each with whether the published rule accepts it: none
-/// if that accepts any of them. Nothing if there are no alternatives that fit.
+/// Returns the least leniency that accepts an alternative, or `Some(None)` if the published rule accepts one. `fits`
+/// contains the alternatives that fit, each with its leniency and whether the published rule accepts it. Returns `None`
+/// if it is empty.
 fn best_of(fits: impl Iterator<Item = (Leniency, bool)>) -> Option<Option<Leniency>> {
     fits.map(|(leniency, is_published)| (!is_published).then_some(leniency)).min()
 }
 
-/// A check whose reason says by which leniency it passed.
+/// Makes the leniency the reason of a check that has passed.
 fn accepted(check: Check, leniency: Option<Leniency>) -> Check {
     match leniency {
         Some(leniency) if check.verdict == Verdict::Passed => Check { reason: Some(leniency.reason()), ..check },
@@ -108,7 +109,7 @@ fn accepted(check: Check, leniency: Option<Leniency>) -> Check {
     }
 }
 
-/// A check with a reference that is not empty. An empty one would be part of everything.
+/// Makes a check of a reference. An empty reference is unsupported, because every text contains it.
 pub(super) fn required(rule: &str, reference: &str, check: impl FnOnce(&str) -> Check) -> Check {
     if reference.split(OR).any(|reference| reference.trim().is_empty()) {
         return void("string_match", rule, &reference.into(), "an empty reference is part of every text");
@@ -116,7 +117,7 @@ pub(super) fn required(rule: &str, reference: &str, check: impl FnOnce(&str) -> 
     check(reference)
 }
 
-/// A check of inequalities, one of which the value has to satisfy. Without a value none does.
+/// Makes a check of inequalities, of which the value has to satisfy at least one. A missing value satisfies none.
 pub(super) fn bounded(
     rule: &str,
     inequalities: &str,
@@ -130,7 +131,7 @@ pub(super) fn bounded(
     }
 }
 
-/// The one number that a text says; nothing if it says none, or several.
+/// Returns the number in a text, or `None` if it contains none or several.
 pub(super) fn number(text: &str) -> Option<f64> {
     match &numbers::amounts(&words::fold(text))[..] {
         [amount] => Some(amount.value()),
@@ -138,13 +139,13 @@ pub(super) fn number(text: &str) -> Option<f64> {
     }
 }
 
-/// What `fuzzy_match` asks for.
+/// The requirement of `fuzzy_match`.
 enum Fuzzy<'a> {
-    /// The task cannot be done: the reason has to be the actual one.
+    /// The task is impossible, and the agent has to state the actual reason.
     Reason,
-    /// The task cannot be done, and whether the agent says so is all that can be judged, or all that is needed.
+    /// The task is impossible, and no judge is needed. The value is whether the answer passes.
     GaveUp(bool),
-    /// Texts, each of which the answer has to mean.
+    /// Texts with all of which the answer has to agree in meaning.
     Answers(Vec<&'a str>),
 }
 
@@ -157,7 +158,7 @@ impl<'a> Fuzzy<'a> {
         let has_reason = !eval.string_note.trim().is_empty();
         Ok(match (has_reason, gave_up || context.answer.trim().is_empty()) {
             (true, false) => Self::Reason,
-            // Whoever says "N/A" to everything must not pass where a reason is known.
+            // An agent that always answers "N/A" must not pass where the reason is known.
             (true, true) => Self::GaveUp(false),
             (false, _) => Self::GaveUp(gave_up),
         })
@@ -191,7 +192,7 @@ fn fuzzy(context: &Context, eval: &Eval, told: &Told, expected: &Value) -> Resul
     })
 }
 
-/// What needs no judge: nothing means nothing, and what is the same means the same.
+/// Decides without a judge if possible: an empty answer fails, and an answer equal to the reference passes.
 fn settled(context: &Context, reference: &str) -> Option<bool> {
     if context.answer.trim().is_empty() {
         return Some(false);
@@ -204,7 +205,7 @@ fn reason(context: &Context, eval: &Eval) -> Question {
     ask(Sameness::Reason, intent, &eval.string_note, answer)
 }
 
-/// Whether an answer means what a reference does.
+/// Returns the question whether an answer means the same as a reference.
 pub(super) fn meaning(intent: &str, reference: &str, answer: &str) -> Question {
     ask(Sameness::Answer, intent, reference, answer)
 }
@@ -219,7 +220,7 @@ fn ask(kind: Sameness, intent: &str, reference: &str, answer: &str) -> Question 
     })
 }
 
-/// The worst of several verdicts is not the whole where one of several is enough: the best is.
+/// Returns the best of several checks, for alternatives of which one is enough.
 pub(super) fn best(checks: Vec<Check>) -> Option<Check> {
     let rank = |check: &Check| match check.verdict {
         Verdict::Passed => 0,

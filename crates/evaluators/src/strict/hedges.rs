@@ -1,8 +1,8 @@
-//! Answers that do not commit themselves: alternatives, negations, lists of everything.
+//! Detection of answers without commitment: alternatives, negations, long lists.
 //!
-//! A rule such as `must_include` looks for the right words anywhere, so an answer that names all candidates names the right
-//! one too. What is looked for here is how the right words stand in the answer: denied, as one of several alternatives, or
-//! among more values than the task asks for. An answer that says more than that and then states its result is none.
+//! A rule such as `must_include` finds the expected words at any place, so an answer that names all candidates contains
+//! the right one, too. This module examines the context of the expected words: a denial, several alternatives, or more
+//! values than the task requires. A longer answer that finally states its result is not hedged.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -12,10 +12,10 @@ use super::spoken::{Intent, number_word, words};
 use super::words::{fold, positions, same};
 use crate::text::python;
 
-/// How the reason of a check begins that failed because the answer hedges.
+/// The beginning of the reason of a check that failed because of a hedged answer.
 pub(crate) const HEDGED: &str = "hedged answer: ";
 
-/// How many values that nobody asked for an answer may list beside the references.
+/// The number of other values that an answer may contain beside the references.
 const NUMBERS_MAX: usize = 7;
 const PARTS_MAX: usize = 10;
 const COLOURS_MAX: usize = 2;
@@ -25,7 +25,7 @@ const COLOURS: [&str; 17] = [
     "gold", "silver", "cyan", "beige",
 ];
 
-/// Words that deny what follows, at once or behind an article or a preposition.
+/// Words that deny the following text, directly or behind an article or a preposition.
 const DENIALS: [&str; 12] = [
     "not",
     "isn't",
@@ -45,20 +45,20 @@ const PASSED_OVER: [&str; 10] = ["a", "an", "the", "in", "at", "on", "by", "to",
 /// Words that leave open which of several values is meant.
 const DOUBTS: [&str; 8] = ["maybe", "perhaps", "possibly", "not sure", "unsure", "i guess", "might be", "could be"];
 
-/// What an answer is judged by.
+/// An answer and its expected content.
 pub(super) struct Claim<'a> {
     answer: &'a str,
     intent: Intent,
-    /// The numbers that the task itself says.
+    /// The numbers that occur in the task.
     known: Vec<String>,
-    /// What has to be said: of each entry one alternative.
+    /// The expected content: of each entry, one alternative.
     wanted: Vec<Vec<String>>,
 }
 
 /// A number in a folded text.
 struct Value {
     at: Range<usize>,
-    /// Its digits.
+    /// Its digits as a plain decimal number.
     digits: String,
     is_wanted: bool,
 }
@@ -71,7 +71,7 @@ impl<'a> Claim<'a> {
         Self { answer, intent: Intent::of(intent), known, wanted }
     }
 
-    /// How the answer hedges; nothing if it does not.
+    /// Describes how the answer hedges; returns `None` if it does not.
     pub(super) fn hedge(&self) -> Option<String> {
         let text = fold(&without_markers(self.answer));
         let said = self.yes_and_no(&text).or_else(|| self.colours(&text));
@@ -84,7 +84,7 @@ impl<'a> Claim<'a> {
         self.wanted.iter().flatten().map(String::as_str)
     }
 
-    /// Says both `yes` and `no` where one of them is asked for.
+    /// Detects an answer with both `yes` and `no` to a question that requires one of them.
     fn yes_and_no(&self, text: &str) -> Option<String> {
         let asks = |word: &str| self.references().any(|reference| same(word, reference));
         let (yes, no) = (asks("yes"), asks("no"));
@@ -102,7 +102,7 @@ impl<'a> Claim<'a> {
         opposite.then(|| "it says yes and no".to_owned())
     }
 
-    /// Names many colours where one is asked for.
+    /// Detects too many colours in an answer to a question that requires one.
     fn colours(&self, text: &str) -> Option<String> {
         self.references().find(|reference| COLOURS.contains(reference))?;
         let is_other = |colour: &&&str| {
@@ -114,7 +114,7 @@ impl<'a> Claim<'a> {
         (others > COLOURS_MAX).then(|| format!("it names {others} other colours"))
     }
 
-    /// Everything that says one of the references is denied, or is one of several alternatives.
+    /// Detects an expected entry whose every mention is denied or is one of several alternatives.
     fn alternatives(&self, text: &str) -> Option<String> {
         let values = self.values(text);
         let runs = runs(text, &values);
@@ -157,7 +157,7 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Whether `or` ties a mention to something that is no reference.
+    /// Whether `or` connects a mention to text that is not a reference.
     fn is_alternative(&self, text: &str, at: &Range<usize>) -> bool {
         let before = text[..at.start].trim_end_matches(|c: char| !c.is_alphanumeric());
         let after = text[at.end..].trim_start_matches(|c: char| c.is_alphanumeric() || c == '\'');
@@ -175,7 +175,7 @@ impl<'a> Claim<'a> {
         !self.references().any(|reference| other.starts_with(bare(reference)))
     }
 
-    /// Lists more numbers or other things than an answer needs.
+    /// Detects more numbers or other items than an answer needs.
     fn too_many(&self, text: &str) -> Option<String> {
         let asks_number = self.references().any(|reference| Amount::of(reference).is_some());
         let others: BTreeSet<String> =
@@ -190,7 +190,7 @@ impl<'a> Claim<'a> {
         (parts.len() > PARTS_MAX + 2 * self.wanted.len()).then(|| format!("it lists {} other things", parts.len()))
     }
 
-    /// Whether the first or the last of several statements gives the result, in a form that no other has.
+    /// Whether the first or the last of several statements gives the result in a form that differs from all others.
     fn concludes(&self) -> bool {
         let text = fold_lines(self.answer);
         let ends = |text: &str| text.ends_with(['.', '!', '?']);
@@ -238,7 +238,8 @@ impl<'a> Claim<'a> {
         statements.len() > 1 && (gives(0) || gives(statements.len() - 1))
     }
 
-    /// The numbers of a folded text but for those of the task, years and what is part of a reference in words.
+    /// Returns the numbers of a folded text, without the numbers of the task, years, and numbers inside a textual
+    /// reference.
     fn values(&self, text: &str) -> Vec<Value> {
         let amounts: Vec<(Amount, &str)> =
             self.references().filter_map(|reference| Some((Amount::of(reference)?, reference))).collect();
@@ -281,7 +282,7 @@ impl<'a> Claim<'a> {
         values
     }
 
-    /// A folded text without its mentions of references.
+    /// Removes all references from a folded text.
     fn without_mentions(&self, text: &str) -> String {
         let mut references: Vec<&str> = self.references().filter(|reference| !reference.is_empty()).collect();
         references.sort_by_key(|reference| std::cmp::Reverse(reference.len()));
@@ -306,7 +307,7 @@ fn is_denied(before: &str) -> bool {
     }
 }
 
-/// Numbers that stand beside each other as alternatives or as a list.
+/// Returns the groups of adjacent numbers that form alternatives or a list, as ranges of indices.
 fn runs(text: &str, values: &[Value]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for index in 0..values.len() {
@@ -319,7 +320,7 @@ fn runs(text: &str, values: &[Value]) -> Vec<Range<usize>> {
     runs
 }
 
-/// Whether what stands between two numbers makes them alternatives or a list: signs, `or`, `and`, `to`.
+/// Whether the text between two numbers makes them alternatives or a list: signs, `or`, `and`, `to`.
 fn ties(between: &str) -> bool {
     const LINKS: [&str; 9] = ["or", "and", "to", "nor", "maybe", "perhaps", "possibly", "through", "versus"];
     let said: Vec<_> = words(between).collect();
@@ -330,12 +331,12 @@ fn ties(between: &str) -> bool {
     said.iter().all(|word| LINKS.contains(&&**word)) && between.chars().all(is_sign)
 }
 
-/// A text in lower case with its lines.
+/// Folds each line of a text.
 fn fold_lines(text: &str) -> String {
     without_markers(text).lines().map(fold).collect::<Vec<_>>().join("\n")
 }
 
-/// A text without the numbers of a numbered list: `1.` or `1)`, `2.` and so on, if there are two and more.
+/// Removes the numbers of a numbered list, `1.` or `1)`, `2.` and so on, if it has at least two items.
 pub(super) fn without_markers(text: &str) -> String {
     let mut places: Vec<Range<usize>> = Vec::new();
     let mut from = 0;
@@ -356,7 +357,7 @@ pub(super) fn without_markers(text: &str) -> String {
     let is_empty = |item: &&str| !item.contains(char::is_alphanumeric);
     let has_lines =
         places.iter().all(|place| text[..place.start].trim_end_matches(' ').ends_with('\n') || place.start == 0);
-    // `It may be 1. It may be 2.` is no list, nor is `1., 2., 3.`
+    // `It may be 1. It may be 2.` and `1., 2., 3.` are not lists.
     if places.len() < 2 || items.iter().any(is_empty) || (!has_lines && items.len() < places.len() - 1) {
         return text.to_owned();
     }

@@ -1,11 +1,12 @@
-//! What the profile accepts although the published rule refuses it. The list is closed, and `README.md` of this layer has it.
+//! The kinds of answers that the profile accepts although the published rule refuses them. The list is closed; the
+//! page `docs/reference/evaluators.md` contains it.
 
 /// A kind of right answer that a published rule for texts refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Leniency {
-    /// White space, quotes, a final full stop, the way a number or a unit is written.
+    /// White space, quotes, a final full stop, or the spelling of a number or a unit.
     Spelling,
-    /// Whole words beside signs that the published tokenizer keeps in one token with them.
+    /// Whole words next to signs that the published tokenizer does not separate from them.
     Words,
     /// Markdown or JSON around the answer.
     Markup,
@@ -15,15 +16,15 @@ pub(crate) enum Leniency {
     NumberWord,
     /// `none`, or `$0.00` where the task asks how much, for zero.
     Zero,
-    /// Signs between the digits of a long number, such as that of a telephone.
+    /// Signs between the digits of a long number, such as a telephone number.
     Digits,
 }
 
-/// How the reason of a check begins that passed by a leniency.
+/// The beginning of the reason of a check that passed because of a leniency.
 pub(crate) const ACCEPTED: &str = "right, although the published rule refuses it: ";
 
 impl Leniency {
-    /// The reason of a check that passed by it.
+    /// Returns the reason of a check that passed because of this leniency.
     pub(crate) fn reason(self) -> String {
         let name = match self {
             Self::Spelling => "spelling",

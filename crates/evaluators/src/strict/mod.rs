@@ -1,7 +1,8 @@
-//! The strict profile of WebArena and VisualWebArena: what their evaluators mean, without the holes that let wrong answers
-//! pass or fail right ones. One set of rules serves both; `README.md` of this layer lists each difference.
+//! The strict profile of WebArena and VisualWebArena. It implements the intent of their evaluators without the defects
+//! that let wrong answers pass or right ones fail. Both benchmarks share one set of rules;
+//! `docs/reference/evaluators.md` lists each difference.
 //!
-//! What it cannot decide it does not guess: a task that requires nothing, or in words that nobody knows, is `unsupported`.
+//! The profile does not guess: a task without requirements, or with unknown ones, is `unsupported`.
 
 pub(super) mod addresses;
 mod answers;
@@ -21,21 +22,22 @@ use super::webarena::{Context, Eval, Helper, TaskError};
 use arenad_verdict::question::{Question, Told};
 use arenad_verdict::{Check, Profile, Report, Verdict};
 
-/// What the profile has to know of a benchmark.
+/// The properties of a benchmark that the profile needs.
 pub(super) struct Dialect {
-    /// The evaluators that the benchmark has.
+    /// The names of the benchmark's evaluators.
     pub(super) eval_types: &'static [&'static str],
-    /// The rule for URLs where the task names none.
+    /// The rule for URLs if the task names none.
     pub(super) url_rule: &'static str,
     /// The helpers that tasks may call.
     pub(super) helpers: &'static [Helper],
-    /// Whether the published rule takes an answer for a reference.
+    /// Whether the published rule considers an answer equal to a reference.
     pub(super) is: fn(reference: &str, answer: &str) -> bool,
-    /// Whether the published rule finds a reference in an answer. The last argument says whether the task has but one reference.
+    /// Whether the published rule finds a reference in an answer. The last argument is whether the task has only one
+    /// reference.
     pub(super) includes: fn(reference: &str, answer: &str, is_alone: bool) -> bool,
 }
 
-/// What has to be known.
+/// Returns the questions whose answers the evaluators need.
 pub(super) fn questions(
     context: &Context,
     eval: &Eval,
@@ -54,7 +56,7 @@ pub(super) fn questions(
     Ok(questions)
 }
 
-/// Judges a task.
+/// Judges a task: every evaluator of `eval_types` has to pass.
 pub(super) fn evaluate(context: &Context, eval: &Eval, told: &Told, dialect: &Dialect) -> Result<Report, TaskError> {
     let mut checks = Vec::new();
     for kind in &eval.eval_types {
@@ -79,7 +81,7 @@ pub(super) fn evaluate(context: &Context, eval: &Eval, told: &Told, dialect: &Di
     Ok(Report::of(Profile::Strict, checks))
 }
 
-/// A requirement that nothing could fail, or that nobody understands.
+/// Makes the check of a requirement that is unknown or that no answer can fail.
 fn void(evaluator: &'static str, rule: &str, expected: &Value, reason: &str) -> Check {
     Check::open(evaluator, rule, "task", expected.clone(), Verdict::Unsupported, reason)
 }

@@ -1,24 +1,24 @@
-//! Numbers in texts, exactly.
+//! Exact recognition of numbers in texts.
 
 use std::ops::Range;
 
-/// A number as it is written, without how it is written.
+/// A number, independent of its spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Amount {
-    /// Its digits without superfluous zeros and commas, with a minus before them if it is negative.
+    /// Its digits without superfluous zeros and commas; a minus comes first if it is negative.
     digits: String,
-    /// Whether dollars, euros or the like were named.
+    /// Whether it has a currency, such as dollars or euros.
     is_money: bool,
 }
 
-/// The signs of currencies.
+/// Signs that denote a currency.
 pub(super) const CURRENCIES: [char; 4] = ['$', '€', '£', '¥'];
 
-/// The names of currencies behind a number.
+/// Names of currencies that follow a number.
 const CURRENCY_NAMES: [&str; 11] = ["$", "€", "£", "¥", "usd", "dollar", "dollars", "eur", "euro", "euros", "gbp"];
 
 impl Amount {
-    /// A reference that is a number and nothing else. One with superfluous zeros before it, such as a postal code, is none.
+    /// Parses a reference that is only a number. A code with leading zeros, such as a postal code, does not count.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let amount = read(text)?;
         let integer = text.trim_start_matches(|c: char| !c.is_ascii_digit());
@@ -26,42 +26,42 @@ impl Amount {
         if is_code { None } else { Some(amount) }
     }
 
-    /// Whether a number that was found is the one that was expected. Money has to be money where the reference says so.
+    /// Whether this number equals the expected one. If the reference is money, the number has to be money, too.
     pub(super) fn is(&self, expected: &Self) -> bool {
         self.digits == expected.digits && (self.is_money || !expected.is_money)
     }
 
-    /// Its digits, as a plain decimal number.
+    /// Returns the digits as a plain decimal number.
     pub(crate) fn digits(&self) -> &str {
         &self.digits
     }
 
-    /// Its value.
+    /// Returns the value as the nearest float.
     pub(super) fn value(&self) -> f64 {
         self.digits.parse().unwrap_or(f64::NAN)
     }
 }
 
-/// The numbers that a folded text says. A date, a time, a range of whole numbers, a fraction, a version or a number with
-/// letters at it is none.
+/// Returns the numbers in a folded text. Dates, times, ranges of integers, fractions, versions and numbers with
+/// adjacent letters do not count.
 pub(crate) fn amounts(text: &str) -> Vec<Amount> {
     scan(text).into_iter().filter(|number| !number.is_bare_range).map(|number| number.amount).collect()
 }
 
-/// A number and where it stands in a folded text.
+/// A number and its position in a folded text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Number {
-    /// What it says.
+    /// The number, independent of its spelling.
     pub(super) amount: Amount,
-    /// Its sign, currency and digits.
+    /// The range of its sign, currency and digits.
     pub(super) at: Range<usize>,
     /// Whether it is one end of `5-10`, which may be a range, a score or a part of a code.
     pub(super) is_bare_range: bool,
 }
 
 impl Number {
-    /// Whether the number is the expected one, as `reference` writes it. Coordinates with three decimals and more may have
-    /// been cut there: `40.442` stands for `40.4424191`.
+    /// Whether this number is the expected one, which `reference` spells. Coordinates with at least three decimals may
+    /// be truncated in the reference: `40.442` accepts `40.4424191`.
     pub(super) fn is(&self, expected: &Amount, reference: &str, may_be_cut: bool) -> bool {
         let decimals = reference.split_once('.').map_or(0, |(_, decimals)| decimals.len());
         let is_cut = may_be_cut && decimals >= 3 && !self.amount.is_money && self.amount.digits.starts_with(reference);
@@ -69,12 +69,12 @@ impl Number {
     }
 }
 
-/// The numbers that a folded text says, the ends of ranges included.
+/// Returns the numbers in a folded text, including the ends of ranges.
 pub(super) fn scan(text: &str) -> Vec<Number> {
     let mut found: Vec<(Number, Links)> = Vec::new();
     let mut from = 0;
     while let Some(start) = text[from..].find(|c: char| c.is_ascii_digit()).map(|at| from + at) {
-        // `.5` begins with its point.
+        // `.5` begins with its decimal point.
         let is_point = text[..start].ends_with('.') && !text[..start - 1].ends_with(char::is_alphanumeric);
         let start = if is_point && start > from { start - 1 } else { start };
         let end = chunk_end(text, start);
@@ -84,14 +84,14 @@ pub(super) fn scan(text: &str) -> Vec<Number> {
     join_ranges(found)
 }
 
-/// Whether a hyphen or a slash ties a number to what stands before it, and to what follows.
+/// Whether a hyphen or a slash connects a number to the text before it, and to the text after it.
 #[derive(Debug, Clone, Copy)]
 struct Links {
     before: bool,
     after: bool,
 }
 
-/// Where the digits end that begin at `start`, with points and commas between them.
+/// Returns the end of the digits that begin at `start`, including points and commas between them.
 fn chunk_end(text: &str, start: usize) -> usize {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -102,7 +102,7 @@ fn chunk_end(text: &str, start: usize) -> usize {
     end
 }
 
-/// The number whose digits these are, unless something at it makes it a part of something else.
+/// Returns the number with these digits, unless the adjacent text makes it a part of something else.
 fn number(text: &str, start: usize, end: usize) -> Option<(Number, Links)> {
     let word_start = text[..start].rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let word_end = text[end..].find(char::is_whitespace).map_or(text.len(), |at| end + at);
@@ -138,7 +138,8 @@ fn number(text: &str, start: usize, end: usize) -> Option<(Number, Links)> {
     Some((Number { amount, at, is_bare_range: false }, Links { before: is_tied_before, after: is_tied_after }))
 }
 
-/// The sign at the end of a text, what stands before it, and whether it is no sign but the hyphen of a range.
+/// Returns the sign at the end of a text, the text before it, and whether it is the hyphen of a range instead of a
+/// sign.
 fn sign(before: &str) -> Option<(&str, &str, bool)> {
     let Some(bare) = before.strip_suffix(['-', '+']) else { return Some(("", before, false)) };
     let is_minus = before.ends_with('-');
@@ -152,7 +153,7 @@ fn sign(before: &str) -> Option<(&str, &str, bool)> {
     }
 }
 
-/// Whether a number may stand behind this.
+/// Whether a number may follow this text.
 fn may_precede(before: &str) -> bool {
     let mut chars = before.chars().rev();
     match chars.next() {
@@ -162,7 +163,7 @@ fn may_precede(before: &str) -> bool {
     }
 }
 
-/// Whether a number may stand before this, and if so, whether the hyphen of a range follows. Nothing if it may not.
+/// Whether a number may precede this text: `None` if not, otherwise whether the hyphen of a range follows.
 fn may_follow(after: &str) -> Option<bool> {
     let mut chars = after.chars();
     let Some(first) = chars.next() else { return Some(false) };
@@ -176,7 +177,7 @@ fn may_follow(after: &str) -> Option<bool> {
             Some(c) => (!c.is_alphanumeric() && c != '-').then_some(false),
             None => Some(false),
         },
-        // `36.39/each` is one, `0/5` and `12/a1` are none.
+        // `36.39/each` contains a number; `0/5` and `12/a1` do not.
         '/' => {
             let unit = &after[1..after[1..].find(char::is_whitespace).map_or(after.len(), |at| at + 1)];
             let unit = unit.trim_end_matches(['.', ',', ')', ';']);
@@ -187,7 +188,8 @@ fn may_follow(after: &str) -> Option<bool> {
     }
 }
 
-/// Takes the two ends of a range for numbers, and drops longer chains and months with years: dates, telephone numbers, codes.
+/// Keeps the two ends of a range as numbers. Removes longer chains and pairs of a month and a year: dates, telephone
+/// numbers, codes.
 fn join_ranges(found: Vec<(Number, Links)>) -> Vec<Number> {
     let mut numbers: Vec<Number> = Vec::new();
     let mut rest = found.into_iter().peekable();
@@ -200,7 +202,7 @@ fn join_ranges(found: Vec<(Number, Links)>) -> Vec<Number> {
             is_tied = links.after;
         }
         match &mut chain[..] {
-            // What the hyphen ties it to is no number.
+            // The hyphen connects it to text that is not a number.
             _ if is_torn || is_tied => {}
             [_] => numbers.append(&mut chain),
             [low, high] => {
@@ -219,7 +221,7 @@ fn join_ranges(found: Vec<(Number, Links)>) -> Vec<Number> {
     numbers
 }
 
-/// A sign, a currency, digits with commas between thousands, a fraction, a currency.
+/// Parses a sign, a currency, digits with commas between thousands, a fraction, and a currency.
 fn read(text: &str) -> Option<Amount> {
     let (is_negative, rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -248,7 +250,8 @@ fn read(text: &str) -> Option<Amount> {
     Some(Amount { digits, is_money })
 }
 
-/// Whether a value satisfies an inequality such as `>= 300`; nothing if it is none. `<` does not let the bound pass.
+/// Whether a value satisfies an inequality such as `>= 300`; `None` if the text is not an inequality. `<` excludes the
+/// bound.
 pub(super) fn satisfies(value: f64, inequality: &str) -> Option<bool> {
     let inequality = inequality.trim();
     let operator = ["<=", ">=", "==", "<", ">"].into_iter().find(|operator| inequality.starts_with(operator))?;

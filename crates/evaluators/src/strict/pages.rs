@@ -1,4 +1,4 @@
-//! `program_html`: what pages show to people, and what their scripts say.
+//! `program_html`: the visible content of pages and the values of scripts.
 
 use serde_json::{Map, Value};
 
@@ -10,14 +10,14 @@ use crate::webarena::{Context, Eval, Helper, OR, Target, TaskError, strings, tex
 use arenad_verdict::question::{Answer, Place, Question, Told};
 use arenad_verdict::{Check, excerpt, unseen};
 
-/// What people can find on a page: its text, where its links lead, which pictures it shows, what its fields contain. Neither
-/// scripts nor what is hidden.
+/// The content of a page that people can find: its text, the targets of its links, its pictures, and the content of its
+/// fields. Scripts and hidden text do not count.
 const SHOWN: &str = "[document.body.innerText, \
     ...[...document.querySelectorAll('a[href], img[src], input, textarea, select')]\
     .filter(e => !e.checkVisibility || e.checkVisibility())\
     .map(e => e.href || e.src || e.value)].join('\\n')";
 
-/// What has to be known of the pages, and, when that is known, what a judge has to be asked about it.
+/// Returns the questions about the pages, and the questions for a judge about the pages that are known.
 pub(super) fn questions(
     context: &Context,
     eval: &Eval,
@@ -36,7 +36,7 @@ pub(super) fn questions(
     Ok(questions)
 }
 
-/// Judges what was found on the pages.
+/// Judges the answers about the pages.
 pub(super) fn program_html(
     context: &Context,
     eval: &Eval,
@@ -77,7 +77,7 @@ fn question(context: &Context, target: &Target, helpers: &[Helper]) -> Result<Qu
     })
 }
 
-/// The value that was found; nothing if the locator failed or there is nothing.
+/// Returns the value, or `None` if the locator failed or found nothing.
 fn found(answer: &Answer) -> Option<&Value> {
     match answer {
         Answer::Value(Value::Null) => None,
@@ -86,7 +86,7 @@ fn found(answer: &Answer) -> Option<&Value> {
     }
 }
 
-/// A value as a text that is not empty.
+/// Returns a value as text, or `None` if the text is blank.
 fn shown(value: &Value) -> Option<String> {
     let text = python::to_str(value);
     if text.trim().is_empty() { None } else { Some(text) }
@@ -97,7 +97,7 @@ fn fuzzy(target: &Target) -> Result<Option<&str>, TaskError> {
     wanted.map(|value| text_of("required_contents.fuzzy_match", value)).transpose()
 }
 
-/// Judges one value by everything that the target requires.
+/// Judges one value by all requirements of the target.
 fn judge(context: &Context, target: &Target, value: Option<&Value>, told: &Told) -> Result<Vec<Check>, TaskError> {
     let place = whereabouts(target);
     let text = value.and_then(shown);
@@ -110,7 +110,7 @@ fn judge(context: &Context, target: &Target, value: Option<&Value>, told: &Told)
         match rule.as_str() {
             "exact_match" => {
                 let reference = text_of(&name, expected)?;
-                // Here an empty reference has a meaning: a field that is there and is empty.
+                // An empty reference is allowed here: it means a field that exists and is empty.
                 let fits = value.is_some_and(|value| words::same(reference, &python::to_str(value)));
                 checks.push(check(rule, expected.clone(), fits));
             }
@@ -118,7 +118,7 @@ fn judge(context: &Context, target: &Target, value: Option<&Value>, told: &Told)
                 let fits = text.as_deref().is_some_and(|text| words::says_any(text, references));
                 required(rule, references, |any| check(rule, any.into(), fits))
             })),
-            // What is not there does not show that something was left out.
+            // A missing value does not show that its content was excluded.
             "must_exclude" => checks.extend(texts_of(&name, expected)?.into_iter().map(|references| {
                 let fits = text.as_deref().is_some_and(|text| !words::says_any(text, references));
                 required(rule, references, |any| check(rule, any.into(), fits))
@@ -140,8 +140,8 @@ fn judge(context: &Context, target: &Target, value: Option<&Value>, told: &Told)
     Ok(checks)
 }
 
-/// The number that a value is or says. The helpers' 0 also stands for "nothing found", so only a task that asks for
-/// exactly that gets it.
+/// Returns the number that a value is or contains. A helper also returns 0 if it finds nothing, so 0 counts only if the
+/// task asks for exactly 0.
 fn measured(value: &Value, bounds: &str) -> Option<f64> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
@@ -151,7 +151,7 @@ fn measured(value: &Value, bounds: &str) -> Option<f64> {
     number.filter(|number| *number != 0.0 || bounds.contains("=="))
 }
 
-/// Whether the text means one of the references.
+/// Checks whether the text means the same as one of the references.
 fn compared(context: &Context, target: &Target, text: Option<&str>, told: &Told) -> Result<Option<Check>, TaskError> {
     let references = fuzzy(target)?.unwrap_or_default();
     let checks = references.split(OR).map(|reference| {

@@ -1,4 +1,4 @@
-//! `page_image_query`: what pictures show. Every query counts.
+//! `page_image_query`: the content of pictures. Every query counts.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::webarena::{Context, Eval, Helper, PictureQuery, TaskError};
 use arenad_verdict::question::{Question, Told};
 use arenad_verdict::{Check, Profile, Verdict};
 
-/// What has to be known of the pictures.
+/// Returns the questions about the pictures.
 pub(super) fn questions(context: &Context, eval: &Eval, helpers: &[Helper]) -> Result<Vec<Question>, TaskError> {
     let mut questions = Vec::new();
     for query in &eval.page_image_query {
@@ -19,7 +19,7 @@ pub(super) fn questions(context: &Context, eval: &Eval, helpers: &[Helper]) -> R
     Ok(questions)
 }
 
-/// Judges the pictures.
+/// Judges the answers about the pictures.
 pub(super) fn page_image_query(
     context: &Context,
     eval: &Eval,
@@ -39,7 +39,7 @@ pub(super) fn page_image_query(
     Ok(checks)
 }
 
-/// What was replied to each question, and whether one picture fits them all.
+/// Checks the replies to each question, and whether one picture fits all of them.
 fn replied_all(
     context: &Context,
     query: &PictureQuery,
@@ -69,7 +69,8 @@ fn replied_all(
     Ok(checks)
 }
 
-/// Whether a reply gives an answer: "yes" and "no" as the first word, since both may come later; others as words anywhere.
+/// Whether a reply gives an answer. "Yes" and "no" have to be the first word, because both may occur later; other
+/// answers count at any place.
 fn answers(reply: &str, wanted: &str) -> bool {
     let (reply, wanted) = (words::fold(reply), words::fold(wanted));
     if ["yes", "no"].contains(&wanted.as_str()) {

@@ -1,4 +1,4 @@
-//! Whether an answer is a reference, or says it, and by which leniency.
+//! Whether an answer equals or contains a reference, and with which leniency.
 
 use super::addresses::Address;
 use super::hedges::without_markers;
@@ -8,10 +8,10 @@ use super::spoken::{Intent, begins_with, framed, number_word, unwrapped, words a
 use super::words::{fold, same, says};
 use crate::text::python;
 
-/// An answer, and the task that it answers.
+/// An answer and its task.
 pub(super) struct Said<'a> {
     intent: &'a str,
-    /// The answer as it is and without its markup.
+    /// The answer as it is, followed by the answer without its markup.
     texts: Vec<String>,
 }
 
@@ -20,13 +20,13 @@ impl<'a> Said<'a> {
         Self { intent, texts: unwrapped(answer) }
     }
 
-    /// The answer, and every text that is it without its markup, each with the leniency that it takes to read it.
+    /// Returns the answer and its texts without markup, each with the leniency that it requires.
     fn readings(&self) -> impl Iterator<Item = (&str, Leniency)> {
         let leniency = |index| if index == 0 { Leniency::Spelling } else { Leniency::Markup };
         self.texts.iter().enumerate().map(move |(index, text)| (text.as_str(), leniency(index)))
     }
 
-    /// Whether the answer is a reference, and the leniency if it is.
+    /// Returns the leniency with which the answer equals a reference, or `None` if it does not.
     pub(super) fn is(&self, reference: &str) -> Option<Leniency> {
         let plain = self.readings().find(|(text, _)| same(reference, text)).map(|(_, leniency)| leniency);
         plain.or_else(|| self.readings().find_map(|(text, _)| self.is_framed(reference, text)))
@@ -54,7 +54,7 @@ impl<'a> Said<'a> {
         (["yes", "no"].contains(&wanted) && begins_with(&folded, wanted)).then_some(Leniency::Sentence)
     }
 
-    /// Whether the answer says a reference, and the leniency if it does.
+    /// Returns the leniency with which the answer contains a reference, or `None` if it does not.
     pub(super) fn says(&self, reference: &str) -> Option<Leniency> {
         let wanted = fold(reference);
         let wanted = python::unquote(&wanted).trim();
@@ -70,8 +70,9 @@ impl<'a> Said<'a> {
         }
     }
 
-    /// A number of one digit has to be written as it is, since a code with zeros before it is no count, nor is an amount of
-    /// money, unless the task asks how much.
+    /// Whether a text contains the number. A number of one digit has to be spelt as in the reference, because codes
+    /// with leading zeros and amounts of money are not counts. If the task asks how much, an amount of money is
+    /// accepted.
     fn says_number(&self, text: &str, amount: &Amount, wanted: &str) -> bool {
         let text = fold(&without_markers(text));
         let intent = Intent::of(self.intent);
@@ -85,7 +86,8 @@ impl<'a> Said<'a> {
         scan(&text).iter().any(|number| number.is(amount, wanted, may_be_cut) && fits(number))
     }
 
-    /// A number as an English word, where it counts what the task asks for or stands alone; or none of it.
+    /// Accepts a number as an English word if it counts an item of the task or stands alone, and a statement that there
+    /// are none for zero.
     fn says_in_words(&self, amount: &Amount) -> Option<Leniency> {
         let intent = Intent::of(self.intent);
         for (text, _) in self.readings() {
@@ -112,7 +114,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// Whether an answer says that there is none of what the task asks for.
+/// Whether an answer states that there are none of the items in the task.
 fn says_none(folded: &str, intent: &Intent) -> bool {
     let said: Vec<_> = words_of(folded).collect();
     let has = |words: &[&str]| said.iter().any(|word| words.contains(&&**word));
@@ -131,19 +133,19 @@ fn says_none(folded: &str, intent: &Intent) -> bool {
     }
 }
 
-/// Whether a text is a long number with signs between its digits, such as a telephone's or an ISBN.
+/// Whether a text is the expected long number, with signs between its digits, such as a telephone number or an ISBN.
 fn is_code(wanted: &str, text: &str) -> bool {
     let is_long = wanted.len() >= 9 && wanted.bytes().all(|byte| byte.is_ascii_digit());
     let has_signs = text.chars().all(|c| c.is_ascii_digit() || " -().+".contains(c));
     if !is_long || !has_signs || text.starts_with(['-', '.']) {
         return false;
     }
-    // A telephone number may have its country's before it.
+    // A telephone number may begin with its country code.
     let text = text.strip_prefix("+1").or_else(|| text.strip_prefix("1-")).unwrap_or(text);
     text.chars().filter(char::is_ascii_digit).eq(wanted.chars())
 }
 
-/// Whether a text is the address of a site, with or without its scheme.
+/// Whether a text is the expected address of a site, with or without its scheme.
 fn is_address(wanted: &str, text: &str) -> bool {
     let bare = |text: &str| text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).map(str::to_owned);
     let Some(wanted) = bare(wanted) else { return false };

@@ -1,4 +1,4 @@
-//! An answer without what people and models put around it: Markdown, JSON, a sentence that repeats the task.
+//! Extraction of an answer from its surroundings: Markdown, JSON, a sentence that repeats the task.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::words::fold;
 use crate::text::number_words;
 
-/// Words that may stand before an answer, beside those of the task itself.
+/// Words that may stand before an answer, in addition to the words of the task.
 const FRAME: [&str; 46] = [
     "the",
     "a",
@@ -57,23 +57,23 @@ const FRAME: [&str; 46] = [
     "called",
 ];
 
-/// Words that turn what follows them into something else.
+/// Words that change the meaning of the following text.
 const TURNS: [&str; 26] = [
     "not", "no", "never", "cannot", "isn't", "aren't", "wasn't", "weren't", "doesn't", "don't", "neither", "nor", "or",
     "either", "maybe", "perhaps", "possibly", "might", "may", "could", "unless", "except", "if", "whether", "wrong",
     "than",
 ];
 
-/// Words that say of a value that it is rounded.
+/// Words that mark a value as rounded.
 const ABOUT: [&str; 8] = ["about", "approximately", "approx.", "around", "roughly", "circa", "~", "≈"];
 
-/// Keys under which a JSON object has an answer.
+/// Keys of a JSON object that contain an answer.
 const KEYS: [&str; 8] = ["answer", "final_answer", "result", "response", "value", "output", "retrieved_data", "text"];
 
-/// The answer as it is, and without the markup around it, if there is any. Each is part of the one before it.
+/// Returns the answer as it is, followed by the answer without its markup. Each text is a part of the previous one.
 pub(super) fn unwrapped(answer: &str) -> Vec<String> {
     let mut texts = vec![answer.to_owned()];
-    // Markdown within JSON within a fence is as deep as it gets.
+    // The deepest nesting is Markdown within JSON within a code fence.
     for _ in 0..4 {
         let last = texts[texts.len() - 1].trim();
         let Some(inner) = inner(last).filter(|inner| inner != last) else { break };
@@ -104,7 +104,7 @@ fn inner(text: &str) -> Option<String> {
     Some(bare.trim().to_owned())
 }
 
-/// What a JSON document answers: a single value, or several one below the other.
+/// Returns the answer in a JSON document: a single value, or several values on separate lines.
 fn plain(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -119,7 +119,8 @@ fn plain(value: &Value) -> Option<String> {
     }
 }
 
-/// What follows a frame in a folded text, the whole text included: words that say nothing but what the task says already, and `is` or a colon.
+/// Returns the texts that follow a frame in a folded text, the whole text first. A frame consists of words of the task
+/// and `FRAME`, and ends with `is` or a colon.
 pub(super) fn framed<'a>(folded: &'a str, intent: &str) -> Vec<&'a str> {
     let intent = Intent::of(intent);
     let mut rests = vec![without_about(folded)];
@@ -144,7 +145,7 @@ pub(super) fn without_about(text: &str) -> &str {
     ABOUT.iter().find_map(after).map_or(text, str::trim_start)
 }
 
-/// Whether an answer begins with `yes` or `no` as `word` and goes on without taking it back.
+/// Whether an answer begins with `word`, such as `yes` or `no`, and does not revoke it later.
 pub(super) fn begins_with(folded: &str, word: &str) -> bool {
     let Some(rest) = folded.strip_prefix(word).filter(|rest| rest.starts_with([',', '.', ';', ':', '!'])) else {
         return false;
@@ -153,7 +154,7 @@ pub(super) fn begins_with(folded: &str, word: &str) -> bool {
     !words(rest).any(|word| turns(&word))
 }
 
-/// The words of a folded text, without the signs around them.
+/// Returns the words of a folded text without the signs around them.
 pub(super) fn words(folded: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let words = folded.split(|c: char| !c.is_alphanumeric() && c != '\'').map(|word| word.trim_matches('\''));
     words.filter(|word| !word.is_empty()).map(Cow::Borrowed)
@@ -167,25 +168,26 @@ impl Intent {
         Self(words(&fold(intent)).map(Cow::into_owned).collect())
     }
 
-    /// Whether the task has this word, in the singular or the plural.
+    /// Whether the task contains this word, in the singular or the plural.
     pub(super) fn has(&self, word: &str) -> bool {
         let stem = |word: &str| word.trim_end_matches("es").trim_end_matches('s').to_owned();
         self.0.iter().any(|own| own == word || (word.len() > 3 && stem(own) == stem(word)))
     }
 
-    /// Whether the task asks for degrees of latitude and longitude.
+    /// Whether the task asks for latitude and longitude.
     pub(super) fn asks_coordinates(&self) -> bool {
         self.has("coordinates") || self.has("latitude")
     }
 
-    /// Whether the task asks for an amount of money or of something else that is not counted.
+    /// Whether the task asks for an amount, such as money, instead of a count.
     pub(super) fn asks_how_much(&self) -> bool {
         let pairs = self.0.windows(2).any(|pair| pair[0] == "how" && pair[1] == "much");
         pairs || ["price", "cost", "spend", "spent", "refund", "amount", "payment"].iter().any(|word| self.has(word))
     }
 }
 
-/// The value of an English number word from `zero` to `ninety-nine` at the beginning of some words, and how many it takes.
+/// Returns the value of the English number word at the start of the words, from `zero` to `ninety-nine`, and the number
+/// of words that it takes.
 pub(super) fn number_word(words: &[Cow<'_, str>]) -> Option<(u32, usize)> {
     if let Some(small) = words.first().and_then(|word| number_words::small(word)) {
         return Some((small, 1));

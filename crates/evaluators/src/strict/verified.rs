@@ -1,5 +1,5 @@
-//! An answer to a task of WebArena-Verified without what models put around it: prose around its JSON, and sentences, Markdown
-//! and names of units around single values. The published code reads the values after that.
+//! Extraction of answers to WebArena-Verified's tasks from their surroundings: prose around the JSON; sentences,
+//! Markdown and names of units around single values. The published code then reads the values.
 
 use serde_json::{Map, Value};
 
@@ -10,15 +10,17 @@ use super::spoken::{begins_with, framed, number_word, unwrapped, without_about, 
 use super::words::fold;
 use crate::webarena_verified::Answer;
 
-/// Keys of which an answer has at least one.
+/// Keys of an answer; at least one has to be present.
 const KEYS: [&str; 4] = ["task_type", "performed_operation", "status", "retrieved_data"];
 
 arenad_model::text_error! {
-    /// How an answer takes back what it says, as a sentence of a verdict.
+    /// The way in which an answer hedges, as a sentence for a verdict.
     pub(crate) struct Hedged;
 }
 
-/// The answer without what stands around it, and the leniency if there was anything; or how it hedges.
+/// Returns the answer without its surroundings, and the leniency if any were removed.
+///
+/// Errors: [`Hedged`] if the answer hedges.
 pub(crate) fn tidied(answer: &Answer, schema: &Value) -> Result<(Answer, Option<Leniency>), Hedged> {
     let (document, mut leniency) = match answer {
         Answer::Document(document) => (document.clone(), None),
@@ -40,7 +42,7 @@ pub(crate) fn tidied(answer: &Answer, schema: &Value) -> Result<(Answer, Option<
     Ok((Answer::Document(Value::Object(entries)), leniency))
 }
 
-/// The one JSON object of a text that is an answer. The whole text needs no leniency.
+/// Returns the only JSON object in a text that is an answer. A text that is JSON as a whole needs no leniency.
 fn document(text: &str) -> Result<Option<(Value, Option<Leniency>)>, Hedged> {
     if let Ok(document) = serde_json::from_str::<Value>(text.trim()) {
         return Ok(Some((document, None)));
@@ -65,7 +67,7 @@ fn document(text: &str) -> Result<Option<(Value, Option<Leniency>)>, Hedged> {
     Ok(found.pop().map(|entries| (Value::Object(entries), Some(Leniency::Markup))))
 }
 
-/// Tidies one value by its schema, and says by which leniency.
+/// Tidies one value by its schema and returns the leniency that it required.
 fn tidy(value: &mut Value, schema: &Value) -> Result<Option<Leniency>, Hedged> {
     match value {
         Value::Object(entries) => {
@@ -105,7 +107,8 @@ fn tidy_text(text: &str, kind: &str) -> Result<Option<String>, Hedged> {
     })
 }
 
-/// `yes` or `no` where the text begins with it and does not take it back.
+/// Returns `yes`, `no`, `true` or `false` if the text is that word, possibly behind a frame, or begins with it and does
+/// not revoke it.
 fn truth(text: &str) -> Option<&'static str> {
     let folded = fold(text);
     ["yes", "no", "true", "false"].into_iter().find(|word| {
@@ -114,7 +117,7 @@ fn truth(text: &str) -> Option<&'static str> {
     })
 }
 
-/// The one number that a text says.
+/// Returns the only number in a text.
 fn number(text: &str) -> Result<Option<String>, Hedged> {
     let folded = fold(&without_markers(text));
     let said: Vec<String> = scan(&folded).into_iter().map(|number| number.amount.digits().to_owned()).collect();
@@ -124,12 +127,12 @@ fn number(text: &str) -> Result<Option<String>, Hedged> {
     if let Some(how) = Claim::new(text, "", [vec![first.as_str()]].into_iter()).hedge() {
         return Err(how.into());
     }
-    // A number that can be read as it is stays as it is.
+    // A number that can be read as it is stays unchanged.
     let is_one = said.iter().all(|other| other == first) && !said.is_empty();
     Ok((is_one && folded.contains(char::is_alphabetic)).then(|| first.clone()))
 }
 
-/// `about 1 hour and 16 min.` as `1 hour 16 min`.
+/// Converts `about 1 hour and 16 min.` to `1 hour 16 min`.
 fn measure(text: &str) -> String {
     let mut out = String::new();
     for word in without_about(text.trim()).split_whitespace().filter(|word| !word.eq_ignore_ascii_case("and")) {

@@ -1,14 +1,14 @@
-//! Whether a text says something: as words and as numbers, not as letters in a row.
+//! Whether a text contains words and numbers, as opposed to sequences of characters.
 
 use std::ops::Range;
 
 use super::numbers::{self, Amount};
 use crate::text::python;
 
-/// The endings that a word may have without being another word for these tasks, whose references are often stems.
+/// Endings that do not make a different word for these tasks, whose references are often stems.
 const ENDINGS: [&str; 12] = ["s", "es", "'s", "d", "ed", "ing", "er", "ers", "ship", "ships", "up", "ups"];
 
-/// A text for comparison: lower case, plain quotes and dashes, one blank for all white space, nothing invisible.
+/// Folds a text for comparison: lower case, plain quotes and dashes, single blanks, no invisible characters.
 pub(crate) fn fold(text: &str) -> String {
     let plain: String = text
         .to_lowercase()
@@ -24,7 +24,8 @@ pub(crate) fn fold(text: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether two texts are the same but for case, white space, quotes around them, a full stop, and how a number is written.
+/// Whether two texts are equal except for case, white space, quotes around them, a final full stop, and the spelling of
+/// numbers.
 pub(crate) fn same(reference: &str, text: &str) -> bool {
     let bare = |text: &str| {
         let folded = fold(text);
@@ -41,8 +42,8 @@ pub(crate) fn same(reference: &str, text: &str) -> bool {
     }
 }
 
-/// Whether a text says a reference: the number, if it is one, however it is written; else its words, one after the other and
-/// whole. `10` is not said by `100`, nor `art` by `start`.
+/// Whether a text contains a reference. A number may have any spelling; words have to be whole and consecutive. `100`
+/// does not contain `10`, and `start` does not contain `art`.
 pub(crate) fn says(text: &str, reference: &str) -> bool {
     let (text, reference) = (fold(text), fold(reference));
     let reference = python::unquote(&reference).trim();
@@ -52,17 +53,17 @@ pub(crate) fn says(text: &str, reference: &str) -> bool {
     }
 }
 
-/// Whether any of some alternatives is said.
+/// Whether a text contains any of several alternatives.
 pub(super) fn says_any(text: &str, references: &str) -> bool {
     references.split(crate::webarena::OR).any(|reference| says(text, reference))
 }
 
-/// Whether some words stand in a text, one after the other and whole.
+/// Whether a text contains consecutive whole words.
 pub(crate) fn has_words(text: &str, words: &str) -> bool {
     places(text, words).next().is_some()
 }
 
-/// Where some words stand in a text, one after the other and whole.
+/// Returns the positions of consecutive whole words in a text.
 pub(super) fn positions(text: &str, words: &str) -> Vec<Range<usize>> {
     places(text, words).collect()
 }
@@ -75,7 +76,7 @@ fn places<'a>(text: &'a str, words: &'a str) -> impl Iterator<Item = Range<usize
     })
 }
 
-/// Whether a word that begins so may stand behind this.
+/// Whether a word that begins with `first` may follow this text.
 fn begins(before: &str, first: char) -> bool {
     let mut chars = before.chars().rev();
     match chars.next() {
@@ -85,7 +86,7 @@ fn begins(before: &str, first: char) -> bool {
     }
 }
 
-/// Whether a word that ends so may stand before this.
+/// Whether a word that ends with `last` may precede this text.
 fn ends(after: &str, last: char) -> bool {
     let word_end = after.find(|c: char| !c.is_alphanumeric() && c != '\'').unwrap_or(after.len());
     let mut chars = after.chars();
@@ -97,13 +98,13 @@ fn ends(after: &str, last: char) -> bool {
     }
 }
 
-/// Whether two characters beside each other belong to one word. Scripts without blanks between words are left out.
+/// Whether two adjacent characters belong to one word. Scripts without blanks between words are excluded.
 fn joins(one: char, other: char) -> bool {
     let is_part = |c: char| c.is_alphanumeric() && c < '\u{2e80}';
     is_part(one) && is_part(other)
 }
 
-/// The names of units, by the one that stands for them.
+/// The names of units, by their normal form.
 const UNITS: [(&str, &[&str]); 7] = [
     ("m", &["meter", "meters", "metre", "metres"]),
     ("km", &["kilometer", "kilometers", "kilometre", "kilometres", "kms"]),
@@ -114,7 +115,8 @@ const UNITS: [(&str, &[&str]); 7] = [
     ("s", &["sec", "secs", "second", "seconds"]),
 ];
 
-/// A text without the blanks between numbers and their units, and with one name for each unit: `1.7 kilometers` as `1.7km`.
+/// Removes the blanks between numbers and units, and replaces the names of units by their normal form: `1.7 kilometers`
+/// becomes `1.7km`.
 fn units(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

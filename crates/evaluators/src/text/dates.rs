@@ -1,7 +1,7 @@
-//! `dateutil.parser.parse` of python-dateutil 2.9 for ASCII texts, month first: which date a text names.
+//! `dateutil.parser.parse` of python-dateutil 2.9 for ASCII texts, month first: finds the date in a text.
 //!
-//! The time of day and the zone are read, since they decide whether the text is a date at all; they are not kept.
-//! Source: dateutil `parser/_parser.py`.
+//! The time of day and the zone are parsed, because they determine whether the text is a date at all, but they are not
+//! kept. Source: dateutil `parser/_parser.py`.
 
 mod calendar;
 mod lexer;
@@ -11,22 +11,22 @@ pub use calendar::{Day, days_in, today};
 use calendar::with_century;
 use lexer::Number;
 
-/// What a text says of a date. What it leaves open, dateutil takes from the day on which it is asked.
+/// The parts of a date in a text. dateutil takes missing parts from the day of the call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Parsed {
-    /// With its century.
+    /// The year with its century.
     pub year: Option<u32>,
-    /// 1 to 12.
+    /// The month, 1 to 12.
     pub month: Option<u32>,
-    /// 1 to 31.
+    /// The day of the month, 1 to 31.
     pub day: Option<u32>,
-    /// The day of the week, 0 being Monday.
+    /// The day of the week; 0 is Monday.
     pub weekday: Option<u32>,
 }
 
 impl Parsed {
-    /// The day that dateutil returns: what is open is taken from `default`, and where no day is named but a day of the week, it is
-    /// the next such day.
+    /// Returns the day that dateutil returns. Missing parts are taken from `default`. If the text names a day of the
+    /// week but no day, the result is the next such day.
     #[must_use]
     pub fn completed(&self, default: Day) -> Option<Day> {
         let (year, month) = (self.year.unwrap_or(default.0), self.month.unwrap_or(default.1));
@@ -95,8 +95,8 @@ fn is_digits(token: &str) -> bool {
     !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What a text says of a date; nothing where dateutil raises. `default` completes it for the check whether such a day
-/// exists; `present` is the present year.
+/// Returns the parts of the date in a text, or `None` if dateutil raises. `default` completes the date for the check
+/// that the day exists; `present` is the present year.
 #[must_use]
 pub fn parse(text: &str, default: Day, present: u32) -> Option<Parsed> {
     let mut reader = Reader { tokens: lexer::tokens(text), present, ..Reader::default() };
@@ -120,7 +120,7 @@ pub fn parse(text: &str, default: Day, present: u32) -> Option<Parsed> {
     (is_day && is_time).then_some(parsed)
 }
 
-/// A number that may be a year, a month or a day, in the order of the text.
+/// The numbers that may be years, months or days, in the order of the text.
 #[derive(Default)]
 struct Dates {
     values: Vec<u32>,
@@ -130,7 +130,7 @@ struct Dates {
 }
 
 impl Dates {
-    /// A number in digits: three and more are a year.
+    /// Adds a number in digits. At least three digits are a year.
     fn push_digits(&mut self, digits: &str) -> Option<()> {
         let is_year = is_digits(digits) && digits.len() > 2;
         self.is_century_given |= is_year;
@@ -138,7 +138,7 @@ impl Dates {
         if is_year { self.push_year(value) } else { self.push(value) }
     }
 
-    /// A value: more than a hundred is a year.
+    /// Adds a number. A number above 100 is a year.
     fn push_value(&mut self, number: &Number) -> Option<()> {
         let is_year = number.is_more_than_hundred();
         self.is_century_given |= is_year;
@@ -176,7 +176,7 @@ impl Dates {
         Some(number.is_between(1, last))
     }
 
-    /// Which is which.
+    /// Determines which number is the year, the month and the day.
     fn resolve(&self) -> Option<Parsed> {
         let parsed =
             |year: Option<u32>, month: Option<u32>, day: Option<u32>| Some(Parsed { year, month, day, weekday: None });
@@ -231,7 +231,7 @@ fn year_or_day(value: u32) -> Parsed {
     }
 }
 
-/// Goes through the tokens.
+/// Reads the tokens from left to right.
 #[derive(Default)]
 struct Reader {
     tokens: Vec<String>,
@@ -242,9 +242,9 @@ struct Reader {
     hour: Option<u32>,
     is_rest_of_time_fine: bool,
     zone: Option<String>,
-    /// In seconds. It matters only whether it is known.
+    /// The offset of the zone, in seconds. Only its presence matters.
     offset: Option<i64>,
-    /// Something other than year, month and day was found.
+    /// Whether the text contains parts other than year, month and day.
     has_other: bool,
 }
 
@@ -269,7 +269,7 @@ impl Reader {
             } else if let Some(month) = month(&token) {
                 self.month(month)?;
             } else if let Some(half) = half(&token) {
-                // Without an hour, or with one beyond twelve, dateutil raises.
+                // dateutil raises if there is no hour or if it is above 12.
                 let hour = self.hour.filter(|hour| *hour <= 12)?;
                 self.hour = Some(adjusted(hour, half));
             } else if self.could_be_zone(&token) {
@@ -284,7 +284,7 @@ impl Reader {
         Some(())
     }
 
-    /// `Jan`, `Jan-01`, `Jan-01-99`, `Jan of 01`.
+    /// Reads `Jan`, `Jan-01`, `Jan-01-99` or `Jan of 01`.
     fn month(&mut self, month: u32) -> Option<()> {
         self.dates.push_month(month)?;
         let at = self.at;
@@ -319,7 +319,7 @@ impl Reader {
         self.hour.is_some() && self.zone.is_none() && self.offset.is_none() && is_zone_name(token)
     }
 
-    /// A zone's name, such as `GMT`, and `GMT+3` behind it.
+    /// Reads the name of a zone, such as `GMT`, and prepares for an offset behind it, as in `GMT+3`.
     fn zone(&mut self, token: String) {
         let is_utc = UTC.iter().any(|zone| zone.eq_ignore_ascii_case(&token));
         self.offset = UTC.iter().any(|zone| zone.to_ascii_lowercase() == token).then_some(0);
@@ -333,7 +333,7 @@ impl Reader {
         }
     }
 
-    /// `-0300`, `-03:00`, `-3`, with a zone's name in parentheses behind it.
+    /// Reads `-0300`, `-03:00` or `-3`, and the name of a zone in parentheses behind it.
     fn offset(&mut self, is_plus: bool) -> Option<()> {
         let at = self.at;
         let digits = self.token(at + 1)?.to_owned();
@@ -351,7 +351,7 @@ impl Reader {
         };
         let seconds = hours.saturating_mul(3600).saturating_add(minutes.saturating_mul(60));
         self.offset = Some(if is_plus { seconds } else { -seconds });
-        // dateutil looks from where it has come to by now.
+        // dateutil looks ahead from the position that it has reached here.
         let at = self.at;
         if self.token(at + 2).is_some_and(is_jump)
             && self.is_at(at + 3, "(")
@@ -415,7 +415,7 @@ impl Reader {
                 }
                 1 => self.below_sixty(number.whole()?),
                 2 => self.seconds(token)?,
-                // A number behind seconds means nothing.
+                // A number behind seconds has no meaning.
                 _ => {}
             }
             self.has_other |= unit < 3;
@@ -456,7 +456,7 @@ impl Reader {
         Some(())
     }
 
-    /// `01-01[-01]`, `01-Jan[-01]`.
+    /// Reads `01-01[-01]` or `01-Jan[-01]`.
     fn separated(&mut self, token: &str, separator: &str) -> Option<()> {
         let at = self.at;
         self.dates.push_digits(token)?;
@@ -480,7 +480,7 @@ impl Reader {
         Some(())
     }
 
-    /// The unit of a number, 3 for what follows seconds, and the last token that belongs to it.
+    /// Returns the unit of a number, which is 3 behind seconds, and the last token that belongs to it.
     fn unit_of(&self, at: usize) -> Option<(usize, usize)> {
         let unit_at = |at: Option<usize>| at.and_then(|at| self.token(at)).and_then(unit);
         let is_blank = |at: Option<usize>| at.and_then(|at| self.token(at)) == Some(" ");
@@ -506,7 +506,7 @@ impl Reader {
         self.is_rest_of_time_fine &= value < 60;
     }
 
-    /// `SS[.ss]`.
+    /// Reads `SS[.ss]`.
     fn seconds(&mut self, text: &str) -> Option<()> {
         let (seconds, fraction) = text.split_once('.').unwrap_or((text, "0"));
         if !fraction.is_empty() && !is_digits(fraction) {

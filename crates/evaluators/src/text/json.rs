@@ -1,17 +1,18 @@
-//! Python's `json`: what it reads and how it writes.
+//! Python's `json`: parsing and printing.
 //!
-//! It reads more than `serde_json`: `NaN` and `Infinity`, numbers of any size, halves of surrogate pairs, deep lists. Numbers
-//! that [`Value`] cannot hold are kept as Python prints them ([`beyond`]); a half of a pair, which no Rust text can hold, becomes
-//! a character for private use at the end of plane 16, which Python's rules for texts treat alike.
+//! Python accepts more than `serde_json`: `NaN` and `Infinity`, numbers of any size, halves of surrogate pairs, deep
+//! nesting. Numbers that [`Value`] cannot contain are kept as Python prints them ([`beyond`]). A half of a surrogate
+//! pair, which a Rust text cannot contain, becomes a character for private use at the end of plane 16; Python's rules
+//! for texts treat both alike.
 
 use serde_json::{Map, Number, Value};
 
 use super::python;
 
-/// Why Python's `json` raises something else than that the text is no JSON.
+/// The errors of Python's `json` other than a syntax error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
-    /// `RecursionError`.
+    /// `RecursionError`: the text is nested too deeply.
     #[error("JSON is nested too deep")]
     Depth,
     /// `ValueError`: an integer has more digits than Python converts.
@@ -19,16 +20,16 @@ pub enum JsonError {
     Digits,
 }
 
-/// How deep Python reads: its limit of a thousand calls, less those that led to the reader.
+/// The deepest nesting that Python accepts: its limit of 1000 calls without the calls around the parser.
 const DEPTH_MAX: usize = 980;
-/// How many digits Python converts to an integer.
+/// The largest number of digits that Python converts to an integer.
 const DIGITS_MAX: usize = 4300;
 
-/// `json.loads(text)`. Nothing if it is no JSON.
+/// `json.loads(text)`; returns `None` if the text is not JSON.
 ///
 /// # Errors
 ///
-/// When Python raises anything but `JSONDecodeError`.
+/// Returns an error if Python raises any other error than `JSONDecodeError`.
 pub fn parse(text: &str) -> Result<Option<Value>, JsonError> {
     let mut reader = Reader { text, at: 0, error: None };
     reader.blank();
@@ -40,10 +41,11 @@ pub fn parse(text: &str) -> Result<Option<Value>, JsonError> {
     }
 }
 
-/// The one key of an object that stands for a number.
+/// The only key of an object that stands for a number.
 const BEYOND: &str = "\u{10ffff}";
 
-/// A number that [`Value`] cannot hold, as Python prints it: `nan`, `inf`, `-inf`, or an integer beyond 64 bits.
+/// Returns a number that [`Value`] cannot contain, as Python prints it: `nan`, `inf`, `-inf`, or an integer beyond 64
+/// bits.
 #[must_use]
 pub fn beyond(value: &Value) -> Option<&str> {
     match value {
@@ -52,7 +54,7 @@ pub fn beyond(value: &Value) -> Option<&str> {
     }
 }
 
-/// The value as a report shows it: numbers that JSON does not have are texts.
+/// Returns the value for a report: numbers that JSON does not have become texts.
 #[must_use]
 pub fn shown(value: &Value) -> Value {
     match value {
@@ -65,13 +67,13 @@ pub fn shown(value: &Value) -> Value {
     }
 }
 
-/// Whether a text has halves of surrogate pairs, which Python cannot encode.
+/// Whether a text contains halves of surrogate pairs, which Python cannot encode.
 #[must_use]
 pub fn has_half_pair(text: &str) -> bool {
     text.contains(|c: char| c >= HALVES)
 }
 
-/// Where the halves of pairs lie.
+/// The first of the characters that stand for halves of surrogate pairs.
 const HALVES: char = '\u{10f800}';
 
 struct Reader<'a> {
@@ -189,7 +191,7 @@ impl Reader<'_> {
             is_float = self.digits() > 0;
         }
         if !is_float {
-            // A point without digits belongs to what follows, which is no JSON.
+            // A point without digits is not part of the number, so the text is not JSON.
             self.at = end;
         }
         let end = self.at;
@@ -295,7 +297,7 @@ pub fn dump_sorted(value: &Value) -> String {
                 keys.into_iter().map(|key| format!("{}:{}", text(key), dump_sorted(&entries[key]))).collect();
             format!("{{{}}}", pairs.join(","))
         }
-        // Python's floats keep their point.
+        // Python's floats keep their decimal point.
         Value::Number(_) => python::repr(value),
         Value::String(value) => text(value),
         other => other.to_string(),
@@ -316,7 +318,7 @@ mod tests {
         parse(text).expect("no other error").as_ref().map(python::repr)
     }
 
-    /// Expected values as CPython 3.11 prints them.
+    /// The expected values are the output of CPython 3.11.
     #[test]
     fn json_is_read_as_python_reads_it() {
         let cases = [

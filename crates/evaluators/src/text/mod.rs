@@ -1,4 +1,4 @@
-//! Text as the benchmarks' Python code treats it.
+//! Operations on texts that reproduce the benchmarks' Python code.
 
 pub mod dates;
 pub mod json;

@@ -1,4 +1,4 @@
-//! English words for numbers.
+//! English number words from `zero` to `ninety`, with their values.
 
 const SMALL: [&str; 20] = [
     "zero",
@@ -25,12 +25,12 @@ const SMALL: [&str; 20] = [
 
 const TENS: [&str; 8] = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 
-/// The value of a word from `zero` to `nineteen`.
+/// Returns the value of a word from `zero` to `nineteen`.
 pub fn small(word: &str) -> Option<u32> {
     place(&SMALL, word)
 }
 
-/// The value of a word from `twenty` to `ninety`.
+/// Returns the value of a word from `twenty` to `ninety`.
 pub fn tens(word: &str) -> Option<u32> {
     place(&TENS, word).map(|at| at * 10 + 20)
 }

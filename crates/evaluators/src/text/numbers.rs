@@ -1,4 +1,4 @@
-//! Python's numbers in texts: `float()`, `int()`, and decimals.
+//! Python's conversion of texts to numbers: `float()`, `int()`, and decimals.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,21 +7,21 @@ use bigdecimal::BigDecimal;
 
 use super::python;
 
-/// `float(text)`; nothing where Python raises.
+/// `float(text)`; `None` if Python raises.
 #[must_use]
 pub fn float(text: &str) -> Option<f64> {
     let text = python::strip(text);
-    // Rust reads what Python reads, except for underscores between digits.
+    // Rust accepts the same texts as Python, except for underscores between digits.
     without_underscores(text)?.parse().ok()
 }
 
-/// `int(text)`; nothing where Python raises, or the number has more than 38 digits.
+/// `int(text)`; `None` if Python raises or if the number has more than 38 digits.
 #[must_use]
 pub fn int(text: &str) -> Option<i128> {
     without_underscores(python::strip(text))?.parse().ok()
 }
 
-/// Underscores may stand between digits, one at a time.
+/// Removes underscores; `None` if one of them is not between two digits.
 fn without_underscores(text: &str) -> Option<String> {
     let text = &*python::ascii_digits(text);
     let bytes = text.as_bytes();
@@ -37,14 +37,14 @@ fn without_underscores(text: &str) -> Option<String> {
 /// `Decimal(str(number))` of a float or an integer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decimal {
-    /// As Python writes it.
+    /// The number as Python prints it.
     text: String,
-    /// Nothing for an infinite one.
+    /// `None` for infinity.
     value: Option<BigDecimal>,
 }
 
 impl Decimal {
-    /// Of a float. Nothing for NaN.
+    /// Converts a float; `None` for NaN.
     #[must_use]
     pub fn of_float(float: f64) -> Option<Self> {
         if float.is_nan() {
@@ -59,27 +59,27 @@ impl Decimal {
         Some(Self { text: written(text), value })
     }
 
-    /// Of an integer.
+    /// Converts an integer, which is always finite.
     #[must_use]
     pub fn of_int(int: i128) -> Self {
         Self { text: int.to_string(), value: Some(BigDecimal::from(int)) }
     }
 
-    /// With the other sign.
+    /// Returns the number with the opposite sign.
     #[must_use]
     pub fn negated(self) -> Self {
         let text = self.text.strip_prefix('-').map_or_else(|| format!("-{}", self.text), str::to_owned);
         Self { text, value: self.value.map(|value| -value) }
     }
 
-    /// The value; nothing if it is infinite.
+    /// Returns the value, or `None` if it is infinite.
     #[must_use]
     pub fn value(&self) -> Option<&BigDecimal> {
         self.value.as_ref()
     }
 }
 
-/// `str(Decimal(text))` of a float's text: an exponent only below 1e-6, or where zeros would have to be made up.
+/// `str(Decimal(text))` of a float's text. It has an exponent only below 1e-6, or if digits would have to be added.
 fn written(text: String) -> String {
     let Some((mantissa, exponent)) = text.split_once('e') else { return text };
     let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |mantissa| ("-", mantissa));

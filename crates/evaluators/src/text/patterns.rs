@@ -1,4 +1,4 @@
-//! Python's `re` on top of `fancy_regex`: the same patterns, the same errors, the same meaning of `$`.
+//! Python's `re` on top of `fancy_regex`: it accepts and refuses the same patterns, and `$` has the same meaning.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,37 +8,37 @@ use std::str::Chars;
 
 use fancy_regex::{Regex, RegexBuilder};
 
-/// Why a pattern gives no answer.
+/// The reason why a pattern has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// Python refuses it, too.
+    /// The pattern is invalid, in Python as well.
     #[error("{0:?} is no regular expression")]
     Invalid(String),
-    /// Matching took too many steps.
+    /// Matching takes too many steps.
     #[error("matching {0:?} takes too long")]
     TooLong(String),
 }
 
-/// How a pattern is applied.
+/// The way in which a pattern is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// `re.match`: from the beginning.
+    /// `re.match`: at the beginning of the text.
     Match,
-    /// `re.search(..., re.IGNORECASE)`: anywhere.
+    /// `re.search(..., re.IGNORECASE)`: at any place.
     SearchIgnoringCase,
-    /// `re.search`.
+    /// `re.search`: at any place.
     Search,
     /// `re.fullmatch(..., re.IGNORECASE)`: the whole text.
     WholeIgnoringCase,
-    /// `re.fullmatch(..., re.DOTALL)`: the whole text, in which `.` is any character.
+    /// `re.fullmatch(..., re.DOTALL)`: the whole text; `.` matches any character.
     WholeWithLines,
 }
 
-/// Patterns, each compiled once.
+/// A cache of compiled patterns.
 #[derive(Debug, Default)]
 pub struct Patterns(RefCell<HashMap<(String, Mode), Compiled>>);
 
-/// Nothing if the pattern is none.
+/// `None` if the pattern is invalid.
 type Compiled = Option<Rc<Regex>>;
 
 impl Patterns {
@@ -46,7 +46,7 @@ impl Patterns {
     ///
     /// # Errors
     ///
-    /// When the pattern is none to Python, or takes too many steps.
+    /// Returns an error if the pattern is invalid in Python, or if matching takes too many steps.
     pub fn is_match(&self, pattern: &str, mode: Mode, text: &str) -> Result<bool, PatternError> {
         let key = (pattern.to_owned(), mode);
         let regex = self.0.borrow_mut().entry(key).or_insert_with(|| compile(pattern, mode).map(Rc::new)).clone();
@@ -74,25 +74,25 @@ fn compile(pattern: &str, mode: Mode) -> Option<Regex> {
 pub(super) enum Engine {
     /// `re` of the standard library.
     Re,
-    /// The package `regex`, whose classes of characters are Unicode's, as Rust's are.
+    /// The package `regex`, whose character classes are those of Unicode, as in Rust.
     Regex,
 }
 
-/// A pattern that stands in the source, with Python's meaning.
+/// Compiles a pattern of this crate with Python's meaning.
 pub(super) fn ours(pattern: &str, engine: Engine) -> Regex {
     let translated = translate(pattern, engine).expect("a pattern of ours");
     Regex::new(&translated).expect("a pattern of ours")
 }
 
-/// White space to `re`: Unicode's and the four information separators.
+/// White space in `re`: Unicode's and the four information separators.
 const SPACE: &str = r"\s\x1c-\x1f";
-/// A word's characters to `re`: letters, numbers of all kinds and the underscore, but no marks.
+/// Word characters in `re`: letters, numbers of all kinds and the underscore, without combining marks.
 const WORD: &str = r"\p{L}\p{N}_";
 
-/// The pattern in the words of `fancy_regex`. Nothing if Python refuses an escape in it.
+/// Translates a pattern to the syntax of `fancy_regex`; `None` if Python refuses it.
 ///
-/// `$` and `\Z` change places: Python's `$` also holds before a line's end at the text's end, its `\Z` only at the very
-/// end. Within `[...]` the signs that mean set operations in Rust are plain ones.
+/// Python's `$` also matches before a line feed at the end of the text, and its `\Z` only at the very end. Within
+/// `[...]` the signs of Rust's set operations are ordinary characters.
 fn translate(pattern: &str, engine: Engine) -> Option<String> {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut chars = pattern.chars().peekable();
@@ -107,7 +107,7 @@ fn translate(pattern: &str, engine: Engine) -> Option<String> {
             while c == '{' && !out.ends_with('}') {
                 out.push(chars.next()?);
             }
-            // Lazy and possessive ones.
+            // The suffixes of lazy and possessive repetitions.
             out.extend(chars.next_if(|c| matches!(c, '?' | '+')));
             before = Before::Repetition;
             continue;
@@ -142,10 +142,10 @@ fn translate(pattern: &str, engine: Engine) -> Option<String> {
             '(' => {
                 before = Before::Nothing;
                 out.push('(');
-                // `(?:`, `(?=`, `(?P<name>`: the sign is no repetition.
+                // In `(?:`, `(?=` and `(?P<name>` the question mark is not a repetition.
                 out.extend(chars.next_if_eq(&'?'));
             }
-            // Python takes a brace that begins no repetition as a brace.
+            // Python treats a brace that does not begin a repetition as an ordinary character.
             '{' => out.push_str(r"\{"),
             c => out.push(c),
         }
@@ -153,18 +153,18 @@ fn translate(pattern: &str, engine: Engine) -> Option<String> {
     Some(out)
 }
 
-/// What stands before a repetition.
+/// The item before a repetition.
 #[derive(Clone, Copy, PartialEq)]
 enum Before {
     /// Nothing that could be repeated.
     Nothing,
-    /// Another repetition.
+    /// A repetition, which cannot be repeated again.
     Repetition,
-    /// Something that can be repeated.
+    /// An item that can be repeated.
     Item,
 }
 
-/// What follows a backslash. Nothing if Python has no such escape.
+/// Translates the character behind a backslash; `None` if Python does not have this escape.
 fn escape(c: char, engine: Engine) -> Option<String> {
     match c {
         's' if engine == Engine::Re => Some(format!("[{SPACE}]")),
@@ -178,7 +178,7 @@ fn escape(c: char, engine: Engine) -> Option<String> {
     }
 }
 
-/// A class, from behind its opening bracket to its closing one.
+/// Translates a character class, from behind its opening bracket to its closing one.
 fn class(chars: &mut Peekable<Chars<'_>>, out: &mut String, engine: Engine) -> Option<()> {
     out.push('[');
     out.extend(chars.next_if_eq(&'^'));
@@ -197,7 +197,7 @@ fn class(chars: &mut Peekable<Chars<'_>>, out: &mut String, engine: Engine) -> O
     Some(())
 }
 
-/// Whether what follows a brace makes it a repetition: `3}`, `3,}`, `,3}`, `3,4}`.
+/// Whether the text behind a brace makes it a repetition: `3}`, `3,}`, `,3}`, `3,4}`.
 fn is_repetition(rest: impl Iterator<Item = char>) -> bool {
     let inner: Vec<char> = rest.take_while(|c| c.is_ascii_digit() || *c == ',' || *c == '}').collect();
     let Some(end) = inner.iter().position(|c| *c == '}') else { return false };

@@ -1,7 +1,7 @@
-//! Where sentences end: the Punkt algorithm as NLTK runs it, for text that is in lower case already.
+//! Splitting into sentences: NLTK's Punkt algorithm for texts that are already in lower case.
 //!
-//! Evaluators tokenise answers only after they have been lower-cased, so the parts of the algorithm that look at capital
-//! letters can never decide anything and are left out.
+//! Evaluators convert answers to lower case before they tokenise them. The parts of the algorithm that examine capital
+//! letters therefore have no effect and are omitted.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -13,17 +13,17 @@ use super::punkt_english::{ABBREVIATIONS, COLLOCATIONS, SENTENCE_STARTERS};
 use super::python;
 use super::tokens::Nltk;
 
-/// What the versions of NLTK disagree on.
+/// The parameters in which NLTK's versions differ.
 struct Language {
-    /// A word, as a sentence is looked through for them.
+    /// A word, for the search within a sentence.
     word: Regex,
-    /// Closing quotes and brackets that belong to the sentence before.
+    /// Closing quotes and brackets, which belong to the previous sentence.
     closing: Regex,
     number: Regex,
     initial: Regex,
-    /// Characters that end a word wherever they stand.
+    /// Characters that end a word at any place.
     non_word: &'static str,
-    /// Whether the four separators of ASCII are white space: they are to Python's `re`, and not to `regex`.
+    /// Whether ASCII's four separators are white space, as in Python's `re` but not in `regex`.
     has_separators: bool,
 }
 
@@ -32,12 +32,12 @@ static NEW: LazyLock<Language> = LazyLock::new(|| Language::of(Nltk::V3_10_4));
 
 impl Language {
     fn of(version: Nltk) -> Self {
-        /// Dashes and ellipses, which are one token each.
+        /// Dashes and ellipses, each of which is one token.
         const MULTI_CHAR: &str = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)";
         const WORD_START: &str = r#"[^("`{\[:;&#*@)}\]\-,]"#;
         let (engine, non_word, closing) = match version {
             Nltk::V3_8_1 => (Engine::Re, r#")";}]*:@'({[?!"#, r#""')\]}"#),
-            // The quotes that are not ASCII have become quotes.
+            // In this version quotes outside ASCII count as quotes.
             Nltk::V3_10_4 => (Engine::Regex, r#")";}]*:@'({[‘’“”«»?!"#, r#""')\]}‘’“”«»"#),
         };
         let class = format!("[{}]", non_word.replace(']', r"\]").replace('[', r"\["));
@@ -60,7 +60,7 @@ impl Language {
     }
 }
 
-/// The sentences of a text in lower case, without the white space between them.
+/// Returns the sentences of a text in lower case, without the white space between them.
 pub(super) fn sentences(text: &str, version: Nltk) -> Vec<&str> {
     let language = match version {
         Nltk::V3_8_1 => &OLD,
@@ -68,7 +68,7 @@ pub(super) fn sentences(text: &str, version: Nltk) -> Vec<&str> {
     };
     let slices = slices(text, language);
     let mut sentences = Vec::new();
-    // Closing quotes and brackets after a full stop belong to the sentence that they end.
+    // Closing quotes and brackets behind a full stop belong to the sentence that it ends.
     let mut taken = 0;
     for (index, slice) in slices.iter().enumerate() {
         let start = slice.start + taken;
@@ -101,21 +101,21 @@ fn slices(text: &str, language: &Language) -> Vec<Range<usize>> {
 
 /// A full stop, question mark or exclamation mark that may end a sentence.
 struct Candidate {
-    /// Where it stands.
+    /// The position of the mark in the text.
     at: usize,
-    /// The word before it up to the word after it.
+    /// The range from the previous word to the next one.
     context: Range<usize>,
-    /// Where the next word begins, if white space lies between.
+    /// The start of the next word, if white space precedes it.
     next: Option<usize>,
 }
 
-/// Several marks in a row after one word are one candidate: the last of them.
+/// Returns the candidates. Several marks in a row behind one word are one candidate: the last of them.
 fn candidates(text: &str, language: &Language) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
     let mut previous = 0..0;
     for (at, _) in text.match_indices(['.', '?', '!']) {
         let Some((after, next)) = following(text, at + 1, language) else { continue };
-        // The word before: back to the last white space, but not beyond the word before the previous mark.
+        // The previous word begins behind the last white space, but not before the word of the previous mark.
         let space = text[previous.end..at].rfind([' ', '\t', '\n', '\r', '\x0b', '\x0c']).filter(|index| *index > 0);
         let start = space.map_or(previous.start, |index| previous.end + index + 1);
         if start < previous.end {
@@ -127,8 +127,8 @@ fn candidates(text: &str, language: &Language) -> Vec<Candidate> {
     found
 }
 
-/// Where what follows a mark ends, and where its word begins if white space comes first; nothing if the text goes on
-/// without a break, or ends.
+/// Returns the end of the text that belongs to a mark, and the start of the next word if white space precedes it.
+/// Returns `None` if the text continues without a break, or ends.
 fn following(text: &str, from: usize, language: &Language) -> Option<(usize, Option<usize>)> {
     let rest = &text[from..];
     let first = rest.chars().next()?;
@@ -144,7 +144,7 @@ fn following(text: &str, from: usize, language: &Language) -> Option<(usize, Opt
     Some((begin + length, Some(begin)))
 }
 
-/// Whether a sentence ends somewhere before the last token.
+/// Whether a sentence ends before the last token.
 fn ends_sentence(context: &str, language: &Language) -> bool {
     let tokens: Vec<&str> = context.split('\n').flat_map(|line| words(line, language)).collect();
     tokens.windows(2).any(|pair| is_break(pair[0], pair[1], language))
@@ -154,10 +154,10 @@ fn words<'a>(line: &'a str, language: &Language) -> Vec<&'a str> {
     language.word.find_iter(line).filter_map(Result::ok).map(|found| found.as_str()).collect()
 }
 
-/// Whether a sentence ends with a token, by what it is, and then by what follows.
+/// Whether a sentence ends with a token, judged by the token itself and then by the next one.
 fn is_break(token: &str, next: &str, language: &Language) -> bool {
     if !is_break_alone(token) {
-        // An abbreviation or an ellipsis ends a sentence only before a capital letter.
+        // Behind an abbreviation or an ellipsis a sentence ends only before a capital letter.
         return false;
     }
     if !token.ends_with('.') {
@@ -174,7 +174,7 @@ fn is_break(token: &str, next: &str, language: &Language) -> bool {
     !(may_be_abbreviation && cannot_start(next, next_kind))
 }
 
-/// What the token alone says.
+/// Whether a sentence ends with a token, judged by the token alone.
 fn is_break_alone(token: &str) -> bool {
     if [".", "?", "!"].contains(&token) {
         return true;
@@ -187,7 +187,7 @@ fn is_break_alone(token: &str) -> bool {
     !ABBREVIATIONS.contains(word) && !ABBREVIATIONS.contains(tail)
 }
 
-/// The token as the model knows it: all numbers are one.
+/// Returns the token as the model knows it: all numbers are the same token.
 fn kind<'a>(token: &'a str, language: &Language) -> &'a str {
     if language.number.is_match(token).unwrap_or_default() { "##number##" } else { token }
 }
@@ -206,7 +206,7 @@ trait TrimOnce {
 }
 
 impl TrimOnce for str {
-    /// Without one final character, if it is that and not the only one.
+    /// Removes one final `end`, unless the text consists of it alone.
     fn trim_end_matches_once(&self, end: char) -> &Self {
         match self.strip_suffix(end) {
             Some(rest) if !rest.is_empty() => rest,

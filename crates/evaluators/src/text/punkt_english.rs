@@ -1,13 +1,14 @@
-//! What the Punkt model for English knows, as far as it can matter for text in lower case.
+//! The parameters of the Punkt model for English that can affect texts in lower case.
 //!
-//! Source: NLTK's `punkt_tab/english` (Kiss and Strunk 2006, trained on the Wall Street Journal). Of its 20,366 words with
-//! orthographic contexts only those four matter here that it has seen at the beginning of a sentence in lower case and
-//! never in upper case: before every other word in lower case a number with a full stop ends no sentence.
+//! Source: NLTK's `punkt_tab/english` (Kiss and Strunk 2006, trained on the Wall Street Journal). The model has
+//! orthographic contexts of 20,366 words. Only four of them matter here: those that it has seen at the beginning of a
+//! sentence in lower case but never in upper case. Before any other word in lower case, a number with a full stop does
+//! not end a sentence.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// Words that are abbreviations when a full stop follows.
+/// Words that are abbreviations if a full stop follows.
 pub(super) static ABBREVIATIONS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     "
      . . a.a a.c a.d a.g a.h a.m a.m.e a.s a.t adm ala ariz aug ave b.f b.v bros c c.i.t c.o.m.b c.v calif chg
@@ -21,7 +22,7 @@ pub(super) static ABBREVIATIONS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     .collect()
 });
 
-/// Pairs of words between which a full stop ends no sentence.
+/// Pairs of words between which a full stop does not end a sentence.
 pub(super) const COLLOCATIONS: &[(&str, &str)] = &[
     ("##number##", "abreast"),
     ("##number##", "aes"),
@@ -62,5 +63,5 @@ pub(super) const COLLOCATIONS: &[(&str, &str)] = &[
     ("o", "ludcke"),
 ];
 
-/// Words before which a number with a full stop may end a sentence, though they are in lower case.
+/// Words in lower case before which a number with a full stop may end a sentence.
 pub(super) const SENTENCE_STARTERS: &[&str] = &["administrators", "b-week", "r-revised", "z-holiday"];

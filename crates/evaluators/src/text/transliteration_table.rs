@@ -1,7 +1,7 @@
-//! Where `deunicode` and Python's `Unidecode` 1.4.0 differ, as seen by asking both about every character that NFKC leaves
-//! alone. Unidecode's own table is under another licence and is not here.
+//! The differences between `deunicode` and Python's `Unidecode` 1.4.0, from a comparison of both for every character
+//! that NFKC leaves unchanged. Unidecode's own table has another licence and is not included.
 
-/// Characters from the first to the second, for which Unidecode has nothing, or which are controls to Python 3.11.
+/// Ranges of characters, first to last, that Unidecode does not spell or that are control characters in Python 3.11.
 pub(super) const NOTHING: &[(u32, u32)] = &[
     (0x241, 0x242),
     (0x2e5, 0x2eb),
@@ -457,7 +457,7 @@ pub(super) const NOTHING: &[(u32, u32)] = &[
     (0x1f67c, 0x10ffff),
 ];
 
-/// What Unidecode has instead, in lower case, in order of the characters.
+/// Unidecode's spelling of characters that `deunicode` spells differently, in lower case, ordered by character.
 pub(super) const OTHER: &[(char, &str)] = &[
     ('\u{404}', "ie"),
     ('\u{589}', ":"),

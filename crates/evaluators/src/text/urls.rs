@@ -1,30 +1,30 @@
-//! `urllib.parse` of Python 3.11: URLs taken apart and put together, texts quoted and unquoted.
+//! `urllib.parse` of Python 3.11: splitting and joining of URLs, quoting and unquoting of texts.
 
 use core::net::Ipv6Addr;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// A URL that Python refuses to take apart.
+/// A URL that Python refuses to split.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no URL")]
 pub struct UrlError(String);
 
-/// What `urlsplit` gives.
+/// The result of `urlsplit`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Split {
-    /// In lower case.
+    /// The scheme in lower case.
     pub scheme: String,
-    /// User, host and port, as they are.
+    /// User, host and port, unchanged.
     pub netloc: String,
-    /// With `;parameters`.
+    /// The path, including `;parameters`.
     pub path: String,
-    /// Without `?`.
+    /// The query without its question mark.
     pub query: String,
-    /// Without `#`.
+    /// The fragment without its hash.
     pub fragment: String,
 }
 
-/// Schemes that may have `;parameters`, and those whose URLs have a host. Source: `urllib.parse`.
+/// Schemes that allow `;parameters`, then schemes whose URLs have a host. Source: `urllib.parse`.
 const WITH_PARAMETERS: [&str; 16] = [
     "", "ftp", "hdl", "prospero", "http", "imap", "https", "shttp", "rtsp", "rtsps", "rtspu", "sip", "sips", "mms",
     "sftp", "tel",
@@ -38,7 +38,7 @@ const WITH_HOST: [&str; 26] = [
 ///
 /// # Errors
 ///
-/// When Python raises.
+/// Returns an error if Python raises.
 pub fn urlsplit(url: &str) -> Result<Split, UrlError> {
     let cleaned: String;
     let mut rest = url.trim_start_matches(|c: char| c <= ' ');
@@ -94,14 +94,14 @@ fn check_netloc(netloc: &str, url: &str) -> Result<(), UrlError> {
     if netloc.is_ascii() {
         return Ok(());
     }
-    // Characters that stand for a separator would move the host's end.
+    // Characters that normalise to a separator would move the end of the host.
     let bare: String = netloc.chars().filter(|c| !"@:#?".contains(*c)).collect();
     let composed: String = bare.nfkc().collect();
     if bare != composed && composed.contains(['/', '?', '#', '@', ':']) { Err(invalid()) } else { Ok(()) }
 }
 
 impl Split {
-    /// `;parameters` of the last segment, taken out of the path, as `urlparse` does it.
+    /// Splits the `;parameters` of the last segment from the path, as `urlparse` does.
     #[must_use]
     pub fn path_and_parameters(&self) -> (&str, &str) {
         if !WITH_PARAMETERS.contains(&self.scheme.as_str()) {
@@ -154,7 +154,8 @@ pub fn quote(text: &str, safe: &str) -> String {
     out
 }
 
-/// `unquote(text)`: what is no UTF-8 becomes the replacement character; a run of ASCII is decoded by itself.
+/// `unquote(text)`: bytes that are not UTF-8 become the replacement character. Each sequence of ASCII characters is
+/// decoded separately.
 #[must_use]
 pub fn unquote(text: &str) -> String {
     if !text.contains('%') {
@@ -174,7 +175,7 @@ pub fn unquote(text: &str) -> String {
     out
 }
 
-/// `parse_qsl(query, keep_blank_values=True)`. Fields without a value have an empty one.
+/// `parse_qsl(query, keep_blank_values=True)`: a field without a value has an empty one.
 #[must_use]
 pub fn parse_qsl(query: &str) -> Vec<(String, String)> {
     let decode = |text: &str| unquote(&text.replace('+', " "));

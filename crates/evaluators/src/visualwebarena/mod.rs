@@ -1,10 +1,10 @@
 //! VisualWebArena's evaluators: `string_match`, `url_match`, `program_html`, `page_image_query`.
 //!
-//! They began as a copy of WebArena's and have gone other ways in many places. Tasks have the same form, so [`read`],
-//! [`Task`] and [`Context`] are WebArena's.
+//! They began as a copy of WebArena's and now differ in many places. Tasks have the same form, so [`read`], [`Task`]
+//! and [`Context`] are WebArena's.
 //!
-//! Not equal to the bit: JPEG files are decoded by another library, which gives a pixel another shade by one or two of 256;
-//! formats that this one does not know (AVIF) count as unreadable.
+//! Pictures are not reproduced to the bit. JPEG files are decoded by another library, which changes the value of a
+//! pixel by one or two of 256; formats that this library does not know (AVIF) count as unreadable.
 
 mod numbers;
 mod pages;
@@ -45,7 +45,7 @@ pub const HELPERS: [Helper; 17] = [
     webarena::SHOP_REVIEWS[2],
 ];
 
-/// What the strict profile has to know of VisualWebArena.
+/// The properties of VisualWebArena that the strict profile needs.
 const DIALECT: strict::Dialect = strict::Dialect {
     eval_types: &["string_match", "url_match", "program_html", "page_image_query"],
     url_rule: "EXACT",
@@ -54,12 +54,12 @@ const DIALECT: strict::Dialect = strict::Dialect {
     includes: |reference, answer, _| strings::must_include(reference, &strings::clean_answer(answer)),
 };
 
-/// What still has to be known under a profile, each once. What is asked may depend on what is known, so ask until there is
-/// nothing left; two rounds do.
+/// Returns the open questions under a profile, each once. Questions may depend on earlier answers, so the caller asks
+/// again until none is left; two rounds are enough.
 ///
 /// # Errors
 ///
-/// When the benchmark's own code would fail on the task.
+/// Returns an error if the benchmark's own code would fail on the task.
 pub fn questions(context: &Context, eval: &Eval, told: &Told, profile: Profile) -> Result<Vec<Question>, TaskError> {
     if profile == Profile::Strict {
         return Ok(open(strict::questions(context, eval, told, &DIALECT)?, told));
@@ -76,11 +76,12 @@ pub fn questions(context: &Context, eval: &Eval, told: &Told, profile: Profile) 
     Ok(open(questions, told))
 }
 
-/// Why judging ends before its end.
+/// The reason why an evaluation ends early.
 enum Halt {
-    /// The benchmark's code fails on the task, whatever the agent did.
+    /// The benchmark's code fails on the task, independently of the agent.
     Task(TaskError),
-    /// It raises an error on what the agent left. That is no score, which counts as none, whatever the other checks say.
+    /// The benchmark's code raises an error on the agent's output. It then returns no score, which counts as 0,
+    /// whatever the other checks say.
     Found(Box<Check>),
 }
 
@@ -90,12 +91,12 @@ impl From<TaskError> for Halt {
     }
 }
 
-/// Judges a task: every evaluator of `eval_types` has to pass. Where the benchmark's own code raises an error on what the agent
-/// left, the task is failed, for the reason that the check gives.
+/// Judges a task: every evaluator of `eval_types` has to pass. If the benchmark's own code raises an error on the
+/// agent's output, the task is failed, and the only check gives the reason.
 ///
 /// # Errors
 ///
-/// When the benchmark's own code would fail on the task, whatever the agent did.
+/// Returns an error if the benchmark's own code would fail on the task, independently of the agent.
 pub fn evaluate(context: &Context, eval: &Eval, told: &Told, profile: Profile) -> Result<Report, TaskError> {
     if profile == Profile::Strict {
         return strict::evaluate(context, eval, told, &DIALECT);

@@ -5,20 +5,20 @@
 use crate::text::{numbers, python};
 use crate::webarena::{OR, TaskError};
 
-/// How much a value may miss a bound by. Thus `<` lets the bound itself pass, as `<=` does.
+/// The distance by which a value may miss a bound. Because of it `<` accepts the bound itself, as `<=` does.
 const TOLERANCE: f64 = 1e-8;
 
-/// `str_2_int`: a whole number, commas left out wherever they stand.
+/// `str_2_int`: an integer; commas are removed at any place.
 #[must_use]
 pub(super) fn whole(text: &str) -> Option<f64> {
     python::int(&python::strip(text).replace(',', ""))
 }
 
-/// Whether a value satisfies one of the inequalities that ` |OR| ` separates.
+/// Whether a value satisfies at least one of the inequalities, which ` |OR| ` separates.
 ///
 /// # Errors
 ///
-/// When one of them is none: each is evaluated, whatever the others say.
+/// Returns an error if one of them is not an inequality. All of them are evaluated.
 pub fn satisfies(value: f64, inequalities: &str) -> Result<bool, TaskError> {
     let mut any = false;
     for inequality in inequalities.split(OR) {
@@ -30,11 +30,11 @@ pub fn satisfies(value: f64, inequalities: &str) -> Result<bool, TaskError> {
 fn compare(value: f64, inequality: &str) -> Result<bool, TaskError> {
     let wrong =
         || TaskError::new("required_values", "an operator and a number, such as \">= 300\"", &inequality.into());
-    // In this order: `<=` contains `<`.
+    // `<=` contains `<`, so it is tried first.
     let operator = ["<=", ">=", "==", "<", ">"].into_iter().find(|operator| inequality.contains(operator));
     let operator = operator.ok_or_else(wrong)?;
     let parts: Vec<&str> = inequality.split(operator).collect();
-    // Nobody looks at what stands before the operator.
+    // The text before the operator is ignored.
     let [_, bound] = parts[..] else { return Err(wrong()) };
     let bound = numbers::float(bound).ok_or_else(wrong)?;
     Ok(match operator {

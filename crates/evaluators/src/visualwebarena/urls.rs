@@ -1,4 +1,4 @@
-//! `url_match`: where the agent ended against reference URLs.
+//! `url_match`: the agent's last URL against reference URLs.
 //!
 //! Source: web-arena-x/visualwebarena `evaluation_harness/evaluators.py`, class `URLExactEvaluator`.
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::webarena::{Context, Eval, OR, TaskError};
 use arenad_verdict::Check;
 
-/// Judges where the agent ended.
+/// Judges the agent's last URL.
 pub(super) fn url_match(context: &Context, eval: &Eval) -> Result<Vec<Check>, TaskError> {
     let rule = eval.url_note.as_deref().unwrap_or("EXACT");
     let fits = match rule {
@@ -19,20 +19,20 @@ pub(super) fn url_match(context: &Context, eval: &Eval) -> Result<Vec<Check>, Ta
     Ok(vec![Check::of("url_match", rule, "url", expected, found, fits)])
 }
 
-/// Rule `EXACT`: the URL is one of the alternatives, to the letter.
+/// Rule `EXACT`: the URL equals one of the alternatives.
 #[must_use]
 pub fn exact(reference: &str, url: &str) -> bool {
     reference.split(OR).any(|reference| clean(reference) == clean(url))
 }
 
-/// Rule `GOLD in PRED`: one of the alternatives is part of the URL.
+/// Rule `GOLD in PRED`: the URL contains one of the alternatives.
 #[must_use]
 pub fn gold_in_pred(reference: &str, url: &str) -> bool {
     let url = clean(url);
     reference.split(OR).any(|reference| url.contains(&clean(reference)))
 }
 
-/// With `127.0.0.1` for every `localhost`, wherever it stands, and without one slash at the end.
+/// Replaces every `localhost` by `127.0.0.1`, at any place, and removes one slash at the end.
 fn clean(url: &str) -> String {
     let url = url.replace("localhost", "127.0.0.1");
     url.strip_suffix('/').unwrap_or(&url).to_owned()

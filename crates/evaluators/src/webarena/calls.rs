@@ -1,47 +1,47 @@
-//! `func:` locators. The benchmarks give them to Python's `eval`; here they are a name of a fixed list and literal texts, and
-//! nothing else.
+//! `func:` locators. The benchmarks pass them to Python's `eval`. Here, only calls of a fixed list of helpers with
+//! literal texts are accepted.
 
 use super::task::TaskError;
 use crate::text::urls::{UrlError, urlsplit};
 use arenad_verdict::question::Call;
 
-/// A helper of a benchmark.
+/// A helper function of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Helper {
-    /// Its name, spelt as there.
+    /// Its name as the benchmark spells it.
     pub name: &'static str,
     /// Whether its first argument is the page, `__page__`.
     pub takes_page: bool,
-    /// How many texts it takes.
+    /// The number of texts that it takes.
     pub texts: usize,
-    /// What it returns.
+    /// The kind of value that it returns.
     pub returns: Returns,
 }
 
-/// What a helper returns, and what the benchmark takes for its value when it fails.
+/// The kind of value that a helper returns, and the value that the benchmark uses when the helper fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Returns {
-    /// A text; an empty one when it fails.
+    /// A text; empty when the helper fails.
     Text,
-    /// A number; 0 when it fails.
+    /// A number; 0 when the helper fails.
     Number,
-    /// A URL, for a target's `url`.
+    /// A URL, for the `url` of a target.
     Url,
 }
 
 impl Helper {
-    /// A helper that looks at a page.
+    /// Creates a helper that reads a page.
     pub(crate) const fn of_page(name: &'static str, texts: usize, returns: Returns) -> Self {
         Self { name, takes_page: true, texts, returns }
     }
 
-    /// A helper that asks the site's interface, or nobody.
+    /// Creates a helper that takes no page. It reads the site's interface, or only its own argument.
     pub(crate) const fn of_site(name: &'static str, texts: usize, returns: Returns) -> Self {
         Self { name, takes_page: false, texts, returns }
     }
 }
 
-/// What is read of the latest review of a product.
+/// The helpers that read the latest review of a product.
 pub(crate) const SHOP_REVIEWS: [Helper; 3] = [
     Helper::of_site("shopping_get_sku_latest_review_author", 1, Returns::Text),
     Helper::of_site("shopping_get_sku_latest_review_rating", 1, Returns::Text),
@@ -59,11 +59,12 @@ pub const HELPERS: [Helper; 7] = [
     Helper::of_site("shopping_get_sku_latest_review_title", 1, Returns::Text),
 ];
 
-/// Reads `name(__page__, 'text', "text")`. `__last_url__` in a text becomes the URL; `__page__` is left out.
+/// Parses `name(__page__, 'text', "text")`. `__last_url__` in a text is replaced by the URL; `__page__` is not among
+/// the arguments of the returned call.
 ///
 /// # Errors
 ///
-/// When it is anything else, or no call of one of the helpers with what that takes.
+/// Returns an error if the text is not a call of one of the helpers with the arguments that it takes.
 pub(crate) fn parse(text: &str, last_url: &str, helpers: &[Helper]) -> Result<(Call, Helper), TaskError> {
     let wrong = || TaskError::new("func", "a helper's name and texts in quotes", &text.into());
     let (name, rest) = text.trim().split_once('(').ok_or_else(wrong)?;
@@ -79,7 +80,7 @@ pub(crate) fn parse(text: &str, last_url: &str, helpers: &[Helper]) -> Result<(C
     Ok((Call { name: helper.name.to_owned(), arguments }, helper))
 }
 
-/// What stands between the parentheses: whether the page comes first, and the texts.
+/// Returns whether the arguments begin with the page, and the texts.
 fn arguments(inner: &str) -> Option<(bool, Vec<String>)> {
     let (mut page, mut texts) = (false, Vec::new());
     let mut rest = inner.trim();
@@ -101,7 +102,8 @@ fn arguments(inner: &str) -> Option<(bool, Vec<String>)> {
     Some((page, texts))
 }
 
-/// A text up to its closing quote, and what follows. Only quotes and backslashes are escaped; Python knows more, no task does.
+/// Splits the text before its closing quote from the rest. Quotes and backslashes are the only escapes; Python has
+/// more, but no task uses them.
 fn literal(text: &str, quote: char) -> Option<(String, &str)> {
     let mut out = String::new();
     let mut chars = text.char_indices();
@@ -115,14 +117,14 @@ fn literal(text: &str, quote: char) -> Option<(String, &str)> {
     None
 }
 
-/// The address of a post, without what follows its number. Anything that is no post's address stays as it is, and so does
-/// what Python refuses to take apart.
+/// Returns the address of a post without the parts that follow its number. Any other URL is returned unchanged, also
+/// one that Python does not parse.
 #[must_use]
 pub fn reddit_get_post_url(url: &str) -> String {
     post_url(url).unwrap_or_else(|_| url.to_owned())
 }
 
-/// The address of a post, as far as Python takes the URL apart.
+/// Returns the address of a post, or the error that Python raises when it parses the URL.
 pub(super) fn post_url(url: &str) -> Result<String, UrlError> {
     let split = urlsplit(url)?;
     let parts: Vec<&str> = split.path_and_parameters().0.split('/').collect();

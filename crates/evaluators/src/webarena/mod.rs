@@ -1,7 +1,7 @@
 //! WebArena's evaluators: `string_match`, `url_match`, `program_html`.
 //!
-//! [`questions`] says what has to be known, [`evaluate`] judges when it is. What both have in common with VisualWebArena's,
-//! which began as a copy of these, lies here too.
+//! [`questions`] lists the facts that the evaluators need, and [`evaluate`] judges when they are known. This module
+//! also contains the code shared with VisualWebArena's evaluators, which began as a copy of these.
 
 mod calls;
 pub(super) mod pages;
@@ -20,23 +20,23 @@ use super::strict;
 use arenad_verdict::question::{Question, Told, open};
 use arenad_verdict::{Profile, Report};
 
-/// What the agent left.
+/// The episode as the evaluators see it.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// The task, as the agent was told.
+    /// The task, in the words that the agent received.
     pub intent: String,
-    /// What it answered; empty if nothing.
+    /// The agent's answer; empty if there is none.
     pub answer: String,
-    /// The URL of the page where it ended.
+    /// The URL of the agent's last page.
     pub url: String,
 }
 
-/// What still has to be known under a profile, each once. What is asked may depend on what is known, so ask until there is
-/// nothing left; two rounds do.
+/// Returns the open questions under a profile, each once. Questions may depend on earlier answers, so the caller asks
+/// again until none is left; two rounds are enough.
 ///
 /// # Errors
 ///
-/// When the benchmark's own code would fail on the task.
+/// Returns an error if the benchmark's own code would fail on the task.
 pub fn questions(context: &Context, eval: &Eval, told: &Told, profile: Profile) -> Result<Vec<Question>, TaskError> {
     if profile == Profile::Strict {
         return Ok(open(strict::questions(context, eval, told, &DIALECT)?, told));
@@ -56,7 +56,7 @@ pub fn questions(context: &Context, eval: &Eval, told: &Told, profile: Profile) 
 ///
 /// # Errors
 ///
-/// When the benchmark's own code would fail on the task.
+/// Returns an error if the benchmark's own code would fail on the task.
 pub fn evaluate(context: &Context, eval: &Eval, told: &Told, profile: Profile) -> Result<Report, TaskError> {
     if profile == Profile::Strict {
         return strict::evaluate(context, eval, told, &DIALECT);
@@ -79,7 +79,7 @@ pub fn evaluate(context: &Context, eval: &Eval, told: &Told, profile: Profile) -
     Ok(Report::of(Profile::Compat, checks))
 }
 
-/// What the strict profile has to know of WebArena.
+/// The properties of WebArena that the strict profile needs.
 const DIALECT: strict::Dialect = strict::Dialect {
     eval_types: &["string_match", "url_match", "program_html"],
     url_rule: "GOLD in PRED",

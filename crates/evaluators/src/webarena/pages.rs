@@ -1,8 +1,8 @@
-//! `program_html`: what pages show.
+//! `program_html`: the content of pages.
 //!
-//! Source: web-arena-x/webarena f62e0b9 `evaluation_harness/evaluators.py`, class `HTMLContentEvaluator`. It visits a target's
-//! page in the agent's own tab and leaves it there, so that `last` in a later target is that page (libwebarena 0.0.5 opens a
-//! tab and closes it; none of the benchmark's tasks tells the two apart).
+//! Source: web-arena-x/webarena f62e0b9 `evaluation_harness/evaluators.py`, class `HTMLContentEvaluator`. It visits the
+//! page of a target in the agent's own tab and stays there, so `last` in a later target means that page. libwebarena
+//! 0.0.5 opens a tab and closes it; none of the benchmark's tasks tells the two apart.
 
 use serde_json::Value;
 
@@ -14,17 +14,17 @@ use crate::text::python;
 use arenad_verdict::question::{Answer, Call, Place, Question, Told};
 use arenad_verdict::{Check, excerpt, unseen};
 
-/// What has to be known of the pages.
+/// Returns the questions about the pages.
 ///
 /// # Errors
 ///
-/// When a target has a locator on which the benchmark's own code fails.
+/// Returns an error if the benchmark's own code would fail on the locator of a target.
 pub fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
     let mut tab = Tab::of(context);
     eval.program_html.iter().map(|target| tab.question(target)).collect()
 }
 
-/// Judges what was found on the pages.
+/// Judges the answers about the pages.
 pub(super) fn program_html(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, TaskError> {
     let mut tab = Tab::of(context);
     let mut checks = Vec::new();
@@ -35,9 +35,9 @@ pub(super) fn program_html(context: &Context, eval: &Eval, told: &Told) -> Resul
     Ok(checks)
 }
 
-/// The agent's tab, which the targets go through one after the other.
+/// The agent's tab, which visits the targets one after the other.
 struct Tab {
-    /// With the URL that the tab has by now.
+    /// The context, with the current URL of the tab.
     context: Context,
     place: Place,
 }
@@ -47,7 +47,7 @@ impl Tab {
         Self { context: context.clone(), place: Place::Last }
     }
 
-    /// Goes to the page of a target, if it names one, and says what has to be known of it.
+    /// Goes to the page of a target, if the target names one, and returns the question about it.
     fn question(&mut self, target: &Target) -> Result<Question, TaskError> {
         let place = place(&self.context, &target.url, &HELPERS)?;
         if let Place::Url(url) = &place {
@@ -68,19 +68,19 @@ impl Tab {
     }
 }
 
-/// Where on a page a target looks.
+/// The part of a page that a target examines.
 pub(crate) enum Locator<'a> {
-    /// Everywhere.
+    /// All the content of the page.
     Page,
-    /// At what an expression gives.
+    /// The value of an expression.
     Script(&'a str),
-    /// At what an expression gives that need not begin with `document.`; VisualWebArena's alone.
+    /// The value of an expression that need not begin with `document.`; VisualWebArena only.
     Lambda(&'a str),
-    /// At what a helper finds.
+    /// The value that a helper returns.
     Helper(Call, Helper),
 }
 
-/// Reads a target's locator.
+/// Parses the locator of a target.
 pub(crate) fn locator<'a>(context: &Context, target: &'a Target, helpers: &[Helper]) -> Result<Locator<'a>, TaskError> {
     let text = target.locator.trim();
     if text.is_empty() {
@@ -101,7 +101,7 @@ fn unknown(locator: &str) -> TaskError {
     TaskError::new("locator", "empty, an expression that begins with document., or a helper's func:", &locator.into())
 }
 
-/// Reads a target's `url`.
+/// Parses the `url` of a target.
 pub(crate) fn place(context: &Context, url: &str, helpers: &[Helper]) -> Result<Place, TaskError> {
     if url == "last" {
         return Ok(Place::Last);
@@ -112,20 +112,20 @@ pub(crate) fn place(context: &Context, url: &str, helpers: &[Helper]) -> Result<
     let (call, helper) = calls::parse(call, &context.url, helpers)?;
     match &call.arguments[..] {
         _ if helper.returns != Returns::Url => Err(TaskError::new("url", "a helper that finds a URL", &url.into())),
-        // This one needs no look at the site.
+        // This helper needs no access to the site.
         [post] if helper.name == "reddit_get_post_url" => Ok(Place::Url(calls::reddit_get_post_url(post))),
         _ => Ok(Place::Found(call)),
     }
 }
 
-/// Where a target looks, in words.
+/// Describes the URL and the locator of a target for a report.
 pub(crate) fn whereabouts(target: &Target) -> String {
     if target.locator.is_empty() { target.url.clone() } else { format!("{} {}", target.url, target.locator) }
 }
 
 fn judge(target: &Target, answer: &Answer) -> Result<Vec<Check>, TaskError> {
     let text = match answer {
-        // The text of what Python's str() makes of the value, with HTML's entities replaced.
+        // The text is Python's str() of the value, with HTML entities replaced.
         Answer::Value(value) => htmlize::unescape(python::to_str(value)).into_owned(),
         _ => String::new(),
     };
@@ -147,7 +147,7 @@ fn judge(target: &Target, answer: &Answer) -> Result<Vec<Check>, TaskError> {
     Err(TaskError::new("required_contents", "exact_match or must_include", &Value::Object(wanted.clone())))
 }
 
-/// Whether any of the alternatives is part of the text.
+/// Whether the text contains any of the alternatives.
 fn includes(text: &str, alternatives: &str) -> bool {
     let text = clean_answer(text);
     alternatives.split(OR).any(|alternative| text.contains(&clean_answer(alternative)))

@@ -10,23 +10,23 @@ use crate::text::{Nltk, python, word_tokenize};
 use arenad_verdict::question::{Answer, Comparison, Question, Sameness, Told, Wording};
 use arenad_verdict::{Check, Verdict, unseen};
 
-/// The version of NLTK: the one of the time when the tasks were published: the package names none.
+/// NLTK's version when the tasks were published; the package pins none.
 const NLTK: Nltk = Nltk::V3_8_1;
 
-/// Without white space around it and one pair of quotes, in lower case.
+/// Removes white space at both ends and one pair of quotes, and converts to lower case.
 #[must_use]
 pub fn clean_answer(answer: &str) -> String {
     python::unquote(python::strip(answer)).to_lowercase()
 }
 
-/// Whether answer and reference are the same when cleaned.
+/// Whether the answer equals the reference after both have been cleaned.
 #[must_use]
 pub fn exact_match(reference: &str, answer: &str) -> bool {
     clean_answer(answer) == clean_answer(reference)
 }
 
-/// Whether the cleaned answer contains the cleaned reference. With `tokenize`, a reference of one character must be a word
-/// of the answer, lest `0` is found in `10`.
+/// Whether the cleaned answer contains the cleaned reference. With `tokenize`, a reference of one character must be a
+/// word of the answer, so that `0` is not found in `10`.
 #[must_use]
 pub fn must_include(reference: &str, answer: &str, tokenize: bool) -> bool {
     let reference = clean_answer(reference);
@@ -35,18 +35,18 @@ pub fn must_include(reference: &str, answer: &str, tokenize: bool) -> bool {
     if is_one_word { word_tokenize(&answer, NLTK).contains(&reference) } else { answer.contains(&reference) }
 }
 
-/// What a judge has to be asked.
+/// Returns the questions for a judge.
 pub fn questions(context: &Context, eval: &Eval) -> Result<Vec<Question>, TaskError> {
     let asked = asked(eval, exact_match("N/A", &clean_answer(&context.answer)))?;
     Ok(asked.into_iter().map(|(kind, reference)| Question::Judge(comparison(context, kind, reference))).collect())
 }
 
-/// What the references say that only a judge can compare. VisualWebArena's are the same.
+/// Returns the references that only a judge can compare. VisualWebArena uses them, too.
 pub(crate) fn asked(eval: &Eval, gave_up: bool) -> Result<Vec<(Sameness, &str)>, TaskError> {
     match eval.reference_answers.get("fuzzy_match") {
         Some(Value::String(reference)) if reference == "N/A" => {
             let before = eval.reference_answers.keys().next().is_some_and(|first| first != "fuzzy_match");
-            // Whatever came before may have failed, and then the judge is asked even so.
+            // An earlier entry may have failed; then the judge is asked even if the agent gave up.
             let is_settled = !before && gave_up;
             Ok(if is_settled { Vec::new() } else { vec![(Sameness::Reason, eval.string_note.as_str())] })
         }
@@ -58,14 +58,14 @@ pub(crate) fn asked(eval: &Eval, gave_up: bool) -> Result<Vec<(Sameness, &str)>,
     }
 }
 
-/// Judges an answer. The entries of `reference_answers` all have to hold; unknown ones do not count.
+/// Judges an answer. All entries of `reference_answers` have to hold; unknown entries are ignored.
 ///
 /// # Errors
 ///
-/// When an entry has a shape on which the benchmark's own code fails.
+/// Returns an error if an entry has a shape on which the benchmark's own code fails.
 pub fn string_match(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<Check>, TaskError> {
     let mut checks = Vec::new();
-    // The rules clean it once more, and so take off a second pair of quotes.
+    // The rules clean the answer again and so remove a second pair of quotes.
     let answer = &clean_answer(&context.answer);
     for (rule, expected) in &eval.reference_answers {
         match (rule.as_str(), expected) {
@@ -73,7 +73,7 @@ pub fn string_match(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<C
                 checks.push(check(context, rule, expected, exact_match(reference, answer)));
             }
             ("must_include", Value::Array(references)) => {
-                // One reference alone is looked for as a word.
+                // A single reference is searched for as a word.
                 let tokenize = references.len() == 1;
                 for reference in references {
                     let text = text_of("reference_answers.must_include", reference)?;
@@ -99,8 +99,8 @@ pub fn string_match(context: &Context, eval: &Eval, told: &Told) -> Result<Vec<C
     Ok(checks)
 }
 
-/// The answer "N/A" does; otherwise the reason given must be the actual one, and then nothing else counts: the benchmark's
-/// code puts the judge's verdict in the place of the score so far.
+/// The answer "N/A" passes if all earlier checks passed. Otherwise the agent's reason must be the actual one, and the
+/// earlier checks do not count: the benchmark's code overwrites the score with the judge's verdict.
 fn not_achievable(context: &Context, eval: &Eval, told: &Told, checks: &mut Vec<Check>) {
     let expected = Value::from("N/A");
     let gave_up = exact_match("N/A", &clean_answer(&context.answer));
@@ -127,7 +127,7 @@ fn check(context: &Context, rule: &str, expected: &Value, fits: bool) -> Check {
     Check::of("string_match", rule, "answer", expected.clone(), Value::from(context.answer.as_str()), fits)
 }
 
-/// What a judge's answer makes of a check.
+/// Returns the check that follows from a judge's answer.
 pub(crate) fn judged(context: &Context, rule: &str, expected: &Value, answer: &Answer) -> Check {
     if let Answer::Value(Value::Bool(same)) = answer {
         return check(context, rule, expected, *same);

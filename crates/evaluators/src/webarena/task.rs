@@ -1,67 +1,69 @@
-//! The part of a task file that evaluators read. WebArena's and VisualWebArena's have the same form.
+//! The part of a task file that the evaluators read. WebArena's and VisualWebArena's have the same form.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// A task's `eval`.
+/// The `eval` of a task.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Eval {
-    /// The evaluators, in order: `string_match`, `url_match`, `program_html`, and VisualWebArena's `page_image_query`.
+    /// Names of the evaluators, in order: `string_match`, `url_match`, `program_html`, and VisualWebArena's
+    /// `page_image_query`.
     #[serde(default)]
     pub eval_types: Vec<String>,
-    /// What the answer has to be, by rule.
+    /// The expected answers, by rule.
     #[serde(default, deserialize_with = "or_default")]
     pub reference_answers: Map<String, Value>,
-    /// Where the agent has to end; alternatives are separated by ` |OR| `.
+    /// The URL on which the agent has to end; alternatives are separated by ` |OR| `.
     #[serde(default, deserialize_with = "or_default")]
     pub reference_url: String,
-    /// The rule for the URL.
+    /// The rule for the URL, such as `GOLD in PRED`.
     #[serde(default)]
     pub url_note: Option<String>,
-    /// Why the task cannot be done, if it cannot.
+    /// The reason why the task is impossible; empty if it is possible.
     #[serde(default, deserialize_with = "or_default")]
     pub string_note: String,
-    /// What pages have to show.
+    /// The expected content of pages.
     #[serde(default, deserialize_with = "or_default")]
     pub program_html: Vec<Target>,
-    /// What pictures have to show; VisualWebArena's alone.
+    /// The expected content of pictures; VisualWebArena only.
     #[serde(default, deserialize_with = "or_default")]
     pub page_image_query: Vec<PictureQuery>,
-    /// The URLs where the agent starts: where a reference URL without a host is meant to be. Not part of `eval` in the file;
-    /// the published rules do not look at it.
+    /// The URLs where the agent starts. They complete a reference URL without a host. They are not part of `eval` in
+    /// the file, and the published rules ignore them.
     #[serde(skip)]
     pub origins: Vec<String>,
 }
 
-/// A page, a place on it, and what has to be there.
+/// A page, a place on it, and the expected content of that place.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Target {
-    /// `last`, a URL, or `func:` and a helper that finds one.
+    /// `last`, a URL, or `func:` and a helper that returns a URL.
     pub url: String,
-    /// Nothing for the whole page, an expression in JavaScript, or `func:` and a helper.
+    /// An expression in JavaScript, or `func:` and a helper; empty for the whole page.
     #[serde(default)]
     pub locator: String,
-    /// Expressions to run before.
+    /// Expressions to run before the locator.
     #[serde(default, deserialize_with = "or_default")]
     pub prep_actions: Vec<String>,
-    /// What has to be there, by rule.
+    /// The expected content, by rule.
     pub required_contents: Map<String, Value>,
 }
 
-/// Pictures of a page, and what they have to show.
+/// Pictures of a page and their expected content.
 #[derive(Debug, Clone, Deserialize)]
 pub struct PictureQuery {
-    /// `last`, a URL, or `func:` and a helper that finds one.
+    /// `last`, a URL, or `func:` and a helper that returns a URL.
     pub eval_image_url: String,
-    /// Nothing for every picture of the page, or a CSS selector that begins with a dot.
+    /// A CSS selector that begins with a dot; empty for all pictures of the page.
     pub eval_image_class: String,
-    /// Questions, each of which one of the pictures has to answer so.
+    /// Questions, each with the answer that at least one of the pictures has to give.
     #[serde(default)]
     pub eval_vqa: Vec<VisualQuestion>,
-    /// Pictures, to one of which one of the page's has to be similar; separated by ` |OR| `.
+    /// Pictures to compare with, separated by ` |OR| `. At least one picture of the page has to be similar to one of
+    /// them.
     #[serde(default)]
     pub eval_fuzzy_image_match: Option<String>,
-    /// How similar; the benchmark's 0.8 if nothing is said.
+    /// The least similarity, at most 1; the benchmark's 0.8 if absent.
     #[serde(default)]
     pub ssim_threshold: Option<f64>,
 }
@@ -69,9 +71,9 @@ pub struct PictureQuery {
 /// A question about a picture.
 #[derive(Debug, Clone, Deserialize)]
 pub struct VisualQuestion {
-    /// The question.
+    /// The question as it is put to the model.
     pub question: String,
-    /// What the reply has to contain.
+    /// The text that the reply has to contain.
     pub answer: String,
 }
 
@@ -79,7 +81,7 @@ fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(input: D
     Option::deserialize(input).map(Option::unwrap_or_default)
 }
 
-/// A task that says something which the benchmark's own code fails on.
+/// A value in a task on which the benchmark's own code fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {found} is not {expected}")]
 pub struct TaskError {
@@ -94,16 +96,16 @@ impl TaskError {
     }
 }
 
-/// A text, or the error that it is none.
+/// Returns the text of a value, or an error if it is not a text.
 pub(crate) fn text_of<'a>(place: &str, value: &'a Value) -> Result<&'a str, TaskError> {
     value.as_str().ok_or_else(|| TaskError::new(place, "a text", value))
 }
 
-/// A list of texts, or the error that it is none.
+/// Returns the texts of a list, or an error if the value is not a list of texts.
 pub(crate) fn texts_of<'a>(place: &str, value: &'a Value) -> Result<Vec<&'a str>, TaskError> {
     let list = value.as_array().ok_or_else(|| TaskError::new(place, "a list of texts", value))?;
     list.iter().map(|item| text_of(place, item)).collect()
 }
 
-/// What separates alternatives.
+/// The separator between alternatives.
 pub(crate) const OR: &str = " |OR| ";

@@ -1,4 +1,4 @@
-//! Task files: `config_files/test.raw.json`.
+//! Reading of task files: `config_files/test.raw.json`.
 
 use std::collections::BTreeMap;
 
@@ -7,54 +7,54 @@ use serde_json::Value;
 
 use super::task::Eval;
 
-/// A task as the benchmark publishes it, its placeholders replaced by the sites' URLs.
+/// A published task whose placeholders have been replaced by the URLs of the sites.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Task {
-    /// The task's number.
+    /// The number of the task, unique within its file.
     pub task_id: u32,
-    /// The sites that it needs.
+    /// The names of the sites that it needs.
     pub sites: Vec<String>,
-    /// Where the agent starts; several are separated by ` |AND| `.
+    /// The URLs on which the agent starts, separated by ` |AND| `.
     pub start_url: String,
-    /// What the agent is told.
+    /// The instruction that the agent receives.
     pub intent: String,
-    /// How it is judged.
+    /// The evaluators and the expected values.
     pub eval: Eval,
 }
 
-/// Why a task file cannot be read.
+/// The reason why a task file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskFileError {
-    /// The file is no list of tasks.
+    /// The file is not a list of tasks.
     #[error("the file is no list of tasks")]
     Form(#[source] serde_json::Error),
-    /// One task is not as WebArena's are.
+    /// One task does not have the form of WebArena's tasks.
     #[error("task {number}")]
     Task {
-        /// The task's number, or its place in the file.
+        /// The number of the task, or its index in the file if it has no number.
         number: u64,
-        /// What is wrong.
+        /// The error of the JSON parser.
         #[source]
         cause: serde_json::Error,
     },
-    /// A placeholder for which there is no URL.
+    /// A placeholder has no URL.
     #[error("task {number} speaks of {placeholder}, and no URL is known for it")]
     Placeholder {
-        /// The task's number.
+        /// The number of the task.
         number: u64,
         /// The placeholder, such as `__GITLAB__`.
         placeholder: String,
     },
 }
 
-/// What the benchmark itself puts in while it evaluates.
+/// The placeholders that the benchmark itself replaces during the evaluation.
 const OWN: [&str; 2] = ["__last_url__", "__page__"];
 
-/// Reads a task file. `urls` has a URL for each placeholder, such as `http://localhost:7770` for `__SHOPPING__`.
+/// Reads a task file. `urls` maps each placeholder to a URL, for instance `__SHOPPING__` to `http://localhost:7770`.
 ///
 /// # Errors
 ///
-/// When a task is not as WebArena's are, or speaks of a site without a URL.
+/// Returns an error if a task does not have the form of WebArena's tasks, or mentions a site without a URL.
 pub fn read(text: &str, urls: &BTreeMap<String, String>) -> Result<Vec<Task>, TaskFileError> {
     let raw: Vec<Value> = serde_json::from_str(text).map_err(TaskFileError::Form)?;
     raw.into_iter().enumerate().map(|(index, task)| task_of(index, task, urls)).collect()
@@ -69,11 +69,11 @@ fn task_of(index: usize, mut task: Value, urls: &BTreeMap<String, String>) -> Re
     })
 }
 
-/// Puts the sites' URLs in place of their placeholders in one task of a file.
+/// Replaces the placeholders in one task of a file by the URLs of the sites.
 ///
 /// # Errors
 ///
-/// When it speaks of a site without a URL.
+/// Returns an error if the task mentions a site without a URL.
 pub fn fill(task: &mut Value, urls: &BTreeMap<String, String>) -> Result<(), TaskFileError> {
     let number = number(task).unwrap_or_default();
     render(task, urls).map_err(|left| TaskFileError::Placeholder { number, placeholder: left.to_string() })
@@ -83,7 +83,7 @@ pub fn fill(task: &mut Value, urls: &BTreeMap<String, String>) -> Result<(), Tas
 ///
 /// # Errors
 ///
-/// When it is not as WebArena's are.
+/// Returns an error if it does not have the form of WebArena's tasks.
 pub fn task(filled: &Value) -> Result<Task, TaskFileError> {
     let failed = |cause| TaskFileError::Task { number: number(filled).unwrap_or_default(), cause };
     let mut task = Task::deserialize(filled).map_err(failed)?;
@@ -96,7 +96,7 @@ fn number(task: &Value) -> Option<u64> {
 }
 
 arenad_model::text_error! {
-    /// A placeholder of a site that has no URL.
+    /// The placeholder of a site without a URL.
     struct Unfilled;
 }
 
@@ -115,7 +115,7 @@ fn render(value: &mut Value, urls: &BTreeMap<String, String>) -> Result<(), Unfi
     }
 }
 
-/// The first placeholder of a site in a text: capital letters between two pairs of underscores.
+/// Returns the first placeholder of a site in a text: capital letters between two pairs of underscores.
 fn placeholder(text: &str) -> Option<&str> {
     let mut rest = text;
     while let Some(start) = rest.find("__") {

@@ -1,4 +1,4 @@
-//! `url_match`: where the agent ended against reference URLs.
+//! `url_match`: the agent's last URL against reference URLs.
 //!
 //! Source: web-arena-x/webarena `evaluation_harness/evaluators.py`, class `URLEvaluator`.
 
@@ -11,11 +11,11 @@ use super::task::{Eval, OR, TaskError};
 use crate::text::urls::{UrlError, parse_qsl, urlsplit};
 use arenad_verdict::Check;
 
-/// Judges where the agent ended.
+/// Judges the agent's last URL.
 ///
 /// # Errors
 ///
-/// When the task names a rule that the benchmark does not have, or a reference that is no URL.
+/// Returns an error if the task names a rule that the benchmark does not have, or a reference that is not a URL.
 pub fn url_match(context: &Context, eval: &Eval) -> Result<Vec<Check>, TaskError> {
     let rule = eval.url_note.as_deref().unwrap_or("GOLD in PRED");
     if rule != "GOLD in PRED" {
@@ -31,9 +31,9 @@ pub fn url_match(context: &Context, eval: &Eval) -> Result<Vec<Check>, TaskError
     Ok(vec![Check { reason, ..check }])
 }
 
-/// Rule "GOLD in PRED": host and path of some alternative lie within those of the URL, and for every parameter of any
-/// alternative the URL has one of the alternatives' values. Scheme, `;parameters` and fragment do not count. What is no URL
-/// fits nothing.
+/// Rule "GOLD in PRED". Host and path of at least one alternative are part of host and path of the URL. For every
+/// parameter of any alternative, the URL has one of the alternatives' values. Scheme, `;parameters` and fragment do not
+/// count. Text that is not a URL never fits.
 #[must_use]
 pub fn gold_in_pred(reference: &str, url: &str) -> bool {
     match (references(reference), Parsed::of(&clean(url))) {
@@ -48,7 +48,7 @@ fn references(reference: &str) -> Result<Vec<Parsed>, UrlError> {
 
 fn is_gold_in(references: &[Parsed], found: &Parsed) -> bool {
     let is_base_found = references.iter().any(|reference| found.base.contains(&reference.base));
-    // The alternatives' parameters are mixed: that is how the benchmark has it.
+    // The benchmark, too, merges the parameters of all alternatives.
     let mut wanted: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, values) in references.iter().flat_map(|reference| &reference.query) {
         wanted.entry(name).or_default().extend(values.iter().map(String::as_str));
@@ -58,14 +58,14 @@ fn is_gold_in(references: &[Parsed], found: &Parsed) -> bool {
     is_base_found && wanted.iter().all(|(name, values)| values.iter().any(|value| has(name, value)))
 }
 
-/// `str(url).rstrip("/")`: all of them, and also at the end of a query.
+/// `str(url).rstrip("/")`: removes all slashes at the end, also behind a query.
 fn clean(url: &str) -> String {
     url.trim_end_matches('/').to_owned()
 }
 
-/// A URL as `urllib.parse.urlparse` sees it, as far as the rule looks.
+/// The parts of a URL that the rule compares, as `urllib.parse.urlparse` splits it.
 struct Parsed {
-    /// Host, port and path, without `;parameters` of the last segment.
+    /// Host, port and path, without the `;parameters` of the last segment.
     base: String,
     query: BTreeMap<String, Vec<String>>,
 }

@@ -1,4 +1,4 @@
-//! `AgentResponseEvaluator`: what the agent says it did, and what it found out.
+//! `AgentResponseEvaluator`: compares the actions and the data that the agent reports with the expected ones.
 
 use std::sync::LazyLock;
 
@@ -16,14 +16,14 @@ use super::values::{Typed, is_falsy};
 use crate::text::{json, python};
 use arenad_verdict::Profile;
 
-/// What was compared.
+/// The two sides of a comparison, and its differences.
 pub(super) struct Outcome {
     pub(super) expected: Node,
     pub(super) actual: Node,
     pub(super) differences: Vec<Difference>,
 }
 
-/// Compares an answer with the one expected. `reading` is how the task's own values are read.
+/// Compares an answer with the expected one. `reading` determines how the task's own values are read.
 pub(super) fn judge(
     config: &AgentResponse,
     answer: &Answer,
@@ -49,7 +49,7 @@ pub(super) fn judge(
     Ok(Outcome { expected, actual, differences })
 }
 
-/// What the task expects, read.
+/// Reads the expected answer of the task.
 pub(super) fn expected(config: &AgentResponse, reading: &Reading<'_>) -> Result<Node, Trouble> {
     let bare = Reading { sites: None, rendered: None, ..*reading };
     Ok(Node::Object(vec![
@@ -59,11 +59,11 @@ pub(super) fn expected(config: &AgentResponse, reading: &Reading<'_>) -> Result<
     ]))
 }
 
-/// Compares retrieved data with the expected one, by a schema: what `retrieved_data` of an answer goes through.
+/// Compares retrieved data with the expected data by a schema, as the `retrieved_data` of an answer.
 ///
 /// # Errors
 ///
-/// When the benchmark's code raises, or nobody here knows.
+/// Returns an error if the benchmark's code raises, or if its result is unknown.
 pub fn retrieved_data(
     results_schema: &Value,
     expected: &Value,
@@ -95,7 +95,7 @@ fn compare_data(
     }
 }
 
-/// The answer's JSON: within a fence of code, or the whole text. What is no JSON stays a text.
+/// Returns the JSON of the answer: the content of a code fence, or the whole text. Text that is not JSON stays a text.
 fn document(answer: &Answer) -> Result<Value, Trouble> {
     static FENCE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?s)```(?:json)?\s*\n?(.*?)\n?```").expect("a pattern of ours"));
@@ -111,7 +111,7 @@ fn document(answer: &Answer) -> Result<Value, Trouble> {
     Ok(if is_falsy(&value) { Value::Null } else { value })
 }
 
-/// The parts of an answer that the task speaks of.
+/// Reads the parts of an answer that the task mentions.
 fn given(
     answer: &Map<String, Value>,
     config: &AgentResponse,
@@ -128,7 +128,7 @@ fn given(
         let node = if text.is_empty() { Node::None } else { Node::Typed(Typed::text(text, &bare)?) };
         parts.push((name.to_owned(), node));
     }
-    // Where the task does not speak of data, the benchmark misses it in every answer, so that none passes.
+    // If the task does not mention data, the benchmark reports it as missing from every answer, so none passes.
     if config.expected.retrieved_data.is_some() || reading.profile == Profile::Strict {
         let value = answer.get("retrieved_data").filter(|_| is_retrieval);
         parts.push(("retrieved_data".to_owned(), data(value, config, reading)?));
@@ -140,9 +140,9 @@ fn data(value: Option<&Value>, config: &AgentResponse, reading: &Reading<'_>) ->
     value.map_or(Ok(Node::None), |value| results(value, &config.results_schema, reading))
 }
 
-/// Nothing for what is empty and no number; a single value is a list of one.
+/// Reads retrieved data. An empty value that is not a number becomes `None`; a single value becomes a list of one item.
 fn results(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
-    // In compat NaN is as true as any other number.
+    // In compat NaN is truthy, as is any number but zero.
     let is_beyond = |value: &Value| json::beyond(value).is_some();
     let has_beyond = is_beyond(value) || value.as_array().is_some_and(|items| items.iter().any(is_beyond));
     if has_beyond && reading.profile == Profile::Strict && reading.side == Side::Actual {
@@ -156,7 +156,7 @@ fn results(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node,
     }
 }
 
-/// The answer as JSON: what a report shows.
+/// Returns the answer as JSON, for a report.
 pub(super) fn shown(answer: &Answer) -> Value {
     match answer {
         Answer::Document(value) => json::shown(value),

@@ -1,4 +1,4 @@
-//! Structures compared: lists in order or in any, objects by their keys.
+//! Comparison of structures: lists with or without regard to order, objects by their keys.
 //!
 //! Source: `webarena_verified/core/evaluation/value_comparator.py`.
 
@@ -7,41 +7,41 @@ use super::reading::Reading;
 use super::trouble::Trouble;
 use arenad_verdict::Profile;
 
-/// Something that is not as expected, by the benchmark's name for it.
+/// A difference from the expected value, under the benchmark's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Such as `retrieved_data_array_values_mismatch`.
+    /// The benchmark's name, such as `retrieved_data_array_values_mismatch`.
     pub name: String,
-    /// Where it is and what was expected, for people.
+    /// The place and the expected value, in words.
     pub message: String,
 }
 
-/// How structures are compared.
+/// The rules of a comparison.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Comparison<'a> {
-    /// How the expected values were read.
+    /// The way in which the expected values were read.
     pub reading: &'a Reading<'a>,
     /// Whether the order of lists counts.
     pub is_ordered: bool,
-    /// Whether objects may have more keys than expected.
+    /// Whether objects may have keys beyond the expected ones.
     pub may_have_more_keys: bool,
-    /// A key whose value is not looked at.
+    /// A key whose value is ignored.
     pub ignored_key: Option<&'a str>,
 }
 
-/// What has been met on the way. Python has one empty tuple only, and the benchmark takes the second one that it meets
-/// for a structure that contains itself.
+/// State of a traversal. Python has only one empty tuple, and the benchmark mistakes the second one that it meets for a
+/// structure that contains itself.
 #[derive(Clone, Copy, Default)]
 struct Met {
     empty_tuple: bool,
 }
 
 impl Comparison<'_> {
-    /// What is different.
+    /// Returns the differences.
     ///
     /// # Errors
     ///
-    /// When the benchmark's code raises, or nobody here knows.
+    /// Returns an error if the benchmark's code raises, or if its result is unknown.
     pub(super) fn differences(&self, actual: &Node, expected: &Node, name: &str) -> Result<Vec<Difference>, Trouble> {
         self.compare(actual, expected, name, &mut Met::default())
     }
@@ -83,7 +83,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Each expected item takes the first actual one that equals it and is not yet taken.
+    /// Assigns to each expected item the first free actual item that equals it.
     fn in_any_order(
         &self,
         actual: &[Node],
@@ -112,8 +112,8 @@ impl Comparison<'_> {
         Ok(mismatch(path, expected.len(), missing, extra))
     }
 
-    /// The most pairs of expected and actual items that equal each other: where values are equal within a tolerance,
-    /// the first that fits may be the one that another needs.
+    /// Assigns as many expected items as possible to equal actual items. If values are equal within a tolerance, the
+    /// first item that fits may be the only one that fits another.
     fn matched(&self, actual: &[Node], expected: &[Node], path: &str) -> Result<Vec<Difference>, Trouble> {
         let mut fits = vec![Vec::new(); expected.len()];
         for (index, expected) in expected.iter().enumerate() {
@@ -181,7 +181,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Finds an actual item for an expected one, moving others on if need be.
+/// Assigns an actual item to an expected one, and reassigns other items if necessary.
 fn assign(index: usize, fits: &[Vec<usize>], owner: &mut [Option<usize>], is_seen: &mut Vec<bool>) -> bool {
     for at in &fits[index] {
         if std::mem::replace(&mut is_seen[*at], true) {

@@ -1,7 +1,7 @@
-//! Names of fields that say where a value is: JSONPath, or a pattern for the name.
+//! Names of fields that locate a value: JSONPath, or a pattern for the name.
 //!
-//! Paths stand in task files alone, so those of the benchmark are what has to be understood: names, indices, and one
-//! kind of filter. Source: jsonpath-ng 1.7, `core/utils/jsonpath_utils.py`.
+//! Only task files contain such paths, so the benchmark's own paths have to be supported: names, indices, and one kind
+//! of filter. Source: jsonpath-ng 1.7, `core/utils/jsonpath_utils.py`.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use super::trouble::Trouble;
 use crate::text::patterns::{Mode, PatternError};
 use crate::text::{json, numbers};
 
-/// Whether a field's name is a path or a pattern.
+/// Whether the name of a field is a path or a pattern.
 pub(super) fn is_path(name: &str) -> bool {
     name.starts_with('$') || is_pattern(name)
 }
@@ -20,15 +20,15 @@ pub(super) fn is_path(name: &str) -> bool {
 enum Step {
     Name(String),
     Index(usize),
-    /// Items whose field is a whole number.
+    /// The items in which the named field equals a whole number.
     Where(String, i128),
 }
 
-/// What a path finds: nothing is `null`, several values are a list.
+/// Returns the value at a path: `null` if there is none, a list if there are several.
 ///
 /// # Errors
 ///
-/// When the path is none of the benchmark's, or the benchmark's code raises.
+/// Returns an error if the path has a form that the benchmark does not use, or if the benchmark's code raises.
 pub(super) fn find(data: &Map<String, Value>, path: &str, reading: &Reading<'_>) -> Result<Value, Trouble> {
     let pattern = if path.starts_with("$.^") && path.ends_with('$') { &path[2..] } else { path };
     if is_pattern(pattern) {
@@ -75,7 +75,7 @@ fn by_pattern(data: &Map<String, Value>, pattern: &str, reading: &Reading<'_>) -
     }
 }
 
-/// The steps of a path. Nothing if it has others than those.
+/// Parses a path into steps. Returns `None` if it contains unsupported steps.
 fn steps(path: &str) -> Option<Vec<Step>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = Vec::new();
@@ -128,7 +128,7 @@ fn take(value: Value, step: &Step, found: &mut Vec<Value>) -> Result<(), Trouble
         (Step::Name(name), Value::Object(mut entries)) => found.extend(entries.remove(name)),
         (Step::Name(_), _) => {}
         (Step::Index(index), Value::Array(mut items)) if items.len() > *index => found.push(items.swap_remove(*index)),
-        // A text has its letters.
+        // The index of a text selects a character.
         (Step::Index(index), Value::String(text)) => {
             found.extend(text.chars().nth(*index).map(|c| Value::from(c.to_string())));
         }
@@ -144,7 +144,7 @@ fn take(value: Value, step: &Step, found: &mut Vec<Value>) -> Result<(), Trouble
     Ok(())
 }
 
-/// The items whose field `int()` takes for the number.
+/// Keeps the items whose field `int()` converts to the number.
 fn keep(items: Vec<Value>, field: &str, number: i128, found: &mut Vec<Value>) -> Result<(), Trouble> {
     for item in items {
         let is_number = match item.get(field) {
@@ -162,7 +162,7 @@ fn keep(items: Vec<Value>, field: &str, number: i128, found: &mut Vec<Value>) ->
     Ok(())
 }
 
-/// Texts of objects that are JSON, read.
+/// Replaces texts that contain JSON by their values, in objects at any depth.
 fn unpacked(value: &Value) -> Result<Value, Trouble> {
     Ok(match value {
         _ if json::beyond(value).is_some() => value.clone(),

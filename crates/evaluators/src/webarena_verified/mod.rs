@@ -1,6 +1,6 @@
 //! WebArena-Verified's evaluators: `AgentResponseEvaluator` and `NetworkEventEvaluator` of version 1.2.3.
 //!
-//! They need no look at the sites: an answer and the recorded traffic are all.
+//! They need no access to the sites: the answer and the recorded traffic are sufficient.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -24,8 +24,9 @@
 //! # Ok::<(), arenad_evaluators::webarena_verified::TaskFileError>(())
 //! ```
 //!
-//! `compat` gives the benchmark's scores; where its code ends in an error and a score of nought, a check has failed and its
-//! reason says so. `README.md` of `evaluators` lists where `strict` differs.
+//! `compat` reproduces the benchmark's scores. If the benchmark's code ends in an error and a score of 0, a check fails
+//! and its reason describes the error. The page `docs/reference/evaluators.md` lists the
+//! differences of `strict`.
 
 mod agent_response;
 mod compare;
@@ -62,22 +63,22 @@ use super::text::patterns::Patterns;
 use super::text::urls;
 use arenad_verdict::{Check, Profile, Report, Verdict};
 
-/// Segments of a URL's path that are queries in Base64, taken out of it: the path that is left, and the queries.
+/// Removes the segments of a URL's path that are queries in Base64. Returns the remaining path and the queries.
 #[must_use]
 pub fn extract_base64_query(path: &str) -> (String, Vec<String>) {
     values::url::extract_base64_query(path)
 }
 
-/// JSON as Python reads it; nothing if it is none.
+/// Parses JSON as Python does; returns `None` if the text is not JSON.
 ///
 /// # Errors
 ///
-/// When Python raises anything but that it is no JSON.
+/// Returns an error if Python raises any other error than a syntax error.
 pub fn parse_json(text: &str) -> Result<Option<Value>, Trouble> {
     Ok(json::parse(text)?)
 }
 
-/// The values of a URL's query by name, sorted.
+/// Returns the values of a URL's query by name, sorted.
 #[must_use]
 pub fn normalize_query(query: &str) -> Map<String, Value> {
     values::url::normalize_query(query)
@@ -97,7 +98,7 @@ pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Repor
     };
     let environments = match environments(task, trace) {
         Ok(environments) => environments,
-        // Nothing that is about traffic will be judged, and an answer needs no addresses.
+        // Without traffic, no check of the traffic takes place, and checks of the answer need no addresses.
         Err(_) if submission.trace.is_err() => task.environments.clone(),
         Err(trouble) => {
             let checks = task.eval.iter().map(|evaluator| troubled(evaluator, submission, &trouble)).collect();
@@ -111,7 +112,7 @@ pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Repor
         today: submission.today,
         ..Reading::new(Side::Expected, profile, &patterns)
     };
-    // What is missing could be what is asked for. The published code does not think of it.
+    // The expected request may be among the unrecorded ones. The published code ignores this.
     let lacks = trace.lacks(&task.sites).filter(|_| profile == Profile::Strict);
     let mut checks = Vec::new();
     for evaluator in &task.eval {
@@ -129,7 +130,8 @@ pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Repor
         };
         match judged {
             Ok(judged) => checks.extend(judged),
-            // Nothing that an agent leaves keeps it from being judged.
+            // If the task itself can be read, unreadable output of the agent counts as a failure instead of leaving the
+            // verdict open.
             Err(Trouble::Unsupported(reason)) if profile == Profile::Strict && is_understood(evaluator, &reading) => {
                 checks.push(failed(evaluator, submission, format!("what the agent left cannot be read: {reason}")));
             }
@@ -139,7 +141,7 @@ pub fn evaluate(task: &Task, submission: &Submission, profile: Profile) -> Repor
     Report::of(profile, checks)
 }
 
-/// Whether the task itself can be read, so that the agent has caused whatever cannot.
+/// Whether the task's own values can be read. If so, any unreadable value comes from the agent.
 fn is_understood(evaluator: &Evaluator, reading: &Reading<'_>) -> bool {
     match evaluator {
         Evaluator::AgentResponse(config) => agent_response::expected(config, reading).is_ok(),
@@ -147,7 +149,8 @@ fn is_understood(evaluator: &Evaluator, reading: &Reading<'_>) -> bool {
     }
 }
 
-/// Where the task's sites are. If that is not known of all of them, it is where the first requests went, one for each site.
+/// Returns the addresses of the task's sites. If one of them is unknown, the addresses are taken from the first
+/// requests, one request for each site.
 fn environments(task: &Task, trace: &Trace) -> Result<Environments, Trouble> {
     if task.environments.is_complete() {
         return Ok(task.environments.clone());
@@ -166,7 +169,7 @@ fn environments(task: &Task, trace: &Trace) -> Result<Environments, Trouble> {
 const RESPONSE: &str = "agent_response";
 const EVENT: &str = "network_event";
 
-/// One check for each part of the answer.
+/// Judges the answer; one check for each part of it.
 fn response_checks(
     task: &Task,
     config: &AgentResponse,
@@ -223,7 +226,7 @@ fn event_check(task: &Task, config: &NetworkEvent, trace: &Trace, reading: &Read
     Ok(Check { reason: outcome.reason, ..check })
 }
 
-/// Which requests count.
+/// Returns the name of the rule that selects the requests.
 fn rule(config: &NetworkEvent) -> &'static str {
     match (config.should_not_exist, config.last_event_only) {
         (true, _) => "no_event",
@@ -239,7 +242,7 @@ fn place(config: &NetworkEvent) -> String {
     }
 }
 
-/// What kept an evaluator from its verdict.
+/// Returns the check of an evaluator that could not reach a verdict.
 fn troubled(evaluator: &Evaluator, submission: &Submission, trouble: &Trouble) -> Check {
     let verdict = match trouble {
         Trouble::Raised(reason) => {

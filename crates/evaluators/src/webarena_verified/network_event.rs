@@ -1,4 +1,4 @@
-//! `NetworkEventEvaluator`: what the browser asked the sites for, and what they answered.
+//! `NetworkEventEvaluator`: compares the browser's requests and the sites' responses with the expected ones.
 
 use serde_json::{Map, Value};
 
@@ -15,24 +15,24 @@ use super::values::{Kind, Typed, is_falsy};
 use crate::text::patterns::Mode;
 use arenad_verdict::Profile;
 
-/// What was compared.
+/// The result of a comparison.
 pub(super) struct Outcome {
     /// Whether the traffic is as expected.
     pub(super) is_fine: bool,
-    /// The requests that were looked at, as they were read.
+    /// The examined requests, as they were read.
     pub(super) found: Vec<Value>,
-    /// What was wrong with the last of them.
+    /// The differences of the last request.
     pub(super) reason: Option<String>,
 }
 
-/// Reads values of one evaluator.
+/// Reads the values of one evaluator.
 struct Judge<'a> {
     config: &'a NetworkEvent,
-    /// How the task's own values are read.
+    /// The way in which the task's own values are read.
     reading: Reading<'a>,
 }
 
-/// Looks for the request that is expected. `reading` is how the task's own values are read.
+/// Searches for the expected request. `reading` determines how the task's own values are read.
 pub(super) fn judge(
     config: &NetworkEvent,
     trace: &Trace,
@@ -100,8 +100,8 @@ impl Judge<'_> {
         Reading { side: Side::Actual, ..self.reading }
     }
 
-    /// The requests to compare: those with the method and the path, from the page expected; but for a navigation the
-    /// last page that the browser went to, whatever it is.
+    /// Returns the requests to compare: those with the expected method and path, from the expected page. For a
+    /// navigation it is the last page that the browser opened, at any URL.
     fn matching<'e>(&self, events: &[&'e Event], is_navigation: bool) -> Result<Vec<&'e Event>, Trouble> {
         let expected = &self.config.expected;
         if events.is_empty() {
@@ -109,7 +109,7 @@ impl Judge<'_> {
         }
         if is_navigation && expected.http_method == "GET" {
             let mut last = None;
-            // All of them are looked at, and any may be one on which the benchmark's code raises.
+            // All events are read, because the benchmark's code raises on any malformed one.
             for event in events {
                 if event.is_navigation()? {
                     last = Some(*event);
@@ -134,7 +134,7 @@ impl Judge<'_> {
             if let (Some(referer), Some(from)) = (&referer, from) {
                 let is_from = match read(&from) {
                     Ok(from) => have_same_path(referer, &from, &self.reading)?,
-                    // The benchmark compares with the text then, as if it were a URL already.
+                    // The benchmark then compares the text itself, as if it were a normalised URL.
                     Err(Trouble::Raised(_)) => have_same_path(referer, &as_it_is(&from), &self.reading)?,
                     Err(trouble) => return Err(trouble),
                 };
@@ -168,7 +168,7 @@ impl Judge<'_> {
         Ok(event_node(url, headers, post_data, content, cookies, expected.response_status, method))
     }
 
-    /// The parts of a request that the task speaks of.
+    /// Reads the parts of a request that the task mentions.
     fn actual(&self, event: &Event, normal: &Node) -> Result<Node, Trouble> {
         let expected = &self.config.expected;
         let reading = &self.of_browser();
@@ -223,13 +223,13 @@ impl Judge<'_> {
         cookies.iter().map(read).collect::<Result<_, _>>().map(Node::Object)
     }
 
-    /// The fields of a body that count.
+    /// Returns the fields of a body that are not ignored.
     fn counted(&self, data: &Map<String, Value>) -> Result<Map<String, Value>, Trouble> {
         let mut counted = Map::new();
         for (name, value) in data {
             let mut is_ignored = false;
             for pattern in &self.config.ignored_post_data_params_patterns {
-                // A pattern that is none is passed over.
+                // An invalid pattern is ignored.
                 is_ignored |= match self.reading.patterns.is_match(pattern, Mode::Search, name).map_err(Trouble::from) {
                     Ok(is_match) => is_match,
                     Err(Trouble::Raised(_)) => false,
@@ -273,7 +273,7 @@ impl Judge<'_> {
     }
 }
 
-/// What there is by the names.
+/// Returns the values found for the names; names without a value are left out.
 fn given(
     names: &Map<String, Value>,
     find: impl Fn(&str) -> Result<Option<Value>, Trouble>,
@@ -285,7 +285,8 @@ fn given(
     Ok(found)
 }
 
-/// The fields of an answer's body, as they are. A plain one that is not there is not there; a path finds `null`.
+/// Returns the named fields of a response's body without reading them. A missing field is left out if it is named
+/// directly, and `null` if it is named by a path.
 fn actual_content(event: &Event, names: &Map<String, Value>, reading: &Reading<'_>) -> Result<Node, Trouble> {
     let Some(data) = event.response_content()?.filter(|data| !data.is_empty()) else {
         return Ok(Node::None);

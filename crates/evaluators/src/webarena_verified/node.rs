@@ -1,4 +1,4 @@
-//! Values of a structure, each read by its type or kept as it was.
+//! Structured values whose leaves are read by type or kept unchanged.
 
 use serde_json::{Map, Value};
 
@@ -7,25 +7,25 @@ use super::trouble::Trouble;
 use super::values::{Kind, Typed};
 use crate::text::json;
 
-/// A value, or several.
+/// A value, or a structure of values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
-    /// Nothing.
+    /// No value: JSON's `null`, or an empty value.
     None,
-    /// A text, a number or a truth value that was not read by a type, or is not of it.
+    /// A text, number or truth value that has not been read by a type, or does not fit it.
     Raw(Value),
-    /// A value of a type.
+    /// A value that has been read by its type.
     Typed(Typed),
-    /// Several values, read one by one.
+    /// Several values, each read separately.
     Tuple(Vec<Node>),
-    /// Several values as they came.
+    /// Several values as they arrived.
     List(Vec<Node>),
     /// Values by name, in order.
     Object(Vec<(String, Node)>),
 }
 
 impl Node {
-    /// A value as it is.
+    /// Wraps a value without reading it.
     #[must_use]
     pub fn raw(value: &Value) -> Self {
         match value {
@@ -39,7 +39,7 @@ impl Node {
         }
     }
 
-    /// The values by name.
+    /// Returns the value of a key.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         match self {
             Self::Object(entries) => entries.iter().find(|(name, _)| name == key).map(|(_, node)| node),
@@ -47,7 +47,7 @@ impl Node {
         }
     }
 
-    /// The node as JSON: what a report shows.
+    /// Returns the node as JSON, for a report.
     #[must_use]
     pub fn to_json(&self) -> Value {
         match self {
@@ -61,11 +61,11 @@ impl Node {
         }
     }
 
-    /// Whether an actual single value is the expected one, which this is and which `reading` has read.
+    /// Whether an actual single value equals `self`, the expected one. `reading` is the one by which `self` was read.
     ///
     /// # Errors
     ///
-    /// When the benchmark's code raises, or nobody here knows.
+    /// Returns an error if the benchmark's code raises, or if its result is unknown.
     pub(super) fn is_same(&self, actual: &Self, reading: &Reading<'_>) -> Result<bool, Trouble> {
         match (self, actual) {
             (Self::Typed(expected), Self::Typed(actual)) => expected.equals(actual, reading),
@@ -84,7 +84,7 @@ impl Node {
     }
 }
 
-/// `==` of Python's texts, numbers and truth values, which are numbers, too.
+/// `==` of Python's texts, numbers and truth values; truth values are numbers.
 fn is_equal(one: &Value, other: &Value) -> bool {
     let number = |value: &Value| match value {
         Value::Bool(value) => Some(f64::from(u8::from(*value))),
@@ -92,7 +92,7 @@ fn is_equal(one: &Value, other: &Value) -> bool {
         _ => None,
     };
     match (number(one), number(other)) {
-        // Beyond 2^53 only whole numbers can be told apart.
+        // Above 2^53 only integers can be told apart.
         (Some(_), Some(_)) if one.is_i64() && other.is_i64() => one == other,
         (Some(one), Some(other)) => one == other,
         _ => one == other,

@@ -1,4 +1,4 @@
-//! How a value is read: as the task's or as the agent's, by whose rules, and what it may refer to.
+//! How a value is read: whose value it is, by which profile, and with which sites and options.
 
 use serde_json::Value;
 
@@ -8,63 +8,63 @@ use crate::text::dates::{self, Day};
 use crate::text::patterns::Patterns;
 use arenad_verdict::Profile;
 
-/// Whose value it is.
+/// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The task's: one that is not of its type is an error.
+    /// The task. A value that does not fit its type is an error.
     Expected,
-    /// The agent's, or the browser's: one that is not of its type is kept as it is, and equals nothing.
+    /// The agent or the browser. A value that does not fit its type is kept unchanged and equals nothing.
     Actual,
 }
 
-/// How URLs are read.
+/// Options for reading URLs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UrlOptions<'a> {
     /// Whether segments of the path may be queries in Base64.
     pub decode_base64_query: bool,
-    /// Parameters that do not count, by name.
+    /// Names of query parameters that are ignored.
     pub ignored: &'a [String],
-    /// Parameters that do not count, by pattern.
+    /// Patterns of the names of query parameters that are ignored.
     pub ignored_patterns: &'a [String],
-    /// What stands for the URL's own query.
+    /// The query that replaces the URL's own.
     pub query: Option<&'a Value>,
-    /// A schema for the query's values.
+    /// The schema of the query's values.
     pub query_schema: Option<&'a Value>,
 }
 
-/// How a value is read.
+/// Options for reading a value.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading<'a> {
-    /// Whose it is.
+    /// The origin of the value.
     pub side: Side,
-    /// Whose rules.
+    /// The profile whose rules apply.
     pub profile: Profile,
-    /// The sites whose addresses are replaced by their placeholders in texts.
+    /// The sites whose addresses in texts are replaced by placeholders.
     pub sites: Option<&'a Environments>,
-    /// The sites whose placeholders are replaced by their addresses in URLs.
+    /// The sites whose placeholders in URLs are replaced by addresses.
     pub rendered: Option<&'a Environments>,
-    /// For URLs.
+    /// Options that concern URLs only.
     pub url: UrlOptions<'a>,
-    /// The patterns met so far.
+    /// The cache of compiled patterns.
     pub patterns: &'a Patterns,
-    /// The day on which it is judged. The benchmark completes dates with it.
+    /// The day of the evaluation, from which the benchmark completes dates.
     pub today: Day,
 }
 
 impl<'a> Reading<'a> {
-    /// Reads by itself, without sites, on the present day.
+    /// Creates a reading without sites, for the present day.
     #[must_use]
     pub fn new(side: Side, profile: Profile, patterns: &'a Patterns) -> Self {
         Self { side, profile, sites: None, rendered: None, url: UrlOptions::default(), patterns, today: dates::today() }
     }
 
-    /// Whether an error is one of the task.
+    /// Whether an error is the task's own.
     pub(super) fn is_strict(&self) -> bool {
         self.side == Side::Expected
     }
 
-    /// Whether patterns and lists of alternatives are what they look like. The benchmark honours them on both sides;
-    /// strictly they are a privilege of the task.
+    /// Whether texts and lists are literals instead of patterns and alternatives. The benchmark honours patterns and
+    /// alternatives on both sides; the strict profile only on the task's.
     pub(super) fn is_literal(&self) -> bool {
         self.side == Side::Actual && self.profile == Profile::Strict
     }
@@ -74,7 +74,7 @@ impl<'a> Reading<'a> {
         !self.is_literal() && is_pattern(text)
     }
 
-    /// Replaces the addresses of the sites in a URL.
+    /// Replaces the addresses of the sites in a URL by placeholders.
     pub(super) fn derender(&self, url: &str) -> Result<String, Trouble> {
         match self.sites {
             Some(sites) => sites.derender(url, self.is_strict(), self.profile),
@@ -82,7 +82,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Replaces the addresses of the sites in a text, if there are any.
+    /// Replaces the addresses of the sites in a text by placeholders. A text without an address stays unchanged.
     pub(super) fn derender_text(&self, text: &str) -> String {
         let derendered = self.sites.map(|sites| sites.derender(text, false, self.profile));
         derendered.and_then(Result::ok).unwrap_or_else(|| text.to_owned())
@@ -97,7 +97,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Whether a text is a pattern: `^…$`.
+/// Whether a text has the form of a pattern: `^…$`.
 pub(super) fn is_pattern(text: &str) -> bool {
     text.len() >= 2 && text.starts_with('^') && text.ends_with('$')
 }

@@ -1,4 +1,4 @@
-//! Values read by a JSON schema: which type is meant where.
+//! Values read by a JSON schema, which determines the type of each.
 //!
 //! Source: `webarena_verified/core/evaluation/value_normalizer.py`.
 
@@ -10,11 +10,11 @@ use super::trouble::Trouble;
 use super::values::{Kind, Typed, is_falsy};
 use crate::text::json;
 
-/// What a schema asks for.
+/// The item type of a schema.
 enum Wanted<'a> {
-    /// A type by its name.
+    /// A type of the benchmark, by its name.
     Named(&'a str),
-    /// An object of that schema.
+    /// An object with this schema.
     Object(&'a Value),
 }
 
@@ -22,7 +22,8 @@ enum Wanted<'a> {
 ///
 /// # Errors
 ///
-/// When the schema is none, or an expected value is not of it, or nobody here knows.
+/// Returns an error if the schema is invalid, if an expected value does not fit it, or if the benchmark's result is
+/// unknown.
 pub fn read(value: &Value, schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
     if is_falsy(value) {
         return Ok(Node::None);
@@ -53,7 +54,8 @@ pub(super) fn single(value: &Value, name: &str, reading: &Reading<'_>) -> Result
 ///
 /// # Errors
 ///
-/// When the schema is for something else than a list, or an expected value is not of it, or nobody here knows.
+/// Returns an error if the schema is not for a list, if an expected value does not fit it, or if the benchmark's result
+/// is unknown.
 pub(super) fn results(values: &[Value], schema: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
     let name = schema.get("type").and_then(Value::as_str).unwrap_or("array");
     if name != "array" {
@@ -77,7 +79,7 @@ fn kind(name: &str) -> Result<Kind, Trouble> {
     Kind::named(name).ok_or_else(|| Trouble::raised(format!("{name:?} is no type of the benchmark")))
 }
 
-/// An actual value that is not of its type stays as it is.
+/// Keeps an actual value unchanged if it does not fit its type.
 fn or_raw(read: Result<Node, Trouble>, value: &Value, reading: &Reading<'_>) -> Result<Node, Trouble> {
     match read {
         Err(Trouble::Raised(_)) if !reading.is_strict() => Ok(Node::raw(value)),
@@ -85,7 +87,7 @@ fn or_raw(read: Result<Node, Trouble>, value: &Value, reading: &Reading<'_>) -> 
     }
 }
 
-/// What a schema asks for, and whether for a list of it.
+/// Returns the item type of a schema, and whether the schema is for a list.
 fn wanted(schema: &Value) -> Result<(Wanted<'_>, bool), Trouble> {
     if !schema.is_object() {
         return Err(Trouble::raised(format!("{schema} is no schema")));

@@ -1,4 +1,4 @@
-//! Where the sites are, and which text stands for which.
+//! The addresses of the sites, and the placeholders that stand for them.
 
 use super::trouble::Trouble;
 use arenad_verdict::Profile;
@@ -6,14 +6,14 @@ use arenad_verdict::Profile;
 /// The benchmark's sites, spelt as in its task file.
 const SITES: [&str; 7] = ["gitlab", "map", "reddit", "shopping_admin", "shopping", "wikipedia", "homepage"];
 
-/// Where one site is.
+/// The addresses of one site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
-    /// `__GITLAB__` and the like.
+    /// The placeholder, such as `__GITLAB__`.
     placeholder: String,
-    /// All addresses under which it may appear.
+    /// All addresses under which the site may appear.
     urls: Vec<String>,
-    /// Which of them stands for the placeholder.
+    /// The index of the address that replaces the placeholder.
     active: usize,
 }
 
@@ -21,7 +21,8 @@ pub struct Environment {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environments(Vec<Environment>);
 
-/// The placeholder of a site: `__SHOPPING_ADMIN__` for `shopping_admin`. Nothing for a site that the benchmark has not.
+/// Returns the placeholder of a site, such as `__SHOPPING_ADMIN__` for `shopping_admin`, or `None` for a site that the
+/// benchmark does not have.
 #[must_use]
 pub fn placeholder(site: &str) -> Option<String> {
     let name = site.trim_matches('_');
@@ -32,7 +33,7 @@ pub fn placeholder(site: &str) -> Option<String> {
 }
 
 impl Environment {
-    /// A site by its placeholder, and its addresses, the first of which is used when the placeholder is replaced.
+    /// Creates a site from its placeholder and its addresses. The first address replaces the placeholder.
     #[must_use]
     pub fn new(placeholder: &str, urls: Vec<String>) -> Self {
         Self { placeholder: placeholder.to_owned(), urls, active: 0 }
@@ -40,13 +41,13 @@ impl Environment {
 }
 
 impl Environments {
-    /// Those of a task.
+    /// Creates the sites of a task.
     #[must_use]
     pub fn new(sites: Vec<Environment>) -> Self {
         Self(sites)
     }
 
-    /// Whether the address of every site is known.
+    /// Whether the addresses of all sites are known.
     pub(super) fn is_complete(&self) -> bool {
         self.0.iter().all(|site| !site.urls.is_empty())
     }
@@ -55,11 +56,11 @@ impl Environments {
         self.0.iter().map(|site| site.placeholder.as_str())
     }
 
-    /// A URL for a template: the placeholder with which it begins, and every other of the same site, replaced.
+    /// Returns the URL for a template: replaces the placeholder at its start and all others of the same site.
     ///
     /// # Errors
     ///
-    /// When it begins with none, and `is_strict`.
+    /// Returns an error if the template begins with no placeholder and `is_strict` is set.
     pub(super) fn render(&self, template: &str, is_strict: bool) -> Result<String, Trouble> {
         let site = self.0.iter().find(|site| template.starts_with(&site.placeholder));
         match site.and_then(|site| Some((site, site.urls.get(site.active)?))) {
@@ -69,14 +70,15 @@ impl Environments {
         }
     }
 
-    /// A template for a URL. The site with the longest address goes first, since one may be within another.
+    /// Returns the template for a URL. Sites with longer addresses are tried first, because an address may be part of
+    /// another.
     ///
-    /// The benchmark takes a site's address for one wherever in the text it stands; [`Profile::Strict`] only where an
-    /// address ends, so that port 7770 is not found in 77701.
+    /// The benchmark replaces an address wherever it occurs in the text. [`Profile::Strict`] replaces it only if the
+    /// address ends there, so that port 7770 is not found in 77701.
     ///
     /// # Errors
     ///
-    /// When no site's address is in it, and `is_strict`.
+    /// Returns an error if the URL contains no site's address and `is_strict` is set.
     pub(super) fn derender(&self, url: &str, is_strict: bool, profile: Profile) -> Result<String, Trouble> {
         let length = |site: &&Environment| site.urls.iter().map(|url| url.chars().count()).max().unwrap_or_default();
         let mut sites: Vec<&Environment> = self.0.iter().collect();
@@ -105,7 +107,7 @@ impl Environments {
     }
 }
 
-/// Replaces an address where nothing follows that could belong to its host or to a path's segment.
+/// Replaces an address unless a character follows that could belong to its host or to the same path segment.
 fn replace_whole(text: &str, address: &str, with: &str) -> (String, bool) {
     let (mut out, mut rest, mut is_found) = (String::new(), text, false);
     while let Some(at) = rest.find(address) {

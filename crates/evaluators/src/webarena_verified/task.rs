@@ -73,7 +73,7 @@ pub struct ExpectedResponse {
 }
 
 impl ExpectedResponse {
-    /// Whether it is of that type.
+    /// Whether the task has this type.
     pub(super) fn is_type(&self, name: &str) -> bool {
         self.task_type.eq_ignore_ascii_case(name)
     }
@@ -140,7 +140,7 @@ pub struct ExpectedEvent {
 }
 
 impl ExpectedEvent {
-    /// What the task says, and the defaults: what a report shows.
+    /// Returns the expected event with the defaults filled in, for a report.
     pub(super) fn to_json(&self) -> Value {
         match serde_json::to_value(self) {
             Ok(Value::Object(entries)) => entries.into_iter().filter(|(_, value)| !value.is_null()).collect(),
@@ -161,57 +161,57 @@ fn get() -> String {
     "GET".to_owned()
 }
 
-/// A value that is there, even if it is `null`.
+/// Keeps a `null` that is present apart from an absent value.
 fn given<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(input).map(Some)
 }
 
-/// Why a task file cannot be read.
+/// The reason why a task file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskFileError {
-    /// The file is no list of tasks.
+    /// The file is not a list of tasks.
     #[error("the file is no list of tasks")]
     Form(#[source] serde_json::Error),
-    /// One task is not as WebArena-Verified's are.
+    /// One task does not have the form of WebArena-Verified's tasks.
     #[error("task {number}")]
     Task {
-        /// The task's number, or its place in the file.
+        /// The number of the task, or its index in the file if it has no number.
         number: u64,
-        /// What is wrong.
+        /// The error of the JSON parser.
         #[source]
         cause: serde_json::Error,
     },
-    /// A site that the benchmark does not have.
+    /// The benchmark does not have a site that a task needs.
     #[error("task {number} needs {site:?}, which is no site of WebArena-Verified")]
     Site {
-        /// The task's number.
+        /// The number of the task.
         number: u32,
-        /// The site.
+        /// The name of the site.
         site: String,
     },
-    /// A task without what the agent has to answer.
+    /// A task has no expected answer.
     #[error("task {0} does not say what the agent has to answer")]
     Response(u32),
 }
 
-/// Reads a task file. `urls` has the addresses of the sites by their placeholders, such as `__SHOPPING__`: the first is
-/// where the site is, the others are where else it may have been when the traffic was recorded.
+/// Reads a task file. `urls` maps the placeholders of the sites, such as `__SHOPPING__`, to their addresses. The first
+/// address is the site's current one; the others are addresses that it may have had when the traffic was recorded.
 ///
-/// A task whose sites have no address here takes them from the traffic, as the benchmark does.
+/// If a site has no address here, the addresses of the task's sites are taken from the traffic, as in the benchmark.
 ///
 /// # Errors
 ///
-/// When a task is not as WebArena-Verified's are.
+/// Returns an error if a task does not have the form of WebArena-Verified's tasks.
 pub fn read(text: &str, urls: &BTreeMap<String, Vec<String>>) -> Result<Vec<Task>, TaskFileError> {
     let raw: Vec<Value> = serde_json::from_str(text).map_err(TaskFileError::Form)?;
     raw.into_iter().enumerate().map(|(index, task)| task_of(index, task, urls)).collect()
 }
 
-/// Reads one task as it stands in a task file; `urls` as for [`read`].
+/// Reads one task of a task file; `urls` is that of [`read`].
 ///
 /// # Errors
 ///
-/// When it is not as WebArena-Verified's are.
+/// Returns an error if it does not have the form of WebArena-Verified's tasks.
 pub fn read_one(raw: Value, urls: &BTreeMap<String, Vec<String>>) -> Result<Task, TaskFileError> {
     task_of(0, raw, urls)
 }
@@ -231,7 +231,7 @@ fn task_of(index: usize, raw: Value, urls: &BTreeMap<String, Vec<String>>) -> Re
 }
 
 impl Task {
-    /// What the agent has to answer.
+    /// Returns the expected answer.
     pub(super) fn response(&self) -> Option<&ExpectedResponse> {
         self.eval.iter().find_map(|evaluator| match evaluator {
             Evaluator::AgentResponse(response) => Some(&response.expected),
@@ -239,7 +239,7 @@ impl Task {
         })
     }
 
-    /// Whether the agent has to find something out.
+    /// Whether the agent has to retrieve data.
     pub(super) fn is_retrieval(&self) -> bool {
         self.response().is_some_and(|response| response.is_type("retrieve"))
     }

@@ -1,19 +1,19 @@
-//! Why a value cannot be judged.
+//! The reasons why a value cannot be judged.
 
 use crate::text::json::JsonError;
 use crate::text::patterns::PatternError;
 use crate::text::urls::UrlError;
 
-/// What keeps a value from being read or compared.
+/// The reason why a value cannot be read or compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// The benchmark's code raises an exception. Of a value that the agent gave that means: it is not of its type.
+    /// The benchmark's code raises an exception. For an agent's value this means that it does not fit its type.
     #[error("{0}")]
     Raised(String),
-    /// The benchmark's code would answer, and what it would answer is not known here.
+    /// The benchmark's code returns a result that this crate cannot reproduce.
     #[error("{0}")]
     Unsupported(String),
-    /// What had to be seen was not recorded.
+    /// The recording lacks the traffic to be judged.
     #[error("{0}")]
     Unseen(String),
 }
@@ -29,7 +29,8 @@ impl Trouble {
 }
 
 impl From<PatternError> for Trouble {
-    /// A pattern that takes too long is the agent's, for those of the tasks do not. The benchmark's code would not end.
+    /// Treats a pattern that takes too long as an error. The benchmark's code would not end. Only an agent's pattern
+    /// can take too long, because the tasks' patterns do not.
     fn from(error: PatternError) -> Self {
         Self::raised(error.to_string())
     }

@@ -1,9 +1,9 @@
-//! Days, months and centuries.
+//! Days, months and centuries of the Gregorian calendar.
 
-/// Year, month and day.
+/// A date: year, month and day.
 pub type Day = (u32, u32, u32);
 
-/// The present day, as `datetime.now()` has it.
+/// Returns the present day in local time, as `datetime.now()` does.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the benchmarks' own code fills dates in from the present day")]
 pub fn today() -> Day {
@@ -12,7 +12,7 @@ pub fn today() -> Day {
     (u32::try_from(today.year()).unwrap_or(1), part(today.month()), part(today.day()))
 }
 
-/// A year of two digits is the one that lies within fifty years of the present one.
+/// Completes a year of two digits: the result lies within fifty years of the present year.
 pub(super) fn with_century(year: u32, present: u32) -> u32 {
     let year = year + present / 100 * 100;
     if year >= present + 50 {
@@ -24,7 +24,7 @@ pub(super) fn with_century(year: u32, present: u32) -> u32 {
     }
 }
 
-/// Days of a month.
+/// Returns the number of days of a month.
 #[must_use]
 pub fn days_in(year: u32, month: u32) -> u32 {
     match month {

@@ -1,6 +1,7 @@
 //! dateutil's tokens: words, numbers, and single characters.
 
-/// Splits a text. Dots are kept within numbers and split off words; that needs the whole of a dotted run.
+/// Splits a text into tokens. Dots stay within numbers and are split off words, which requires the whole dotted
+/// sequence.
 pub(super) fn tokens(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut chars = text.chars().filter(|c| *c != '\0').peekable();
@@ -58,7 +59,7 @@ enum State {
     DottedNumber,
 }
 
-/// The parts between dots and commas, and these.
+/// Splits a token at dots and commas, which become tokens of their own.
 fn split_dots(token: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     for c in token.chars() {
@@ -72,14 +73,14 @@ fn split_dots(token: &str) -> Vec<String> {
     parts
 }
 
-/// A number of a text: digits, and perhaps a fraction.
+/// A number in a text: digits with an optional fraction.
 pub(super) struct Number {
     whole: String,
     has_fraction: bool,
 }
 
 impl Number {
-    /// Nothing for what is no finite number.
+    /// Parses a number; returns `None` if the token is not a finite one.
     pub(super) fn of(token: &str) -> Option<Self> {
         let (whole, fraction) = token.split_once('.').unwrap_or((token, ""));
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -89,7 +90,7 @@ impl Number {
         Some(Self { whole: whole.to_owned(), has_fraction: fraction.bytes().any(|byte| byte != b'0') })
     }
 
-    /// Without its fraction. Nothing if it is too large for any part of a date.
+    /// Returns the number without its fraction, or `None` if it is too large for any part of a date.
     pub(super) fn whole(&self) -> Option<u32> {
         if self.whole.is_empty() { Some(0) } else { self.whole.parse().ok() }
     }

@@ -1,4 +1,4 @@
-//! Bodies by their media type: forms, JSON objects, and multipart forms.
+//! Bodies by media type: forms, JSON objects, and multipart forms.
 //!
 //! Source: `webarena_verified/core/utils/network_event_utils.py`.
 
@@ -9,7 +9,7 @@ use crate::text::{json, python, urls};
 use crate::webarena_verified::trouble::Trouble;
 use crate::webarena_verified::values::is_falsy;
 
-/// A body as a HAR has it.
+/// A body in a HAR.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Body {
@@ -17,7 +17,7 @@ pub(super) struct Body {
     mime_type: String,
     #[serde(default)]
     pub(super) text: String,
-    /// Where Playwright keeps a body that it does not write down in place.
+    /// Playwright's reference to a body that it stores in another file.
     #[serde(default, rename = "_sha1")]
     digest: Option<Value>,
     #[serde(default, rename = "_file")]
@@ -25,13 +25,13 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// Whether the body lies in another file.
+    /// Whether the body is stored in another file.
     pub(super) fn is_elsewhere(&self) -> bool {
         self.digest.is_some() || self.file.is_some()
     }
 }
 
-/// The fields of a body that is not as the format has it.
+/// Reads the fields of a body that does not follow the HAR format.
 pub(super) fn odd_fields(body: &Value) -> Result<Option<Map<String, Value>>, Trouble> {
     if is_falsy(body) {
         return Ok(None);
@@ -58,7 +58,8 @@ pub(super) fn odd_fields(body: &Value) -> Result<Option<Map<String, Value>>, Tro
     }
 }
 
-/// The fields of a body: of a form the first value of each, of JSON if it is an object. Nothing for any other.
+/// Returns the fields of a body: the first value of each field of a form, the entries of a JSON object, or `None` for
+/// any other body.
 pub(super) fn fields(body: &Body) -> Result<Option<Map<String, Value>>, Trouble> {
     fields_of(&body.mime_type, &body.text)
 }
@@ -106,7 +107,7 @@ fn multipart(text: &str, boundary: &str) -> Map<String, Value> {
     fields
 }
 
-/// `name="…"`: the first that is not empty.
+/// Returns the first `name="…"` that is not empty.
 fn name_of(line: &str) -> Option<&str> {
     line.match_indices("name=\"").find_map(|(at, found)| {
         let after = &line[at + found.len()..];

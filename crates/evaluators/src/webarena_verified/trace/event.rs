@@ -1,7 +1,7 @@
-//! One request and its answer, as a HAR's entry has them.
+//! One request and its response: an entry of a HAR.
 //!
-//! The benchmark reads a part of an entry when it needs it, and raises where that is not as it should be; what nothing
-//! asks for may be missing. Entries as the format has them are read at once, the others when they are asked.
+//! The benchmark reads a part of an entry only when it needs it, and raises if the part is malformed; parts that are
+//! not needed may be missing. Entries that follow the format are read at once, the others part by part on demand.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,22 +11,22 @@ use super::body::{self, Body};
 use crate::text::{json, numbers, python, urls};
 use crate::webarena_verified::trouble::Trouble;
 
-/// Paths that end like this are no pages and no data.
+/// Path endings of files that are neither pages nor data.
 const ASSETS: [&str; 12] =
     [".css", ".js", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".woff", ".woff2", ".ttf", ".ico", ".webp"];
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Debug, Clone)]
 pub struct Event(Entry);
 
 #[derive(Debug, Clone)]
 enum Entry {
     Plain(Box<Plain>),
-    /// Something is missing, or of another type.
+    /// An entry in which a part is missing or has another type.
     Odd(Value),
 }
 
-/// An entry as the format has it.
+/// An entry that follows the format.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Plain {
     request: Request,
@@ -50,7 +50,7 @@ struct Response {
     status: i64,
     #[serde(default)]
     cookies: Vec<Cookie>,
-    /// Read when someone asks for it: it is most of the file.
+    /// Parsed on demand, because it is most of the file.
     #[serde(default)]
     content: Option<Box<RawValue>>,
 }
@@ -80,13 +80,13 @@ impl From<Value> for Event {
     }
 }
 
-/// A part of an entry; Python raises where there is none.
+/// Returns a part of an entry. Python raises if it is missing.
 fn part<'a>(entry: &'a Value, path: [&str; 2]) -> Result<&'a Value, Trouble> {
     let found = entry.get(path[0]).and_then(|part| part.get(path[1]));
     found.ok_or_else(|| Trouble::raised(format!("an entry of the traffic has no {}.{}", path[0], path[1])))
 }
 
-/// A part that has to be an object, and what it has by a name, if anything.
+/// Returns the value of a key in a part that has to be an object, if there is one.
 fn of_object<'a>(entry: &'a Value, name: &str, key: &str) -> Result<Option<&'a Value>, Trouble> {
     match entry.get(name) {
         Some(Value::Object(entries)) => Ok(entries.get(key)),
@@ -98,7 +98,7 @@ fn text<'a>(value: &'a Value, what: &str) -> Result<&'a str, Trouble> {
     value.as_str().ok_or_else(|| Trouble::raised(format!("{what} of an entry of the traffic is {value}, no text")))
 }
 
-/// The items of what Python goes through: an empty object has none.
+/// Returns the items of a value over which Python iterates; an empty object has none.
 fn items<'a>(value: &'a Value, what: &str) -> Result<&'a [Value], Trouble> {
     match value {
         Value::Array(items) => Ok(items),
@@ -109,7 +109,7 @@ fn items<'a>(value: &'a Value, what: &str) -> Result<&'a [Value], Trouble> {
 }
 
 impl Event {
-    /// Whether the entry is as the format has it.
+    /// Whether the entry follows the format.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.0, Entry::Plain(_))
     }
@@ -138,7 +138,7 @@ impl Event {
         }
     }
 
-    /// A header of the request; the last one of that name, whatever its case.
+    /// Returns a header of the request: the last one of that name, in upper or lower case.
     pub(in super::super) fn header(&self, name: &str) -> Result<Option<Value>, Trouble> {
         let name = name.to_lowercase();
         match &self.0 {
@@ -158,13 +158,13 @@ impl Event {
         }
     }
 
-    /// The headers of the request, names and values in lower case; the last one of a name.
+    /// Returns a header of the request in lower case; the last one of that name.
     fn lower_header(&self, name: &str) -> Result<Option<String>, Trouble> {
         match &self.0 {
             Entry::Plain(_) => Ok(self.header(name)?.and_then(|value| value.as_str().map(str::to_lowercase))),
             Entry::Odd(entry) => {
                 let mut found = None;
-                // All of them are read, so that any of them may raise.
+                // All headers are read, because Python raises on any malformed one.
                 for (own, value) in odd_headers(entry)? {
                     let value = text(value, "a header")?;
                     if own == name {
@@ -176,12 +176,12 @@ impl Event {
         }
     }
 
-    /// The page from which the request was made, in lower case; nothing if it does not say.
+    /// Returns the page from which the request was made, in lower case, or `None` without a `Referer` header.
     pub(in super::super) fn referer(&self) -> Result<Option<String>, Trouble> {
         Ok(self.lower_header("referer")?.filter(|from| !from.is_empty()))
     }
 
-    /// The value of a cookie that the answer sets, unquoted.
+    /// Returns the value of a cookie that the response sets, unquoted.
     pub(in super::super) fn cookie(&self, name: &str) -> Result<Option<String>, Trouble> {
         match &self.0 {
             Entry::Plain(plain) => {
@@ -203,7 +203,7 @@ impl Event {
         }
     }
 
-    /// The fields of the request's body.
+    /// Returns the fields of the request's body.
     pub(in super::super) fn post_data(&self) -> Result<Option<Map<String, Value>>, Trouble> {
         match &self.0 {
             Entry::Plain(plain) => plain.request.post_data.as_ref().map_or(Ok(None), body::fields),
@@ -211,7 +211,7 @@ impl Event {
         }
     }
 
-    /// The fields of the answer's body.
+    /// Returns the fields of the response's body.
     pub(in super::super) fn response_content(&self) -> Result<Option<Map<String, Value>>, Trouble> {
         match &self.0 {
             Entry::Plain(plain) => {
@@ -228,7 +228,8 @@ impl Event {
         }
     }
 
-    /// Whether the request had a body that was not recorded. An empty one is no such body: an agent can send it.
+    /// Whether the request had a body that was not recorded. An empty body does not count, because an agent can send
+    /// one.
     pub(in super::super) fn has_lost_body(&self) -> bool {
         let Entry::Plain(plain) = &self.0 else { return false };
         let request = &plain.request;
@@ -242,14 +243,14 @@ impl Event {
         }
     }
 
-    /// Whether it is a picture, a font, a style or a script.
+    /// Whether the request is for a picture, a font, a style sheet or a script.
     pub(super) fn is_asset(&self) -> Result<bool, Trouble> {
         let split = urls::urlsplit(self.url()?)?;
         let path = split.path_and_parameters().0;
         Ok(ASSETS.iter().any(|end| path.ends_with(end)))
     }
 
-    /// Whether the browser went to a page by it.
+    /// Whether the browser opened a page with this request.
     pub(in super::super) fn is_navigation(&self) -> Result<bool, Trouble> {
         let is_get = match &self.0 {
             Entry::Plain(plain) => plain.request.method == "GET",
@@ -271,7 +272,7 @@ impl Event {
     }
 }
 
-/// The headers of an odd entry's request, their names in lower case.
+/// Returns the headers of a malformed entry's request, with names in lower case.
 fn odd_headers(entry: &Value) -> Result<Vec<(String, &Value)>, Trouble> {
     let header = |item: &'_ Value| item.get("name").and_then(Value::as_str).map(str::to_lowercase);
     items(part(entry, ["request", "headers"])?, "the headers")?
@@ -283,7 +284,7 @@ fn odd_headers(entry: &Value) -> Result<Vec<(String, &Value)>, Trouble> {
         .collect()
 }
 
-/// What pydantic takes for a whole number: also a text or a truth value that is one.
+/// Converts a value to an integer as pydantic does: also a text, a float or a truth value that is one.
 fn whole(value: &Value) -> Option<i64> {
     #[expect(clippy::cast_possible_truncation, reason = "saturates, and no status is that large")]
     let of_float = |float: f64| (float.fract() == 0.0).then_some(float as i64);

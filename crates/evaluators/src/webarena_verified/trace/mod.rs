@@ -1,4 +1,4 @@
-//! Recorded traffic: HAR files, and the traces that Playwright writes.
+//! Recorded traffic: HAR files and Playwright's traces.
 
 mod body;
 mod event;
@@ -19,34 +19,34 @@ use event::Plain;
 pub struct Trace {
     events: Vec<Event>,
     warnings: Vec<String>,
-    /// What a recording of arenad's own says that it has of each site.
+    /// The traffic of each site that arenad's own recording contains, as the recording states it.
     coverage: Vec<Coverage>,
 }
 
-/// Why recorded traffic cannot be read.
+/// The reason why recorded traffic cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// There is none.
+    /// No traffic was recorded.
     #[error("no traffic was recorded")]
     Missing,
-    /// The bytes are no HAR.
+    /// The bytes are not a HAR.
     #[error("the file is no HAR: it has no log.entries with a request and a response each")]
     Har(#[source] serde_json::Error),
-    /// The HAR is empty.
+    /// The HAR has no entries.
     #[error("the HAR has no entries")]
     Empty,
-    /// The bytes are no ZIP archive.
+    /// The bytes are not a ZIP archive with a `trace.network`.
     #[error("the file is no ZIP archive with a trace.network in it")]
     Zip(#[source] zip::result::ZipError),
-    /// The archive is larger than any trace.
+    /// The trace exceeds the limit, given in MiB.
     #[error("trace.network is larger than {0} MiB")]
     Large(u64),
-    /// A line of the trace is no JSON.
+    /// A line of the trace is not a JSON object with a type.
     #[error("line {line} of trace.network")]
     Line {
-        /// Its number, from 1.
+        /// The number of the line, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The error of the JSON parser.
         #[source]
         cause: serde_json::Error,
     },
@@ -65,11 +65,11 @@ struct Log<E> {
 }
 
 impl Trace {
-    /// Reads a file: a ZIP archive is Playwright's, anything else a HAR.
+    /// Reads a file: a ZIP archive as Playwright's trace, any other as a HAR.
     ///
     /// # Errors
     ///
-    /// When it is neither.
+    /// Returns an error if the file is neither.
     pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
         if bytes.starts_with(b"PK") { Self::from_playwright(bytes) } else { Self::from_har(bytes) }
     }
@@ -78,7 +78,7 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// When it is none, or has no entries.
+    /// Returns an error if the bytes are not a HAR, or if it has no entries. A recording of arenad's own may be empty.
     pub fn from_har(bytes: &[u8]) -> Result<Self, TraceError> {
         let (events, own) = match serde_json::from_slice::<Har<Plain>>(bytes) {
             Ok(har) => (har.log.entries.into_iter().map(Event::from).collect(), har.log.own),
@@ -97,12 +97,12 @@ impl Trace {
         Ok(Self { events, warnings, coverage: own.map(|own| own.sites).unwrap_or_default() })
     }
 
-    /// Reads a trace that Playwright wrote (`trace.zip`). It has no bodies in place; [`Self::warnings`] says how many
-    /// requests that concerns.
+    /// Reads a trace that Playwright wrote (`trace.zip`). It refers to bodies in other files; [`Self::warnings`]
+    /// reports the number of requests that this affects.
     ///
     /// # Errors
     ///
-    /// When it is no ZIP archive with a `trace.network`, or a line of that is no JSON.
+    /// Returns an error if the bytes are not a ZIP archive with a `trace.network`, or if a line of that is not JSON.
     pub fn from_playwright(bytes: &[u8]) -> Result<Self, TraceError> {
         let events = playwright::events(bytes)?;
         let lost = events.iter().filter(|event| event.has_lost_body()).count();
@@ -115,13 +115,13 @@ impl Trace {
         Ok(Self { events, warnings, coverage: Vec::new() })
     }
 
-    /// What whoever reads a verdict on it should know.
+    /// Returns warnings for the readers of a verdict on this trace.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// What a recording of arenad's own lacks of a task's sites, by the names that tasks have for them.
+    /// Describes the traffic of a task's sites that arenad's own recording lacks. `sites` are the names in the task.
     #[must_use]
     pub fn lacks(&self, sites: &[String]) -> Option<String> {
         let is_meant = |coverage: &&Coverage| {
@@ -137,7 +137,7 @@ impl Trace {
         self.coverage.iter().filter(is_meant).find_map(lacks)
     }
 
-    /// The requests for anything but pictures, fonts, styles and scripts.
+    /// Returns the requests for anything but pictures, fonts, style sheets and scripts.
     pub(super) fn relevant(&self) -> Result<Vec<&Event>, Trouble> {
         let mut events = Vec::new();
         for event in &self.events {
@@ -149,7 +149,7 @@ impl Trace {
     }
 }
 
-/// The entries of a HAR of which some are not as the format has them, or which only Python reads.
+/// Reads the entries of a HAR in which some entries are malformed, or which only Python parses.
 fn one_by_one(bytes: &[u8], error: serde_json::Error) -> Result<(Vec<Event>, Option<Own>), TraceError> {
     let parsed = std::str::from_utf8(bytes).ok().and_then(|text| json::parse(text).ok().flatten());
     let Some(Value::Object(mut har)) = parsed else { return Err(TraceError::Har(error)) };

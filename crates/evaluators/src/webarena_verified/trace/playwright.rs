@@ -1,4 +1,4 @@
-//! Playwright's traces: a ZIP archive with a line of JSON for each request in `trace.network`.
+//! Playwright's traces: a ZIP archive whose `trace.network` has a line of JSON for each request.
 
 use std::io::{Cursor, Read};
 
@@ -10,7 +10,7 @@ use zip::result::ZipError;
 use super::{Event, TraceError};
 use crate::text::json;
 
-/// A larger one is no trace of an episode, but a bomb.
+/// A larger file is not a trace of an episode but a decompression bomb.
 const MOST_MIB: u64 = 1024;
 
 pub(super) fn events(bytes: &[u8]) -> Result<Vec<Event>, TraceError> {
@@ -34,12 +34,12 @@ pub(super) fn events(bytes: &[u8]) -> Result<Vec<Event>, TraceError> {
     Ok(events)
 }
 
-/// A line: an object with a type.
+/// Reads a line: an object with a type.
 fn read(line: &[u8]) -> Result<Value, serde_json::Error> {
     let parsed = std::str::from_utf8(line).ok().and_then(|line| json::parse(line).ok().flatten());
     match parsed.filter(|line| line["type"].is_string()) {
         Some(line) => Ok(line),
-        // For its message.
+        // Parsed again for its error message.
         None => serde_json::from_slice::<Kind>(line).map(|_| Value::Null),
     }
 }

@@ -1,8 +1,8 @@
-//! `full_address`: an address in the United States, as the post office abbreviates it.
+//! `full_address`: an address in the United States, abbreviated as the Postal Service does.
 //!
-//! The benchmark takes a street's line apart with a trained model (usaddress), which is not here. Lines of the plain
-//! form, number, direction, name and kind of street, it always takes apart in one way; others are unsupported.
-//! Source of the abbreviations: USPS Publication 28, as usaddress-scourgify 0.6 applies it.
+//! The benchmark parses the street line with a trained model (usaddress), which this crate does not contain. The model
+//! parses lines of the plain form (number, direction, name, kind of street) in a single way; other lines are
+//! unsupported. Source of the abbreviations: USPS Publication 28, as usaddress-scourgify 0.6 applies it.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use crate::text::python;
 use crate::webarena_verified::reading::Reading;
 use crate::webarena_verified::trouble::Trouble;
 
-/// An address, each part in its one spelling.
+/// An address, each part in its normal form.
 #[derive(Debug, Clone)]
 pub(in super::super) struct Address {
     house_number: String,
@@ -19,7 +19,7 @@ pub(in super::super) struct Address {
     city: String,
     state: String,
     postcode: String,
-    /// Does not count.
+    /// Shown in reports; ignored by the comparison.
     name: Option<String>,
 }
 
@@ -44,7 +44,7 @@ const DIRECTIONS: [(&str, &str); 8] = [
     ("southwest", "sw"),
 ];
 
-/// Kinds of streets that are nothing else, with how they are abbreviated.
+/// Words that always denote a kind of street, with their abbreviations.
 const KINDS: [(&str, &str); 16] = [
     ("alley", "aly"),
     ("avenue", "ave"),
@@ -64,7 +64,7 @@ const KINDS: [(&str, &str); 16] = [
     ("way", "way"),
 ];
 
-/// Words that the model may take for a kind of street where a direction stands before them.
+/// Words that the model may take for a kind of street if they follow a direction.
 const AMBIGUOUS: [&str; 24] = [
     "bay", "beach", "bend", "center", "cliff", "creek", "falls", "forest", "fort", "garden", "grove", "hill", "lake",
     "meadow", "mill", "mount", "park", "point", "port", "ridge", "river", "spring", "summit", "valley",
@@ -134,7 +134,7 @@ impl Address {
 
 pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
     let parts = value.as_object().ok_or_else(|| Trouble::raised(format!("{value} is no address")))?;
-    // Python pastes number and street into texts; the others it takes as they are.
+    // Python formats number and street as texts; it uses the other parts as they are.
     let pasted = |name: &str| part(parts, name).map(python::to_str);
     let (number, street) = (pasted("house_number")?, pasted("street")?);
     let text = |name: &str| {
@@ -184,7 +184,7 @@ fn plain_number(text: &str) -> Option<String> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.to_owned())
 }
 
-/// `[direction] name… kind`.
+/// Normalises `[direction] name kind`, where the name is one word; returns `None` for any other form.
 fn plain_street(text: &str) -> Option<String> {
     let text = text.to_lowercase();
     let words: Vec<&str> = text.split_whitespace().map(|word| word.strip_suffix('.').unwrap_or(word)).collect();
@@ -211,7 +211,7 @@ fn plain_street(text: &str) -> Option<String> {
     is_plain.then(|| parts.collect::<Vec<_>>().join(" "))
 }
 
-/// `5th`.
+/// Whether a word is an ordinal number such as `5th`.
 fn is_ordinal(word: &str) -> bool {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -225,7 +225,7 @@ fn abbreviated(state: &str) -> Option<String> {
         .map(|(_, short)| (*short).to_owned())
 }
 
-/// Five digits, or nine in two groups.
+/// Normalises a postcode of five digits, or of five and four digits.
 fn plain_postcode(text: &str) -> Option<String> {
     let digits = match text.split_once('-') {
         Some((first, second)) if first.len() == 5 && second.len() == 4 => format!("{first}{second}"),

@@ -9,7 +9,7 @@ use super::{Normal, is_falsy, refuse_empty};
 use crate::text::{json, python};
 use crate::webarena_verified::trouble::Trouble;
 
-/// `boolean`.
+/// Reads a `boolean`: a truth value, a number, or one of the words for them.
 pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
     refuse_empty(value)?;
     let truth = match value {
@@ -26,7 +26,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
     truth.map(Normal::Boolean).ok_or_else(|| Trouble::raised(format!("{value} is no truth value")))
 }
 
-/// `null`: nothing, or one of the words for it. Zero is a number.
+/// Reads a `null`: an empty value, or one of the words for it. Zero is a number.
 pub(super) fn empty(value: &Value) -> Result<Normal, Trouble> {
     static SLASH: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\s*/\s*").expect("a pattern of ours"));
     let is_empty = match value {

@@ -1,6 +1,7 @@
 //! `coordinates`: latitude and longitude in degrees.
 //!
-//! Source of the texts' format: geopy 2.4, `Point.from_string`, for ASCII in lower case, which has no compass points.
+//! Source of the format of texts: geopy 2.4, `Point.from_string`, for ASCII in lower case, which excludes compass
+//! points.
 
 use std::sync::LazyLock;
 
@@ -11,10 +12,10 @@ use super::{Normal, is_falsy};
 use crate::text::{json, numbers};
 use crate::webarena_verified::trouble::Trouble;
 
-/// Degrees that equal coordinates may differ.
+/// The largest difference between equal coordinates, in degrees.
 const TOLERANCE: f64 = 1e-5;
 
-/// A list of two numbers or texts is a pair, not two alternatives; nothing if it is no such list.
+/// Reads a list of two numbers or texts as one pair instead of two alternatives. Returns `None` for any other value.
 pub(super) fn pair(value: &Value) -> Option<Result<Normal, Trouble>> {
     match value {
         Value::Array(items) => match &items[..] {
@@ -69,7 +70,7 @@ fn degrees(value: &Value) -> Result<f64, Trouble> {
     degrees.ok_or_else(|| Trouble::raised(format!("{value} is no number of degrees")))
 }
 
-/// Longitudes go round the world; latitudes end at the poles.
+/// Wraps the longitude to -180..180 degrees. A latitude beyond 90 degrees is an error.
 fn point(latitude: f64, longitude: f64) -> Result<Normal, Trouble> {
     if !latitude.is_finite() || !longitude.is_finite() || latitude.abs() > 90.0 {
         return Err(Trouble::raised(format!("{latitude}, {longitude} is nowhere")));
@@ -78,7 +79,7 @@ fn point(latitude: f64, longitude: f64) -> Result<Normal, Trouble> {
         match longitude % 360.0 {
             rest if rest < -180.0 => rest + 360.0,
             rest if rest >= 180.0 => rest - 360.0,
-            // Not minus nought.
+            // Adding zero avoids -0.
             rest => rest + 0.0,
         }
     } else {
@@ -87,7 +88,7 @@ fn point(latitude: f64, longitude: f64) -> Result<Normal, Trouble> {
     Ok(Normal::Point { latitude, longitude })
 }
 
-/// Two angles: degrees, minutes with `'` or `m`, seconds with `"` or `s`; an altitude may follow.
+/// Parses two angles: degrees, minutes with `'` or `m`, seconds with `"` or `s`; an altitude may follow.
 fn parse(text: &str) -> Option<Normal> {
     static POINT: LazyLock<Regex> = LazyLock::new(|| {
         let number = r"\d+(?:\.\d+)?";
@@ -111,14 +112,14 @@ fn parse(text: &str) -> Option<Normal> {
     let angle = |name: &str| {
         let degrees = number(name)?;
         let (minutes, seconds) = (number(&format!("{name}_minutes"))?, number(&format!("{name}_seconds"))?);
-        // As geopy adds them: each part divided by itself, from nought.
+        // geopy adds the parts in this way: each is divided separately, and the sum starts at zero.
         let more = minutes / 60.0 + seconds / 3600.0;
         Some(if degrees < 0.0 { degrees - more } else { degrees + more })
     };
     point(angle("latitude")?, angle("longitude")?).ok()
 }
 
-/// Both within the tolerance.
+/// Whether both coordinates agree within the tolerance.
 pub(super) fn equal(one: (f64, f64), other: (f64, f64)) -> bool {
     (one.0 - other.0).abs() <= TOLERANCE && (one.1 - other.1).abs() <= TOLERANCE
 }

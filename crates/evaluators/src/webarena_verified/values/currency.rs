@@ -1,6 +1,7 @@
-//! `currency`: the amount, whatever the currency.
+//! `currency`: the amount, without regard to the currency.
 //!
-//! Source of how an amount is found in a text: price-parser 0.5, `extract_price_text` and `parse_number`, for ASCII.
+//! Source of the way in which an amount is found in a text: price-parser 0.5, `extract_price_text` and `parse_number`,
+//! for ASCII.
 
 use std::str::FromStr;
 use std::sync::LazyLock;
@@ -14,7 +15,7 @@ use crate::text::numbers::Decimal;
 use crate::text::python;
 use crate::webarena_verified::trouble::Trouble;
 
-/// How far apart equal amounts may be.
+/// The largest difference between equal amounts: 0.1.
 static TOLERANCE: LazyLock<BigDecimal> = LazyLock::new(|| BigDecimal::new(1.into(), 1));
 
 pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
@@ -22,7 +23,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
     let text = python::to_str(value);
     let is_negative = text.starts_with('-');
     let text = if is_negative { text.replace('-', "") } else { text };
-    // The separator that comes last is the decimal one; without any it is the comma.
+    // The last separator is the decimal one. Without any separator it is the comma.
     let is_point_decimal = text.rfind('.') > text.rfind(',');
     let amount = amount(&text, is_point_decimal)
         .and_then(Decimal::of_float)
@@ -31,7 +32,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
 }
 
 fn amount(text: &str, is_point_decimal: bool) -> Option<f64> {
-    // A number, perhaps with separators and blanks in it, and no per cent sign behind it.
+    // A number, possibly with separators and blanks in it, and not followed by a per cent sign.
     static NUMBER: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"([.]?\d[\d\s.,']*)\s*?(?:[^%\d]|$)").expect("a pattern of ours"));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -45,12 +46,12 @@ fn amount(text: &str, is_point_decimal: bool) -> Option<f64> {
     number.parse().ok()
 }
 
-/// Not more than a tenth apart.
+/// Whether the amounts differ by at most 0.1.
 pub(super) fn equal(one: &Decimal, other: &Decimal) -> Result<bool, Trouble> {
     Ok(finite(one, other)?.is_some_and(|(one, other)| (one - other).abs() <= *TOLERANCE))
 }
 
-/// A decimal of ours.
+/// Parses a decimal constant of this crate.
 pub(super) fn decimal(text: &str) -> BigDecimal {
     BigDecimal::from_str(text).expect("a decimal of ours")
 }

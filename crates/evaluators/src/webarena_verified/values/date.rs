@@ -13,7 +13,7 @@ use crate::webarena_verified::reading::Reading;
 use crate::webarena_verified::trouble::Trouble;
 use arenad_verdict::Profile;
 
-/// `date`: year, month and day.
+/// Reads a `date`: year, month and day.
 pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
     static COMMA: LazyLock<Regex> = LazyLock::new(|| Regex::new(",(?! )").expect("a pattern of ours"));
     let text = value.as_str().filter(|text| !text.is_empty());
@@ -21,7 +21,8 @@ pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, 
     let text = COMMA.replace_all(text, ", ");
     let parsed = dates::parse(&text, reading.today, reading.today.0);
     let is_whole = |parsed: &Parsed| parsed.year.is_some() && parsed.month.is_some() && parsed.day.is_some();
-    // The benchmark completes a date with the day on which it is run. Strictly that is no date.
+    // The benchmark completes a date with the day of the evaluation. In the strict profile an incomplete date is
+    // invalid.
     let day = parsed
         .filter(|parsed| reading.profile == Profile::Compat || is_whole(parsed))
         .and_then(|parsed| parsed.completed(reading.today));
@@ -44,13 +45,13 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// `month`: its English name.
+/// Reads a `month` and returns its English name.
 pub(super) fn month(value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
     let wrong = || Trouble::raised(format!("{value} is no month"));
     let number = match value {
         Value::Bool(value) => Some(i128::from(*value)),
         Value::Number(number) => Some(number.as_f64().filter(|float| float.fract() == 0.0).map_or(0, |float| {
-            // Out of range for a month is out of range for both.
+            // A number outside the range of `i128` is outside the range of months, too.
             #[expect(clippy::cast_possible_truncation, reason = "saturates, and no month is that large")]
             let whole = float as i128;
             whole

@@ -33,12 +33,12 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
     metres.map(Normal::Decimal).ok_or_else(wrong)
 }
 
-/// Not more than ten metres apart, or a fiftieth of the longer one.
+/// Whether the distances differ by at most ten metres, or by at most 2 % of the longer one.
 pub(super) fn equal(one: &Decimal, other: &Decimal) -> Result<bool, Trouble> {
     static SHARE: LazyLock<BigDecimal> = LazyLock::new(|| currency::decimal("0.02"));
     static LEAST: LazyLock<BigDecimal> = LazyLock::new(|| currency::decimal("10"));
     let Some((one, other)) = finite(one, other)? else {
-        // A fiftieth of infinity is infinite, too.
+        // 2 % of infinity is infinite, too.
         return Ok([one, other].iter().any(|metres| metres.to_string() == "Infinity"));
     };
     let share = one.max(other) * &*SHARE;

@@ -1,6 +1,6 @@
 //! `duration`: seconds, from texts such as `2h 30m`, `1:35 hours`, `4:13`.
 //!
-//! Source of the formats: pytimeparse2 1.7.1, with dateutil absent from the sum (`as_timedelta=False`).
+//! Source of the formats: pytimeparse2 1.7.1, without dateutil in the calculation (`as_timedelta=False`).
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::text::numbers;
 use crate::text::python;
 use crate::webarena_verified::trouble::Trouble;
 
-/// Seconds of each unit, by the group's name.
+/// Seconds of each unit, by the name of its group in the formats.
 const UNITS: [(&str, f64); 8] = [
     ("years", 31_536_000.0),
     ("months", 2_592_000.0),
@@ -24,7 +24,7 @@ const UNITS: [(&str, f64); 8] = [
     ("milliseconds", 1e-3),
 ];
 
-/// The formats, in the order in which they are tried.
+/// The formats in the order in which they are tried.
 static FORMATS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let years = r"(?P<years>[\d.]+)\s*(?:ys?|yrs?.?|years?)";
     let months = r"(?P<months>[\d.]+)\s*(?:mos?.?|mths?.?|months?)";
@@ -62,7 +62,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
         return Err(wrong());
     }
     let seconds = parse(&text).ok_or_else(wrong)?;
-    // Python's durations have microseconds and end at 999 999 999 days.
+    // Python's durations have a resolution of one microsecond and a maximum of 999,999,999 days.
     let micros = (seconds * 1e6).round_ties_even() / 1e6;
     if !micros.is_finite() || micros.abs() >= 86_400.0 * 1e9 {
         return Err(wrong());
@@ -70,7 +70,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
     Ok(Normal::Seconds(micros))
 }
 
-/// `pytimeparse2.parse(text)`; nothing where it gives up.
+/// `pytimeparse2.parse(text)`; `None` if it fails.
 fn parse(text: &str) -> Option<f64> {
     let bare = text.replacen('.', "", 1).replacen('-', "", 1).replacen('+', "", 1);
     if !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -79,7 +79,7 @@ fn parse(text: &str) -> Option<f64> {
     let text = text.trim_start();
     let (sign, text) = match text.chars().next() {
         Some('-') => (-1.0, &text[1..]),
-        // Its pattern for the sign has the bar among the signs.
+        // The package's pattern for the sign accepts the bar as well.
         Some('+' | '|') => (1.0, &text[1..]),
         _ => (1.0, text),
     };
@@ -97,7 +97,7 @@ fn parse(text: &str) -> Option<f64> {
     numbers::float(text).map(|seconds| sign * seconds)
 }
 
-/// All parts together. Hours, minutes, days and milliseconds have to be numbers; the others are passed over if they are
+/// Adds all parts. Hours, minutes, days and milliseconds have to be numbers; the other parts are ignored if they are
 /// not.
 fn sum<'a>(group: &dyn Fn(&str) -> Option<&'a str>) -> Option<f64> {
     let mut sum = 0.0;
@@ -114,7 +114,7 @@ fn sum<'a>(group: &dyn Fn(&str) -> Option<&'a str>) -> Option<f64> {
     Some(sum)
 }
 
-/// Not more than three minutes apart, or a tenth of the longer one.
+/// Whether the durations differ by at most three minutes, or by at most a tenth of the longer one.
 pub(super) fn equal(one: f64, other: f64) -> bool {
     (one - other).abs() <= (one.max(other) * 0.1).max(180.0)
 }

@@ -13,7 +13,7 @@ use crate::webarena_verified::reading::Reading;
 use crate::webarena_verified::trouble::Trouble;
 use arenad_verdict::Profile;
 
-/// Without padding: that is looked at apart.
+/// Without padding, which is checked separately.
 const STANDARD: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -21,14 +21,14 @@ const STANDARD: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::RequireNone),
 );
 
-/// `json`: a JSON document in a text, its keys sorted.
+/// Reads a `json`: a JSON document in a text. Its keys are sorted.
 pub(super) fn json_text(value: &Value) -> Result<Normal, Trouble> {
     let text = value.as_str().ok_or_else(|| Trouble::raised(format!("{value} is no JSON in a text")))?;
     let document = json::parse(text)?.ok_or_else(|| Trouble::raised(format!("{text:?} is no JSON")))?;
     Ok(Normal::Text(json::dump_sorted(&document)))
 }
 
-/// `base64`: the text that it encodes; a pattern for that text.
+/// Reads a `base64`: the decoded text, or a pattern for that text.
 pub(super) fn base64(value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
     let wrong = || Trouble::raised(format!("{value} is no text in Base64"));
     let text = value.as_str().map(python::strip).filter(|text| !text.is_empty()).ok_or_else(wrong)?;
@@ -41,7 +41,8 @@ pub(super) fn base64(value: &Value, reading: &Reading<'_>) -> Result<Normal, Tro
     Ok(Normal::Text(python::strip(&text).to_owned()))
 }
 
-/// `b64decode(text, validate=True)`: behind whole groups of four there may be any padding, otherwise as much as is due.
+/// `b64decode(text, validate=True)`. After whole groups of four characters any amount of padding is accepted; otherwise
+/// the padding has to be complete.
 fn decode(text: &str) -> Option<Vec<u8>> {
     let data = text.trim_end_matches('=');
     let padding = text.len() - data.len();
@@ -54,7 +55,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
     if is_padded { STANDARD.decode(data).ok() } else { None }
 }
 
-/// Equal, or matched by a pattern.
+/// Whether the texts are equal, or one is matched by a pattern.
 pub(super) fn equal(expected: &Typed, actual: &Typed, profile: Profile, patterns: &Patterns) -> Result<bool, Trouble> {
     Ok(expected.is_matched(actual, Mode::WholeWithLines, profile, patterns)?
         || expected.texts().any(|expected| actual.texts().any(|actual| expected == actual)))

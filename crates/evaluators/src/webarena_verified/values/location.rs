@@ -1,4 +1,4 @@
-//! `location-name`: names of which four fifths fit, in whatever order their words are.
+//! `location-name`: names that are similar by at least 80 %, in any order of words.
 //!
 //! Source: thefuzz 0.22, `fuzz.token_sort_ratio`, on RapidFuzz 3.
 
@@ -8,7 +8,7 @@ use super::{Normal, is_falsy};
 use crate::text::python;
 use crate::webarena_verified::trouble::Trouble;
 
-/// Of a hundred.
+/// The least similarity of equal names, in per cent.
 const THRESHOLD: f64 = 80.0;
 
 pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
@@ -19,7 +19,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
     }
 }
 
-/// Whether the words, sorted, are similar enough.
+/// Whether the names are similar enough after their words have been sorted.
 pub(super) fn equal(one: &str, other: &str) -> bool {
     if one.is_empty() || other.is_empty() {
         return one == other;
@@ -28,7 +28,7 @@ pub(super) fn equal(one: &str, other: &str) -> bool {
     ratio(&one, &other).round_ties_even() >= THRESHOLD
 }
 
-/// The words in order of the alphabet; everything that is neither letter nor digit parts them.
+/// Sorts the words. ASCII characters other than letters and digits separate words; non-ASCII characters are removed.
 fn sorted_words(text: &str) -> Vec<u8> {
     let text: String = text
         .chars()
@@ -40,12 +40,12 @@ fn sorted_words(text: &str) -> Vec<u8> {
     words.join(" ").into_bytes()
 }
 
-/// How much of two texts is their longest common subsequence, of a hundred.
+/// Returns the share of the longest common subsequence in two texts, in per cent.
 #[expect(clippy::cast_precision_loss, reason = "texts are short of 2^52 letters")]
 fn ratio(one: &[u8], other: &[u8]) -> f64 {
     let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
     let sum = (short.len() + long.len()) as f64;
-    // The subsequence is no longer than the shorter text. This also keeps the work within bounds.
+    // The subsequence is at most as long as the shorter text. This check also limits the running time.
     if sum > 0.0 && 200.0 * short.len() as f64 / sum < THRESHOLD - 1.0 {
         return 0.0;
     }
@@ -54,7 +54,7 @@ fn ratio(one: &[u8], other: &[u8]) -> f64 {
     (1.0 - normalised) * 100.0
 }
 
-/// The length of the longest common subsequence.
+/// Returns the length of the longest common subsequence.
 fn common(one: &[u8], other: &[u8]) -> usize {
     let mut row = vec![0; other.len() + 1];
     for left in one {

@@ -1,4 +1,4 @@
-//! `markdown`: line ends, blanks, markers and broken links made equal; letters stay as they are.
+//! `markdown`: normalises line ends, blanks, markers and broken links. Upper and lower case are kept.
 
 use std::sync::LazyLock;
 

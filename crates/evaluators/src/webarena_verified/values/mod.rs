@@ -1,4 +1,4 @@
-//! The benchmark's types: what their values are when all ways to write them are one, and when two are equal.
+//! The benchmark's types: the normal form of their values, and the equality of two values.
 //!
 //! Source: `webarena_verified/core/evaluation/data_types`.
 
@@ -35,44 +35,44 @@ pub(super) use self::text::normalise_text;
 /// A type of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Decoded, then compared as it is.
+    /// Base64; the decoded texts are compared as they are.
     Base64,
     /// `true`, `yes`, `y`, `1`, `t`, `on`, and their opposites.
     Boolean,
     /// Latitude and longitude in degrees.
     Coordinates,
-    /// An amount of money, whatever the currency.
+    /// An amount of money, without regard to the currency.
     Currency,
-    /// A day.
+    /// A date with year, month and day.
     Date,
-    /// In metres.
+    /// A distance, in metres.
     Distance,
-    /// In seconds.
+    /// A duration, in seconds.
     Duration,
-    /// Nothing, in one of its spellings.
+    /// An empty value, or one of the words for it.
     Empty,
     /// An address in the United States.
     FullAddress,
     /// A JSON document in a text.
     Json,
-    /// A name of which four fifths have to fit.
+    /// A name that has to be similar by at least 80 %.
     LocationName,
-    /// Markdown, its markers made equal.
+    /// Markdown with normalised line ends, blanks, markers and links.
     Markdown,
-    /// A month's name.
+    /// The English name of a month.
     Month,
-    /// A number.
+    /// A number, in digits or in English words.
     Number,
-    /// A text, in ASCII and lower case.
+    /// A text in ASCII and lower case.
     Text,
-    /// Texts between commas, in any order.
+    /// Texts separated by commas, in any order.
     TextList,
-    /// A URL.
+    /// A URL with its query.
     Url,
 }
 
 impl Kind {
-    /// The type of that name.
+    /// Returns the type of a name in the benchmark's schemas.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -98,7 +98,7 @@ impl Kind {
     }
 }
 
-/// One value, all ways to write it made one.
+/// A value in its normal form.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Normal {
     Text(String),
@@ -113,7 +113,7 @@ pub(super) enum Normal {
     Url(Url),
 }
 
-/// A value of a type, with its alternatives; the first stands for it where only one counts.
+/// A value of a type, with its alternatives. Where only one alternative counts, it is the first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Typed {
     kind: Kind,
@@ -121,13 +121,13 @@ pub struct Typed {
 }
 
 impl Typed {
-    /// Reads a value. A list of two and more are alternatives.
+    /// Reads a value. A list of two or more items contains alternatives.
     ///
     /// # Errors
     ///
-    /// When it is not of the type, or nobody here knows.
+    /// Returns an error if the value does not fit the type, or if the benchmark's result is unknown.
     pub fn read(kind: Kind, value: &Value, reading: &Reading<'_>) -> Result<Self, Trouble> {
-        // What is not a pair after all is two alternatives.
+        // A list that is not a pair of coordinates contains two alternatives.
         if kind == Kind::Coordinates
             && let Some(Ok(point)) = coordinates::pair(value)
         {
@@ -146,11 +146,11 @@ impl Typed {
         Ok(Self { kind, alternatives })
     }
 
-    /// A text without alternatives.
+    /// Reads a text without alternatives.
     ///
     /// # Errors
     ///
-    /// Never of a text; the signature is that of [`Self::read`].
+    /// Every text can be read; the return type is that of [`Self::read`].
     pub(super) fn text(text: &str, reading: &Reading<'_>) -> Result<Self, Trouble> {
         Self::read(Kind::Text, &Value::from(text), reading)
     }
@@ -175,7 +175,7 @@ impl Typed {
         })
     }
 
-    /// The value as JSON: decimals as texts, durations in seconds.
+    /// Returns the value as JSON: decimals as texts, durations in seconds, several alternatives as a list.
     #[must_use]
     pub fn to_json(&self) -> Value {
         match &self.alternatives[..] {
@@ -184,17 +184,17 @@ impl Typed {
         }
     }
 
-    /// The alternatives as JSON.
+    /// Returns the alternatives as JSON.
     #[must_use]
     pub fn alternatives(&self) -> Vec<Value> {
         self.alternatives.iter().map(Normal::to_json).collect()
     }
 
-    /// Whether an actual value is the expected one, which this is and which `reading` has read.
+    /// Whether an actual value equals `self`, the expected one. `reading` is the one by which `self` was read.
     ///
     /// # Errors
     ///
-    /// When the benchmark's code raises, or nobody here knows.
+    /// Returns an error if the benchmark's code raises, or if its result is unknown.
     pub fn equals(&self, actual: &Self, reading: &Reading<'_>) -> Result<bool, Trouble> {
         let profile = reading.profile;
         if self.kind != actual.kind {
@@ -204,7 +204,7 @@ impl Typed {
             Kind::Text => text::equal(self, actual, profile, reading.patterns),
             Kind::Base64 => encoded::equal(self, actual, profile, reading.patterns),
             Kind::Url => url::equal(self, actual, reading),
-            // The benchmark looks at the first alternative alone.
+            // The benchmark compares the first alternatives only.
             Kind::Currency | Kind::Coordinates | Kind::FullAddress if profile == Profile::Compat => {
                 one_equal(self.first(), actual.first())
             }
@@ -221,7 +221,8 @@ impl Typed {
         }
     }
 
-    /// Whether one of the expected patterns, or of the actual ones where these count, matches the other side.
+    /// Whether one of the expected patterns matches the actual value. In compat the actual value's patterns count as
+    /// well.
     fn is_matched(&self, actual: &Self, mode: Mode, profile: Profile, patterns: &Patterns) -> Result<bool, Trouble> {
         let sides: &[(&Self, &Self)] =
             if profile == Profile::Strict { &[(self, actual)] } else { &[(self, actual), (actual, self)] };
@@ -231,7 +232,7 @@ impl Typed {
                     match patterns.is_match(pattern, mode, text) {
                         Ok(true) => return Ok(true),
                         Ok(false) => {}
-                        // A pattern that is none is a text.
+                        // An invalid pattern is an ordinary text.
                         Err(PatternError::Invalid(_)) => break,
                         Err(error) => return Err(error.into()),
                     }
@@ -265,7 +266,7 @@ impl Normal {
         }
     }
 
-    /// What `str()` makes of it, as far as a pattern may be compared with it.
+    /// Returns Python's `str()` of the value, as far as patterns need it.
     pub(super) fn to_text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
@@ -275,7 +276,8 @@ impl Normal {
     }
 }
 
-/// One value. Of an agent's, one that nobody here can read is not of its type: only a task can be at fault for an open verdict.
+/// Reads one value. If the benchmark's result for an agent's value is unknown, the value does not fit its type, because
+/// only a task may leave a verdict open.
 fn normalise(kind: Kind, value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
     match normalised(kind, value, reading) {
         Err(Trouble::Unsupported(reason)) if !reading.is_strict() => Err(Trouble::Raised(reason)),
@@ -284,7 +286,7 @@ fn normalise(kind: Kind, value: &Value, reading: &Reading<'_>) -> Result<Normal,
 }
 
 fn normalised(kind: Kind, value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
-    // Most types begin with a text in ASCII and lower case.
+    // Most types first convert a text to ASCII and lower case.
     let cleaned = || match value {
         Value::String(text) => Value::from(normalise_text(text, reading)),
         other => other.clone(),
@@ -342,7 +344,7 @@ pub(super) fn is_falsy(value: &Value) -> bool {
     }
 }
 
-/// What is empty and no number: the value that most types refuse.
+/// Refuses an empty value that is not a number, as most types do.
 fn refuse_empty(value: &Value) -> Result<(), Trouble> {
     match value {
         Value::Number(_) | Value::Bool(_) => Ok(()),
@@ -351,7 +353,7 @@ fn refuse_empty(value: &Value) -> Result<(), Trouble> {
     }
 }
 
-/// Both values, unless they are infinite: Python cannot take infinity from infinity.
+/// Returns both values, or `None` if one is infinite. Python cannot subtract infinity from infinity.
 fn finite<'a>(one: &'a Decimal, other: &'a Decimal) -> Result<Option<(&'a BigDecimal, &'a BigDecimal)>, Trouble> {
     match (one.value(), other.value()) {
         (Some(one), Some(other)) => Ok(Some((one, other))),

@@ -1,6 +1,6 @@
 //! `number` and `integer`, in digits or in English words.
 //!
-//! Source of the words' rules: word2number 1.1.
+//! Source of the rules for words: word2number 1.1.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
         Value::Number(number) => return Ok(Normal::Number(number.as_f64().unwrap_or(f64::NAN))),
         number if let Some(text) = json::beyond(number) => {
             let float: f64 = text.parse().unwrap_or(f64::NAN);
-            // An integer that is too large for a float is an error to Python.
+            // Python raises if an integer is too large for a float.
             if float.is_infinite() && !text.ends_with("inf") {
                 return Err(Trouble::raised("the number is too large for a float"));
             }
@@ -31,7 +31,7 @@ pub(super) fn normalise(value: &Value) -> Result<Normal, Trouble> {
         .ok_or_else(|| Trouble::raised(format!("{value} is no number")))
 }
 
-/// What a word counts, as its reader has it: `point` is a word, too.
+/// Returns the value of a word. `point` has none and is handled by the caller.
 fn value_of(word: &str) -> Option<f64> {
     match word {
         "hundred" => Some(1e2),
@@ -42,7 +42,7 @@ fn value_of(word: &str) -> Option<f64> {
     }
 }
 
-/// `word_to_num(text)`; nothing where it raises. Words that are no numbers are passed over.
+/// `word_to_num(text)`; `None` if it raises. Words that are not numbers are ignored.
 fn words(text: &str) -> Option<f64> {
     let text = text.replace('-', " ").to_lowercase();
     let words: Vec<&str> =
@@ -61,7 +61,7 @@ fn words(text: &str) -> Option<f64> {
     };
     let place = |name: &str| whole.iter().position(|word| *word == name);
     let (billion, million, thousand) = (place("billion"), place("million"), place("thousand"));
-    // A missing one counts as standing before all others.
+    // An absent multiplier counts as standing before all others.
     if (thousand.is_some() && (thousand < million || thousand < billion)) || (million.is_some() && million < billion) {
         return None;
     }
@@ -79,7 +79,7 @@ fn words(text: &str) -> Option<f64> {
             if let Some(at) = thousand {
                 sum += formed(&whole[million.or(billion).map_or(0, |at| at + 1)..at])? * 1e3;
             }
-            // What follows the smallest of them; but one that ends the number hands on to the next larger.
+            // The remainder follows the smallest multiplier. If that one ends the number, the next larger one is used.
             let last = whole.len() - 1;
             let rest = [thousand, million, billion].into_iter().flatten().find(|at| *at != last);
             if let Some(at) = rest {
@@ -92,7 +92,7 @@ fn words(text: &str) -> Option<f64> {
     if decimals.is_empty() { Some(sum) } else { Some(sum + fraction(decimals)?) }
 }
 
-/// The number of up to four words: `two hundred and fifty one` without `and`.
+/// Returns the number of up to four words, such as `two hundred and fifty one` without `and`.
 fn formed(words: &[&str]) -> Option<f64> {
     let numbers: Vec<f64> = words.iter().map(|word| value_of(word)).collect::<Option<_>>()?;
     match numbers[..] {
@@ -105,7 +105,7 @@ fn formed(words: &[&str]) -> Option<f64> {
     }
 }
 
-/// The digits behind `point`, as words. Any word that is no digit makes it nought.
+/// Returns the fraction from the words behind `point`, each a digit; 0 if any word is not a digit.
 fn fraction(words: &[&str]) -> Option<f64> {
     let mut digits = String::from("0.");
     for word in words {

@@ -1,5 +1,5 @@
-//! What is equal, what is not, and what is no value of its type, type by type. The benchmark's own answers are in
-//! `tests/vectors`; these are the rules, so that a broken one says which it is.
+//! Equal, unequal and invalid values, type by type. `tests/vectors` contains the benchmark's own results; these tests
+//! state the rules, so that a failure names the broken rule.
 
 use serde_json::{Value, json};
 
@@ -86,7 +86,8 @@ fn what_is_no_value_of_its_type_is_refused() {
             "{kind:?}: {value}"
         );
     }
-    // In compat an incomplete date is of the day of the evaluation, as the benchmark has it; in strict it is none.
+    // In compat an incomplete date is completed with the day of the evaluation, as in the benchmark; in strict it is
+    // invalid.
     assert!(read(Kind::Date, &json!("May 2024"), Side::Actual, Profile::Compat).is_ok());
     assert!(read(Kind::Date, &json!("May 2024"), Side::Actual, Profile::Strict).is_err());
 }

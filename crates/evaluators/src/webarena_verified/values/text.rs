@@ -1,4 +1,4 @@
-//! `string` and `string_list`, and the text with which most types begin.
+//! `string` and `string_list`, and the normal form of texts that most types start from.
 
 use std::sync::LazyLock;
 
@@ -14,14 +14,14 @@ use crate::webarena_verified::reading::Reading;
 use crate::webarena_verified::trouble::Trouble;
 use arenad_verdict::Profile;
 
-/// Hyphens of all kinds beside a letter; between digits they stay.
+/// Any hyphen beside a letter. Hyphens between digits are kept.
 static HYPHEN: LazyLock<Regex> = LazyLock::new(|| {
     const HYPHENS: &str = r"[\x{2d}\x{2010}-\x{2015}\x{2212}\x{ad}]";
     Regex::new(&format!("(?<=[a-zA-Z]){HYPHENS}|{HYPHENS}(?=[a-zA-Z])")).expect("a pattern of ours")
 });
 
-/// A text in ASCII and lower case, without marks such as ™, with single blanks, and placeholders for the sites'
-/// addresses. Patterns stay as they are.
+/// Converts a text to ASCII and lower case with single blanks, removes signs such as ™, and replaces the sites'
+/// addresses by placeholders. Patterns stay unchanged.
 pub(in super::super) fn normalise_text(text: &str, reading: &Reading<'_>) -> String {
     if text.is_empty() || reading.is_pattern(text) {
         return text.to_owned();
@@ -33,7 +33,7 @@ pub(in super::super) fn normalise_text(text: &str, reading: &Reading<'_>) -> Str
     if text.contains(['-', '\u{ad}']) || !text.is_ascii() {
         text = HYPHEN.replace_all(&text, " ").into_owned();
     }
-    // Controls go, except for white space of lines.
+    // Removes control characters except the white space of lines.
     let text: String = text
         .chars()
         .filter_map(|c| match c {
@@ -46,7 +46,7 @@ pub(in super::super) fn normalise_text(text: &str, reading: &Reading<'_>) -> Str
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// `string`.
+/// Reads a `string`; a falsy value is an empty text.
 pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, Trouble> {
     if is_falsy(value) {
         return Ok(Normal::Text(String::new()));
@@ -59,7 +59,8 @@ pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Normal, 
     Ok(Normal::Text(text))
 }
 
-/// Equal, or matched by a pattern, or equal without quotes and punctuation at the ends.
+/// Whether the texts are equal, one is matched by a pattern, or they are equal without the quotes and punctuation at
+/// their ends.
 pub(super) fn equal(expected: &Typed, actual: &Typed, profile: Profile, patterns: &Patterns) -> Result<bool, Trouble> {
     if expected.is_matched(actual, Mode::WholeIgnoringCase, profile, patterns)? {
         return Ok(true);
@@ -70,7 +71,7 @@ pub(super) fn equal(expected: &Typed, actual: &Typed, profile: Profile, patterns
         .any(|expected| actual.texts().any(|actual| expected == actual || bare(expected) == bare(actual))))
 }
 
-/// `string_list`: texts between commas, sorted.
+/// Reads a `string_list`: texts separated by commas. They are sorted.
 pub(super) fn list(value: &Value) -> Result<Normal, Trouble> {
     if is_falsy(value) {
         return Err(Trouble::raised("the list is empty"));

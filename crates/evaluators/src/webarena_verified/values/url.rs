@@ -1,4 +1,4 @@
-//! `url`: what makes two URLs one, with patterns for the path and for values of the query.
+//! `url`: the normal form of URLs, with patterns for the path and for values of the query.
 //!
 //! Sources: `data_types/url.py`; url-normalize 2.2; `core/utils/url_utils.py`.
 
@@ -22,7 +22,7 @@ use crate::webarena_verified::schema;
 use crate::webarena_verified::trouble::Trouble;
 use arenad_verdict::Profile;
 
-/// A URL, its query apart.
+/// A URL; `base` is the URL without its query.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Url {
     base: String,
@@ -57,7 +57,7 @@ impl fmt::Display for Url {
     }
 }
 
-/// Reads a URL.
+/// Reads a URL, or a pattern for URLs.
 pub(super) fn normalise(value: &Value, reading: &Reading<'_>) -> Result<Url, Trouble> {
     let text = value.as_str().map(python::strip).filter(|text| !text.is_empty());
     let text = text.ok_or_else(|| Trouble::raised(format!("{value} is no URL")))?;
@@ -113,7 +113,7 @@ fn without_default_port(split: &Split) -> String {
     }
 }
 
-/// `git@host:path` and `ssh://…` in the short form without host. Nothing for any other URL.
+/// Converts `git@host:path` and `ssh://…` to the short form without the host. Returns `None` for any other URL.
 fn ssh(url: &str) -> Result<Option<String>, Trouble> {
     let lower = url.to_lowercase();
     let (user, path) = if lower.starts_with("ssh://") {
@@ -133,7 +133,7 @@ fn ssh(url: &str) -> Result<Option<String>, Trouble> {
     Ok(Some(format!("{user}@__SSH_HOST__:{}", path.trim_start_matches('/').to_lowercase())))
 }
 
-/// Segments of a path that are queries in Base64, taken out of it.
+/// Removes the segments of a path that are queries in Base64. Returns the remaining path and the queries.
 #[must_use]
 pub fn extract_base64_query(path: &str) -> (String, Vec<String>) {
     if path.is_empty() {
@@ -155,7 +155,7 @@ pub fn extract_base64_query(path: &str) -> (String, Vec<String>) {
     (cleaned, queries)
 }
 
-/// The query that a segment encodes: something with an equals sign.
+/// Decodes the query in a segment. A query is a text with an equals sign.
 fn decoded_query(segment: &str) -> Option<String> {
     const URL_SAFE: GeneralPurpose = GeneralPurpose::new(
         &alphabet::URL_SAFE,
@@ -176,7 +176,7 @@ fn decoded_query(segment: &str) -> Option<String> {
     (!query.is_empty()).then(|| query.trim_start_matches(['?', '&']).to_owned())
 }
 
-/// `normalize_query(query)`: values by name, sorted, decoded once more.
+/// `normalize_query(query)`: the values by name, sorted and decoded once more.
 #[must_use]
 pub fn normalize_query(query: &str) -> Map<String, Value> {
     let mut parsed: Vec<(String, Vec<String>)> = Vec::new();
@@ -198,7 +198,8 @@ fn own_query(query: &str, reading: &Reading<'_>) -> Result<Vec<(String, Node)>, 
     wanted_query(&Value::Object(normalize_query(query)), reading)
 }
 
-/// A query's values without the ignored ones, in lower case, sorted, and read by the schema if there is one.
+/// Removes the ignored parameters of a query, converts the values to lower case, sorts them, and reads them by the
+/// schema if there is one.
 fn wanted_query(query: &Value, reading: &Reading<'_>) -> Result<Vec<(String, Node)>, Trouble> {
     let Value::Object(entries) = query else {
         return Err(Trouble::raised(format!("{query} is no query")));
@@ -229,7 +230,7 @@ fn wanted_query(query: &Value, reading: &Reading<'_>) -> Result<Vec<(String, Nod
 fn lower_sorted(values: &Value) -> Result<Value, Trouble> {
     let texts: Option<Vec<String>> = match values {
         Value::Array(values) => values.iter().map(|value| value.as_str().map(str::to_lowercase)).collect(),
-        // Python takes a text for the list of its letters.
+        // Python iterates over the letters of a text.
         Value::String(text) => Some(text.chars().map(|c| c.to_lowercase().collect()).collect()),
         _ => None,
     };
@@ -246,7 +247,7 @@ fn is_ignored(name: &str, reading: &Reading<'_>) -> Result<bool, Trouble> {
     for pattern in reading.url.ignored_patterns {
         match reading.patterns.is_match(pattern, Mode::SearchIgnoringCase, name) {
             Ok(true) => return Ok(true),
-            // A pattern that is none is passed over.
+            // An invalid pattern is ignored.
             Ok(false) | Err(PatternError::Invalid(_)) => {}
             Err(error) => return Err(error.into()),
         }
@@ -254,7 +255,7 @@ fn is_ignored(name: &str, reading: &Reading<'_>) -> Result<bool, Trouble> {
     Ok(false)
 }
 
-/// Some alternative of the one side is some of the other, path and query.
+/// Whether path and query of any expected alternative equal those of any actual one.
 pub(super) fn equal(expected: &Typed, actual: &Typed, reading: &Reading<'_>) -> Result<bool, Trouble> {
     for expected in expected.urls() {
         for actual in actual.urls() {
@@ -266,13 +267,13 @@ pub(super) fn equal(expected: &Typed, actual: &Typed, reading: &Reading<'_>) -> 
     Ok(false)
 }
 
-/// A text that is no URL, in the place of one: the benchmark compares its letters.
+/// Wraps a text that is not a URL. The benchmark compares such a text with URLs.
 pub(in super::super) fn as_it_is(text: &str) -> Typed {
     let url = Url { base: text.trim_end_matches('/').to_owned(), query: Vec::new(), is_pattern: false };
     Typed { kind: Kind::Url, alternatives: vec![Normal::Url(url)] }
 }
 
-/// The paths alone: how events are found.
+/// Compares the paths alone, to find events.
 pub(in super::super) fn have_same_path(
     expected: &Typed,
     actual: &Typed,
@@ -299,7 +300,7 @@ fn is_same_path(expected: &Url, actual: &Url, reading: &Reading<'_>) -> Result<b
     Ok(!expected.is_pattern && !actual.is_pattern && bare(expected) == bare(actual))
 }
 
-/// A placeholder that begins a pattern or a URL is replaced by the site's address before they are matched.
+/// Matches a path. A placeholder at the start of the pattern or of the URL is first replaced by the site's address.
 fn matches_path(pattern: &Url, other: &Url, reading: &Reading<'_>) -> Result<bool, Trouble> {
     let rendered = |text: &str| if text.starts_with("__") { reading.render(text) } else { Ok(text.to_owned()) };
     let base = &pattern.base;
@@ -307,7 +308,7 @@ fn matches_path(pattern: &Url, other: &Url, reading: &Reading<'_>) -> Result<boo
     Ok(reading.patterns.is_match(&pattern, Mode::Match, &rendered(&other.base)?)?)
 }
 
-/// Every parameter of either has the same first value; a missing one is empty.
+/// Whether the first values of all parameters of both URLs are equal. A missing parameter is empty.
 fn is_same_query(expected: &Url, actual: &Url, reading: &Reading<'_>) -> Result<bool, Trouble> {
     let empty = Node::Raw(Value::from(""));
     let value = |url: &Url, key: &str| match url.query.iter().find(|(name, _)| name == key).map(|(_, node)| node) {

@@ -8,7 +8,7 @@ use fancy_regex::Regex;
 
 use super::units::{Name, look_up};
 
-/// A number as Python has it: whole as long as nothing divides it.
+/// A number in Python: an integer until it is divided.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Quantity {
     Whole(i128),
@@ -38,7 +38,7 @@ impl Quantity {
     }
 }
 
-/// A number of some power of a length: its size in the unit in which it was written, and that unit's metres.
+/// A number times a power of a length: the number in the original unit, and the metres of that unit.
 #[derive(Debug, Clone, Copy)]
 struct Length {
     size: Quantity,
@@ -46,17 +46,17 @@ struct Length {
     power: i32,
 }
 
-/// Deeper parentheses are no distance to Python, either.
+/// The deepest nesting; the benchmark does not read deeper expressions as distances either.
 const DEPTH: usize = 64;
 
-/// The metres of an expression. Nothing if it is no length.
+/// Returns the metres of an expression, or `None` if it is not a length.
 pub(super) fn metres(text: &str) -> Option<Quantity> {
     let mut reader = Reader { tokens: tokens(&prepared(text))?, at: 0 };
     let length = reader.tree("", 0).filter(|length| length.power == 1 && reader.at >= reader.tokens.len())?;
     Some(length.size.times(length.unit))
 }
 
-/// Blanks become multiplications, words powers.
+/// Replaces blanks by multiplications, and words such as `squared` by powers.
 fn prepared(text: &str) -> String {
     static STEPS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         let name = "[_a-zA-Z][_a-zA-Z0-9]*";
@@ -97,8 +97,8 @@ fn priority(operator: &str) -> Option<u8> {
     }
 }
 
-/// Python's tokens. Signs that are no operators to pint are passed over, and so are texts in quotes and what follows a hash.
-/// Nothing where Python's tokenizer raises.
+/// Splits a text into Python's tokens. Texts in quotes, comments after a hash, and signs that pint does not use as
+/// operators are skipped. Returns `None` if Python's tokenizer raises.
 fn tokens(text: &str) -> Option<Vec<Token>> {
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| {
         let digits = "[0-9](?:_?[0-9])*";
@@ -109,7 +109,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
         Regex::new(&pattern).expect("a pattern of ours")
     });
     let mut tokens = Vec::new();
-    // Of brackets of any kind; they only have to be equally many.
+    // The depth of brackets of all kinds. The tokenizer only requires equal numbers of opening and closing ones.
     let mut open = 0;
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -142,8 +142,9 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
     (open == 0).then_some(tokens)
 }
 
-/// The length of the text in quotes that comes next, if one does: with a prefix such as `r`, and in one or three quotes. A
-/// quote that nothing closes is a sign like others, but three of them are an error.
+/// Returns the length of the text in quotes at the start, which may have a prefix such as `r` and one or three quotes;
+/// `Some(None)` if there is none. A single quote without an end is an ordinary sign; three quotes without an end are an
+/// error, the outer `None`.
 #[expect(clippy::option_option, reason = "an error, or none, or a length")]
 fn quoted(text: &str) -> Option<Option<usize>> {
     let Some(start) = text.find(['\'', '"']).filter(|start| *start <= 2) else { return Some(None) };
@@ -167,14 +168,15 @@ fn quoted(text: &str) -> Option<Option<usize>> {
     if is_long { None } else { Some(None) }
 }
 
-/// Reads tokens as pint's tree builder does, and computes at once.
+/// Evaluates tokens in the order in which pint's tree builder reads them.
 struct Reader {
     tokens: Vec<Token>,
     at: usize,
 }
 
 impl Reader {
-    /// What stands up to the end, or up to an operator that binds less than the one before. Nothing where pint raises.
+    /// Evaluates the tokens up to the end, or up to an operator of lower precedence than the previous one. Returns
+    /// `None` if pint raises.
     fn tree(&mut self, before: &'static str, depth: usize) -> Option<Length> {
         if depth > DEPTH {
             return None;
@@ -253,7 +255,7 @@ fn times(one: Length, other: Length) -> Option<Length> {
     let unit = if one.power == 0 { other.unit } else { one.unit };
     let size = one.size.times(other.size);
     if one.power != 0 && other.power != 0 {
-        // Two lengths: an area, unless they cancel out.
+        // The product of two lengths is an area, unless the powers cancel out.
         let size = Quantity::Float(size.to_float() * other.unit.to_float() / unit.to_float());
         return Some(Length { size, unit, power });
     }

@@ -1,10 +1,10 @@
-//! Names of lengths in pint 0.25, in lower case, with their metres.
+//! Names of units of length in pint 0.25, in lower case, with their metres.
 
 use std::f64::consts::PI;
 
 use super::expression::Quantity;
 
-/// Whole where pint's own numbers are.
+/// Units whose size is an integer in pint.
 const WHOLE: [(&str, i128); 7] = [
     ("meter", 1),
     ("metre", 1),
@@ -15,7 +15,7 @@ const WHOLE: [(&str, i128); 7] = [
     ("nmi", 1852),
 ];
 
-/// The rest, as pint's definitions multiply out.
+/// All other units, with the size that results from pint's definitions.
 const LENGTHS: &[(&[&str], f64)] = &[
     (&["angstrom"], 1e-10),
     (&["micron"], 1e-6),
@@ -59,7 +59,7 @@ const PREFIXES: &[(&[&str], f64)] = &[
     (&["sesqui"], 1.5),
 ];
 
-/// Units without a dimension, by which a length may be multiplied: those that are whole, and the others.
+/// Dimensionless units, which may multiply a length: those with an integer factor, then the others.
 const PURE_WHOLE: &[(&[&str], i128)] =
     &[(&["bit", "count", "rad", "radian", "sr", "steradian"], 1), (&["byte", "octet"], 8)];
 const PURE: &[(&[&str], f64)] = &[
@@ -75,22 +75,22 @@ const PURE: &[(&[&str], f64)] = &[
     (&["ppm"], 1e-6),
 ];
 
-/// Names that end like a length and are something else.
+/// Names that end like a unit of length but denote something else.
 const OTHERS: [&str; 2] = ["min", "mins"];
 
-/// What a name stands for.
+/// The meaning of a name.
 pub(super) enum Name {
-    /// A length, in metres.
+    /// A unit of length; its size in metres.
     Length(Quantity),
-    /// A hundredth.
+    /// One hundredth, for `percent`.
     Percent,
-    /// A number by itself.
+    /// A dimensionless unit; its factor.
     Pure(Quantity),
-    /// No length.
+    /// Any name that is not usable in a length.
     Other,
 }
 
-/// Looks a name up: as it is, in the plural, with a prefix.
+/// Looks up a name: as it is, in the plural, and with a prefix.
 pub(super) fn look_up(name: &str) -> Name {
     if OTHERS.contains(&name) || name.ends_with("bps") {
         return Name::Other;
@@ -125,7 +125,7 @@ fn pure(name: &str) -> Option<Quantity> {
     whole.or_else(|| PURE.iter().find(|(names, _)| names.contains(&name)).map(|(_, factor)| Quantity::Float(*factor)))
 }
 
-/// One letter has no plural.
+/// Looks up a plural. A name of one letter has none.
 fn plural(name: &str) -> Option<Quantity> {
     name.strip_suffix('s').filter(|name| name.len() > 1).and_then(singular)
 }

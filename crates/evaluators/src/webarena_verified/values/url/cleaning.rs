@@ -1,4 +1,4 @@
-//! `url_normalize(url)`: one way to write a URL.
+//! `url_normalize(url)`: the normal form of a URL.
 
 use unicode_normalization::UnicodeNormalization;
 
@@ -6,11 +6,11 @@ use crate::text::python;
 use crate::text::urls::{Split, quote, unquote, urlsplit};
 use crate::webarena_verified::trouble::Trouble;
 
-/// The URL with scheme and host in lower case, no default port, no dots in the path, and one quoting.
+/// Returns the URL with scheme and host in lower case, without default port and dot segments, and with uniform quoting.
 ///
 /// # Errors
 ///
-/// When Python raises.
+/// Returns an error if Python raises.
 pub(super) fn clean(url: &str) -> Result<String, Trouble> {
     if url.is_empty() {
         return Ok(String::new());
@@ -37,7 +37,7 @@ pub(super) fn clean(url: &str) -> Result<String, Trouble> {
     Ok(cleaned.join())
 }
 
-/// `https` for what has no scheme; two slashes for the web's schemes, however many there were.
+/// Adds `https` if the scheme is missing, and reduces the slashes behind a web scheme to two.
 fn with_scheme(url: &str) -> String {
     if url == "-" || (url.starts_with('/') && !url.starts_with("//")) {
         return url.to_owned();
@@ -54,8 +54,8 @@ fn with_scheme(url: &str) -> String {
     }
 }
 
-/// A host in ASCII: its labels as they are, without empty ones; but if one of them is no proper label, the whole as it
-/// is, and then there may be no empty ones and none beyond 63 letters.
+/// Returns a host in ASCII. If all its labels are valid, empty labels are removed. Otherwise the host stays unchanged,
+/// and empty labels or labels of more than 63 letters are an error.
 fn clean_host(host: &str) -> Result<String, Trouble> {
     let host = host.to_lowercase();
     let host = host.trim_matches('.');
@@ -79,7 +79,8 @@ fn clean_host(host: &str) -> Result<String, Trouble> {
     Ok(host.to_owned())
 }
 
-/// A host in Punycode, label by label. One that has none stays as it is: no site has such a host.
+/// Returns a host in Punycode, label by label. A host that cannot be converted stays unchanged; no site has such a
+/// host.
 fn in_ascii(host: &str) -> String {
     let labels = host.split('.').filter(|label| !label.is_empty()).map(idna::domain_to_ascii);
     labels.collect::<Result<Vec<_>, _>>().map_or_else(|_| host.to_owned(), |labels| labels.join("."))
@@ -142,7 +143,7 @@ fn clean_query(query: &str) -> String {
     pairs.collect::<Vec<_>>().join("&")
 }
 
-/// Unquoted, composed, and quoted again.
+/// Unquotes a text, composes it (NFC), and quotes it again.
 fn requote(text: &str, safe: &str) -> String {
     if text.is_ascii() && !text.contains('%') {
         return quote(text, safe);
