@@ -28,7 +28,7 @@ pub use rewind::Rewind;
 /// The reason why a reset failed. The caller removes the leftovers, which belong to the generation of the blueprint.
 #[derive(Debug, thiserror::Error)]
 pub enum ResetError {
-    /// The new containers could not be created, or their clock could not be set.
+    /// The containers could not be created, found or restarted.
     #[error("make the containers of the new generation")]
     Launch(#[from] LaunchError),
     /// The new containers could not be started, ended at once, or show the wrong time.
@@ -40,7 +40,7 @@ pub enum ResetError {
         /// The last lines of the containers' logs.
         log: String,
     },
-    /// The new or rewound containers did not become ready.
+    /// The containers did not become ready.
     #[error("wait for the site")]
     NotReady {
         /// The last probe failure, or how a container ended.
