@@ -1,8 +1,8 @@
 //! The serving generation of an instance: its state, its route and its containers, which change together.
 //!
-//! Every method that changes the state changes the route in the same call, without an await in between, so `ready`
-//! always means that the route serves the current generation. A transition that must survive a crash is stored first;
-//! if the store refuses it, nothing has changed.
+//! The methods that begin or end service change the route and the state in the same call, without an await in between,
+//! so while the state is `ready`, the route serves the current generation or holds requests for it. A transition that
+//! must survive a crash is stored first; if the store refuses it, nothing has changed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
