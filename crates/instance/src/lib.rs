@@ -74,7 +74,7 @@ pub struct Report {
     pub state: InstanceState,
     /// When the instance entered its state.
     pub since: Timestamp,
-    /// The step that is running, as a phrase; `None` if no operation runs.
+    /// The step that is running, as a phrase; `None` if no step is running.
     pub stage: Option<String>,
     /// The last probe failure, while the instance waits for readiness or a periodic probe fails.
     pub waiting_for: Option<String>,

@@ -24,8 +24,8 @@ use arenad_reset::{Stages, hindrance};
 use arenad_seams::fault::{self, Point};
 use arenad_store::StoredStandby;
 
-/// The interval at which the pool is checked. Requests to the site do not wake the driver, so they are noticed only
-/// then.
+/// The longest interval between two checks of the pool. Requests to the site do not wake the driver, so they are noticed
+/// only then.
 const TEND_EVERY: Duration = Duration::from_secs(2);
 /// How long after a reset another one is expected, even if no client has written to the site.
 const RESETS_COME_IN_ROWS: Duration = Duration::from_secs(60);

@@ -33,7 +33,7 @@ pub enum ImageError {
     /// The image comes from an archive that has not been loaded.
     #[error("find image {reference}: it is loaded from the archive {archive}, not pulled")]
     NotLoaded {
-        /// The reference of the image in the Compose file.
+        /// The reference by which the service names the image.
         reference: String,
         /// The archive that the definition names.
         archive: String,

@@ -69,7 +69,7 @@ pub enum BaselineError {
     Configure {
         /// The name of the step in the definition.
         step: String,
-        /// The failure of the last attempt.
+        /// The failure of the step, with the number of attempts if there were several.
         cause: Box<StepError>,
         /// The last lines of the containers' logs.
         log: String,
