@@ -1,10 +1,10 @@
-//! What an earlier daemon left: the serving generation and the standbys, taken up by this one.
+//! Adoption: this daemon takes over the serving generation and the standbys that an earlier daemon left running.
 //!
-//! The serving generation goes on serving if its row and its containers agree and its probes pass. The gateway's counts of its
-//! requests ended with the earlier daemon, so where a client had reached it, it may have been written to: nothing short of a
-//! reset or a full comparison trusts it. Where none had (`daemon/pristine.rs`), it is what it was before its first client, and
-//! only the earlier daemon's comparison is missing. Standbys are proven again from beginning to end before they count, one at a
-//! time; until then they are being made.
+//! The serving generation continues to serve if its row and its containers agree and its probes pass. The gateway's
+//! counts of requests ended with the earlier daemon. If a client had reached the generation, the client may have
+//! written to it, so only a reset or a full comparison makes it trusted again. If no client had (`pristine.rs`), it is
+//! as it was before its first client, and only the earlier daemon's digest is missing. Each standby is compared in full
+//! before it counts, within the limit on standby boots; until then it counts as being made.
 
 use std::sync::Arc;
 
@@ -30,15 +30,15 @@ use arenad_model::snapshot::Snapshot;
 use arenad_reset::{self as reset, ResetError};
 use arenad_store::StoredStandby;
 
-/// How long a found generation gets to pass its probes before it is made anew.
+/// How long an existing generation may take to pass its probes before it is replaced.
 const ADOPTION_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 impl Instance {
-    /// Takes up the serving generation that an earlier daemon left, if there is one that passes its probes. Nothing is built,
-    /// and nothing of it is removed, for that. An error leaves it to be taken up by the next attempt.
+    /// Adopts the serving generation that an earlier daemon left, if there is one that passes its probes. Builds and
+    /// removes nothing. After an error the next attempt can still adopt it.
     pub(super) async fn take_up_serving(&mut self) -> Result<bool, Failure> {
         let Some(found) = self.found.clone() else { return Ok(false) };
-        // A reset that a crash cut off may have left the old generation as it was: it is brought to its end.
+        // A reset that a crash interrupted may have left the old generation as it was; the reset is to be completed.
         let is_whole = found.state != InstanceStatus::Resetting;
         let (Some(serving), Some(id), true) = (found.serving, &found.snapshot, is_whole) else { return Ok(false) };
         let context = self.context.clone();
@@ -63,7 +63,7 @@ impl Instance {
         self.recall_writes(incarnation.generation).await;
         let was_reached = !self.service.pristine().has(incarnation.generation);
         if !was_reached {
-            // No client has been there yet.
+            // No client has reached it yet.
             reset::note_pristine(engine, &context.site, &mut incarnation).await;
         }
         let since = context.shared.clock.now();
@@ -73,8 +73,8 @@ impl Instance {
         Ok(true)
     }
 
-    /// The snapshot that an earlier daemon's generation was made from, where its containers are of no use any more but the
-    /// snapshot is: nothing has to be built then.
+    /// Returns the snapshot that an earlier daemon's generation was made from, if the snapshot can be used although the
+    /// containers cannot; nothing has to be built then.
     pub(super) async fn left_snapshot(&mut self) -> Result<Option<Snapshot>, Failure> {
         let Some(id) = self.found.as_ref().and_then(|found| found.snapshot.clone()) else { return Ok(None) };
         let shared = &self.context.shared;
@@ -96,7 +96,7 @@ impl Instance {
         Ok(noted.or_else(|| serving.is_baseline().then(|| serving.clone())))
     }
 
-    /// Takes up the standbys that the store knows of. Those of another snapshot than is wanted now go.
+    /// Adopts the standbys that the store knows. Standbys of another snapshot than the current one are removed.
     pub(super) async fn take_up_standbys(&mut self) -> Result<(), Failure> {
         let Some(wanted) = self.baseline.clone() else { return Ok(()) };
         let context = self.context.clone();
@@ -105,7 +105,7 @@ impl Instance {
             let is_wanted = snapshot == wanted.id.as_str();
             let standing = if is_wanted { Standing::Making } else { Standing::Used { renewals: WORN } };
             self.pool.add(made, Standby { renewals, ..Standby::new(&snapshot, standing) });
-            // There was a use for it.
+            // A standby exists, so the instance needed standbys before.
             self.pool.is_wanted = true;
             if is_wanted {
                 let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
@@ -127,17 +127,17 @@ impl Instance {
         }
     }
 
-    /// Takes that back, before anything is done to it.
+    /// Removes the note about a standby, before anything is done to the standby.
     pub(super) async fn forget_standby(&self, made: u64) {
         let context = &self.context;
         if let Err(error) = context.shared.store.forget_standby(&context.id, made).await {
-            // The next daemon proves it before it counts.
+            // The next daemon compares the standby in full before it counts.
             tracing::warn!(instance.id = %context.id, error = describe(&error), "a standby is still noted");
         }
     }
 }
 
-/// Finds a standby's containers, lets them go on and proves them; what cannot be used is removed.
+/// Finds a standby's containers, resumes and compares them; removes them after an error.
 async fn take_up(
     shared: Arc<Shared>,
     id: InstanceId,
@@ -177,7 +177,7 @@ async fn take_up(
     }
 }
 
-/// Lets those containers go on that are frozen.
+/// Resumes the containers that are paused.
 async fn go_on(shared: &Shared, incarnation: &Incarnation) -> Result<(), EngineError> {
     for handle in incarnation.containers.values() {
         if shared.engine.inspect(handle).await?.state == ContainerState::Paused {

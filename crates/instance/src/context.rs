@@ -1,4 +1,4 @@
-//! What every part of an instance has in hand.
+//! The parts of the daemon and of the definition that all modules of an instance use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -8,7 +8,7 @@ use arenad_model::instance::InstanceId;
 use arenad_model::request_queue::Cover;
 use arenad_model::site::Site;
 
-/// The daemon, the instance's name and its definition. None of them changes while the driver lives.
+/// The daemon, the instance's id and its definition. They do not change while the driver lives.
 pub(super) struct Context {
     pub(super) shared: Arc<Shared>,
     pub(super) id: InstanceId,
@@ -16,34 +16,34 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Notes an event about the instance, and waits until it is stored.
+    /// Stores an event about the instance and waits until it is stored.
     pub(super) async fn note(&self, kind: &str, message: &str) {
         self.shared.events.note(kind, Some(&self.id.to_string()), message).await;
     }
 
-    /// The same beside whatever comes next: a client waits for that.
+    /// Stores an event in the background, where a client waits for the work that follows.
     pub(super) fn note_later(&self, kind: &'static str, message: String) {
         let (shared, id) = (self.shared.clone(), self.id.to_string());
         self.shared.tasks.spawn(async move { shared.events.note(kind, Some(&id), &message).await });
     }
 }
 
-/// How far the current operation has come, read by the driver when it admits a request.
+/// The progress of the current operation. The driver reads it when it admits a request.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Progress(Arc<AtomicU8>);
 
 impl Progress {
-    /// A new operation begins.
+    /// Begins a new operation.
     pub(super) fn restart(&self) {
         self.0.store(0, Ordering::SeqCst);
     }
 
-    /// The operation ends with a new generation, or fails.
+    /// Notes that the operation can end only with a new generation or a failure.
     pub(super) fn commit(&self) {
         self.0.fetch_max(1, Ordering::SeqCst);
     }
 
-    /// Clients are about to reach the new generation.
+    /// Notes that clients are about to reach the new generation.
     pub(super) fn open(&self) {
         self.0.fetch_max(2, Ordering::SeqCst);
     }

@@ -1,8 +1,8 @@
 //! The driver task: admits requests, works on one operation at a time, watches the site in between.
 //!
-//! The inbox is read whatever goes on, so every request is admitted or refused at once. An operation is cancelled by dropping
-//! it between two awaits; calls to the engine and the state root that had begun by then come to their end on their own, and
-//! `down`, the only request that cancels, waits for them before it looks for what is left.
+//! The driver reads its inbox at all times, so every request is admitted or refused at once. An operation is cancelled
+//! by dropping it between two awaits. Calls to the engine and the state root that have begun by then still come to
+//! their end; `down`, the only request that cancels, waits for them before it looks for leftovers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +23,10 @@ use arenad_seams::ordered_watch as channel;
 use arenad_store::StoredInstance;
 use arenad_telemetry::supervised::{Panicked, supervised};
 
-/// The pause after a mistake.
+/// The pause after a panic of the driver.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// One operation and its callers.
+/// An operation and the channel through which its callers learn how it ended.
 #[derive(Clone)]
 struct Operation {
     id: String,
@@ -47,7 +47,7 @@ impl Operation {
     }
 }
 
-/// Starts the driver of an instance that exists as `stored` says, or not yet.
+/// Starts the driver of an instance, in the state that `stored` tells if the store knows the instance.
 pub fn spawn(
     shared: &Arc<Shared>,
     id: InstanceId,
@@ -77,7 +77,7 @@ struct Driver {
     shutdown: CancellationToken,
 }
 
-/// The inbox and the queue: what goes on while an operation runs.
+/// The inbox and the queue, which stay in use while an operation runs.
 struct Desk {
     context: Arc<Context>,
     queue: RequestQueue<Operation>,
@@ -98,8 +98,8 @@ impl Driver {
         self.instance.close().await;
     }
 
-    /// Goes on after a mistake outside of what an operation attempts: what the site is left at is seen by its next probes, and
-    /// brought back by its next reset.
+    /// Continues after a panic outside of an operation's own work. The next probes find out in which state the site was
+    /// left, and the next reset brings it back.
     async fn survive(&mut self, panicked: &Panicked) {
         let id = &self.desk.context.id;
         self.desk.context.note_later("instance.panicked", format!("{id}: {panicked}"));
@@ -108,11 +108,11 @@ impl Driver {
             operation.end(Outcome::Failed(Trouble { reason: panicked.to_string(), hint }));
             self.desk.finish(&self.instance);
         }
-        // One that is made again at once would fill the log.
+        // A panic that repeats at once would fill the log.
         tokio::time::sleep(PAUSE).await;
     }
 
-    /// Does the next thing; false at the end.
+    /// Performs the next operation or handles the next message or event; returns false when the driver is to end.
     async fn step(&mut self) -> bool {
         if let Some((request, operation)) = self.desk.queue.current() {
             let (request, operation) = (request.clone(), operation.clone());
@@ -128,7 +128,7 @@ impl Driver {
             biased;
             () = self.shutdown.cancelled() => false,
             message = self.desk.messages.recv() => match message {
-                // Nothing runs, so nothing is cancelled.
+                // No operation runs, so the result, which tells whether to cancel it, is not needed.
                 Some(message) => {
                     self.desk.admit(message, &self.instance.service.state());
                     true
@@ -142,7 +142,7 @@ impl Driver {
             happened = self.instance.next_happening() => {
                 if let Some(want) = self.instance.attend_to(happened).await {
                     let request = Request { want, purpose: Purpose::Upkeep };
-                    // No client waits for this one.
+                    // No client waits for this request.
                     let message = Message::Ask { request, reply: oneshot::channel().0 };
                     self.desk.admit(message, &self.instance.service.state());
                 }
@@ -151,7 +151,7 @@ impl Driver {
         }
     }
 
-    /// Works on one operation while requests are admitted.
+    /// Works on one operation, and admits requests meanwhile.
     async fn work(&mut self, request: &Request, operation: &Operation) -> Outcome {
         let cancel = self.shutdown.child_token();
         let Self { instance, desk, .. } = self;
@@ -172,7 +172,7 @@ impl Driver {
                         cancel.cancel();
                     }
                 }
-                // No handle is left, but what was begun is brought to its end.
+                // No handle is left, but the operation that has begun is completed.
                 None => return work.await,
             }
         }
@@ -185,7 +185,7 @@ impl Desk {
         let (request, reply) = match message {
             Message::Ask { request, reply } => (request, reply),
             Message::Ping(reply) => {
-                // A caller that went away asked for nothing else.
+                // If the caller has gone away, there is nothing to do.
                 let _ = reply.send(());
                 return false;
             }
@@ -194,7 +194,7 @@ impl Desk {
         match self.queue.admit(request, state, Operation::new) {
             Ok(admitted) => {
                 admitted.superseded.iter().for_each(|operation| operation.end(Outcome::Superseded));
-                // A caller that went away is no reason not to do what it asked for.
+                // The operation runs even if the caller has gone away.
                 let _ = reply.send(Ok(admitted.operation.ticket(admitted.is_joined)));
                 admitted.cancels_current
             }
@@ -205,7 +205,7 @@ impl Desk {
         }
     }
 
-    /// Begins the next operation that the instance's state allows.
+    /// Begins the next operation that the instance's state allows, and fails those before it.
     fn finish(&mut self, instance: &Instance) {
         for (operation, refusal) in self.queue.finish(&instance.service.state()) {
             let reason = self.error(refusal).to_string();

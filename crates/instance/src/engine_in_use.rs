@@ -1,4 +1,5 @@
-//! Which engine is in use: the same address may lead to another one. That is told, and leads to the removal of nothing.
+//! Detection of a different engine at the same address. A change is announced by an event; nothing is removed because
+//! of it.
 
 use std::sync::atomic::Ordering;
 
@@ -6,10 +7,10 @@ use crate::shared::Shared;
 use arenad_engine::{EngineDetails, EngineError};
 use arenad_store::{StoreError, StoredEngine};
 
-/// Why it is not known which engine is in use.
+/// The reason why the identity of the engine is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum MeetError {
-    /// The engine could not be asked.
+    /// The engine did not respond or returned an error.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// The store could not be read or written.
@@ -17,8 +18,8 @@ pub enum MeetError {
     Store(#[from] StoreError),
 }
 
-/// Notes which engine answers, unless that is known: what is made is noted as that engine's. An engine that could not be reached
-/// may be another when it can be again.
+/// Determines the identity of the engine, unless it is known, so that new containers and images are noted as that
+/// engine's. After the engine was unreachable, it may be a different one.
 pub async fn meet(shared: &Shared) -> Result<(), MeetError> {
     if shared.engine_met.load(Ordering::SeqCst) < shared.engine_silences.load(Ordering::SeqCst) {
         ask(shared).await?;
@@ -26,9 +27,10 @@ pub async fn meet(shared: &Shared) -> Result<(), MeetError> {
     Ok(())
 }
 
-/// Asks the engine who it is, and notes that; none if it has no id, for then it cannot be told from another.
+/// Asks the engine for its identity and stores it; returns `None` if the engine has no id and cannot be distinguished
+/// from others.
 pub async fn ask(shared: &Shared) -> Result<Option<String>, MeetError> {
-    // A silence that begins while it is asked is not over with this answer.
+    // An engine that becomes unreachable during this call must be asked again.
     let silences = shared.engine_silences.load(Ordering::SeqCst);
     let id = identity(&shared.engine.details().await?);
     if let Some(id) = &id
@@ -40,7 +42,8 @@ pub async fn ask(shared: &Shared) -> Result<Option<String>, MeetError> {
     Ok(id)
 }
 
-/// What tells an engine from all others; two of one host may share an id, but not the folder of their data.
+/// Returns the text that identifies an engine. Two engines on one host may have the same id, but not the same data
+/// folder.
 fn identity(details: &EngineDetails) -> Option<String> {
     (!details.id.is_empty()).then(|| format!("{} {}", details.id, details.version.root.display()))
 }

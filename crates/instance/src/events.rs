@@ -1,52 +1,52 @@
-//! The event log: appended to the store first, then listeners are told that there is more to read.
+//! The event log: an event is appended to the store, and then listeners are notified that there is more to read.
 //!
-//! Listeners read the events from the store, whatever they have missed meanwhile, so none is lost or told twice, however slow
-//! they are, and nothing is kept for them.
+//! Listeners read the events from the store. They receive each event once, however slow they are, and no memory is used
+//! for them.
 
 use arenad_seams::ordered_watch as watch;
 use arenad_store::{Store, StoredEvent};
 
-/// How long a message may be, in bytes: some quote what a site has logged.
+/// The maximum length of a message, in bytes; some messages quote a site's logs.
 const MESSAGE_MAX: usize = 64 << 10;
 
-/// Appends events and tells listeners.
+/// Appends events and notifies listeners. Clones share the log.
 #[derive(Clone)]
 pub struct EventLog {
     store: Store,
     newest: watch::Sender<i64>,
 }
 
-/// Why events could not be followed any further.
+/// The reason why a listener cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum FollowError {
-    /// The next ones have been forgotten.
+    /// The store no longer keeps the next events.
     #[error("the events after {after} are not kept any more; the next one is {next}")]
     Forgotten {
-        /// The last one that was read.
+        /// The number of the last event that was read.
         after: i64,
-        /// The oldest one that is kept.
+        /// The number of the oldest event that is kept.
         next: i64,
     },
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] arenad_store::StoreError),
-    /// The daemon stops.
+    /// The daemon is stopping, so no further event is to be expected.
     #[error("the daemon is stopping")]
     Stopping,
 }
 
 impl EventLog {
-    /// A log on top of the store.
+    /// Creates a log in the store.
     pub fn new(store: Store) -> Self {
         Self { store, newest: watch::Sender::new(0) }
     }
 
-    /// Notes that something happened. `kind` is a stable word, `message` a sentence that reads alone.
+    /// Stores an event. `kind` is a stable word, `message` a complete sentence.
     pub async fn note(&self, kind: &str, instance: Option<&str>, message: &str) {
         let message = bounded(message);
         tracing::info!(kind, instance.id = instance, "{message}");
         match self.store.append_event(kind, instance, &message).await {
-            // Two that end at the same time may tell of it in any order.
+            // Two events that are stored at the same time may be announced in any order.
             Ok(StoredEvent { seq, .. }) => drop(self.newest.send_if_modified(|newest| {
                 let is_newer = seq > *newest;
                 *newest = seq.max(*newest);
@@ -58,7 +58,7 @@ impl EventLog {
         }
     }
 
-    /// Reads the events after `after`, without a gap.
+    /// Returns a reader of the events after `after`, without gaps.
     pub fn follow(&self, after: i64) -> Followed {
         Followed { store: self.store.clone(), newest: self.newest.subscribe(), after }
     }
@@ -72,7 +72,7 @@ fn bounded(message: &str) -> std::borrow::Cow<'_, str> {
     format!("{} … (cut)", &message[..end]).into()
 }
 
-/// A place in the event log, from which it is read on.
+/// A position in the event log, from which reading continues.
 pub struct Followed {
     store: Store,
     newest: watch::Receiver<i64>,
@@ -80,7 +80,7 @@ pub struct Followed {
 }
 
 impl Followed {
-    /// The last event that was read.
+    /// Returns the number of the last event that was read.
     pub fn after(&self) -> i64 {
         self.after
     }
@@ -88,11 +88,11 @@ impl Followed {
     /// Waits until there are events after the last one, and returns at most `limit` of them, oldest first.
     pub async fn next(&mut self, limit: u32) -> Result<Vec<StoredEvent>, FollowError> {
         loop {
-            // Marked as seen before reading: an event that comes in between is told of again.
+            // The value is marked as seen before the read, so an event that is stored in between is announced again.
             self.newest.borrow_and_update();
             let events = self.store.events_after(self.after, limit.max(1)).await?;
             if let (Some(first), Some(last)) = (events.first(), events.last()) {
-                // Numbers are given out without a gap, so a gap is what has been forgotten.
+                // Events are numbered without gaps, so a gap means that events were pruned.
                 if self.after > 0 && first.seq > self.after + 1 {
                     return Err(FollowError::Forgotten { after: self.after, next: first.seq });
                 }
@@ -129,7 +129,7 @@ mod tests {
         let log = log(&folder).await;
         note(&log, 300).await;
         let mut followed = log.follow(0);
-        // Four write at once while the past is read, page by page.
+        // Four tasks write while the earlier events are read, page by page.
         let writers: Vec<_> = (0..4)
             .map(|_| {
                 let log = log.clone();
@@ -165,7 +165,7 @@ mod tests {
         let error = followed.next(5).await.expect_err("a gap");
         assert!(matches!(error, FollowError::Forgotten { after: 5, next: 11 }), "{error}");
         assert_eq!(log.follow(10).next(5).await.expect("events")[0].seq, 11);
-        // Who asks for everything gets everything that is kept.
+        // A reader that starts at 0 receives every event that is kept.
         assert_eq!(log.follow(0).next(5).await.expect("events")[0].seq, 11);
     }
 

@@ -1,4 +1,4 @@
-//! What went wrong, in words for the person who must do something about it.
+//! Failures of operations, and the hints that tell a person how to resolve them.
 
 use crate::baseline::BaselineError;
 use crate::proof::ProofError;
@@ -11,55 +11,55 @@ use arenad_reset::ResetError;
 use arenad_store::StoreError;
 use arenad_telemetry::supervised::Panicked;
 
-/// Why an operation did not come to its end.
+/// The reason why an operation failed or was cancelled.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
-    /// Something else was asked for.
+    /// A later request cancelled the operation.
     #[error("something else was asked for")]
     Superseded,
-    /// There is no baseline.
+    /// The baseline could not be made.
     #[error("make the baseline")]
     Baseline(#[from] BaselineError),
     /// A snapshot could not be taken.
     #[error("take the snapshot")]
     Snapshot(#[source] BaselineError),
-    /// The containers could not be brought back.
+    /// The containers could not be brought back to the snapshot.
     #[error("bring the site back to its snapshot")]
     Reset(#[from] ResetError),
-    /// What is left of the instance could not be removed.
+    /// The objects of the instance could not be removed.
     #[error(transparent)]
     Remove(#[from] RemoveError),
-    /// The snapshot that was asked for is gone.
+    /// The requested snapshot does not exist.
     #[error("find snapshot {0}")]
     NoSnapshot(String),
-    /// What was made is not as its snapshot, or cannot be compared with it.
+    /// The instance differs from its snapshot, or could not be compared with it.
     #[error("prove that the site is as its snapshot")]
     Proof(#[from] ProofError),
-    /// A mistake of ours.
+    /// The operation panicked, which is a defect of arenad.
     #[error(transparent)]
     Panicked(#[from] Panicked),
-    /// The store refused something.
+    /// The store could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The site does not start from its new baseline; the old one serves.
+    /// The site does not start from its new baseline; the old generation continues to serve.
     #[error("start the site from its new baseline, beside the old one, which goes on serving: {}", describe(.0))]
     Beside(Box<StandbyError>),
-    /// The instance's state rules the step out.
+    /// The instance is in a state that rules the step out.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// A snapshot was not taken, and the instance could not be started again.
+    /// A snapshot could not be taken, and then the instance could not be started again.
     #[error("{}; start the site again", describe(taking))]
     NotRestarted {
-        /// Why there is no snapshot.
+        /// The failure to take the snapshot.
         taking: Box<Failure>,
-        /// Why the site does not run.
+        /// The failure to start the site.
         #[source]
         cause: Box<Failure>,
     },
 }
 
 impl Failure {
-    /// Whether the same may succeed later without anyone changing anything.
+    /// Whether the same operation may succeed later although no one changes anything.
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Store(_) => true,
@@ -68,7 +68,7 @@ impl Failure {
         }
     }
 
-    /// The cause, if a person can do something specific about it.
+    /// Returns the cause, if a person can do something specific about it.
     fn cause(&self) -> Option<Cause> {
         match self {
             Self::Baseline(error) => error.cause().or(Some(Cause::Baseline)),
@@ -83,13 +83,13 @@ impl Failure {
         }
     }
 
-    /// Whether an image of the snapshot is gone.
+    /// Whether an image of the snapshot is missing.
     pub(super) fn is_missing_image(&self) -> bool {
         matches!(self, Self::Reset(ResetError::Launch(LaunchError::Engine(error))) if error.is_not_found())
     }
 }
 
-/// The cause chain on one line, and what to do next.
+/// Returns the cause chain on one line and a hint.
 pub(super) fn of(failure: &Failure, id: &InstanceId) -> Trouble {
     let mut reason = describe(failure);
     if let Failure::Reset(error) = failure {
@@ -109,7 +109,7 @@ pub(super) fn of(failure: &Failure, id: &InstanceId) -> Trouble {
     Trouble { hint, reason }
 }
 
-/// The next step for a person.
+/// Returns the next step for a person.
 pub(super) fn hint(cause: Option<Cause>, id: &InstanceId) -> String {
     let InstanceId { environment, site, .. } = id;
     match cause {
@@ -139,7 +139,7 @@ pub(super) fn hint(cause: Option<Cause>, id: &InstanceId) -> String {
     }
 }
 
-/// The next step where the containers of a baseline that could not be made are still there.
+/// Returns the hint for a failed baseline whose containers are kept.
 pub(super) fn hint_of_kept(hint: &str, id: &InstanceId) -> String {
     format!(
         "`arenad shell {}/{}` looks into the kept containers, which `arenad prune` or the next `arenad up` removes; then {hint}",

@@ -1,7 +1,8 @@
 //! The history of health rounds.
 //!
-//! Rounds that pass come every few seconds for every site and are all alike, so they are collected and stored many at a
-//! time: an idle daemon does not make its disk work. A failed one is stored at once. Whoever reads gets all of them.
+//! Each site produces a round that passes every few seconds. Such rounds are collected and stored in batches, so that
+//! an idle daemon does not keep its disk busy. A failed round is stored at once, and a reader receives the collected
+//! rounds as well.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,22 +10,22 @@ use arenad_model::error::describe;
 use arenad_model::health::Depth;
 use arenad_store::{NewRound, Store, StoreError, StoredRound};
 
-/// How many rounds are collected: what a crash may lose, all of them good ones.
+/// The number of rounds that are collected before they are stored. A crash loses at most these, and all of them passed.
 const COLLECTED_MAX: usize = 64;
 
-/// The history of health rounds.
+/// The history of the health rounds of all instances.
 pub struct HealthLog {
     store: Store,
     collected: Mutex<Vec<NewRound>>,
 }
 
 impl HealthLog {
-    /// A history in that store.
+    /// Creates the history in a store.
     pub fn new(store: Store) -> Self {
         Self { store, collected: Mutex::default() }
     }
 
-    /// Adds a round. That it cannot be stored is no reason to stop watching, but is said.
+    /// Adds a round. If rounds cannot be stored, a warning is logged and the caller continues.
     pub async fn note(&self, round: NewRound) {
         let is_due = {
             let mut collected = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,13 +38,13 @@ impl HealthLog {
         }
     }
 
-    /// Stores what has been collected.
+    /// Stores the collected rounds. After an error they are lost.
     pub async fn flush(&self) -> Result<(), StoreError> {
         let collected = std::mem::take(&mut *self.collected.lock().unwrap_or_else(PoisonError::into_inner));
         if collected.is_empty() { Ok(()) } else { self.store.append_rounds(&collected).await }
     }
 
-    /// The newest rounds of an instance, the newest first.
+    /// Returns the newest rounds of an instance, newest first.
     pub async fn newest(&self, instance: &str, depth: Depth, limit: u32) -> Result<Vec<StoredRound>, StoreError> {
         self.flush().await?;
         self.store.rounds(instance, depth, limit).await

@@ -1,17 +1,19 @@
-//! Instances: one driver task each, asked through a handle, heard through a watch channel.
+//! Instances: each has one driver task, which receives requests through a handle and publishes reports through a watch
+//! channel.
 //!
-//! The driver is the only writer: the API, the engine's events and the environments only enqueue. What it publishes
-//! carries state and generation together, so no reader ever pairs one with another's.
+//! The driver is the only writer: the API, the engine's events and the environments only enqueue. A report carries
+//! state and generation together, so a reader does not combine two readings.
 //!
 //! | File | Job |
 //! |---|---|
 //! | `driver` | admits requests, runs one operation at a time, watches the site in between |
-//! | `operations` | the operations: up, down, take, and what a failed one leaves |
+//! | `operations` | the operations `up`, `down` and `take`, and the state after a failed operation |
 //! | `reset` | the steps of a reset, from its plan to the switch |
 //! | `service` | state, route and serving generation, which change together |
-//! | `pool`, `standbys`, `making`, `looks` | the members of the pool; what is done with them, and in the background |
-//! | `adoption` | what an earlier daemon left |
-//! | `watch`, `round`, `writes` | probes of what serves; writes to sites that are only read |
+//! | `pool`, `standbys`, `making`, `looks` | the members of the pool; the work on them, by the driver and in the
+//! background |
+//! | `adoption` | the takeover of containers that an earlier daemon left running |
+//! | `watch`, `round`, `writes` | probes of the serving generation; writes to sites that are only read |
 
 mod adoption;
 pub mod baseline;
@@ -65,37 +67,37 @@ use arenad_store::{StoredInstance, StoredWrites};
 pub use driver::spawn;
 pub use pool::StandbyReport;
 
-/// What an instance says of itself.
+/// The state of an instance at one moment, for readers outside of the driver.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// What it is doing.
+    /// The state of the instance, with its trouble if it has one.
     pub state: InstanceState,
-    /// Since when.
+    /// When the instance entered its state.
     pub since: Timestamp,
-    /// What is being done right now, while something is.
+    /// The step that is running, as a phrase; `None` if no step is running.
     pub stage: Option<String>,
-    /// The last probe failure while readiness is awaited, or while watching misses it.
+    /// The last probe failure, while the instance waits for readiness or a periodic probe fails.
     pub waiting_for: Option<String>,
-    /// The generation of the containers that serve, or that are being made.
+    /// The generation of the containers that serve or are being made.
     pub generation: u64,
-    /// The snapshot that it starts from.
+    /// The id of the snapshot that the generation started from.
     pub snapshot: Option<String>,
-    /// The containers: service, engine id, address.
+    /// The containers of the serving generation. Shape: service to engine id and address.
     pub containers: BTreeMap<String, (String, Option<IpAddr>)>,
-    /// The same, for whoever is to look into them.
+    /// The same containers with everything that a command or a locator needs to reach them.
     pub incarnation: Option<Incarnation>,
-    /// When its probes last passed.
+    /// When the shallow probes last passed, or the generation began to serve.
     pub last_passed: Option<Timestamp>,
-    /// What is ready to take over, or is being made ready.
+    /// The standbys that are ready or are being made.
     pub standbys: StandbyReport,
-    /// What is known of writes to a site that is only read.
+    /// The writes that were noticed, if the site is only read.
     pub writes: Option<StoredWrites>,
-    /// Cancelled when the serving generation leaves service: the daemon's own visits to it end.
+    /// Cancelled when the serving generation leaves service, which ends the daemon's own visits to it.
     pub visits: CancellationToken,
 }
 
 impl Report {
-    /// The report of an instance that does not run, as far as its row tells.
+    /// Returns the report of an instance without containers, from its row.
     fn of_nothing(stored: Option<&StoredInstance>) -> Self {
         Self {
             state: InstanceState::Down,
@@ -114,36 +116,36 @@ impl Report {
     }
 }
 
-/// How an operation ended.
+/// The result of an operation.
 #[derive(Debug, Clone)]
 pub enum Outcome {
-    /// As asked for.
+    /// The operation reached its goal.
     Done {
-        /// From the request to its end.
+        /// The time from the start of the operation to its end.
         took: Duration,
-        /// The snapshot that was taken, if that was asked.
+        /// The snapshot, if the operation took one.
         snapshot: Option<Box<Snapshot>>,
     },
-    /// Not.
+    /// The operation failed; the state of the instance tells whether it still serves.
     Failed(Trouble),
-    /// A `down` took its place before it came to its end.
+    /// A `down` cancelled the operation before it ended.
     Superseded,
-    /// The daemon ended before it did.
+    /// The daemon stopped before the operation ended.
     Stopped,
 }
 
-/// A place to hear how an operation ends.
+/// A subscription to the end of an operation.
 #[derive(Debug, Clone)]
 pub struct Ticket {
-    /// The operation's id; of a reset, its id in the store.
+    /// The operation's id; for a reset, also its id in the store.
     pub operation: String,
-    /// Whether someone else had asked for it already.
+    /// Whether the request joined an operation that another request had started.
     pub joined: bool,
     done: channel::Receiver<Option<Outcome>>,
 }
 
 impl Ticket {
-    /// Waits for the end.
+    /// Waits until the operation ends; returns [`Outcome::Stopped`] if the driver ends first.
     pub async fn wait(mut self) -> Outcome {
         match self.done.wait_for(Option::is_some).await {
             Ok(outcome) => outcome.clone().unwrap_or(Outcome::Stopped),
@@ -151,40 +153,40 @@ impl Ticket {
         }
     }
 
-    /// Whether it has ended.
+    /// Whether the operation has ended.
     pub fn has_ended(&self) -> bool {
         self.done.borrow().is_some() || self.done.has_changed().is_err()
     }
 
-    /// A place at an operation whose end is sent into `done`.
+    /// Creates a ticket for an operation whose end is sent into `done`.
     pub fn new(operation: String, joined: bool, done: channel::Receiver<Option<Outcome>>) -> Self {
         Self { operation, joined, done }
     }
 }
 
-/// Why a request was not taken.
+/// The reason why a request was not admitted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
-    /// The instance is busy with something that cannot be joined.
+    /// The instance is busy with an operation that the request cannot join.
     #[error("{instance} is busy: {doing}")]
     Busy {
-        /// The instance.
+        /// The name of the instance.
         instance: String,
-        /// What it is doing.
+        /// The work of the current operation, as a phrase that follows "is".
         doing: &'static str,
     },
-    /// The instance is not up.
+    /// The instance is in a state that rules the request out.
     #[error("{instance} is {state}")]
     NotUp {
-        /// The instance.
+        /// The name of the instance.
         instance: String,
-        /// What it is.
+        /// The name of the state.
         state: &'static str,
     },
-    /// Too many requests wait for it.
+    /// Too many requests wait for the instance.
     #[error("too many requests wait for {instance}")]
     Full {
-        /// The instance.
+        /// The name of the instance.
         instance: String,
     },
     /// The daemon is stopping.
@@ -192,30 +194,31 @@ pub enum AskError {
     Stopping,
 }
 
-/// One letter to a driver.
+/// A message to a driver.
 enum Message {
     /// A request to admit.
     Ask {
-        /// The request.
+        /// The goal, and on whose behalf it is wanted.
         request: Request,
-        /// Gets the ticket, or the refusal.
+        /// Receives the ticket or the refusal.
         reply: oneshot::Sender<Result<Ticket, AskError>>,
     },
     /// Asks whether the driver still reads its inbox.
     Ping(oneshot::Sender<()>),
 }
 
-/// How many requests may wait to be admitted; the driver admits them at once, whatever it does.
+/// The number of requests that may wait to be admitted. The driver admits them even while an operation runs.
 const INBOX: usize = 64;
-/// How many events of the engine may wait. They are hints: the next round of probes finds what a lost one told.
+/// The number of engine events that may wait. Events are hints: if one is lost, the next round of probes finds the
+/// same.
 const EVENTS: usize = 64;
 
-/// A driver's address.
+/// The sending side of a driver. Clones address the same driver.
 #[derive(Clone)]
 pub struct InstanceHandle {
-    /// The instance.
+    /// Identifies the instance for as long as its environment is registered.
     pub id: InstanceId,
-    /// Its definition.
+    /// The definition of the site; it does not change while the driver lives.
     pub site: Arc<Site>,
     inbox: mpsc::Sender<Message>,
     events: mpsc::Sender<EngineEvent>,
@@ -226,7 +229,7 @@ pub struct InstanceHandle {
     pristine: Arc<Pristine>,
 }
 
-/// The containers that somebody has run commands in by hand, by the generation that they were made for. They are never brought
+/// The containers in which a person has run commands, by the generation that they were made for. They are never brought
 /// back in place.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Entered(Arc<Mutex<BTreeSet<u64>>>);
@@ -242,12 +245,13 @@ impl Entered {
 }
 
 impl InstanceHandle {
-    /// Makes a client's request; the answer comes when it has been admitted, not when it is done.
+    /// Makes a request on behalf of a client. The ticket arrives when the request has been admitted, not when the work
+    /// is done.
     pub async fn ask(&self, want: Want) -> Result<Ticket, AskError> {
         self.ask_for(Request::of_client(want)).await
     }
 
-    /// Makes a request on anybody's behalf.
+    /// Makes a request for any purpose; otherwise like [`Self::ask`].
     pub async fn ask_for(&self, request: Request) -> Result<Ticket, AskError> {
         let (reply, answer) = oneshot::channel();
         self.inbox.try_send(Message::Ask { request, reply }).map_err(|error| match error {
@@ -257,52 +261,53 @@ impl InstanceHandle {
         answer.await.map_err(|_| AskError::Stopping)?
     }
 
-    /// Whether the driver reads its inbox: false where it has ended, or where its inbox is full. A driver that is stuck never
-    /// answers, so the caller sets the deadline.
+    /// Whether the driver reads its inbox: false if the driver has ended or its inbox is full. A driver that is stuck
+    /// never answers, so the caller sets the deadline.
     pub async fn is_attended(&self) -> bool {
         let (reply, answer) = oneshot::channel();
         self.inbox.try_send(Message::Ping(reply)).is_ok() && answer.await.is_ok()
     }
 
-    /// Passes on what happened to one of its containers. Where too many events wait it is lost: the next round of probes finds
-    /// the same. Events never take a request's place.
+    /// Passes on an event of one of the instance's containers. The event is lost if too many wait; the next round of
+    /// probes finds the same. Events have a queue of their own, so they never displace a request.
     pub fn tell(&self, event: EngineEvent) {
         let _ = self.events.try_send(event);
     }
 
-    /// What the instance says of itself now.
+    /// Returns a copy of the newest report.
     pub fn report(&self) -> Report {
         self.report.borrow().clone()
     }
 
-    /// Looks at what the instance says of itself now, where a copy would be too much; it must not be kept across an `await`.
+    /// Reads the newest report without copying it. `look` must not block: it holds a lock that the driver needs.
     pub fn with_report<T>(&self, look: impl FnOnce(&Report) -> T) -> T {
         look(&self.report.borrow())
     }
 
-    /// Takes note that a generation is about to be visited past the gateway, by a locator or a log-in of ours: it is not as untouched as one that nobody asked.
+    /// Notes that a locator or a log-in of the daemon is about to visit a generation without the gateway. The
+    /// generation no longer counts as untouched.
     pub fn note_look(&self, generation: u64) {
-        // One that comes late does not hide a later one.
+        // A late call for an earlier generation must not hide a later one.
         self.looked_at.fetch_max(generation, Ordering::SeqCst);
         self.pristine.spoil(generation);
     }
 
-    /// Takes note that somebody is about to run commands in the containers that were made for this generation.
+    /// Notes that a person is about to run commands in the containers that were made for this generation.
     pub fn note_entry(&self, made: u64) {
         self.entered.note(made);
     }
 
-    /// Whether somebody has run commands in the containers that serve.
+    /// Whether a person has run commands in the serving containers.
     pub fn was_entered(&self) -> bool {
         self.report.borrow().incarnation.as_ref().is_some_and(|incarnation| self.entered.has(incarnation.made))
     }
 
-    /// What passed through its public port since its generation began; `None` where nothing is recorded, or nothing serves yet.
+    /// Returns the recorded traffic of the serving generation; `None` if nothing is recorded or nothing serves yet.
     pub fn recording(&self) -> Option<Recording> {
         self.recorder.as_ref()?.recording()
     }
 
-    /// Hears of every change.
+    /// Subscribes to the reports.
     pub fn changes(&self) -> channel::Receiver<Report> {
         self.report.clone()
     }

@@ -1,8 +1,8 @@
-//! Looks at standbys that run. Their servers and clock-driven jobs write of their own accord now and then; what moved is
-//! compared in the background, so that a reset finds next to nothing to compare.
+//! Periodic comparisons ("looks") of standbys that run. Their servers and scheduled jobs write now and then. The
+//! changes are compared in the background, so a reset finds almost nothing left to compare.
 //!
-//! A look proves nothing that the swap takes for granted: it asks again, on the same lines. Nothing is looked at while it is
-//! frozen, because nobody would answer.
+//! A swap does not rely on a look: it compares again, on the same connections. A paused standby is not compared,
+//! because its servers would not respond.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use arenad_model::error::describe;
 use arenad_model::pool::Standing;
 use arenad_model::snapshot::Snapshot;
 
-/// The pause between two looks at something that moves.
+/// The pause between two looks at a standby that changes.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(2);
-/// The pause between two looks at something that has not moved for long: an idle host is to stay idle.
+/// The pause between two looks at a standby that has not changed for a long time, so that an idle host stays idle.
 const LONGEST_PAUSE: Duration = Duration::from_secs(32);
 
-/// How one standby is looked at.
+/// The schedule of the looks at one standby.
 #[derive(Debug)]
 pub(super) struct Looks {
-    /// The number of the look that goes on.
+    /// The number of the look in progress.
     current: Option<u64>,
     next_at: Instant,
     pause: Duration,
@@ -36,17 +36,17 @@ impl Default for Looks {
 }
 
 impl Looks {
-    /// Whether one goes on.
+    /// Whether a look is in progress.
     pub(super) fn goes_on(&self) -> bool {
         self.current.is_some()
     }
 
-    /// Whether the next is due.
+    /// Whether the next look is due.
     fn is_due(&self, now: Instant) -> bool {
         self.current.is_none() && self.next_at <= now
     }
 
-    /// Takes in the end of a look; what has moved may move again.
+    /// Ends a look and schedules the next one. A standby that has changed is likely to change again soon.
     fn end(&mut self, has_moved: bool, now: Instant) {
         self.current = None;
         self.pause = if has_moved { SHORTEST_PAUSE } else { (self.pause * 2).min(LONGEST_PAUSE) };
@@ -54,11 +54,11 @@ impl Looks {
     }
 }
 
-/// What a look has shown.
+/// The result of a look.
 pub(super) struct Look {
-    /// Its number. What a standby's look shows says nothing of what is made of the same containers later.
+    /// The random number of the look. A result with another number than the standby's current look is ignored.
     number: u64,
-    /// Whether anything had moved, or why it is no standby any more.
+    /// Whether anything had changed, or why the standby can no longer be used.
     shown: Result<bool, ProofError>,
 }
 
@@ -94,7 +94,7 @@ impl Instance {
         }
     }
 
-    /// Takes in what a look has shown.
+    /// Takes in the result of a look.
     pub(super) fn note_look(&mut self, made: u64, look: Look) {
         let Some(standby) = self.pool.member_mut(made) else { return };
         if standby.looks.current != Some(look.number) {

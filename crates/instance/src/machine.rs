@@ -1,4 +1,4 @@
-//! The machine that the daemon runs on: its memory, its disks, and who holds its ports.
+//! The machine that the daemon runs on: its memory, its disks, and the processes that listen on its ports.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,24 +10,24 @@ use arenad_doctor::{gather, ports};
 use arenad_engine::Engine;
 use arenad_model::site::Environment;
 
-/// What the daemon asks of its machine.
+/// The daemon's view of its host. Simulations replace it.
 #[async_trait::async_trait]
 pub trait Machine: Send + Sync + 'static {
-    /// Memory that nothing uses, in bytes.
+    /// Memory that is available to new processes, in bytes.
     fn free_memory(&self) -> u64;
-    /// What there is for the sites of an environment.
+    /// Returns the memory, processors and disk space of the host for the sites of an environment.
     fn resources(&self, engine_root: &Path, state_dir: &Path, environment: &Environment) -> Resources;
-    /// Who listens on a port, in words.
+    /// Describes the process or container that listens on an address.
     async fn port_owner(&self, engine: &dyn Engine, address: SocketAddr) -> String;
 }
 
-/// The one that the process runs on.
+/// The machine that this process runs on.
 pub struct ThisMachine;
 
 #[async_trait::async_trait]
 impl Machine for ThisMachine {
     fn free_memory(&self) -> u64 {
-        // Where the kernel does not say, none is promised.
+        // If the kernel does not tell, no memory counts as free.
         procfs::Current::current().map_or(0, |memory: procfs::Meminfo| memory.mem_available.unwrap_or(memory.mem_free))
     }
 
@@ -40,26 +40,27 @@ impl Machine for ThisMachine {
     }
 }
 
-/// Files that visitors of sites leave to the daemon: the store, the API, drivers, probes, browsers and confined processes.
+/// The number of files reserved for the daemon itself: the store, the API, drivers, probes, browsers and confined
+/// processes.
 const RESERVED_FILES: u64 = 512;
 
-/// The part of all visitors' connections that one site may have.
+/// One site may use at most one in so many of the connections that are available to all visitors.
 const SHARE: u64 = 4;
 
-/// Raises the number of files that this process may have open as far as its limits let it, and returns it.
+/// Raises the limit on open files of this process to its maximum, and returns the resulting limit.
 pub fn raise_file_limit() -> u64 {
     let mut limit = getrlimit(Resource::Nofile);
     let soft = limit.current;
     limit.current = limit.maximum;
-    // With the lower one fewer visitors are let in.
+    // The soft limit still works, with fewer connections.
     if setrlimit(Resource::Nofile, limit).is_err() {
         limit.current = soft;
     }
     limit.current.unwrap_or(u64::MAX)
 }
 
-/// How many visitors' connections one site may have at a time, where so many files may be open: each takes two, and no site
-/// takes them all.
+/// Returns the number of visitors' connections that one site may have at a time, given the limit on open files. Each
+/// connection takes two files, and no site may use all of them.
 pub fn connections_per_site(files: u64, most: usize) -> usize {
     let share = files.saturating_sub(RESERVED_FILES) / 2 / SHARE;
     usize::try_from(share).unwrap_or(most).clamp(16, most)

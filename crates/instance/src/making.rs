@@ -1,4 +1,5 @@
-//! What goes on with a standby in the background: made, brought back, removed. Tasks, none of which touches the pool.
+//! The background work on one standby: making, bringing back and removing it. These functions run in tasks and do not
+//! access the pool.
 
 use std::sync::{Arc, OnceLock};
 
@@ -24,7 +25,7 @@ use arenad_model::snapshot::Snapshot;
 use arenad_reset::{self as reset, ResetContext, ResetError, Rewind, Stages};
 use arenad_seams::fault::{self, Point};
 
-/// Boots a standby and warms it up; what a failed attempt made is removed.
+/// Boots a standby, compares it with its snapshot and warms it; removes the leftovers of a failed attempt.
 pub(super) async fn make(
     shared: Arc<Shared>,
     id: InstanceId,
@@ -49,7 +50,7 @@ pub(super) async fn make(
         let mut incarnation = reset::make(&context).await?;
         let candidate =
             Candidate { shared: &shared, id: &id, site: &site, snapshot: &snapshot, incarnation: &incarnation };
-        // Before its caches are filled: what that writes is no part of the snapshot.
+        // The comparison comes before warming, because the writes of warming are not part of the snapshot.
         let mut proof = Proof::begin_or_learn(&candidate).await?;
         warm(&shared, &site, &incarnation, |_, _| false).await?;
         if let Some(proof) = &mut proof {
@@ -68,25 +69,25 @@ pub(super) async fn make(
     }
 }
 
-/// How a renewal ended.
+/// The result of a renewal.
 enum Renewed {
-    /// They stand by.
+    /// The containers equal the snapshot and are ready to stand by.
     Proven { proof: Option<Proof>, rewinds: u32 },
-    /// They hold something that a rewind does not bring back.
+    /// The containers hold something that a rewind does not restore.
     Uncovered(String),
 }
 
 /// Containers that have served.
 pub(super) struct Used {
     pub(super) incarnation: Incarnation,
-    /// What was proven of them before they served.
+    /// The digest that was taken before they served.
     pub(super) before: Option<Taken>,
-    /// Whether no client can have reached them since.
+    /// Whether no client can have reached them since the digest was taken.
     pub(super) is_untouched: bool,
 }
 
-/// Brings containers that have served back to the snapshot in place, unless nothing has reached them and they are proven to be
-/// as it still; removes them if that fails.
+/// Brings containers that have served back to the snapshot in place. Containers that no client has reached and that
+/// still equal the snapshot are kept as they are. If the renewal fails, they are removed.
 pub(super) async fn renew(
     shared: Arc<Shared>,
     id: InstanceId,
@@ -138,7 +139,7 @@ pub(super) async fn renew(
             Err(ResetError::Uncovered(gaps)) => return Ok(Renewed::Uncovered(coverage::told(&gaps))),
             Err(error) => return Err(error.into()),
         }
-        // What the probes have just asked for, they have warmed.
+        // The probes have just made these requests, so their caches are filled.
         warm(&shared, &site, &incarnation, is_probed).await?;
         let before = before.as_ref().filter(|_| !site.reset.verify.is_full);
         let rewound = before.map(|before| Rewound { before, rested: &rested });
@@ -147,7 +148,7 @@ pub(super) async fn renew(
     };
     match renewed.await {
         Ok(Renewed::Proven { proof, rewinds }) => Ok(Ended::ready(incarnation, proof, rewinds)),
-        // No failure: the next standby need not wait for a pause.
+        // This does not count as a failure, so the next standby is made without a pause.
         Ok(Renewed::Uncovered(reason)) => {
             let message = format!("containers of {id} that have served are made anew, not rewound: {reason}");
             shared.events.note("standby.discarded", Some(&id.to_string()), &message).await;
@@ -161,8 +162,8 @@ pub(super) async fn renew(
     }
 }
 
-/// Fills the caches of a standby as those of the baseline were filled, except by requests of which `is_warm` says that they
-/// have been made.
+/// Fills the caches of a standby by the requests that warmed the baseline, except those that `is_warm` reports as made
+/// already.
 async fn warm(
     shared: &Shared,
     site: &Site,
@@ -178,7 +179,7 @@ async fn warm(
     Ok(())
 }
 
-/// Whether a probe that says that the site is ready asks for the same page in the same way.
+/// Whether a readiness probe makes the same request.
 fn is_probed(site: &Site, step: &HttpStep) -> bool {
     site.readiness.probes.iter().any(|probe| match &probe.kind {
         ProbeKind::Http(probe) => {
@@ -190,14 +191,14 @@ fn is_probed(site: &Site, step: &HttpStep) -> bool {
     })
 }
 
-/// Removes what a failed attempt has left.
+/// Removes the leftovers of a failed attempt, or logs that they remain.
 pub(super) async fn clear_away(shared: &Shared, id: &InstanceId, made: u64) {
     if let Err(error) = remove(shared, id, made).await {
         tracing::warn!(instance.id = %id, error = describe(&error), "leftovers of a standby remain");
     }
 }
 
-/// Removes the containers that were made for a generation, and their network and volumes.
+/// Removes the containers that were made for a generation, their network, their volumes and their trees.
 pub(super) async fn remove(shared: &Shared, id: &InstanceId, made: u64) -> Result<(), RemoveError> {
     let remains = Remains {
         installation: &shared.installation,
@@ -208,7 +209,7 @@ pub(super) async fn remove(shared: &Shared, id: &InstanceId, made: u64) -> Resul
     shared.remove(remains).await
 }
 
-/// What a generation of an instance is made from.
+/// Returns the parameters from which the containers of a generation are created.
 pub(super) fn blueprint<'a>(
     shared: &'a Shared,
     id: &'a InstanceId,

@@ -1,8 +1,8 @@
-//! The operations of one instance. The driver runs one at a time; each returns how it ended, and leaves state, route and
-//! containers agreeing with each other.
+//! The operations of one instance. The driver runs one at a time. Each operation returns how it ended and leaves state,
+//! route and containers consistent with each other.
 //!
-//! A failed operation leaves what served serving. Only where the serving generation has left service for good does the
-//! instance become `failed`, and then nothing of it stays behind.
+//! After a failed operation, the generation that served continues to serve. Only if it had left service for good does
+//! the instance become `failed`, and then everything of it is removed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,40 +37,41 @@ use arenad_seams::fault::{self, Point};
 use arenad_store::{NewGeneration, StoredInstance};
 use arenad_telemetry::supervised::supervised;
 
-/// How long `down` waits for the pool's tasks and for calls to the engine that were under way.
+/// How long `down` waits for the pool's tasks and for engine calls that were in progress.
 const ENDING_PATIENCE: Duration = Duration::from_secs(30);
-/// The pause before what could not be stored, or not be asked of the engine, is tried again.
+/// The pause before an action that the store or the engine refused is tried again.
 const RETRY: Duration = Duration::from_secs(5);
-/// The pause between two rounds of removing what they still make.
+/// The pause between two rounds of removing the containers that cancelled calls and tasks still create.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-/// One instance: its parts, each of which owns its own state.
+/// The parts of one instance, each of which owns its own state.
 pub(super) struct Instance {
     pub(super) context: Arc<Context>,
     /// State, route and serving generation.
     pub(super) service: Service,
-    /// What stands by.
+    /// The standbys, and the generations that have left service.
     pub(super) pool: Pool,
-    /// The probes of what serves.
+    /// The probes of the serving generation.
     pub(super) watch: Watch,
     pub(super) progress: Progress,
-    /// What a reset leads to, and standbys are made from.
+    /// The snapshot that resets return to and that standbys are made from.
     pub(super) baseline: Option<Snapshot>,
-    /// What an earlier daemon left, until it is taken up.
+    /// The row that an earlier daemon left, until its containers are adopted or replaced.
     pub(super) found: Option<StoredInstance>,
     /// Clones for the next rewind.
     pub(super) spare: Option<Spare>,
-    /// How many resets there have been, as far as this daemon knows.
+    /// The number of resets that this daemon has begun for the instance.
     pub(super) resets: u64,
-    /// How far the gateway's count of requests that may write has been taken note of.
+    /// The part of the gateway's count of requests that may write that has been noted already.
     pub(super) requests_seen: u64,
-    /// When something is to be tried again that the store or the engine refused.
+    /// When to retry an action that the store or the engine refused.
     pub(super) retry_at: Option<Instant>,
-    /// How often the engine has not answered in a row when what an earlier daemon left was to be taken up.
+    /// The number of consecutive times that the engine or the store did not respond when the containers of an earlier
+    /// daemon were to be adopted.
     unanswered: u32,
 }
 
-/// Runs a part of an operation unless the operation is cancelled, which ends it between two awaits.
+/// Runs a part of an operation. If the operation is cancelled, the part ends between two awaits.
 pub(super) async fn unless<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, Failure> {
     cancel.run_until_cancelled(work).await.ok_or(Failure::Superseded)
 }
@@ -93,14 +94,14 @@ impl Instance {
         }
     }
 
-    /// Does what was asked for and says how it ended.
+    /// Performs a request and returns how it ended.
     pub(super) async fn perform(&mut self, request: &Request, operation: &str, cancel: &CancellationToken) -> Outcome {
         let begun = Instant::now();
-        // Whatever comes of it, the pool is looked at afterwards.
+        // The pool is checked after the operation, whatever its result is.
         self.pool.tend_soon();
-        // The driver hears no round end before the operation does, and by then the round would be out of date.
+        // The driver receives no round's result before the operation ends, and by then the round would be out of date.
         self.watch.drop_rounds();
-        // One that does not answer fails what is asked of it.
+        // If the engine does not respond, the operation itself fails.
         if let Err(error) = engine_in_use::meet(&self.context.shared).await {
             tracing::debug!(instance.id = %self.context.id, error = describe(&error), "the engine in use is not known");
         }
@@ -139,7 +140,7 @@ impl Instance {
         }
     }
 
-    /// Brings state, route and containers to agree after a failed operation.
+    /// Makes state, route and containers consistent after a failed operation.
     async fn settle(&mut self, failure: Failure) -> arenad_model::instance::Trouble {
         let mut trouble = failure::of(&failure, &self.context.id);
         if self.context.shared.kept_builds.has(&self.context.id) {
@@ -147,9 +148,9 @@ impl Instance {
         }
         self.forget_missing_baseline().await;
         match self.service.state() {
-            // The step that failed had not touched what serves.
+            // The failed step had not touched the serving generation.
             InstanceState::Ready | InstanceState::Unhealthy(_) => self.service.resume(),
-            // The step that failed was the first one, or everything was removed before it.
+            // The failed step was the first one, or everything had been removed before it.
             InstanceState::Down | InstanceState::Failed(_) => {}
             InstanceState::Preparing | InstanceState::Starting | InstanceState::Resetting | InstanceState::Stopping => {
                 let was_stopping = self.service.state() == InstanceState::Stopping;
@@ -157,14 +158,15 @@ impl Instance {
                     tracing::error!(instance.id = %self.context.id, error = describe(&refused), "a failure was misread");
                 }
                 if self.found.is_some() && failure.is_transient() {
-                    // Nothing was made yet: containers that an earlier daemon left are taken up when engine and store answer.
+                    // Nothing was made yet: the containers that an earlier daemon left are adopted once engine and
+                    // store respond.
                     self.retry_at = Some(Instant::now() + RETRY * (1 << self.unanswered.min(4)));
                     self.unanswered += 1;
                     return trouble;
                 }
                 self.disown().await;
-                // `down` has tried already; otherwise nothing of a failed attempt stays behind. If the engine is away,
-                // reconciliation comes back to it.
+                // A failed `down` has already tried to remove them; otherwise nothing of a failed attempt stays behind.
+                // If the engine is unreachable, reconciliation removes them later.
                 if !was_stopping && let Err(error) = self.clear().await {
                     tracing::warn!(instance.id = %self.context.id, error = describe(&error), "leftovers remain");
                 }
@@ -173,7 +175,7 @@ impl Instance {
         trouble
     }
 
-    /// Forgets a baseline that somebody removed while nothing used it: the next request provides one.
+    /// Forgets a baseline that was removed while nothing used it; the next request provides one.
     pub(super) async fn forget_missing_baseline(&mut self) {
         let Some(known) = &self.baseline else { return };
         if matches!(self.context.shared.store.snapshot(&known.id).await, Ok(None)) {
@@ -181,14 +183,14 @@ impl Instance {
         }
     }
 
-    /// Has what the store refused tried again.
+    /// Schedules a retry if the store has refused the state.
     pub(super) fn watch_the_row(&mut self) {
         if self.service.is_late() {
             self.retry_at.get_or_insert(Instant::now() + RETRY);
         }
     }
 
-    /// Tries again what the store or the engine refused; returns the request that this takes.
+    /// Retries the actions that the store or the engine refused; returns a request if one is needed for that.
     pub(super) async fn retry(&mut self) -> Option<Want> {
         self.retry_at = None;
         self.service.catch_up().await;
@@ -197,7 +199,7 @@ impl Instance {
         is_left.then_some(Want::Up)
     }
 
-    /// Gives up what is left of the last generation.
+    /// Gives up the store's claim to the containers of the last generation.
     async fn disown(&self) {
         let context = &self.context;
         if let Err(error) = context.shared.store.disown_serving(&context.id).await {
@@ -205,13 +207,13 @@ impl Instance {
         }
     }
 
-    /// Makes the instance ready, from its current baseline, unless it already is.
+    /// Makes the instance ready from its current baseline, unless it already is.
     async fn up(&mut self, purpose: Purpose, cancel: &CancellationToken) -> Result<(), Failure> {
         if self.service.state().serves() {
             return self.bring_up_to_date(cancel).await;
         }
         self.service.prepare().await?;
-        // Before anything is built: a broken build is no reason to lose what runs.
+        // This comes before anything is built, so a failed build does not end containers that run.
         if unless(cancel, self.take_up_serving()).await?? {
             return Ok(());
         }
@@ -242,7 +244,8 @@ impl Instance {
         Ok(())
     }
 
-    /// Brings an instance that serves up to its current baseline. It goes on serving until the new containers are ready.
+    /// Brings an instance that serves up to its current baseline. If the new containers can run beside the old ones, it
+    /// serves until they are ready.
     async fn bring_up_to_date(&mut self, cancel: &CancellationToken) -> Result<(), Failure> {
         let prepared = unless(cancel, self.prepare()).await??;
         let is_current = self.baseline.as_ref().is_some_and(|current| current.id == prepared.id);
@@ -250,7 +253,7 @@ impl Instance {
             return Ok(());
         }
         if is_current || self.context.site.writes_host_data() {
-            // It is unhealthy, or two of it would destroy each other's data.
+            // The instance is unhealthy, or two sets of its containers would destroy each other's data.
             self.service.pause("is being started anew");
             self.baseline = Some(prepared.clone());
             let proven = unless(cancel, self.recreate(None, &prepared, Extent::Everything)).await??;
@@ -274,7 +277,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Makes containers from a new baseline beside those that serve.
+    /// Makes containers from a new baseline beside the serving ones.
     async fn make_beside(&mut self, prepared: &Snapshot) -> Result<Proven, Failure> {
         let context = &self.context;
         self.service.tell("starting from the new baseline");
@@ -292,14 +295,14 @@ impl Instance {
         Ok(Proven { incarnation, snapshot: prepared.clone(), proof, extent, renewals: 0, is_standby: true })
     }
 
-    /// Provides images and baseline.
+    /// Provides the images and the baseline.
     pub(super) async fn prepare(&self) -> Result<Snapshot, Failure> {
         let (context, report) = (&self.context, self.service.report());
         Ok(baseline::provide(&context.shared, &context.id, &context.site, &|text: &str| tell(report, text)).await?)
     }
 
-    /// Takes what serves out of service for good: the store knows of the new generation before anything is done to the old
-    /// one. Returns the new generation's number and what served.
+    /// Takes the serving generation out of service for good. The store knows the new generation before anything happens
+    /// to the old one. Returns the number of the new generation, and the old generation if one served.
     pub(super) async fn begin_generation(
         &mut self,
         plan: Option<&Plan<'_>>,
@@ -320,14 +323,14 @@ impl Instance {
         Ok((generation, self.service.begin(state, since, generation)))
     }
 
-    /// Lets clients reach a recorded generation, and watches it from now on.
+    /// Opens the route to a recorded generation and begins to watch it.
     pub(super) fn switch(&mut self, recorded: Recorded) -> Result<Option<super::service::Retired>, Failure> {
         let retired = self.service.switch(recorded)?;
         self.begin_watch();
         Ok(retired)
     }
 
-    /// Brings the instance to a snapshot of this id, or to its baseline.
+    /// Brings the instance to the snapshot with this id, or to its baseline.
     async fn reset_to(
         &mut self,
         operation: &str,
@@ -346,11 +349,11 @@ impl Instance {
         self.reset(plan, target, cancel).await
     }
 
-    /// Removes everything of the instance.
+    /// Removes everything that belongs to the instance.
     async fn down(&mut self) -> Result<(), Failure> {
         self.service.stop().await?;
         self.watch.end();
-        // Also where the removal fails: what an earlier daemon left is not to be taken up after a `down`.
+        // This holds even if the removal fails: containers of an earlier daemon are not adopted after a `down`.
         self.found = None;
         self.context.shared.kept_builds.forget(&self.context.id);
         self.clear().await?;
@@ -358,7 +361,7 @@ impl Instance {
         self.service.removed().await
     }
 
-    /// Removes everything, including what the pool's tasks and calls to the engine that were cut off are still making.
+    /// Removes everything, including the containers that the pool's tasks and cancelled engine calls are still making.
     async fn clear(&mut self) -> Result<(), RemoveError> {
         let context = self.context.clone();
         self.pool.abandon();
@@ -367,12 +370,12 @@ impl Instance {
             spare.end().await;
         }
         if let Err(error) = context.shared.store.forget_standbys(&context.id).await {
-            // The next daemon proves each of them before it counts.
+            // The next daemon compares each standby with its snapshot before the standby counts.
             tracing::warn!(instance.id = %context.id, error = describe(&error), "standbys are still noted");
         }
         let deadline = Instant::now() + ENDING_PATIENCE;
         while !self.pool.has_ended(LOOK_AGAIN).await && Instant::now() < deadline {
-            // What the tasks make next meets the end of its network, or is removed in the next round.
+            // A container that a task makes after this finds its network gone, or is removed in the next round.
             let _ = self.clear_once().await;
         }
         context.shared.settle(ENDING_PATIENCE).await;
@@ -389,11 +392,12 @@ impl Instance {
         Ok(())
     }
 
-    /// Stops the instance cleanly, stores what it is as a snapshot, and starts it again.
+    /// Stops the instance cleanly, stores its state as a snapshot, and starts it again.
     async fn take(&mut self, name: &str, cancel: &CancellationToken) -> Result<Snapshot, Failure> {
         let context = self.context.clone();
         unless(cancel, self.check_depth()).await??;
-        // It boots again afterwards. Traffic is held from when the turn has come, not while others boot.
+        // The site boots again afterwards, so it needs a turn. Requests are held only from the turn on, not while other
+        // sites boot.
         let turn = {
             let report = self.service.report().clone();
             let stage = move |text: &str| tell(&report, text);
@@ -406,7 +410,7 @@ impl Instance {
         let Some(mut serving) = self.service.begin(state, since, generation) else { return Err(Failure::Superseded) };
         self.watch.end();
         let stored = unless(cancel, self.store_snapshot(name, &serving)).await?;
-        // Whatever came of it, the site goes on with what its clients have written.
+        // Whether or not the snapshot was stored, the site continues with its clients' changes.
         let restarted = unless(cancel, self.restart(&mut serving)).await?;
         if let Err(cause) = restarted {
             return Err(match stored {
@@ -415,7 +419,7 @@ impl Instance {
             });
         }
         if let Ok(taken) = &stored {
-            // It is as the snapshot now, and no client has reached it since: this is what the snapshot holds.
+            // The site equals the new snapshot, and no client has reached it since, so its digest is the snapshot's.
             let (shared, id, site) = (&context.shared, &context.id, &context.site);
             let candidate = Candidate { shared, id, site, snapshot: taken, incarnation: &serving.incarnation };
             let learned = unless(cancel, candidate.prove_or_learn(&Lines::passing())).await?;
@@ -427,14 +431,14 @@ impl Instance {
         let since = self.context.shared.clock.now();
         let ready = InstanceState::Ready;
         context.shared.store.save_state(&context.id, &ready, since).await?;
-        // The servers were started anew: what was noted of their last start says nothing of this one.
+        // The servers were started again, so the digest from before does not describe them.
         serving.proven = None;
         serving.visits = CancellationToken::new();
         self.switch(Recorded { serving, since })?;
         stored
     }
 
-    /// Insists that the stores can be kept, before anything is stopped for it.
+    /// Checks that the state root can store the trees, before anything is stopped.
     async fn check_depth(&self) -> Result<(), Failure> {
         let Context { shared, id, site } = self.context.as_ref();
         let (Some(storage), Some(serving)) = (&shared.storage, self.service.serving()) else { return Ok(()) };
@@ -468,7 +472,7 @@ impl Instance {
             let log = shared.prober.log_tail(&serving.incarnation, 15).await;
             return Err(ResetError::NotReady { cause, log }.into());
         }
-        // They were given what they had when they were made, which may have been a standby's share.
+        // The containers may have a standby's share of the processors, which they were given when they were made.
         for handle in serving.incarnation.containers.values() {
             if let Err(error) = engine.weigh(handle, CpuWeight::Serving).await {
                 tracing::warn!(error = describe(&error), "a container keeps a standby's share of the processors");
@@ -477,7 +481,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Has clones made for the next rewind, unless there are some.
+    /// Begins to make clones for the next rewind, unless there are some.
     pub(super) fn prepare_spare(&mut self) {
         let Some(serving) = self.service.serving() else { return };
         if self.spare.as_ref().is_none_or(|spare| !spare.is_of(&serving.snapshot.id)) {
@@ -486,7 +490,7 @@ impl Instance {
         }
     }
 
-    /// The driver ends: the port is given back, the containers stay for the next daemon.
+    /// Ends the driver's work: the port is given back, the containers stay for the next daemon.
     pub(super) async fn close(self) {
         self.service.close().await;
     }

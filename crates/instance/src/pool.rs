@@ -1,9 +1,9 @@
 //! The members of an instance's pool, and the tasks that work on them.
 //!
-//! The driver alone changes what is noted here (`standbys.rs`, as `domain::pool` plans); the work itself (`making.rs`,
-//! `looks.rs`) is done by tasks, and whatever they make bears the instance's labels and goes with the next removal. A pool that
-//! is given up is empty and usable at once; the tasks of the old one come to their end aside. No client reaches a standby, so
-//! nothing here touches the route.
+//! Only the driver changes these values (`standbys.rs`, as `arenad_model::pool` plans). Tasks do the work (`making.rs`,
+//! `looks.rs`); everything that they create bears the instance's labels, so the next removal of the instance finds it.
+//! A pool that is given up is empty and usable at once, while its old tasks end in the background. No client reaches a
+//! standby, so nothing here touches the route.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -24,31 +24,31 @@ use arenad_launch::Incarnation;
 use arenad_model::pool::{Lack, Member, Standing};
 use arenad_model::site::ResetSpec;
 
-/// How often containers are brought back in place before they are made anew: whatever a rewind does not reach, such as memory
-/// that a process loses, ends with them.
+/// How often containers are brought back in place before they are replaced, which ends everything that a rewind does
+/// not reach, such as memory leaks of their processes.
 pub(super) const MOST_RENEWALS: u32 = 100;
 /// How long a reset waits for a standby that is about to be ready.
 pub(super) const RESUMES_WITHIN: Duration = Duration::from_millis(200);
-/// More renewals than any pool allows: a standby that has this many is removed.
+/// A number of renewals that no pool allows: a standby that has this many is removed.
 pub(super) const WORN: u32 = u32::MAX;
 
 /// The pool of one instance.
 #[derive(Default)]
 pub(super) struct Pool {
-    /// By the generation that their containers were made for.
+    /// Shape: by the generation that the containers were made for.
     members: BTreeMap<u64, Standby>,
     work: Work,
     /// The tasks of pools that were given up.
     ending: Vec<JoinSet<Finished>>,
-    /// Failures to make a standby in a row, and when the last was.
+    /// The number of consecutive failures to make a standby, and the time of the last one.
     failures: Option<(u32, Instant)>,
     reset_at: Option<Instant>,
-    /// How long it took last to bring one back to the snapshot.
+    /// The duration of the last renewal that rewound its containers.
     renewal_took: Option<Duration>,
-    /// Whether this instance has been written to or reset at all: one that is only looked at needs no standby.
+    /// Whether the instance has been written to or reset at all. An instance that is only read needs no standby.
     pub(super) is_wanted: bool,
     lack: Option<Lack>,
-    /// When the pool is to be looked at; never, where there are to be no standbys.
+    /// When the pool is to be checked; `None` if it is not to be checked on its own.
     tend_at: Option<Instant>,
 }
 
@@ -56,37 +56,38 @@ pub(super) struct Pool {
 #[derive(Default)]
 struct Work {
     tasks: JoinSet<Finished>,
-    /// The member that a task works on, for one that panics.
+    /// The member that each task works on, which is needed if the task panics.
     of: HashMap<task::Id, u64>,
-    /// Ends what has not touched the engine yet.
+    /// Cancelled to end tasks that wait for their turn or compare a standby.
     stop: CancellationToken,
 }
 
-/// One standby.
+/// One member of the pool: a standby, or a generation that has left service.
 pub(super) struct Standby {
-    /// Its containers; none while they are being made or brought back.
+    /// The containers; `None` while they are being made or brought back.
     pub(super) incarnation: Option<Incarnation>,
     pub(super) snapshot: String,
     pub(super) standing: Standing,
-    /// That it is as the snapshot; none where there is nothing to compare.
+    /// The proof that it equals the snapshot; `None` if there is nothing to compare.
     pub(super) proof: Option<KeptProof>,
     pub(super) renewals: u32,
-    /// What was proven of it before it served.
+    /// The digest that was taken before it served.
     pub(super) before: Option<Taken>,
-    /// Whether no client can have reached it since.
+    /// Whether no client can have reached it since the digest was taken.
     pub(super) is_untouched: bool,
-    /// Whether it is about to be ready, which takes next to no time: it is being proven by what was proven before, or let go on.
+    /// Whether it is about to be ready within a very short time: it is being compared by the digest from before it
+    /// served, paused or resumed.
     pub(super) is_resuming: bool,
-    /// Since when it has been brought back to the snapshot, while it is.
+    /// When the renewal that is running began.
     pub(super) renewing_since: Option<Instant>,
-    /// How it is looked at in between.
+    /// The schedule of comparisons while it runs.
     pub(super) looks: Looks,
 }
 
-/// A proof that is renewed in the background and needed in the foreground.
+/// A proof that background tasks renew and a swap uses.
 pub(super) type KeptProof = Arc<Mutex<Proof>>;
 
-/// What a task has done.
+/// The result of a task.
 pub(super) struct Finished {
     pub(super) made: u64,
     pub(super) result: Result<Ended, StandbyError>,
@@ -96,12 +97,12 @@ pub(super) enum Ended {
     Ready {
         incarnation: Incarnation,
         proof: Option<Box<Proof>>,
-        /// How often it was brought back for that: once or not at all.
+        /// The number of rewinds that this took, 0 or 1.
         rewinds: u32,
     },
     Removed,
     Looked(Look),
-    /// Its processes were stopped where they are, or let go on.
+    /// Its processes were paused or resumed; the member's new state.
     Moved(Standing),
 }
 
@@ -120,7 +121,7 @@ pub(super) struct Chosen {
 }
 
 impl Standby {
-    /// One that has no containers yet.
+    /// Creates a member that has no containers yet.
     pub(super) fn new(snapshot: &str, standing: Standing) -> Self {
         Self {
             incarnation: None,
@@ -141,17 +142,17 @@ impl Standby {
     }
 }
 
-/// What readers of the instance's report are told.
+/// The pool as readers of the instance's report see it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StandbyReport {
-    /// The generation that the containers were made for, and what it is doing.
+    /// Shape: the generation that the containers were made for, and the state of the member.
     pub members: Vec<(u64, Standing)>,
-    /// Why there are fewer than wanted.
+    /// The reason why there are fewer standbys than wanted.
     pub lack: Option<String>,
 }
 
 impl Pool {
-    /// The generations whose containers belong to the pool.
+    /// Returns the generations whose containers belong to the pool.
     pub(super) fn generations(&self) -> Vec<u64> {
         self.members.keys().copied().collect()
     }
@@ -176,7 +177,7 @@ impl Pool {
         self.members.remove(&made);
     }
 
-    /// The best one that is of this snapshot, if there is one: one that runs before one that is frozen.
+    /// Returns the best standby of a snapshot: one that runs, or else one that is paused.
     fn best(&self, snapshot: &str) -> Option<u64> {
         let fits = |standing| {
             let mut found = self.members.iter().filter(|(_, standby)| standby.snapshot == snapshot);
@@ -185,7 +186,7 @@ impl Pool {
         fits(Standing::Running).or_else(|| fits(Standing::Frozen))
     }
 
-    /// How long to wait for a standby of a snapshot that is about to be ready; none, if there is no such one.
+    /// Returns until when to wait for a standby of a snapshot that is about to be ready; `None` if there is none.
     pub(super) fn ready_by(&self, snapshot: &str, now: Instant) -> Option<Instant> {
         let mut coming = self.members.values().filter(|standby| standby.snapshot == snapshot);
         if coming.clone().any(|standby| standby.is_resuming) {
@@ -195,17 +196,17 @@ impl Pool {
         coming.find_map(|standby| worth_waiting(standby.renewing_since?, took, now))
     }
 
-    /// Takes note of how long it took to bring a standby back.
+    /// Notes the duration of a renewal that has ended.
     pub(super) fn note_renewal(&mut self, since: Instant) {
         self.renewal_took = Some(since.elapsed());
     }
 
-    /// Whether there is one of this snapshot that can serve.
+    /// Whether a standby of this snapshot can serve.
     pub(super) fn has_ready(&self, snapshot: &str) -> bool {
         self.best(snapshot).is_some()
     }
 
-    /// Takes the best one that is of this snapshot.
+    /// Removes the best standby of a snapshot from the pool and returns it.
     pub(super) fn choose(&mut self, snapshot: &str) -> Option<(u64, Chosen)> {
         let made = self.best(snapshot)?;
         let standby = self.members.remove(&made)?;
@@ -214,7 +215,7 @@ impl Pool {
         Some((made, Chosen { incarnation: incarnation?, is_frozen, proof, renewals }))
     }
 
-    /// Why there is none that can serve, where the definition asks for some.
+    /// Returns the reason why no standby can serve; `None` if the definition asks for none.
     pub(super) fn why_none(&self, wanted: &ResetSpec) -> Option<String> {
         let is_wanted = wanted.standby > 0 || !wanted.schedule.is_empty();
         is_wanted.then(|| {
@@ -223,7 +224,8 @@ impl Pool {
         })
     }
 
-    /// Takes in what has left service, `before` which that was proven of it. `is_untouched`: no client can have reached it since.
+    /// Adds a generation that has left service. `before` is the digest that was taken before it served; `is_untouched`
+    /// tells that no client can have reached it since.
     pub(super) fn retire(
         &mut self,
         incarnation: Incarnation,
@@ -244,18 +246,19 @@ impl Pool {
         self.add(made, standby);
     }
 
-    /// The same for what must not serve again, whatever happens to it.
+    /// Adds containers that must not serve again; the pool removes them.
     pub(super) fn reject(&mut self, incarnation: Incarnation, snapshot: &str) {
         self.retire(incarnation, snapshot, WORN, None, false);
     }
 
-    /// A container of a standby has ended: it is none any more.
+    /// Gives up a standby of which a container has ended.
     pub(super) fn miss(&mut self, handle: &EngineHandle) {
         self.miss_where(|standby| standby.has(handle));
     }
 
-    /// A container was paused. A standby that is to be running was paused by somebody else: its kernel goes on accepting
-    /// connections, so it would be taken for one that answers. While arenad freezes one, it does not count as running.
+    /// Gives up a running standby of which a container was paused. It was not paused by arenad, because a standby that
+    /// arenad pauses does not count as running. The kernel still accepts connections for a paused container, so the
+    /// standby would seem to respond.
     pub(super) fn miss_paused(&mut self, handle: &EngineHandle) {
         self.miss_where(|standby| standby.standing == Standing::Running && standby.has(handle));
     }
@@ -271,28 +274,28 @@ impl Pool {
         }
     }
 
-    /// A reset was asked for: from now on there is a use for standbys.
+    /// Notes that a reset was requested; from now on standbys are useful.
     pub(super) fn expect_resets(&mut self) {
         self.is_wanted = true;
         self.reset_at = Some(Instant::now());
     }
 
-    /// Whether a reset was asked for so lately.
+    /// Whether a reset was requested within the last `pause`.
     pub(super) fn was_reset_within(&self, pause: Duration) -> bool {
         self.reset_at.is_some_and(|at| at.elapsed() < pause)
     }
 
-    /// Has the pool looked at as soon as the driver has time.
+    /// Has the pool checked as soon as the driver has time.
     pub(super) fn tend_soon(&mut self) {
         self.tend_at = Some(Instant::now());
     }
 
-    /// Has it looked at then; never, if there is no such time.
+    /// Has the pool checked at a time, or not on its own.
     pub(super) fn tend_at(&mut self, at: Option<Instant>) {
         self.tend_at = at;
     }
 
-    /// Waits until the pool is to be looked at.
+    /// Waits until `at`; forever if it is `None`.
     pub(super) async fn tending_due(at: Option<Instant>) {
         match at {
             Some(at) => tokio::time::sleep_until(at).await,
@@ -300,17 +303,17 @@ impl Pool {
         }
     }
 
-    /// When the pool is to be looked at.
+    /// Returns when the pool is to be checked.
     pub(super) fn due(&self) -> Option<Instant> {
         self.tend_at
     }
 
-    /// Notes what stands in the way of more; returns what did before.
+    /// Notes the reason why no more standbys are made; returns the previous one.
     pub(super) fn note_lack(&mut self, lack: Option<Lack>) -> Option<Lack> {
         std::mem::replace(&mut self.lack, lack)
     }
 
-    /// Has a task work on a member. The pool hears of its end, whichever way it ends.
+    /// Starts a task that works on a member. The pool receives its result, even if it panics.
     pub(super) fn spawn(
         &mut self,
         tracker: &TaskTracker,
@@ -322,13 +325,14 @@ impl Pool {
         self.work.of.insert(spawned.id(), made);
     }
 
-    /// Ends the tasks of the pool that have not touched the engine yet.
+    /// Returns the token that ends tasks which wait for their turn or compare a standby.
     pub(super) fn token(&self) -> CancellationToken {
         self.work.stop.clone()
     }
 
-    /// Gives everything up; the containers go with the instance's. A task is not cut off in the middle of a call to the engine,
-    /// whose end nobody would hear of: [`Pool::has_ended`] says when all are over. The pool is as new.
+    /// Gives up all members; their containers are removed with the instance's. Tasks are not aborted during a call to
+    /// the engine, because its end would go unnoticed: [`Pool::has_ended`] tells when all have ended. The pool is as
+    /// new.
     pub(super) fn abandon(&mut self) {
         self.work.stop.cancel();
         let old = std::mem::take(self);
@@ -338,7 +342,7 @@ impl Pool {
         }
     }
 
-    /// Waits for the tasks of pools that were given up, for a while; says whether all are over.
+    /// Waits for the tasks of pools that were given up; returns whether all have ended in time.
     pub(super) async fn has_ended(&mut self, within: Duration) -> bool {
         let ending = &mut self.ending;
         let drained = async {
@@ -350,7 +354,7 @@ impl Pool {
         tokio::time::timeout(within, drained).await.is_ok()
     }
 
-    /// The next task that has ended; for ever, if none goes on.
+    /// Returns the result of the next task that ends; waits forever if none runs.
     ///
     /// Cancellation: safe.
     pub(super) async fn news(&mut self) -> Finished {
@@ -370,14 +374,14 @@ impl Pool {
         }
     }
 
-    /// A task that panicked has failed like any other.
+    /// Turns a panic into a failure of the member that the task worked on.
     fn broken_off(&mut self, error: &JoinError) -> Option<Finished> {
         tracing::error!("a standby's task ended: {error}");
         let made = self.work.of.remove(&error.id())?;
         Some(Finished { made, result: Err(StandbyError::BrokenOff(error.to_string())) })
     }
 
-    /// The members, for the plan.
+    /// Returns the members for the plan.
     pub(super) fn observed(&self) -> Vec<Member> {
         let members = self.members.iter();
         members
@@ -396,7 +400,7 @@ impl Pool {
         }
     }
 
-    /// Failures to make a standby in a row, and the time since the last.
+    /// Returns the number of consecutive failures to make a standby, and the time since the last one.
     pub(super) fn failures(&self) -> Option<(u32, Duration)> {
         self.failures.map(|(count, at)| (count, at.elapsed()))
     }
@@ -411,15 +415,16 @@ impl Pool {
     }
 }
 
-/// Until when to wait for a standby that has been brought back `since` then, which took so long the last time: if half of it is
-/// done, for to bring back what serves would take all of it, and keep the other from its end.
+/// Returns until when to wait for a standby whose renewal began at `since`, if the last renewal took `took`. Waiting is
+/// worthwhile if half of the time has passed: a rewind of the serving generation would take all of it, and slow the
+/// renewal down.
 fn worth_waiting(since: Instant, took: Duration, now: Instant) -> Option<Instant> {
     let passed = now.saturating_duration_since(since);
-    // One that takes twice as long may never come.
+    // A renewal that takes twice as long may never end.
     (passed * 2 >= took && passed < took * 2).then(|| (since + took).max(now) + took / 2)
 }
 
-/// What stands in the way of another standby, in words.
+/// Describes the reason why no more standbys are made.
 pub(super) fn told(lack: Lack) -> String {
     match lack {
         Lack::Memory { needed, free } => {

@@ -1,10 +1,10 @@
-//! Which serving generations no client has reached, kept for the next daemon. The gateway's counts end with their daemon, and
-//! one that takes a generation up would otherwise have to take it for written to.
+//! Marks of serving generations that no client has reached, kept for the next daemon. The gateway's counts end with
+//! their daemon, so without a mark the next daemon has to assume that a generation was written to.
 //!
-//! A mark is a file with the generation's number. It is made before a generation is let serve, and removed before the first
-//! connection to it is let through; what has no mark counts as reached. A file of its own, and not a row of the store: the
-//! first request after a reset waits for some microseconds, and not behind whatever else is being written. `kill -9` loses
-//! nothing of it, and after a loss of power there are no containers to take up.
+//! A mark is a file that contains the generation's number. It is created before a generation serves, and removed before
+//! data of the first connection is sent to it; a generation without a mark counts as reached. The mark is a file and
+//! not a row of the store, so that the first request after a reset waits for some microseconds and not for other
+//! writes. `kill -9` loses no mark, and after a power failure there are no running containers to adopt.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -19,20 +19,20 @@ use arenad_model::instance::InstanceId;
 pub struct Pristine {
     folder: PathBuf,
     file: PathBuf,
-    /// The newest generation that is known to have been reached, 0 for none. Held while the mark is changed: the removal of one
-    /// generation's must not take the next one's away.
+    /// The newest generation that is known to have been reached, or 0. The lock is held while the mark changes, so that
+    /// the removal of one generation's mark does not remove the mark of the next one.
     reached: Mutex<u64>,
 }
 
 impl Pristine {
-    /// That of an instance, among those of a folder that is made when it is needed.
+    /// Names the mark of an instance in a folder, which is created when it is needed.
     pub fn of(folder: &Path, id: &InstanceId) -> Self {
         let file = folder.join(format!("{}.{}.{}", id.environment, id.site, id.number));
         Self { folder: folder.to_owned(), file, reached: Mutex::default() }
     }
 
-    /// Marks a generation that is about to serve, unless it has served before and was reached then, as after a snapshot that
-    /// was taken of it. Where the mark cannot be made, the generation counts as reached.
+    /// Marks a generation that is about to serve, unless it was reached before, as after a snapshot was taken of it. If
+    /// the mark cannot be created, the generation counts as reached.
     pub fn mark(&self, generation: u64) {
         let reached = self.hold();
         if generation <= *reached {
@@ -48,7 +48,7 @@ impl Pristine {
         }
     }
 
-    /// Takes the mark of a generation away: something is about to reach it.
+    /// Removes the mark of a generation that is about to be reached.
     pub fn spoil(&self, generation: u64) {
         let mut reached = self.hold();
         *reached = generation.max(*reached);
@@ -69,13 +69,13 @@ impl Pristine {
         self.read() == Some(generation)
     }
 
-    /// Takes the mark away, whichever generation it is of: nothing serves any more.
+    /// Removes the mark of any generation, because nothing serves any more.
     pub fn clear(&self) {
         let _held = self.hold();
         let _ = fs::remove_file(&self.file);
     }
 
-    /// Where it is made. A site's name has no dots, and the number is none.
+    /// The temporary file of the mark. Names of sites have no dots, so it is not the mark of another instance.
     fn beside(&self) -> PathBuf {
         let mut name = self.file.clone().into_os_string();
         name.push(".new");
@@ -109,7 +109,7 @@ mod tests {
         assert!(!mark("shop").has(7), "nothing is marked");
         mark("shop").mark(7);
         assert!(mark("shop").has(7) && !mark("shop").has(8) && !mark("forum").has(7));
-        // A client of the generation before says nothing of this one.
+        // A client of the previous generation does not affect the mark of this one.
         mark("shop").mark(8);
         mark("shop").spoil(7);
         assert!(mark("shop").has(8) && !mark("shop").has(7));
@@ -127,7 +127,7 @@ mod tests {
         let mark = Pristine::of(&folder.path().join("pristine"), &id("shop"));
         mark.mark(4);
         mark.spoil(4);
-        // It leaves service for a snapshot, and serves again.
+        // The generation leaves service while a snapshot is taken, and then serves again.
         mark.clear();
         mark.mark(4);
         assert!(!mark.has(4), "what its clients wrote is still there");
@@ -141,7 +141,7 @@ mod tests {
         let marks = folder.path().join("pristine");
         let mark = Pristine::of(&marks, &id("shop"));
         mark.mark(1);
-        // Something lies in the way of the next one.
+        // A folder blocks the path of the next temporary file.
         fs::create_dir_all(marks.join("mini.shop.1.new/full")).expect("a folder");
         mark.mark(2);
         assert!(!mark.has(1) && !mark.has(2), "what cannot be marked counts as reached");

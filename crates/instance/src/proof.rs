@@ -1,8 +1,8 @@
-//! The proof that an instance is as its snapshot: the digest of its stores against the one that was taken when the
-//! snapshot was first started, before any client could reach it.
+//! The proof that an instance equals its snapshot: the digest of its stores is compared with the digest that was taken
+//! when the snapshot was first started, before any client could reach it.
 //!
-//! What is made from a snapshot serves only with this proof, whichever way it was made. A site that declares no stores
-//! has none; its containers are made anew from the snapshot's images each time, and that is all that is known of them.
+//! Containers of a snapshot serve only with this proof, by whichever way they were made. A site that declares no stores
+//! has no proof; each of its resets creates new containers from the snapshot's images.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -22,22 +22,22 @@ use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::Extent;
 use arenad_store::StoreError;
 
-/// How many differences an error names; `arenad verify` names more.
+/// The number of differences that an error names; `arenad verify` names more.
 const SHOWN: usize = 5;
 
-/// Why there is no proof.
+/// The reason why there is no proof.
 #[derive(Debug, thiserror::Error)]
 pub enum ProofError {
-    /// It is not as the snapshot.
+    /// The instance differs from the snapshot.
     #[error("not as its snapshot: {}", shown(.0))]
     Differs(Comparison),
-    /// Nothing says what the snapshot holds: its digest is taken when it is first started.
+    /// There is no digest of the snapshot, which is taken when the snapshot is first started.
     #[error("compare with snapshot {0}: its digest has not been taken")]
     NoReference(String),
     /// The digest could not be computed.
     #[error(transparent)]
     Digest(#[from] DigestError),
-    /// The store refused something.
+    /// The store could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -61,7 +61,7 @@ fn shown(comparison: &Comparison) -> String {
     named.join("; ") + &more
 }
 
-/// The digests of snapshots, read once.
+/// The digests of snapshots, each read from the store once.
 #[derive(Debug, Default)]
 pub struct References(Mutex<HashMap<String, Arc<Digest>>>);
 
@@ -75,46 +75,48 @@ impl References {
     }
 }
 
-/// What is known of an instance that is being rewound.
+/// The knowledge about an instance that is being rewound.
 #[derive(Clone, Copy)]
 pub struct Rewound<'a> {
-    /// What was proven of it before it served.
+    /// The digest that was taken before it served.
     pub before: &'a Taken,
-    /// Which of its stores were the snapshot's when their servers were started; set before they are.
+    /// The stores that equaled the snapshot when their servers were started; set before the servers start.
     pub rested: &'a OnceLock<Rested>,
 }
 
-/// An instance that is to be proven, or looked at.
+/// An instance that is to be compared with its snapshot.
 #[derive(Clone, Copy)]
 pub struct Candidate<'a> {
-    /// The daemon's common ground.
+    /// The engine, the store and the state root.
     pub shared: &'a Shared,
-    /// The instance.
+    /// Identifies the trees of the instance.
     pub id: &'a InstanceId,
-    /// Its definition.
+    /// The definition, which declares the stores.
     pub site: &'a Site,
-    /// What it was made from.
+    /// The snapshot that the instance was made from or brought back to.
     pub snapshot: &'a Snapshot,
-    /// Its running containers.
+    /// The running containers, whose servers are queried.
     pub incarnation: &'a Incarnation,
 }
 
 impl Candidate<'_> {
-    /// Whether there is anything to compare: declared stores of which something counts. Where there is a state root,
-    /// a snapshot that was taken without one has nothing in it.
+    /// Whether there is anything to compare: stores are declared and not excluded from comparison. If there is a state
+    /// root, a snapshot that was taken without one has no content in it.
     pub fn can_be_proven(&self) -> bool {
         let is_there = self.shared.storage.is_none() || snapshot::state(self.shared, self.snapshot).is_some();
         self.site.can_be_compared() && is_there
     }
 
-    /// Compares everything with the snapshot. `None`: there is nothing to compare.
+    /// Compares everything with the snapshot; returns `None` if there is nothing to compare.
     pub async fn prove(&self, lines: &Lines) -> Result<Option<Taken>, ProofError> {
         self.prove_rising(lines, None, None).await
     }
 
-    /// The same for one that is being rewound and whose servers are yet to be started: what lies in files is compared before.
-    /// Files that are as they were before it served were not touched; a server that was started on the snapshot's files and has
-    /// written nothing has the snapshot's rows. Everything else is compared. What that has shown is to be taken up by
+    /// Compares an instance that is being rewound and whose servers are not started yet; the content of files is
+    /// compared first.
+    ///
+    /// Files that have not changed since before it served were not touched. A server that was started on the snapshot's
+    /// files and has written nothing has the snapshot's rows. Everything else is compared. The result must be passed to
     /// [`Self::prove_since`].
     pub async fn prove_rising(
         &self,
@@ -134,8 +136,8 @@ impl Candidate<'_> {
         self.compare(known, lines, started).await.map(Some)
     }
 
-    /// The same for one that no client has reached and that was made from the snapshot anew: if the snapshot's digest has
-    /// not been taken, this is it.
+    /// Compares an instance that was newly made from the snapshot and that no client has reached. If the snapshot has
+    /// no digest yet, the instance's digest becomes the snapshot's.
     pub async fn prove_or_learn(&self, lines: &Lines) -> Result<Option<Taken>, ProofError> {
         if !self.can_be_proven() || self.reference().await?.is_some() {
             return self.prove(lines).await;
@@ -143,13 +145,13 @@ impl Candidate<'_> {
         let taken = self.take(Known::default(), lines, None).await?;
         let shared = self.shared;
         let reference = shared.store.save_digest(&self.snapshot.id, &taken.digest).await?;
-        // Another that was made from the snapshot may have been first.
+        // Another instance of the snapshot may have stored its digest first.
         let comparison = digest::compare(&reference, &taken.digest);
         shared.references.learn(&self.snapshot.id, &Arc::new(reference));
         if comparison.is_equal() { Ok(Some(taken)) } else { Err(ProofError::Differs(comparison)) }
     }
 
-    /// Proves again what was proven before, looking only at what has moved since. `None`: nothing has.
+    /// Compares again the stores that have changed since `last`; returns `None` if none have.
     pub async fn prove_again(&self, last: &Taken, lines: &Lines) -> Result<Option<Taken>, ProofError> {
         let folders = self.shared.state_folders(self.id, self.site, self.incarnation);
         if digest::moved(&self.subject(&folders, lines), last).await?.is_empty() {
@@ -158,8 +160,8 @@ impl Candidate<'_> {
         self.compare(Known { last: Some(last), ..Known::default() }, lines, None).await.map(Some)
     }
 
-    /// Takes up what was proven while the site was still becoming ready: what has moved since is compared again, and everything
-    /// if it could not be proven then.
+    /// Completes a comparison that was made while the site was becoming ready. Stores that have changed since are
+    /// compared again; if the early comparison failed, everything is.
     pub async fn prove_since(
         &self,
         early: Result<Option<Taken>, ProofError>,
@@ -172,7 +174,7 @@ impl Candidate<'_> {
                 if digest::moved(&self.subject(&folders, lines), &taken).await?.is_empty() {
                     return Ok(Some(taken));
                 }
-                // Probes move marks without writing a row.
+                // Probes change the marks of servers without writing a row.
                 let known = Known {
                     last: Some(&taken),
                     rewound: rewound.map(|rewound| rewound.before),
@@ -185,7 +187,7 @@ impl Candidate<'_> {
         }
     }
 
-    /// Computes the digest, and where it differs from the snapshot's.
+    /// Computes the digest, and its differences from the snapshot's.
     pub async fn look(&self) -> Result<(Taken, Comparison), ProofError> {
         let reference = self.needed_reference().await?;
         let taken = self.take(Known::default(), &Lines::passing(), None).await?;
@@ -200,8 +202,8 @@ impl Candidate<'_> {
         started: Option<&SetOnce<()>>,
     ) -> Result<Taken, ProofError> {
         let reference = self.needed_reference().await?;
-        // Sizes and times of files can be set by whoever writes them, so every file is read; only what this daemon has looked
-        // at itself since the servers were started is taken for granted.
+        // A process that writes a file can also set its size and times, so every file is read. Only the digests that
+        // this daemon has taken since the servers were started are relied upon.
         let taken = self.take(known, lines, started).await?;
         let comparison = digest::compare(&reference, &taken.digest);
         if comparison.is_equal() { Ok(taken) } else { Err(ProofError::Differs(comparison)) }
@@ -223,7 +225,7 @@ impl Candidate<'_> {
         self.reference().await?.ok_or_else(|| ProofError::NoReference(self.snapshot.id.to_string()))
     }
 
-    /// The snapshot's digest, unless the stores are declared otherwise by now.
+    /// Returns the snapshot's digest; `None` if it was taken for other declarations of the stores.
     async fn reference(&self) -> Result<Option<Arc<Digest>>, StoreError> {
         let (shared, id) = (self.shared, &self.snapshot.id);
         let known = match shared.references.known(id) {
@@ -238,20 +240,20 @@ impl Candidate<'_> {
     }
 }
 
-/// The proof of a standby, and what it is renewed by.
+/// The proof of a standby, with the connections by which it is renewed.
 pub struct Proof {
     taken: Taken,
-    /// To its servers, for as long as it does not serve.
+    /// Connections to the standby's servers, kept until it serves.
     lines: Lines,
 }
 
 impl Proof {
-    /// Compares everything, and keeps the lines on which that was done. `None`: there is nothing to compare.
+    /// Compares everything and keeps the connections; returns `None` if there is nothing to compare.
     pub async fn begin(candidate: &Candidate<'_>) -> Result<Option<Self>, ProofError> {
         Self::begin_rewound(candidate, None).await
     }
 
-    /// The same for one that was rewound.
+    /// Like [`Self::begin`], for a standby that was rewound.
     pub async fn begin_rewound(
         candidate: &Candidate<'_>,
         rewound: Option<Rewound<'_>>,
@@ -260,20 +262,21 @@ impl Proof {
         Ok(candidate.prove_rising(&lines, rewound, None).await?.map(|taken| Self { taken, lines }))
     }
 
-    /// The same for one that was made from the snapshot anew.
+    /// Like [`Self::begin`], for a standby that was newly made from the snapshot.
     pub async fn begin_or_learn(candidate: &Candidate<'_>) -> Result<Option<Self>, ProofError> {
         let lines = Lines::kept();
         Ok(candidate.prove_or_learn(&lines).await?.map(|taken| Self { taken, lines }))
     }
 
-    /// Takes up what was proven before it served, and proves it again. After an error it must not serve.
+    /// Resumes the proof from the digest that was taken before the containers served, and renews it. After an error
+    /// they must not serve.
     pub async fn resume(candidate: &Candidate<'_>, taken: Taken) -> Result<Self, ProofError> {
         let mut proof = Self { taken, lines: Lines::kept() };
         proof.renew(candidate).await?;
         Ok(proof)
     }
 
-    /// Compares again as much as is asked for. After an error the standby must not serve.
+    /// Compares again as much as `extent` says. After an error the standby must not serve.
     pub async fn again(&mut self, candidate: &Candidate<'_>, extent: Extent) -> Result<(), ProofError> {
         match extent {
             Extent::Everything => self.taken = candidate.compare(Known::default(), &self.lines, None).await?,
@@ -283,9 +286,10 @@ impl Proof {
         Ok(())
     }
 
-    /// Looks at what has moved since, and says whether anything had. After an error the standby must not serve.
+    /// Compares the stores that have changed since the last comparison; returns whether any had. After an error the
+    /// standby must not serve.
     ///
-    /// Cancellation: safe; the lines that were in use are closed.
+    /// Cancellation: safe; connections that were in use are closed.
     pub async fn renew(&mut self, candidate: &Candidate<'_>) -> Result<bool, ProofError> {
         let again = candidate.prove_again(&self.taken, &self.lines).await?;
         let has_moved = again.is_some();
@@ -295,12 +299,12 @@ impl Proof {
         Ok(has_moved)
     }
 
-    /// What was found last.
+    /// Returns the newest digest.
     pub fn taken(&self) -> &Taken {
         &self.taken
     }
 
-    /// Says goodbye to the servers: clients are to reach them, or they are to be stopped.
+    /// Closes the connections, because clients are about to reach the servers or the servers are about to be stopped.
     pub async fn end(&self) {
         self.lines.close().await;
     }

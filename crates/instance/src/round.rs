@@ -1,4 +1,4 @@
-//! One round of probes on a serving instance, and the engine's word on its containers where a probe fails.
+//! One round of probes on a serving instance, followed by an inspection of its containers if a probe fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,34 +17,34 @@ use arenad_model::site::Site;
 
 /// A round that has ended.
 pub(super) struct Round {
-    /// Which probes were run.
+    /// The set of probes that were run.
     pub depth: Depth,
-    /// When it began.
+    /// When the round began.
     pub at: Timestamp,
-    /// How long it took.
+    /// The duration of the round.
     pub took: Duration,
-    /// What it showed.
+    /// The result of the probes and of the inspection.
     pub sight: Sight,
 }
 
 impl Round {
-    /// A round whose task did not come to its end.
+    /// Creates the round of a task that panicked; it counts as missed.
     pub(super) fn broken_off(depth: Depth, error: &JoinError) -> Self {
         let sight = Sight::Missed(Miss { reason: format!("the probes broke off: {error}"), cause: None });
         Self { depth, at: Timestamp::now(), took: Duration::ZERO, sight }
     }
 }
 
-/// What a look at a serving instance shows.
+/// The result of a round.
 pub(super) enum Sight {
     Fine,
-    /// A probe fails, the containers run.
+    /// A probe failed, and the containers run.
     Missed(Miss),
     /// A container does not run.
     Gone(Miss),
 }
 
-/// Runs the probes of a depth, which the site has.
+/// Runs the probes of one depth; a site without such probes passes.
 pub(super) async fn run(shared: Arc<Shared>, site: Arc<Site>, incarnation: Incarnation, depth: Depth) -> Round {
     let at = Timestamp::now();
     let begun = Instant::now();

@@ -1,8 +1,8 @@
 //! The serving generation of an instance: its state, its route and its containers, which change together.
 //!
-//! Every method that changes the state changes the route in the same call, without an await in between, so that `ready` and
-//! "the route serves the current generation" are one fact. A transition that must survive a crash is in the store first;
-//! when the store refuses it, nothing has changed.
+//! The methods that begin or end service change the route and the state in the same call, without an await in between,
+//! so while the state is `ready`, the route serves the current generation or holds requests for it. A transition that
+//! must survive a crash is stored first; if the store refuses it, nothing has changed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,19 +25,20 @@ use arenad_model::snapshot::Snapshot;
 use arenad_seams::ordered_watch as channel;
 use arenad_store::StoredInstance;
 
-/// How long clients of a site that does not serve are told to wait before they try again.
+/// The `Retry-After` of responses while the site does not serve.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
-/// A generation that serves.
+/// A generation that serves, or that is recorded and about to serve.
 pub(super) struct Serving {
     pub(super) incarnation: Incarnation,
-    /// What it was made from.
+    /// The snapshot that its containers were made from or brought back to.
     pub(super) snapshot: Snapshot,
-    /// What was found in its stores before it served; none where there is nothing to compare.
+    /// The digest of its stores from before it served, or from a later comparison; `None` if nothing was compared.
     pub(super) proven: Option<Taken>,
-    /// How often its containers have been brought back since they were made.
+    /// The number of times its containers have been brought back since they were made.
     pub(super) renewals: u32,
-    /// Whether it served clients under an earlier daemon, whose count of requests is gone: any of them may have written.
+    /// Whether clients may have reached it under an earlier daemon, whose count of requests is lost. Any of those
+    /// requests may have written.
     pub(super) is_adopted: bool,
     /// Ends the daemon's own visits to it: locators and log-ins.
     pub(super) visits: CancellationToken,
@@ -46,9 +47,9 @@ pub(super) struct Serving {
 /// A generation that has left service.
 pub(super) struct Retired {
     pub(super) serving: Serving,
-    /// Whether its probes passed when it left, and nobody had run commands in it.
+    /// Whether its probes passed when it left service, and no person had run commands in it.
     pub(super) was_well: bool,
-    /// Whether any client, or the daemon itself, can have reached it.
+    /// Whether a client or the daemon itself can have reached it.
     pub(super) was_reached: bool,
 }
 
@@ -59,15 +60,15 @@ pub(super) struct Service {
     report: channel::Sender<Report>,
     serving: Option<Serving>,
     progress: Progress,
-    /// The latest generation that was visited past the gateway, by a locator or a log-in of the daemon.
+    /// The latest generation that a locator or a log-in of the daemon has visited without the gateway.
     looked_at: Arc<AtomicU64>,
-    /// The containers that somebody has run commands in.
+    /// The containers in which a person has run commands.
     entered: Entered,
-    /// Tells the next daemon whether anything has reached the serving generation.
+    /// Tells the next daemon whether a client has reached the serving generation.
     pristine: Arc<Pristine>,
-    /// Why the route is closed although the state says that the instance serves: a container does not run.
+    /// The reason why the route is closed although the state says that the instance serves: a container does not run.
     cut: Option<String>,
-    /// Whether the row says something else than the report, because the store refused a change that was a fact already.
+    /// Whether the row differs from the report because the store refused a change that had already happened.
     is_late: bool,
 }
 
@@ -99,7 +100,7 @@ impl Service {
         }
     }
 
-    /// The mark of what nothing has reached.
+    /// Returns the mark that tells whether the serving generation was reached.
     pub(super) fn pristine(&self) -> Arc<Pristine> {
         self.pristine.clone()
     }
@@ -116,7 +117,7 @@ impl Service {
         self.entered.clone()
     }
 
-    /// Whether somebody has run commands in the containers that serve.
+    /// Whether a person has run commands in the serving containers.
     pub(super) fn was_entered(&self) -> bool {
         self.serving.as_ref().is_some_and(|serving| self.entered.has(serving.incarnation.made))
     }
@@ -133,17 +134,17 @@ impl Service {
         self.route.stats()
     }
 
-    /// Tells readers of the report what is being done.
+    /// Publishes a description of the step that is running.
     pub(super) fn tell(&self, stage: &str) {
         tell(&self.report, stage);
     }
 
-    /// The report, for what is told from within a future that borrows nothing else of the service.
+    /// Returns the sender of the report, for futures that must not borrow the service.
     pub(super) fn report(&self) -> &channel::Sender<Report> {
         &self.report
     }
 
-    /// Whether a client, or somebody by hand, may have written to the serving generation.
+    /// Whether a client, or a person by hand, may have written to the serving generation.
     pub(super) fn may_be_written(&self) -> bool {
         self.was_entered()
             || self.serving.as_ref().is_some_and(|serving| serving.is_adopted)
@@ -154,10 +155,10 @@ impl Service {
         Ok(self.state().after(event)?)
     }
 
-    /// Publishes a state; returns the event that tells of it, if it is another one than before.
+    /// Publishes a state; returns the event that announces it, unless the instance was in the same state before.
     fn publish(&self, next: InstanceState, since: Timestamp) -> Option<(&'static str, String)> {
         let before = self.state();
-        // Another reason for the same state does not make it begin anew.
+        // A new reason for the same state does not change when the state began.
         let since = if before.name() == next.name() { self.report.borrow().since } else { since };
         self.report.send_modify(|report| {
             report.state = next.clone();
@@ -178,14 +179,14 @@ impl Service {
         }
     }
 
-    /// The same beside what a client waits for.
+    /// Stores the event in the background, where a client waits.
     fn announce_later(&self, event: Option<(&'static str, String)>) {
         if let Some((kind, message)) = event {
             self.context.note_later(kind, message);
         }
     }
 
-    /// Moves to a state in which nothing serves yet, once the store knows of it.
+    /// Stores and then publishes a state in which nothing serves yet.
     async fn enter(&mut self, event: InstanceEvent) -> Result<(), Failure> {
         let next = self.next(event)?;
         let since = self.context.shared.clock.now();
@@ -196,7 +197,7 @@ impl Service {
         Ok(())
     }
 
-    /// The same where the change is a fact already, whether or not the store can be told.
+    /// Publishes a state that is already a fact, and then tries to store it.
     async fn accept(&mut self, event: InstanceEvent) -> Result<(), Failure> {
         let next = self.next(event)?;
         let since = self.context.shared.clock.now();
@@ -219,7 +220,7 @@ impl Service {
         self.is_late
     }
 
-    /// Brings a row that is behind up to date, once the store takes it.
+    /// Stores the current state if the row is behind.
     pub(super) async fn catch_up(&mut self) {
         if self.is_late {
             let (state, since) = (self.state(), self.report.borrow().since);
@@ -227,21 +228,21 @@ impl Service {
         }
     }
 
-    /// The instance is being brought up: images and baseline come first. Nothing is made that needs the row to say so, and where
-    /// the store takes nothing, what an earlier daemon left is not to count as down.
+    /// Begins to bring the instance up; images and baseline come first. The state need not be stored before, because no
+    /// container is made yet. If the store fails, the row must not say that an earlier daemon's containers are down.
     pub(super) async fn prepare(&mut self) -> Result<(), Failure> {
         self.accept(InstanceEvent::UpRequested).await?;
         self.route.refuse(format!("{} is starting", self.context.site.name), RETRY_AFTER);
         Ok(())
     }
 
-    /// The baseline is there, and containers are made from it.
+    /// Notes that the baseline exists and that containers are being made from it.
     pub(super) async fn start(&mut self) -> Result<(), Failure> {
         self.enter(InstanceEvent::BaselineReady).await
     }
 
-    /// Holds requests back and ends the daemon's own visits, without any change of state yet. From here on no write of a
-    /// client is acknowledged and then lost.
+    /// Holds requests and ends the daemon's own visits; the state stays as it is. No write of a client that is
+    /// acknowledged after this call can be lost, because none is admitted.
     pub(super) fn pause(&mut self, why: &str) {
         self.route.hold(format!("{} {why}", self.context.site.name));
         if let Some(serving) = &mut self.serving {
@@ -249,7 +250,7 @@ impl Service {
         }
     }
 
-    /// Undoes [`Self::pause`]: nothing was done to the serving generation.
+    /// Undoes [`Self::pause`] when the serving generation was not changed.
     pub(super) fn resume(&mut self) {
         let Some(serving) = &mut self.serving else { return };
         if serving.visits.is_cancelled() {
@@ -263,7 +264,7 @@ impl Service {
         }
     }
 
-    /// The state that follows when the instance begins to be reset, for the store.
+    /// Returns the state that a reset begins with, for the store.
     pub(super) fn resetting(&self) -> Result<InstanceState, Failure> {
         match self.state() {
             state @ (InstanceState::Starting | InstanceState::Resetting) => Ok(state),
@@ -271,7 +272,7 @@ impl Service {
         }
     }
 
-    /// The store knows that a new generation is being made in place of the serving one, which has left service for good.
+    /// Takes the serving generation out of service for good, after the store has recorded that a new one is being made.
     pub(super) fn begin(&mut self, state: InstanceState, since: Timestamp, generation: u64) -> Option<Serving> {
         self.is_late = false;
         self.announce_later(self.publish(state, since));
@@ -280,15 +281,15 @@ impl Service {
         self.serving.take()
     }
 
-    /// Lets clients reach a generation that is proven and recorded; returns the one that served before. Everything before
-    /// this call was invisible to clients.
+    /// Opens the route to a generation that is proven and recorded; returns the generation that served before. Clients
+    /// could not see anything of the new generation before this call.
     pub(super) fn switch(&mut self, recorded: Recorded) -> Result<Option<Retired>, Failure> {
         let Recorded { serving, since } = recorded;
         let was_well = self.state() == InstanceState::Ready;
         let event = if self.state().serves() { InstanceEvent::Swapped } else { InstanceEvent::ProbesPassed };
         let next = self.next(event)?;
         self.is_late = false;
-        // Before the first client: a request that is admitted from now on is not covered by this operation.
+        // This comes before the first client: a request that is admitted from now on is not covered by this operation.
         self.progress.open();
         let used = self.serving.replace(serving);
         if let Some(used) = &used {
@@ -304,7 +305,8 @@ impl Service {
                 false => self.pristine.mark(incarnation.generation),
             }
         }
-        // One step: the route cuts every exchange with what served before, and lets nothing of it through afterwards.
+        // The route switches in one step: it cuts every exchange with the previous generation, and nothing of that
+        // generation reaches a client afterwards.
         self.open_route();
         self.announce_later(self.publish(next, since));
         self.show(Some(self.context.shared.clock.now()));
@@ -312,7 +314,8 @@ impl Service {
             let generation = serving.incarnation.generation;
             let was_looked_at = self.looked_at.load(Ordering::SeqCst) == generation;
             let was_reached = serving.is_adopted || was_looked_at || self.route.stats().was_reached;
-            // What was done in them by hand is known to nobody: they are not brought back.
+            // The effects of commands that a person ran in the containers are unknown, so the containers are not
+            // brought back.
             let was_well = was_well && !self.entered.has(serving.incarnation.made);
             Retired { serving, was_well, was_reached }
         }))
@@ -326,7 +329,7 @@ impl Service {
                 let instance = self.context.id.to_string();
                 self.route.serve(Target { address, instance, generation: incarnation.generation });
             }
-            // Only one that has ended has no address, and its probes have passed.
+            // Only a container that has ended has no address, and the probes have just passed.
             None => self.refuse("its container has no address"),
         }
     }
@@ -335,7 +338,8 @@ impl Service {
         self.route.refuse(format!("{} is unhealthy: {reason}", self.context.site.name), RETRY_AFTER);
     }
 
-    /// Shows readers of the report what serves.
+    /// Publishes the serving generation, or that none serves. `passed` is the time at which its probes passed, if they
+    /// just did.
     fn show(&self, passed: Option<Timestamp>) {
         self.report.send_modify(|report| {
             report.incarnation = self.serving.as_ref().map(|serving| serving.incarnation.clone());
@@ -352,21 +356,21 @@ impl Service {
         });
     }
 
-    /// A step failed after the serving generation had left service: nothing serves.
+    /// Fails the instance after a step that ran once the serving generation had left service: nothing serves.
     pub(super) async fn fail(&mut self, trouble: Trouble) -> Result<(), Failure> {
         self.route.refuse(format!("{} has failed: {}", self.context.site.name, trouble.reason), RETRY_AFTER);
         self.leave();
         self.accept(InstanceEvent::StepFailed(trouble)).await
     }
 
-    /// The instance is going down.
+    /// Begins to take the instance down.
     pub(super) async fn stop(&mut self) -> Result<(), Failure> {
         self.route.refuse(format!("{} is going down", self.context.site.name), RETRY_AFTER);
         self.leave();
         self.accept(InstanceEvent::DownRequested).await
     }
 
-    /// Nothing of the instance is left.
+    /// Notes that everything of the instance has been removed.
     pub(super) async fn removed(&mut self) -> Result<(), Failure> {
         self.enter(InstanceEvent::Removed).await
     }
@@ -380,24 +384,24 @@ impl Service {
         self.show(None);
     }
 
-    /// A container of the serving generation does not run: clients are answered 503 until it does.
+    /// Closes the route because a container of the serving generation does not run: clients receive 503 until it does.
     pub(super) fn cut(&mut self, reason: &str) {
         self.cut = Some(reason.to_owned());
         self.refuse(reason);
     }
 
-    /// Its containers run again.
+    /// Opens the route again because the containers run again.
     pub(super) fn mend(&mut self) {
         if self.cut.take().is_some() {
             self.open_route();
         }
     }
 
-    /// The probes of the serving generation fail, or pass again.
+    /// Changes the state by the trouble that the probes of the serving generation report, or by its absence.
     pub(super) async fn judge(&mut self, trouble: Option<Trouble>) {
         let state = self.state();
         let event = match trouble {
-            // The same trouble again is no news.
+            // The instance is already in this state.
             Some(trouble) if state.trouble() == Some(&trouble) => return,
             Some(trouble) => InstanceEvent::ProbesFailed(trouble),
             None if matches!(state, InstanceState::Unhealthy(_)) => InstanceEvent::Recovered,
@@ -408,14 +412,15 @@ impl Service {
         }
     }
 
-    /// Takes note of what a later comparison of the serving generation found.
+    /// Notes the digest that a later comparison of the serving generation took.
     pub(super) fn prove(&mut self, proven: Option<Taken>) {
         if let Some(serving) = &mut self.serving {
             serving.proven = proven;
         }
     }
 
-    /// A reset left the serving generation as it is: the requests of earlier clients are not the next one's.
+    /// Discards the recorded traffic after a reset that left the serving generation as it is, so that earlier clients'
+    /// requests do not count as the next client's.
     pub(super) fn forget_recorded(&self) {
         self.route.forget_recorded();
     }
@@ -426,12 +431,12 @@ impl Service {
     }
 }
 
-/// Tells readers of a report what is being done.
+/// Publishes a description of the step that is running.
 pub(super) fn tell(report: &channel::Sender<Report>, stage: &str) {
     report.send_modify(|report| report.stage = Some(stage.to_owned()));
 }
 
-/// The kind of the event that tells of a state.
+/// The kind of the event that announces a state.
 fn kind(state: &InstanceState) -> &'static str {
     match state {
         InstanceState::Down => "instance.down",

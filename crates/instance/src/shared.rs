@@ -1,4 +1,4 @@
-//! What every part of the daemon has in hand: the engine, the store, the gateway, the clock's end.
+//! The state that all parts of the daemon share: the engine, the store, the gateway, limits and shutdown.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,131 +30,131 @@ use arenad_seams::wall_clock::WallClock;
 use arenad_storage::Storage;
 use arenad_store::{Store, StoredEnvironment};
 
-/// The folder that an installation keeps its files in.
+/// The folder in which an installation keeps its files.
 #[derive(Debug, Clone)]
 pub struct StateDir(PathBuf);
 
 impl StateDir {
-    /// Names the folder; nothing is made yet.
+    /// Names the folder; nothing is created.
     pub fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
-    /// The folder itself.
+    /// The folder's path, as it was given.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The lock that one daemon at a time holds.
+    /// The lock file; one daemon at a time holds its lock.
     pub fn lock(&self) -> PathBuf {
         self.0.join("lock")
     }
 
-    /// The API's socket.
+    /// The Unix socket of the API.
     pub fn socket(&self) -> PathBuf {
         self.0.join("arenad.sock")
     }
 
-    /// The database.
+    /// The SQLite database of the store.
     pub fn database(&self) -> PathBuf {
         self.0.join("arenad.db")
     }
 
-    /// What a daemon in the background says.
+    /// The log file of a daemon that runs in the background.
     pub fn log(&self) -> PathBuf {
         self.0.join("arenad.log")
     }
 
-    /// The state root: what sites keep in their declared stores.
+    /// The state root, which holds the content of the sites' declared stores.
     pub fn stores(&self) -> PathBuf {
         self.0.join("stores")
     }
 
-    /// Where sites' databases are copied to while they are read.
+    /// The folder of copies of sites' databases, which exist while they are read.
     pub fn copies(&self) -> PathBuf {
         self.0.join("copies")
     }
 
-    /// Which serving generations no client has reached.
+    /// The folder of marks of serving generations that no client has reached.
     pub fn pristine(&self) -> PathBuf {
         self.0.join("pristine")
     }
 
-    /// What locators keep while they run.
+    /// The folder of files that locators need while they run.
     pub fn locators(&self) -> PathBuf {
         self.0.join("locators")
     }
 
-    /// The archives of snapshots' volumes.
+    /// The folder of archives of snapshots' volumes.
     pub fn volumes(&self) -> PathBuf {
         self.0.join("volumes")
     }
 }
 
-/// How a stored definition is read. A simulation that starts thousands of daemons on one definition reads it once.
+/// Reads a stored definition. A simulation that starts thousands of daemons with one definition parses it once.
 pub type ReadDefinition = Arc<dyn Fn(&StoredEnvironment) -> Result<Environment, Diagnostics> + Send + Sync>;
 
-/// The daemon's common ground.
+/// The parts of the daemon that instances, the API and background tasks share.
 pub struct Shared {
-    /// Runs containers.
+    /// The container engine, which all instances share.
     pub engine: Arc<dyn Engine>,
-    /// Tells the time of day.
+    /// The time of day, which simulations replace.
     pub clock: WallClock,
-    /// What it runs on.
+    /// The memory, disks and ports of the host.
     pub machine: Arc<dyn Machine>,
-    /// Remembers.
+    /// The database of intent and identity.
     pub store: Store,
-    /// Tells what happens.
+    /// The event log of all instances.
     pub events: EventLog,
-    /// Remembers what watching has seen.
+    /// The history of probe rounds, which collects rounds that pass.
     pub health: HealthLog,
-    /// Owns the public ports.
+    /// The owner of the public ports.
     pub gateway: Gateway,
-    /// Looks at sites.
+    /// Runs the probes of sites.
     pub prober: Prober,
-    /// Reads values of sites.
+    /// Reads values from sites.
     pub locators: Locators,
-    /// Builds and pulls images, each once.
+    /// Builds and pulls images, each at most once at a time.
     pub images: Images,
-    /// Which baselines that could not be made are kept to look into.
+    /// The containers of failed baselines that are kept for inspection.
     pub kept_builds: KeptBuilds,
-    /// What is in snapshots' stores.
+    /// The digests of snapshots, cached by snapshot id.
     pub references: References,
-    /// The installation's id.
+    /// The id of the installation, which labels everything that it creates in the engine.
     pub installation: String,
-    /// Where files are kept.
+    /// The folder of the installation's files.
     pub state_dir: StateDir,
-    /// Where sites' databases are copied to while they are read.
+    /// The folder of copies of sites' databases, which exist while they are read.
     pub copies: PathBuf,
-    /// Where the state of sites' stores is kept; none where the system does not allow it.
+    /// The state root that keeps the sites' stores; `None` if the system does not support one.
     pub storage: Option<Storage>,
-    /// Why there is no such place, or why copies there are not free: what works less well than it could.
+    /// The reason why there is no state root, or why its copies take space and time.
     pub storage_note: Option<String>,
-    /// Where address ranges are taken from.
+    /// The address range from which the networks of instances are taken.
     pub block: Subnet,
-    /// Reads stored definitions.
+    /// Reads the definitions that the store keeps.
     pub read_definition: ReadDefinition,
-    /// How often the engine has fallen silent; the time before it first answers is a silence, too.
+    /// The number of times that the engine has stopped responding. The time before its first response counts as one.
     pub engine_silences: AtomicU64,
-    /// After which of these silences it was last asked who it is.
+    /// The value of `engine_silences` when the engine's identity was last determined.
     pub engine_met: AtomicU64,
-    /// Bounds what goes on at once.
+    /// Limits concurrent builds and boots.
     pub turns: Turns,
     /// Memory that standbys leave to everything else on the host, in bytes.
     pub memory_reserve: u64,
-    /// Ends everything.
+    /// Cancelled when the daemon stops; every task ends with it.
     pub shutdown: CancellationToken,
-    /// Owns every task.
+    /// Tracks the daemon's tasks, so that shutdown can wait for them.
     pub tasks: TaskTracker,
 }
 
 impl Shared {
-    /// Removes what the engine and the state root hold of an instance.
+    /// Removes the objects of an instance from the engine and the state root.
     pub async fn remove(&self, remains: Remains<'_>) -> Result<(), RemoveError> {
         launch::remove(self.engine.as_ref(), self.storage.as_ref(), remains).await
     }
 
-    /// Waits until no cancelled call to the engine or the state root can still make anything; for so long at most.
+    /// Waits until no cancelled call to the engine or the state root can still create anything, for `patience` at most.
     pub async fn settle(&self, patience: Duration) {
         let settled = async {
             self.engine.settle().await;
@@ -167,8 +167,8 @@ impl Shared {
         }
     }
 
-    /// The folders of this host that are mounted into an instance, by service and path in the container. None, where its
-    /// stores are not in the state root.
+    /// Returns the folders of this host that are mounted into an instance, by service and path in the container. The
+    /// result is empty if the site's stores are not in the state root.
     pub fn state_folders(
         &self,
         id: &InstanceId,

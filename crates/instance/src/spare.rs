@@ -1,7 +1,8 @@
-//! Clones of a snapshot's trees that are made before they are needed, so that a rewind need not wait for them.
+//! Clones of a snapshot's trees that are made in advance, so that a rewind does not wait for them.
 //!
-//! They are begun after a reset that no standby was ready for, where what a site touches in its trees cannot be told. Only
-//! where clones share their blocks; elsewhere they would double what the site takes.
+//! They are begun after a reset without a ready standby, if the touched entries of the site's trees are not known. They
+//! are made only on file systems on which clones share their blocks; elsewhere they would double the disk usage of the
+//! site.
 
 use std::sync::Arc;
 
@@ -16,14 +17,14 @@ use arenad_model::site::Site;
 use arenad_model::snapshot::Snapshot;
 use arenad_storage::Fresh;
 
-/// Clones for the next rewind.
+/// Clones for the next rewind, which may still be being made.
 pub(super) struct Spare {
     snapshot: String,
     making: JoinHandle<Option<Vec<Fresh>>>,
 }
 
 impl Spare {
-    /// Begins to make them, beside everything else; `None` where they would be of no use, or cost too much.
+    /// Begins to make the clones in the background; returns `None` if they would be useless or take up space.
     pub(super) fn begin(
         shared: &Arc<Shared>,
         site: &Arc<Site>,
@@ -48,18 +49,18 @@ impl Spare {
         Some(Self { snapshot: of.id.to_string(), making })
     }
 
-    /// Whether they are of that snapshot.
+    /// Whether the clones are of that snapshot.
     pub(super) fn is_of(&self, snapshot: &str) -> bool {
         self.snapshot == snapshot
     }
 
-    /// The clones, if they are of that snapshot; those that are still being made are waited for.
+    /// Waits until the clones are made and returns them if they are of that snapshot.
     pub(super) async fn take(self, snapshot: &str) -> Option<Vec<Fresh>> {
         let is_of = self.is_of(snapshot);
         self.making.await.ok().flatten().filter(|_| is_of)
     }
 
-    /// Gives them up. Those that are still being made are waited for, or they would keep the state root busy.
+    /// Gives the clones up. Waits until they are made, because otherwise their making would keep the state root busy.
     pub(super) async fn end(self) {
         let _ = self.making.await;
     }

@@ -1,4 +1,4 @@
-//! Errors of the tasks that make standbys, take them up, bring them back, or let them take over.
+//! Errors of the tasks that make, adopt, and bring back standbys, and of swaps.
 
 use std::time::Duration;
 
@@ -10,40 +10,40 @@ use arenad_model::cause::Cause;
 use arenad_probes::ProbeFailure;
 use arenad_reset::ResetError;
 
-/// Why a standby is not ready, or could not take over.
+/// The reason why a standby is not ready or could not take over.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StandbyError {
-    /// The pool was given up before the task had touched the engine.
+    /// The pool was given up before the task had called the engine.
     #[error("the site went down")]
     GivenUp,
-    /// The task panicked.
+    /// The task that worked on the standby panicked.
     #[error("its task broke off: {0}")]
     BrokenOff(String),
-    /// The containers that an earlier daemon had noted do not exist.
+    /// The containers that an earlier daemon had recorded do not exist.
     #[error("its containers are gone")]
     Gone,
-    /// Its snapshot's stores lie in images, so it cannot be rewound.
+    /// The stores of its snapshot are part of images, so it cannot be rewound.
     #[error("its stores are not in the state root")]
     NoState,
-    /// Its entry has no address.
+    /// The container of its entry has no address.
     #[error("it has no address")]
     NoAddress,
-    /// Its entry takes no connection.
+    /// Its entry refused the connection.
     #[error("it does not answer: {0}")]
     NoConnection(String),
-    /// Its entry takes no connection in time.
+    /// Its entry did not accept a connection in time.
     #[error("it does not answer: no connection within {0:?}")]
     NoConnectionWithin(Duration),
-    /// Its probes do not pass.
+    /// A readiness probe failed until the time was up.
     #[error("{0}")]
     Probe(ProbeFailure),
     /// A request that fills its caches failed.
     #[error(transparent)]
     Warm(#[from] StepError),
-    /// The engine refused something.
+    /// The engine refused a call.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// Its processes could not be let go on.
+    /// Its containers could not be resumed.
     #[error(transparent)]
     Thaw(#[from] FreezeError),
     /// Its containers or their addresses could not be found.
@@ -52,7 +52,7 @@ pub(super) enum StandbyError {
     /// It could not be made or rewound.
     #[error(transparent)]
     Reset(#[from] ResetError),
-    /// It is not as its snapshot, or cannot be compared with it.
+    /// It differs from its snapshot, or could not be compared with it.
     #[error(transparent)]
     Proof(#[from] ProofError),
     /// It could not be removed.

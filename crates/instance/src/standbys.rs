@@ -1,7 +1,7 @@
-//! What is done with the standbys of an instance, as `domain::pool` plans it.
+//! The driver's work on standbys, as `arenad_model::pool` plans it.
 //!
-//! Nothing here keeps the driver from a request for longer than a row of the store takes: whatever talks to the engine is a
-//! task of the pool.
+//! Nothing here delays the driver for longer than the store takes to write a row: all calls to the engine are made by
+//! tasks of the pool.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,15 +24,16 @@ use arenad_reset::{Stages, hindrance};
 use arenad_seams::fault::{self, Point};
 use arenad_store::StoredStandby;
 
-/// How often the pool is looked at when nothing happens: traffic is no event here.
+/// The longest interval between two checks of the pool. Requests to the site do not wake the driver, so they are noticed
+/// only then.
 const TEND_EVERY: Duration = Duration::from_secs(2);
-/// After a reset the next one is expected for so long, even if nobody has written to the site.
+/// How long after a reset another one is expected, even if no client has written to the site.
 const RESETS_COME_IN_ROWS: Duration = Duration::from_secs(60);
-/// What a service is expected to take where its definition does not say, in bytes.
+/// The assumed memory of a service whose definition does not state any, in bytes.
 const USUAL_MEMORY: u64 = 256 << 20;
 
 impl Instance {
-    /// Looks at the pool and begins what is to be done next.
+    /// Checks the pool and begins the next actions.
     pub(super) async fn tend_standbys(&mut self) {
         let spec = &self.context.site.reset;
         let has_pool = spec.standby > 0 || !spec.schedule.is_empty() || !self.pool.is_empty();
@@ -43,7 +44,7 @@ impl Instance {
         let serves = self.service.state().serves();
         let is_written = self.service.stats().unsafe_requests > 0;
         self.pool.is_wanted |= serves && is_written;
-        // What a schedule asks for is wanted without any use for it yet: that is what it is for.
+        // Standbys of a schedule are made before there is any use for them, because that is the purpose of a schedule.
         let count = match count_at(&spec.schedule, self.context.shared.clock.now()) {
             _ if !serves => 0,
             Some(count) => count,
@@ -97,7 +98,8 @@ impl Instance {
         };
         fault::reach(Point::StandbyRecorded).await;
         self.pool.add(generation, Standby::new(&snapshot.id, Standing::Making));
-        // Shown before its first container exists: reconciliation leaves alone what is shown.
+        // The report shows the standby before its first container exists, because reconciliation spares what the report
+        // shows.
         self.show_standbys();
         let (shared, id, site) = (context.shared.clone(), context.id.clone(), context.site.clone());
         let work = making::make(shared, id, site, snapshot.clone(), generation, self.pool.token());
@@ -112,7 +114,7 @@ impl Instance {
             && hindrance(&self.context.site, &from.volumes, None).is_none()
     }
 
-    /// Brings what has served back to the snapshot in the background; if that fails, it goes.
+    /// Brings containers that have served back to the snapshot in the background; they are removed if that fails.
     fn renew_standby(&mut self, made: u64, snapshot: &Snapshot) {
         let Some(standby) = self.pool.member_mut(made) else { return };
         let Some(incarnation) = standby.incarnation.take() else { return };
@@ -136,7 +138,7 @@ impl Instance {
         standby.standing = Standing::Making;
         standby.incarnation = None;
         standby.proof = None;
-        // So that it counts for nothing until it is gone.
+        // A member without a snapshot counts for nothing until it is removed.
         standby.snapshot.clear();
         let (shared, id) = (self.context.shared.clone(), self.context.id.clone());
         self.pool.spawn(&self.context.shared.tasks, made, async move {
@@ -145,10 +147,10 @@ impl Instance {
         });
     }
 
-    /// Stops a standby's processes where they are, or lets them go on, in the background. Until that is done it cannot serve.
+    /// Pauses or resumes a standby in the background. It cannot serve until that is done.
     fn move_standby(&mut self, made: u64, frozen: bool) {
         let Some(standby) = self.pool.member_mut(made) else { return };
-        // What is being looked at must answer until that is over; then the pool is looked at again.
+        // The servers must respond while a comparison runs. When it ends, the pool is checked again.
         if frozen && standby.looks.goes_on() {
             return;
         }
@@ -174,7 +176,8 @@ impl Instance {
         });
     }
 
-    /// Waits for a standby of a snapshot that is about to be ready: to rewind what serves would take longer.
+    /// Waits for a standby of a snapshot that is about to be ready, because a rewind of the serving generation would
+    /// take longer.
     pub(super) async fn await_resumed(&mut self, snapshot: &str, stages: &Stages) {
         self.tend_standbys().await;
         if let Some(deadline) = self.pool.ready_by(snapshot, Instant::now()) {
@@ -182,7 +185,7 @@ impl Instance {
         }
     }
 
-    /// Takes in what tasks have done until a standby is ready, none is about to be, or time is up.
+    /// Takes in the results of tasks until a standby is ready, none is about to be, or the time is up.
     async fn await_news(&mut self, snapshot: &str, deadline: Instant) {
         while !self.pool.has_ready(snapshot)
             && self.pool.ready_by(snapshot, Instant::now()).is_some()
@@ -192,7 +195,7 @@ impl Instance {
         }
     }
 
-    /// Takes in what a task has done.
+    /// Takes in the result of a task.
     pub(super) async fn note_standby(&mut self, finished: Finished) {
         let Finished { made, result } = finished;
         self.pool.tend_soon();
@@ -201,7 +204,7 @@ impl Instance {
             Ok(Ended::Moved(standing)) => {
                 if let Some(standby) = self.pool.member_mut(made) {
                     standby.is_resuming = false;
-                    // One that was missed meanwhile stays given up.
+                    // A standby that was given up meanwhile stays given up.
                     if standby.standing == Standing::Making {
                         standby.standing = standing;
                     }
@@ -226,7 +229,7 @@ impl Instance {
             Ok(Ended::Removed) => self.pool.drop_member(made),
             Err(error) => {
                 self.pool.note_failure();
-                // Reconciliation removes what is left of it.
+                // Reconciliation removes its leftovers.
                 self.pool.drop_member(made);
                 self.forget_standby(made).await;
                 let message = format!("a standby of {} could not be made: {}", self.context.id, describe(&error));
@@ -246,7 +249,7 @@ impl Instance {
     }
 }
 
-/// What a standby of the site is expected to take, in bytes.
+/// Returns the memory that a standby of the site is expected to use, in bytes.
 fn expected_memory(site: &Site) -> u64 {
     site.services.iter().map(|service| service.limits.reserved_memory_bytes.unwrap_or(USUAL_MEMORY)).sum()
 }

@@ -1,25 +1,26 @@
-//! Turns: how much goes on at once on this host. More would only make all of it later, and let sites miss their
-//! time-outs; those count from when a site's turn has come.
+//! Turns: limits on concurrent work on this host. More concurrent work would only finish later and cause time-outs; a
+//! site's time-outs count from the moment at which its turn begins.
 
 use std::num::NonZeroUsize;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// What a site says of itself until its turn has come.
+/// The stage that a site reports while it waits for its turn.
 const WAITING: &str = "waiting for its turn";
 
-/// The turns of a host. Builds have their own, so that a reset never waits for one.
+/// The limits of a host. Builds have a limit of their own, so a reset never waits for a build.
 pub struct Turns {
-    /// Of images to be built or pulled.
+    /// Limits builds and pulls of images.
     pub builds: Bound,
-    /// Of sites to boot, be it for a baseline or to serve.
+    /// Limits boots of sites, for a baseline or to serve.
     pub boots: Bound,
-    /// Of standbys to boot, beside the boots that someone waits for, at low weight.
+    /// Limits boots and renewals of standbys, which run beside the boots that a client waits for and at a low weight.
     pub standbys: Bound,
 }
 
 impl Turns {
-    /// That many builds and boots at once; by default one for each processor, and two on a host that has but one.
+    /// Creates the limits. `parallel` applies to builds and to boots; the default is the number of processors, at least
+    /// two.
     pub fn new(parallel: Option<NonZeroUsize>, standbys: NonZeroUsize) -> Self {
         let processors = || std::thread::available_parallelism().map_or(2, |processors| processors.get().max(2));
         let count = parallel.map_or_else(processors, NonZeroUsize::get);
@@ -31,11 +32,11 @@ impl Turns {
     }
 }
 
-/// So many at once, the others in the order in which they came.
+/// A limit on concurrent work; waiting callers are served in the order of their arrival.
 pub struct Bound(Semaphore);
 
 impl Bound {
-    /// Waits for a turn, which ends when the permit is dropped. `stage` is told if it does not come at once.
+    /// Waits for a turn, which ends when the permit is dropped. `stage` is called if the turn does not begin at once.
     pub async fn turn(&self, stage: &(dyn Fn(&str) + Send + Sync)) -> SemaphorePermit<'_> {
         if let Ok(turn) = self.0.try_acquire() {
             return turn;

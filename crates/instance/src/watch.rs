@@ -1,13 +1,14 @@
 //! Watching a serving instance: rounds of shallow and deep probes on their schedules, and the engine's events.
 //!
 //! ```text
-//!   ready ──► vigils (domain::health): which round is due when ──► rounds, at most one of each depth at a time
+//!   ready ──► vigils (model::health):  which round is due when ──► rounds, at most one of each depth at a time
 //!     ▲                          ▲                                      │
 //!     └── state, route ◄─────────┴──────────────── judge ◄──────────────┘
 //! ```
-//! A container that has ended or is paused makes the instance unhealthy at once and closes its route; probes that fail
-//! while the containers run must do so as often in a row as the definition says, and traffic goes on, because a site that
-//! is slow under load is still the site that an episode is using. An instance that does not serve is not watched.
+//! A container that has ended or is paused makes the instance unhealthy at once and closes its route. Probes that fail
+//! while the containers run make it unhealthy only after as many consecutive failures as the definition says, and
+//! requests are still forwarded, because a site that is slow under load is still the site that an episode uses. An
+//! instance that does not serve is not watched.
 
 use std::time::Duration;
 
@@ -26,19 +27,19 @@ use arenad_model::request_queue::Want;
 use arenad_seams::wall_clock::WallClock;
 use arenad_store::NewRound;
 
-/// What an instance is watched with.
+/// The schedules and the running work of watching one instance.
 pub(super) struct Watch {
-    /// Where the clock that only goes forward began.
+    /// The origin of the monotonic clock.
     began: Instant,
     clock: WallClock,
-    /// What is due when; none while the instance does not serve.
+    /// The schedules of the probes; `None` while the instance does not serve.
     vigils: Option<Vigils>,
-    /// The rounds that are running, as tasks that end with their handles. They go on when the driver turns to a message
-    /// in between: a probe that runs a command causes events of the engine itself.
+    /// The rounds that are running, as tasks that are aborted when their handles are dropped. They continue while the
+    /// driver handles a message or an event: a probe that runs a command causes engine events itself.
     rounds: [Option<AbortOnDropHandle<Round>>; 2],
-    /// Whether a round was given up, whose last probe the site may still be answering.
+    /// Whether a round was aborted; the site may still be responding to its last probe.
     has_cut_off: bool,
-    /// The comparison of a site that is only read, while one goes on.
+    /// The comparison of a site that is only read, while one runs.
     comparison: Option<AbortOnDropHandle<Compared>>,
 }
 
@@ -51,24 +52,24 @@ impl Watch {
         Moment { uptime: self.began.elapsed(), wall: self.clock.now() }
     }
 
-    /// Gives up the rounds that are running; they are due again.
+    /// Aborts the rounds and the comparison that are running; the rounds are due again.
     pub(super) fn drop_rounds(&mut self) {
         self.has_cut_off |= self.rounds.iter().any(Option::is_some);
         self.rounds = [None, None];
         self.comparison = None;
     }
 
-    /// Whether rounds have been given up since this was last asked.
+    /// Whether rounds have been aborted since the last call.
     pub(super) fn take_cut_off(&mut self) -> bool {
         std::mem::take(&mut self.has_cut_off)
     }
 
-    /// Has a site compared in the background, unless that goes on.
+    /// Begins a comparison in the background, unless one is running.
     pub(super) fn compare(&mut self, begin: impl FnOnce() -> AbortOnDropHandle<Compared>) {
         self.comparison.get_or_insert_with(begin);
     }
 
-    /// The instance does not serve any more.
+    /// Stops watching, because the instance does not serve any more.
     pub(super) fn end(&mut self) {
         self.drop_rounds();
         self.vigils = None;
@@ -83,16 +84,16 @@ impl Watch {
     }
 }
 
-/// Waits for a round that is running; without one, for ever.
+/// Waits for the end of a round; forever if none is running.
 async fn ended(slot: &mut Option<AbortOnDropHandle<Round>>, depth: Depth) -> Round {
     let Some(running) = slot else { return std::future::pending().await };
     let round = running.await;
     *slot = None;
-    // A round that panicked is one that failed: it must not begin anew at once, over and over.
+    // A panic counts as a failed round. Otherwise the round would begin again at once, repeatedly.
     round.unwrap_or_else(|error| Round::broken_off(depth, &error))
 }
 
-/// Waits for a comparison that is running; without one, for ever.
+/// Waits for the end of a comparison; forever if none is running.
 async fn compared(comparison: &mut Option<AbortOnDropHandle<Compared>>) -> Compared {
     let Some(running) = comparison else { return std::future::pending().await };
     let compared = running.await;
@@ -100,30 +101,30 @@ async fn compared(comparison: &mut Option<AbortOnDropHandle<Compared>>) -> Compa
     compared.unwrap_or_else(|error| Compared::broken_off(&error))
 }
 
-/// What wants the driver's attention.
+/// An occurrence that the driver must handle.
 pub(super) enum Happening {
     /// A round of probes has ended.
     Round(Round),
     /// A standby's task has ended.
     Standby(Finished),
-    /// A site that is only read was compared with its snapshot.
+    /// The comparison of a site that is only read has ended.
     Compared(Box<Compared>),
-    /// It is time to look at the standbys.
+    /// The pool is to be checked.
     Tend,
-    /// It is time to try again what the store or the engine refused.
+    /// An action that the store or the engine refused is to be retried.
     Retry,
 }
 
 impl Instance {
-    /// The instance serves from now on, having passed its start-up probes.
+    /// Begins to watch the instance, which has just passed its readiness probes.
     pub(super) fn begin_watch(&mut self) {
         self.watch.drop_rounds();
         self.watch.vigils = Some(Vigils::begin(&self.context.site.health, self.watch.now()));
     }
 
-    /// Runs the rounds that are due, and returns the first thing that wants the driver's attention.
+    /// Starts the rounds that are due, and returns the next occurrence.
     ///
-    /// Cancellation: safe at any await; everything goes on at the next call.
+    /// Cancellation: safe at any await; the work continues with the next call.
     pub(super) async fn next_happening(&mut self) -> Happening {
         loop {
             let pause = self.start_due_rounds();
@@ -142,8 +143,8 @@ impl Instance {
         }
     }
 
-    /// Takes in what has happened, and returns what is to be done about it. Nothing here waits for the engine or the site: a
-    /// request that comes meanwhile is admitted afterwards.
+    /// Handles an occurrence, and returns a request if one follows from it. Nothing here waits for the engine or the
+    /// site, so requests that arrive meanwhile are admitted soon afterwards.
     pub(super) async fn attend_to(&mut self, happening: Happening) -> Option<Want> {
         match happening {
             Happening::Round(round) => {
@@ -161,7 +162,7 @@ impl Instance {
         None
     }
 
-    /// Starts the rounds that are due and says when the next one is; never, for an instance that does not serve.
+    /// Starts the rounds that are due; returns the time until the next one is due, or `Duration::MAX` if none will be.
     fn start_due_rounds(&mut self) -> Duration {
         let now = self.watch.now();
         let mut pause = Duration::MAX;
@@ -185,8 +186,8 @@ impl Instance {
         *self.watch.slot(depth) = Some(AbortOnDropHandle::new(shared.tasks.spawn(round)));
     }
 
-    /// Something happened to a container; if it is one of ours that serves, looks at once. A look that had begun may have
-    /// seen what was before.
+    /// Handles an event of a container. An event of a serving container starts a round at once; a round that is running
+    /// is replaced, because it may have seen the state before the event.
     pub(super) fn heard(&mut self, event: &EngineEvent) {
         let is_ours = self
             .service
@@ -204,7 +205,7 @@ impl Instance {
         }
     }
 
-    /// Moves route and state by what a round has shown.
+    /// Changes route and state by the result of a round.
     async fn judge(&mut self, round: Round) {
         let now = self.watch.now();
         let Some(vigils) = &mut self.watch.vigils else { return };

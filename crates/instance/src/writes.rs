@@ -1,10 +1,10 @@
-//! Sites that are kept because they are only read: whether someone has written to one all the same.
+//! Detection of writes to sites that are kept because they are only read.
 //!
-//! Requests that may write are counted by the gateway and shown; they need not have changed anything. What has been changed
-//! is found in the stores, at once after such a request and with every deep round of probes, and is undone by a reset that
-//! nobody has to ask for: the site is shared, and whoever comes next trusts it. A site without stores has nothing that could
-//! be compared; it is trusted until a request that may write has reached it, and then it is not left as it is by the next
-//! reset.
+//! The gateway counts requests that may write, and the count is shown; such requests need not have changed anything.
+//! Changes are found by comparing the stores, after the next round of probes that follows such a request and after
+//! every deep round. A reset undoes them without a request, because the site is shared and its next client relies on
+//! it. A site without stores cannot be compared; it is trusted until a request that may write has reached it, and then
+//! the next reset does not leave it as it is.
 
 use tokio::task::JoinError;
 use tokio_util::task::AbortOnDropHandle;
@@ -21,16 +21,16 @@ use arenad_model::site::ResetStrategyName;
 use arenad_model::snapshot::Snapshot;
 use arenad_store::StoredWrites;
 
-/// What a comparison in the background found.
+/// The result of a comparison in the background.
 pub(super) struct Compared {
     /// The generation that was compared.
     generation: u64,
-    /// `None`: there is nothing to compare, or nothing has moved.
+    /// `None` if there is nothing to compare or nothing has changed.
     found: Option<Result<Option<Taken>, ProofError>>,
 }
 
 impl Compared {
-    /// A comparison whose task did not come to its end says nothing.
+    /// Creates the result of a task that panicked, which tells nothing.
     pub(super) fn broken_off(error: &JoinError) -> Self {
         tracing::error!("a comparison broke off: {error}");
         Self { generation: 0, found: None }
@@ -43,7 +43,7 @@ impl Instance {
         self.context.site.reset.strategy == ResetStrategyName::Keep
     }
 
-    /// Takes up what an earlier daemon had found of the containers that it left.
+    /// Restores the writes that an earlier daemon had noticed in the adopted containers.
     pub(super) async fn recall_writes(&mut self, generation: u64) {
         if !self.is_only_read() {
             return;
@@ -55,13 +55,13 @@ impl Instance {
         }
     }
 
-    /// What was written to containers of the past is of no interest.
+    /// Forgets the writes to the previous containers.
     pub(super) fn forget_writes(&mut self) {
         self.requests_seen = 0;
         self.service.report().send_modify(|report| report.writes = None);
     }
 
-    /// Has a site that is only read compared, after a round of probes, where something may have been written to it.
+    /// Begins a comparison of a site that is only read, after a round of probes, if the site may have been written to.
     pub(super) async fn look_for_writes(&mut self, depth: Depth) {
         if !self.is_only_read() || self.service.state() != InstanceState::Ready {
             return;
@@ -82,7 +82,7 @@ impl Instance {
         });
     }
 
-    /// Takes in what a comparison found. Whether a reset is due.
+    /// Takes in the result of a comparison; returns whether a reset is due.
     pub(super) async fn note_compared(&mut self, compared: Compared) -> bool {
         let is_current =
             self.service.serving().is_some_and(|serving| serving.incarnation.generation == compared.generation);
@@ -95,7 +95,8 @@ impl Instance {
                 self.note_difference(error.to_string()).await;
                 true
             }
-            // What cannot be looked at now is looked at again.
+            // A comparison that could not be made is repeated after the next deep round of probes or request that may
+            // write.
             Some(Err(error)) => {
                 let id = &self.context.id;
                 tracing::warn!(instance.id = %id, error = describe(&error), "not known whether it was written to");
@@ -105,7 +106,7 @@ impl Instance {
         }
     }
 
-    /// Whether a reset may leave the site as it is. If not, the events say why.
+    /// Whether a reset may leave the site as it is; if not, an event says why.
     pub(super) async fn is_trusted(&mut self) -> bool {
         self.note_requests().await;
         if self.service.was_entered() {
@@ -125,7 +126,7 @@ impl Instance {
                 return false;
             }
             Some(Err(error)) => format!("it cannot be compared: {}", describe(&error)),
-            // Nothing has moved since it was last compared.
+            // Nothing has changed since the last comparison.
             None if last.is_some() => return true,
             None if is_adopted => {
                 "a request that may write may have reached it, and there are no stores to compare".to_owned()
@@ -137,7 +138,7 @@ impl Instance {
         false
     }
 
-    /// Takes note of requests that may have written. Whether there are new ones.
+    /// Notes new requests that may have written; returns whether there are any.
     async fn note_requests(&mut self) -> bool {
         let counted = self.service.stats().unsafe_requests;
         let fresh = counted.saturating_sub(self.requests_seen);
@@ -182,8 +183,8 @@ impl Instance {
     }
 }
 
-/// Compares the stores with the snapshot, as far as they have moved. `None`: there is nothing to compare, or nothing has
-/// moved.
+/// Compares the stores that have changed with the snapshot's; returns `None` if there is nothing to compare or nothing
+/// has changed.
 async fn compare(
     context: &Context,
     snapshot: &Snapshot,

@@ -1,9 +1,9 @@
-//! Bringing writers to rest and back to work through a socket in their container, which takes a connection where a command of
-//! the engine takes three programs on the host.
+//! Stops and starts writers through a control socket in their container. A connection to the socket replaces a command
+//! of the engine, which runs three programs on the host.
 //!
-//! The server is the site's and no more to be believed than a command in its container: what it claims to have stopped is
-//! looked for afterwards (`covered.rs`), as after a command. Its socket is found as the container would find it, and no more
-//! is read from it than an answer needs.
+//! The server belongs to the site and is trusted no more than a command in its container: after it reports that the
+//! writers have stopped, `covered.rs` checks that they have, as it does after a command. The path of the socket is
+//! resolved as the container would resolve it, and at most [`ANSWER_MAX`] bytes are read from it.
 
 use std::io;
 use std::time::Duration;
@@ -17,24 +17,24 @@ use arenad_model::store::Control;
 /// The longest answer that is read, in bytes.
 const ANSWER_MAX: u64 = 4 << 10;
 
-/// Why the writers were not told, or did not do it.
+/// The reason why the writers were not stopped or started through their socket.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ControlError {
-    /// The container is not one of this host.
+    /// The engine or this host does not know the process of the container.
     #[error("its container is out of reach")]
     OutOfReach,
-    /// The socket cannot be talked to.
+    /// The connection to the socket failed.
     #[error("talk to it")]
     Socket(#[source] io::Error),
-    /// The server answered with something else than `0`.
+    /// The server answered something other than `0`.
     #[error("it answered: {0:?}")]
     Refused(String),
-    /// It took too long.
+    /// The server did not answer in time.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
 }
 
-/// Says a word to the server and waits until it has done what that means.
+/// Sends one word to the server and waits until the server reports that it has done the work.
 pub(super) async fn tell(inside: &Inside, control: &Control, word: &str, within: Duration) -> Result<(), ControlError> {
     let pid = inside.pid(&control.service).ok_or(ControlError::OutOfReach)?;
     let answer = tokio::time::timeout(within, ask(pid, &control.socket, word)).await;
@@ -57,7 +57,8 @@ mod tests {
 
     use super::*;
 
-    /// What a server is told, and what comes of its answer.
+    /// Runs one exchange with a server that gives `answer`; returns the line that the server read and the answer that
+    /// the client read.
     async fn exchange(answer: &'static [u8]) -> (String, io::Result<String>) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("control");
@@ -67,7 +68,7 @@ mod tests {
             let mut stream = BufReader::new(stream);
             let mut line = String::new();
             stream.read_line(&mut line).await.expect("a line");
-            // A client that has read enough goes.
+            // The client closes the connection once it has read enough, so this write may fail.
             let _ = stream.write_all(answer).await;
             line
         };

@@ -1,9 +1,11 @@
-//! What a rewind does not bring back: noted before the first client, checked before a rewind counts.
+//! Checks that everything that a rewind does not restore is unchanged. The state is noted before the first client and
+//! compared before a rewind counts.
 //!
 //! ```text
 //!   made, ready, warmed ─► note_pristine ─► clients ─► writers stopped ─► check_at_rest ─► exchange ─► ready ─► check_covered
 //! ```
-//! `domain::coverage` decides; this looks. A site that cannot be rewound is not looked at.
+//! `arenad_model::coverage` decides which differences matter; this module observes. A site whose definition rules out
+//! rewinds is not observed.
 
 use std::sync::Arc;
 
@@ -14,8 +16,10 @@ use arenad_model::coverage::{self, Traces};
 use arenad_model::site::Site;
 use arenad_model::snapshot::VolumeFiles;
 
-/// Why containers of a site are never rewound, as far as it is known before that is tried. `volumes`: those that the
-/// snapshot keeps archives of, by service and mount path; an image may declare some.
+/// Returns the reason why containers of a site can never be rewound, as far as it is known before a rewind is tried.
+///
+/// `volumes` are the volumes of which the snapshot keeps archives, by service and mount path; an image may declare
+/// some.
 pub fn hindrance(site: &Site, volumes: &VolumeFiles, incarnation: Option<&Incarnation>) -> Option<String> {
     let volumes =
         volumes.iter().flat_map(|(service, paths)| paths.keys().map(|path| (service.as_str(), path.as_str())));
@@ -27,8 +31,8 @@ pub fn hindrance(site: &Site, volumes: &VolumeFiles, incarnation: Option<&Incarn
     is_unknown.then(|| "nobody knows what its containers held outside of the stores before the first client".to_owned())
 }
 
-/// Notes what containers hold outside of their stores. No client has reached them yet. Where that cannot be looked at they
-/// are not rewound later on.
+/// Notes what containers hold outside of their stores, before a client has reached them. If they cannot be inspected,
+/// they are never rewound.
 pub async fn note_pristine(engine: &dyn Engine, site: &Site, incarnation: &mut Incarnation) {
     if site.rewinds().is_none() || site.stores.is_empty() {
         return;
@@ -44,12 +48,14 @@ pub async fn note_pristine(engine: &dyn Engine, site: &Site, incarnation: &mut I
     };
 }
 
-/// Insists that what the containers hold outside of their stores is what they held before the first client.
+/// Checks that the containers hold outside of their stores what they held before the first client.
+///
+/// Errors: `ResetError::Uncovered` names the differences.
 pub async fn check_covered(engine: &dyn Engine, site: &Site, incarnation: &Incarnation) -> Result<(), ResetError> {
     check_same(engine, site, incarnation, &Inside::of(engine, site, incarnation).await?).await
 }
 
-/// The same, once the containers are known.
+/// Checks the same as [`check_covered`], for containers that `inside` has already found.
 pub(super) async fn check_same(
     engine: &dyn Engine,
     site: &Site,
@@ -61,8 +67,8 @@ pub(super) async fn check_same(
     if gaps.is_empty() { Ok(()) } else { Err(ResetError::Uncovered(gaps)) }
 }
 
-/// Insists that stopped writers are at rest: no process holds a store open, and none runs that did not before the first
-/// client. Then empties the scratch that is to be emptied.
+/// Checks that stopped writers are at rest: no process holds a store open, and every process ran before the first
+/// client. Then empties the scratch folders that a rewind empties.
 pub(super) async fn check_at_rest(incarnation: &Incarnation, inside: &Inside) -> Result<(), ResetError> {
     let pristine = pristine(incarnation)?;
     let gaps = inside.processes(pristine.as_ref()).await?;

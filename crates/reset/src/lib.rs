@@ -1,8 +1,8 @@
 //! Ways of bringing an instance back to its snapshot.
 //!
-//! A strategy does the work on containers; when it may be done, what the gateway does meanwhile and what a failure means
-//! is the instance driver's business. Called by the driver alone, one at a time per instance. *Recreate* is always
-//! correct and the reference that any faster way is checked against.
+//! A strategy works on containers. The driver of the instance decides when a reset is allowed, what the gateway does
+//! meanwhile and what a failure means. The driver is the only caller and runs one strategy at a time per instance.
+//! *Recreate* is always correct; every faster strategy is tested against it.
 
 mod control;
 mod covered;
@@ -25,43 +25,43 @@ pub use covered::{check_covered, hindrance, note_pristine};
 pub use recreate::{make, recreate};
 pub use rewind::Rewind;
 
-/// Why a reset failed. Whatever it left behind belongs to the generation of its blueprint and is removed by the caller.
+/// The reason why a reset failed. The caller removes the leftovers, which belong to the generation of the blueprint.
 #[derive(Debug, thiserror::Error)]
 pub enum ResetError {
-    /// The new containers could not be made or started.
+    /// The containers could not be created, found or restarted.
     #[error("make the containers of the new generation")]
     Launch(#[from] LaunchError),
-    /// They could not be started, or ended at once.
+    /// The new containers could not be started, ended at once, or show the wrong time.
     #[error("start the containers of the new generation")]
     Start {
-        /// Why.
+        /// The failure to start or to check the clock.
         #[source]
         cause: LaunchError,
         /// The last lines of the containers' logs.
         log: String,
     },
-    /// They did not become ready.
+    /// The containers did not become ready.
     #[error("wait for the site")]
     NotReady {
-        /// Why.
+        /// The last probe failure, or how a container ended.
         #[source]
         cause: NotReady,
         /// The last lines of the containers' logs.
         log: String,
     },
-    /// What writes to the stores could not be stopped or started.
+    /// The writers of the stores could not be stopped or started.
     #[error("stop and start what writes to the stores")]
     Writers(#[source] CommandError),
-    /// The state root refused something.
+    /// The state root could not clone or exchange the stores' trees.
     #[error("put the snapshot's state back")]
     State(#[source] StorageError),
     /// The old containers could not be removed.
     #[error("remove the containers of the old generation")]
     Remove(#[source] RemoveError),
-    /// The site has written to what a rewind does not bring back.
+    /// The site has written to places that a rewind does not restore.
     #[error("{}", coverage::told(.0))]
     Uncovered(Vec<Gap>),
-    /// What the containers have written outside of the stores could not be looked at.
+    /// The containers could not be inspected outside of their stores.
     #[error("compare what lies outside of the stores")]
     Inside(#[from] InsideError),
 }
@@ -75,7 +75,7 @@ impl ResetError {
         }
     }
 
-    /// Returns the cause, if a person can do something specific about it. What the containers' logs say is not asked.
+    /// Returns the cause, if a person can do something specific about it. The containers' logs are not considered.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             Self::Launch(error) | Self::Start { cause: error, .. } => error.cause(),
@@ -89,12 +89,12 @@ impl ResetError {
     }
 }
 
-/// Where the time of a reset went. Stages may overlap.
+/// The durations of a reset's stages. Stages may overlap.
 #[derive(Debug, Default)]
 pub struct Stages(Mutex<Vec<(&'static str, Duration)>>);
 
 impl Stages {
-    /// Runs a stage and notes how long it took.
+    /// Runs a stage and notes its duration.
     pub async fn time<T>(&self, stage: &'static str, work: impl Future<Output = T>) -> T {
         let begun = Instant::now();
         let value = work.await;
@@ -102,35 +102,35 @@ impl Stages {
         value
     }
 
-    /// Notes a stage.
+    /// Adds a stage that has ended, with its duration.
     pub fn note(&self, stage: &'static str, took: Duration) {
         if let Ok(mut stages) = self.0.lock() {
             stages.push((stage, took));
         }
     }
 
-    /// The stages in the order in which they ended.
+    /// Returns the stages in the order in which they ended.
     pub fn list(&self) -> Vec<(&'static str, Duration)> {
         self.0.lock().map(|stages| stages.clone()).unwrap_or_default()
     }
 }
 
-/// The inputs for making an instance's containers anew.
+/// Everything that the creation of new containers needs.
 pub struct ResetContext<'a> {
-    /// The engine.
+    /// The engine that runs the containers.
     pub engine: &'a dyn Engine,
-    /// Keeps the state of the site's stores, where there is a state root.
+    /// The state root that keeps the site's stores, if there is one.
     pub storage: Option<&'a Storage>,
-    /// Looks whether the site is ready.
+    /// Runs the probes that tell whether the site is ready.
     pub prober: &'a Prober,
-    /// What the new generation is made from.
+    /// The site, the snapshot and the identity of the new generation.
     pub blueprint: Blueprint<'a>,
-    /// The generations that are not in the way, by the labels of their containers: the new one, and standbys.
+    /// The generations whose containers stay, by the labels of the containers: the new generation and the standbys.
     pub keep: &'a [u64],
-    /// Where the time goes.
+    /// Receives the duration of each stage.
     pub stages: &'a Stages,
-    /// Is told what is being done.
+    /// Called with a description of each stage as it begins.
     pub stage: &'a (dyn Fn(&str) + Send + Sync),
-    /// Is told why the site is not ready yet.
+    /// Called with each probe failure while the site is not ready yet.
     pub waiting: &'a (dyn Fn(&ProbeFailure) + Send + Sync),
 }

@@ -1,7 +1,8 @@
 //! Recreate: kill and remove the old containers, make new ones from the snapshot, wait until they are ready.
 //!
-//! The removal of the old runs beside the start of the new: the engine spends a third of a second on it, none of which
-//! the new containers need. The old ones are killed first thing, so their memory is free before the new ones want it.
+//! The removal of the old containers runs while the new ones start: the engine spends a third of a second on the
+//! removal, and the new containers do not depend on it. The old containers are killed first, so their memory is free
+//! before the new ones need it.
 
 use tokio::time::Instant;
 
@@ -10,9 +11,10 @@ use arenad_launch::{self as launch, Incarnation, Remains, Which};
 use arenad_model::cause::Cause;
 use arenad_seams::fault::{self, Point};
 
-/// Brings the instance to its snapshot and returns its containers, ready by their own probes.
+/// Brings the instance to its snapshot and returns its containers, which have passed their readiness probes.
 ///
-/// Nothing of an older generation is left when it returns. Cancellation: leaves things that bear the generation's label.
+/// Older generations are removed by the time it returns, except those in [`ResetContext::keep`]. Cancellation:
+/// containers, networks and volumes that bear the generation's label may remain.
 pub async fn recreate(context: &ResetContext<'_>) -> Result<Incarnation, ResetError> {
     let ResetContext { engine, storage, stages, blueprint, .. } = context;
     let old = Remains {
@@ -27,14 +29,14 @@ pub async fn recreate(context: &ResetContext<'_>) -> Result<Incarnation, ResetEr
         removed
     };
     let (removed, made) = if blueprint.site.writes_host_data() {
-        // Two servers on one data folder would destroy it.
+        // Two servers that write to the same data folder would destroy it, so the old one is removed first.
         remove.await.map_err(ResetError::Remove)?;
         (Ok(()), make(context).await)
     } else {
         tokio::join!(remove, make(context))
     };
     let incarnation = match made {
-        // A site that filled the disk was in the way of its own successor. Now it is gone.
+        // The old containers may have filled the disk. They are gone by now, so a second attempt may succeed.
         Err(error) if error.cause() == Some(Cause::NoSpace) && removed.is_ok() => {
             let new = Remains { which: Which::Only(blueprint.ownership.generation), ..old };
             launch::remove(*engine, *storage, new).await.map_err(ResetError::Remove)?;

@@ -1,10 +1,11 @@
-//! Rewind: the containers run on; what writes to the site's stores is stopped, what was touched in the trees under its mounts
-//! is exchanged for clones of the snapshot's (everything, where that is not known), and it is started again.
+//! Rewind: the containers keep running. The writers of the site's stores are stopped, the touched entries of the trees
+//! under the mounts are exchanged for clones of the snapshot's (all entries, if the touched ones are not known), and
+//! the writers are started again.
 //!
-//! What it takes does not depend on how much the files hold. It brings back what the definition declares as stores and
-//! nothing else, so everything else that the containers can write to is held against what it was before the first client
-//! (`covered.rs`), and the digest of every store is compared afterwards. Recreate, which brings back everything, is what is
-//! done when anything here fails.
+//! On a file system that clones files, the exchange takes a time that does not depend on the size of the files. A
+//! rewind restores the declared stores and nothing else, so everything else that the containers can write to is
+//! compared with its state before the first client (`covered.rs`), and afterwards the digest of every store is compared
+//! with the snapshot's. If any of this fails, the caller recreates the containers, which restores everything.
 
 use std::sync::OnceLock;
 
@@ -23,39 +24,41 @@ use super::{ResetError, Stages, control, covered};
 use arenad_engine::Engine;
 use arenad_probes::Prober;
 
-/// What a rewind works with.
+/// The inputs of a rewind.
 pub struct Rewind<'a> {
-    /// The engine.
+    /// The engine that runs the containers.
     pub engine: &'a dyn Engine,
-    /// Looks whether the site is ready.
+    /// Runs the probes that tell whether the site is ready.
     pub prober: &'a Prober,
-    /// The instance.
+    /// Identifies the instance whose trees are exchanged.
     pub id: &'a InstanceId,
-    /// Its definition.
+    /// The definition of the site, which declares the stores.
     pub site: &'a Site,
-    /// Who writes to its stores.
+    /// The steps that stop and start the processes that write to the stores.
     pub writers: &'a Writers,
-    /// The snapshot to go back to.
+    /// The snapshot that the stores are restored from.
     pub source: StateSource<'a>,
-    /// Is told which stores were the snapshot's when their servers were started, for the comparison; none, where there is none.
+    /// Set to the stores that equal the snapshot while the writers are at rest, for the later comparison; `None` if
+    /// nothing is compared.
     pub rested: Option<&'a OnceLock<Rested>>,
-    /// Where the time goes.
+    /// Receives the duration of each stage.
     pub stages: &'a Stages,
-    /// Is told what is being done.
+    /// Called with a description of each stage as it begins.
     pub stage: &'a (dyn Fn(&str) + Send + Sync),
-    /// Is told why the site is not ready yet.
+    /// Called with each probe failure while the site is not ready yet.
     pub waiting: &'a (dyn Fn(&ProbeFailure) + Send + Sync),
 }
 
 impl Rewind<'_> {
-    /// The name in answers, logs and metrics.
+    /// The strategy's name in responses, logs and metrics.
     pub const NAME: &'static str = "rewind";
 
-    /// Brings running containers back to the snapshot, by clones of its trees: those that `spare` yields, or of what was
-    /// touched, or new ones. What
-    /// `beside` does goes on from when these are in place, while the writers start and the site becomes ready; `started` is
-    /// set in between. No client may reach them meanwhile. After an error nobody knows what state they are in, and they must
-    /// not serve again.
+    /// Brings running containers back to the snapshot by clones of its trees: the clones that `spare` yields, clones of
+    /// the touched entries, or new clones of everything.
+    ///
+    /// `beside` runs from the moment at which the clones are in place, while the writers start and the site becomes
+    /// ready; `started` is set once the writers have started. The caller keeps clients away during the call. After an
+    /// error the state of the containers is unknown, and they must not serve again.
     pub async fn run<T>(
         &self,
         incarnation: &Incarnation,
@@ -83,13 +86,13 @@ impl Rewind<'_> {
         let exchange = launch::exchange(source, site, id, incarnation.made, fresh);
         stages.time("exchange", exchange).await.map_err(ResetError::State)?;
         if let Some(rested) = self.rested {
-            // Set once, here.
+            // This is the only place that sets it.
             let _ = rested.set(stages.time("rested", self.look_at_rest(incarnation)).await);
         }
         let rise = async {
             (self.stage)("starting what writes");
             stages.time("start", self.tell("start", &self.writers.start, incarnation, &inside)).await?;
-            // Set once, here; whoever else did it is as right.
+            // The result may be ignored: if it was set before, its value is the same.
             let _ = started.set(());
             fault::reach(Point::RewindStarted).await;
             (self.stage)("waiting for the site");
@@ -106,7 +109,8 @@ impl Rewind<'_> {
         Ok(done)
     }
 
-    /// Compares what lies under the mounts with the snapshot's, as far as that saves reading it through the servers.
+    /// Compares the trees under the mounts with the snapshot's while the writers are at rest, which saves reading them
+    /// through the servers later. Returns nothing if the state root copies instead of cloning.
     async fn look_at_rest(&self, incarnation: &Incarnation) -> Rested {
         let Self { source, site, id, .. } = self;
         let root = source.storage.root();
@@ -127,7 +131,7 @@ impl Rewind<'_> {
         Rested::look(site, &live, &snapshot).await
     }
 
-    /// Has the writers brought to rest or back to work: through their socket, or by commands where that fails.
+    /// Stops or starts the writers through their socket, or by commands if that fails.
     async fn tell(
         &self,
         word: &str,

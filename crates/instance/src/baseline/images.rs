@@ -1,4 +1,5 @@
-//! The images of services: built where the Compose file says how, pulled otherwise, each once however many wait for it.
+//! The images of services: built if the Compose file says how, pulled otherwise, each once even if several callers wait
+//! for it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -11,33 +12,33 @@ use arenad_model::cause::Cause;
 use arenad_model::error::describe;
 use arenad_model::site::{BuildSpec, ServiceSpec};
 
-/// Why an image is not there.
+/// The reason why an image is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// The build's inputs could not be read.
+    /// The inputs of the build could not be read.
     #[error("pack the build context {context}")]
     Context {
-        /// The folder.
+        /// The folder of the build context.
         context: PathBuf,
-        /// What went wrong.
+        /// The failure to read an input, with its path.
         #[source]
         cause: ContextError,
     },
-    /// The engine could not look up, build or pull it.
+    /// The engine could not look up, build or pull the image.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The registry could not be reached, or does not hand it out.
+    /// The registry could not be reached, or refused the image.
     #[error(transparent)]
     Pull(EngineError),
-    /// It comes from an archive, and nobody has loaded it.
+    /// The image comes from an archive that has not been loaded.
     #[error("find image {reference}: it is loaded from the archive {archive}, not pulled")]
     NotLoaded {
-        /// The image.
+        /// The reference by which the service names the image.
         reference: String,
-        /// The archive.
+        /// The archive that the definition names.
         archive: String,
     },
-    /// It was pulled and is still not there.
+    /// The image was pulled but does not exist.
     #[error("find image {0} after pulling it")]
     Vanished(String),
 }
@@ -54,17 +55,19 @@ impl ImageError {
     }
 }
 
-/// Provides images.
+/// Builds and pulls images; concurrent requests for one image share the work.
 #[derive(Default)]
 pub struct Images {
-    /// One lock for each reference: the second who wants an image waits for the first and then finds it.
+    /// One lock for each reference: a second caller waits for the first and then finds the image.
     locks: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl Images {
-    /// Returns the service's image, building or pulling it first if need be. `stage` is told what is going on. What is
-    /// built bears the installation's label, so that a purge leaves alone what another installation has built.
-    /// Who waits for another's build of the same image takes no turn meanwhile: other images are built beside it.
+    /// Returns the service's image; builds or pulls it first if necessary. `stage` receives a description of the work.
+    ///
+    /// A built image bears the installation's label, so that a purge spares the images of other installations. A caller
+    /// that waits for another caller's build of the same image occupies no turn, so other images can be built
+    /// meanwhile.
     pub async fn provide(
         &self,
         engine: &dyn Engine,
@@ -142,7 +145,7 @@ async fn built(
     };
     let _turn = turns.turn(stage).await;
     let built = engine.build(spec, &|line| stage(&format!("building {tag}: {line}"))).await?;
-    // The image that had the tag until now has no name any more, and would lie there for ever.
+    // The previous image of this tag has no name any more, and nothing else would remove it.
     if let Some(before) = before.filter(|before| before.id != built.id)
         && let Err(error) = engine.remove_image(&before.id).await
     {

@@ -1,13 +1,14 @@
-//! Baselines that could not be made, and whose containers somebody wants to look into.
+//! The containers of failed baselines that are kept for inspection.
 //!
-//! Nothing of this is stored: a daemon that starts anew removes such containers, as it removes all builders' that it finds.
+//! Nothing is stored: a new daemon removes such containers, because it removes all containers of builders that it
+//! finds.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use arenad_model::instance::InstanceId;
 
-/// Which instances' builders are kept when they fail, and which are there.
+/// The instances whose builder containers are to be kept after a failure, and those whose builder containers exist.
 #[derive(Debug, Default)]
 pub struct KeptBuilds(Mutex<Sets>);
 
@@ -19,11 +20,11 @@ struct Sets {
 
 impl KeptBuilds {
     fn change<T>(&self, change: impl FnOnce(&mut Sets) -> T) -> T {
-        // Every change is one insert or remove: a panic leaves sets that are whole.
+        // Every change is one insert or remove, so a panic leaves the sets consistent.
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Says whether the containers of an instance's baseline are to stay, should it fail.
+    /// Sets whether the containers of an instance's baseline are kept if the baseline fails.
     pub fn wish(&self, id: &InstanceId, is_wished: bool) {
         self.change(|sets| match is_wished {
             true => sets.wished.insert(id.to_string()),
@@ -31,7 +32,7 @@ impl KeptBuilds {
         });
     }
 
-    /// Notes that a baseline has failed; says whether its containers stay.
+    /// Notes that a baseline has failed; returns whether its containers are kept.
     pub fn fail(&self, id: &InstanceId) -> bool {
         self.change(|sets| {
             let is_kept = sets.wished.contains(&id.to_string());
@@ -42,17 +43,17 @@ impl KeptBuilds {
         })
     }
 
-    /// Whether there are containers of a baseline that failed.
+    /// Whether containers of a failed baseline are kept for the instance.
     pub fn has(&self, id: &InstanceId) -> bool {
         self.change(|sets| sets.there.contains(&id.to_string()))
     }
 
-    /// The containers are gone, or about to go.
+    /// Notes that the containers are gone, or are about to be removed.
     pub fn forget(&self, id: &InstanceId) {
         self.change(|sets| sets.there.remove(&id.to_string()));
     }
 
-    /// The instances that have such containers.
+    /// Returns the instances for which such containers are kept.
     pub fn list(&self) -> BTreeSet<String> {
         self.change(|sets| sets.there.clone())
     }

@@ -1,8 +1,8 @@
 //! Baselines: made once from the images, kept as snapshots, reused until the definition or an image changes.
 //!
-//! Start from the image, configure, wait for the deep probes, warm, bring the writers to rest, stop cleanly, commit. A
-//! baseline that is half made is containers with the role `builder` and nothing else: its row is written last, so a
-//! crash at any point leaves only what reconciliation removes.
+//! The steps: start from the image, configure, wait for the readiness probes, warm, stop the writers, stop the
+//! containers cleanly, commit. An unfinished baseline consists of containers with the role `builder` only. Its row is
+//! written last, so after a crash at any point reconciliation removes everything that is left.
 
 pub mod images;
 pub mod kept;
@@ -37,65 +37,65 @@ use arenad_probes::NotReady;
 use arenad_storage::StorageError;
 use arenad_store::StoreError;
 
-/// Why there is no baseline.
+/// The reason why there is no baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
-    /// An image is missing and could not be made.
+    /// An image is missing and could not be provided.
     #[error("provide the image of {service}")]
     Image {
-        /// The service.
+        /// The service that uses the image.
         service: ServiceName,
-        /// Why.
+        /// The failure to build, pull or find the image.
         #[source]
         cause: ImageError,
     },
-    /// The containers could not be made or started.
+    /// The containers could not be made.
     #[error("start the site from its images")]
     Launch(#[from] LaunchError),
-    /// The engine refused something.
+    /// The engine refused a call.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// What an attempt left could not be removed.
+    /// The leftovers of an earlier attempt, or the builder's containers, could not be removed.
     #[error(transparent)]
     Remove(#[from] RemoveError),
-    /// The state root refused something.
+    /// The state root could not store the trees.
     #[error(transparent)]
     State(#[from] StorageError),
-    /// The store refused something.
+    /// The store could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A configuration step failed.
     #[error("configure step `{step}`: {}{log}", describe(cause.as_ref()))]
     Configure {
-        /// The step's name.
+        /// The name of the step in the definition.
         step: String,
-        /// What went wrong.
+        /// The failure of the step, with the number of attempts if there were several.
         cause: Box<StepError>,
         /// The last lines of the containers' logs.
         log: String,
     },
-    /// Another engine has a snapshot of the same content that somebody named, and it would be lost there.
+    /// Another engine has a named snapshot of the same content, which would be lost there.
     #[error("keep the snapshot: the engine at {endpoint} has one of the same content, named {name}, with the id {id}")]
     KeptElsewhere {
-        /// The snapshot's id.
+        /// The id that both snapshots have.
         id: String,
-        /// Its name.
+        /// The name of the snapshot on the other engine.
         name: String,
-        /// Where that engine answered last.
+        /// The address at which the other engine last responded.
         endpoint: String,
     },
-    /// Data that a service mounts is not there: the definition says where it comes from, nobody has fetched it.
+    /// Data that a service mounts does not exist: the definition says where it comes from, but it has not been fetched.
     #[error("find the data {path}, which {service} mounts")]
     NoData {
-        /// The service.
+        /// The service that mounts the data.
         service: ServiceName,
-        /// The file or folder.
+        /// The missing file or folder.
         path: PathBuf,
     },
-    /// The containers could not be started, or ended at once.
+    /// The containers could not be started, ended at once, or show the wrong time.
     #[error("start the site from its images: {}{log}", describe(cause))]
     Start {
-        /// Why.
+        /// The failure to start or to check the clock.
         cause: LaunchError,
         /// The last lines of the containers' logs.
         log: String,
@@ -103,7 +103,7 @@ pub enum BaselineError {
     /// The site did not become ready.
     #[error("wait for the site: {cause}{log}")]
     NotReady {
-        /// Why.
+        /// The last probe failure, or how a container ended.
         cause: NotReady,
         /// The last lines of the containers' logs.
         log: String,
@@ -114,12 +114,12 @@ pub enum BaselineError {
     /// A quiesce command failed.
     #[error("bring the writers to rest: {}", describe(.0))]
     Quiesce(CommandError),
-    /// A container had to be killed, so its writers were not at rest.
+    /// A container did not stop by itself, so its writers may not have been at rest.
     #[error("stop {service} cleanly: {what}")]
     NotClean {
-        /// The service.
+        /// The service of the container.
         service: ServiceName,
-        /// How it ended.
+        /// The state of the container after the stop, as a phrase.
         what: String,
     },
 }
@@ -145,14 +145,15 @@ impl BaselineError {
     }
 }
 
-/// Returns the site's baseline, making it first if there is none for this definition and these images.
+/// Returns the site's baseline; makes it first if there is none for this definition and these images.
 pub async fn provide(
     shared: &Shared,
     id: &InstanceId,
     site: &Site,
     stage: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<Snapshot, BaselineError> {
-    // Before any image is pulled: what is missing here takes people longer than anything below.
+    // Missing data is reported before any image is pulled, because people need more time to fetch it than the steps
+    // below take.
     for service in &site.services {
         if let Some(path) = missing_data(service) {
             return Err(BaselineError::NoData { service: service.name.clone(), path });
@@ -177,7 +178,7 @@ pub async fn provide(
         return Ok(found);
     }
     let _turn = shared.turns.boots.turn(stage).await;
-    // What an earlier attempt left would be in the way of this one's names.
+    // The leftovers of an earlier attempt have the names that this attempt needs.
     let remains =
         Remains { installation: &shared.installation, instance: id, role: labels::ROLE_BUILDER, which: Which::All };
     shared.kept_builds.forget(id);
@@ -192,12 +193,13 @@ pub async fn provide(
     Ok(made)
 }
 
-/// Whether everything is there that an instance is made from.
+/// Whether the images, archives and trees that instances are made from all exist.
 async fn is_usable(shared: &Shared, site: &Site, found: &Snapshot) -> Result<bool, EngineError> {
     Ok(snapshot::is_whole(shared, found).await? && snapshot::has_state(shared, site, found))
 }
 
-/// What a service mounts that is not there. Validation lets only data pass that is fetched on its own.
+/// Returns a path that a service mounts and that does not exist. Validation accepts missing paths only for data that is
+/// fetched separately.
 fn missing_data(service: &ServiceSpec) -> Option<PathBuf> {
     service.mounts.iter().find_map(|mount| match mount {
         MountSpec::Bind { source, .. } | MountSpec::Data { source, .. } if !source.exists() => Some(source.clone()),
@@ -205,7 +207,8 @@ fn missing_data(service: &ServiceSpec) -> Option<PathBuf> {
     })
 }
 
-/// What a baseline depends on: the definition's relevant parts and the images' ids.
+/// Returns the SHA-256 of everything that a baseline depends on: the relevant parts of the definition and the images'
+/// ids.
 fn key(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String {
     let mut digest = Sha256::new();
     digest.update(&site.baseline_inputs);

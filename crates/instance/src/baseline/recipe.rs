@@ -1,5 +1,5 @@
-//! Recipes: what a baseline is made from, apart from who built it where. Two hosts that build the same files get images of
-//! different ids; by its recipe a baseline that was made on the one is known on the other.
+//! Recipes: the inputs of a baseline, independent of the host that built it. Two hosts that build the same files get
+//! images with different ids; the recipe identifies a baseline of one host on the other.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use arenad_model::instance::InstanceId;
 use arenad_model::site::{ServiceSpec, Site};
 use arenad_model::snapshot::Snapshot;
 
-/// The recipe of a baseline that is made from these images.
+/// Returns the recipe of a baseline that is made from these images.
 pub(super) fn of_images(site: &Site, images: &BTreeMap<ServiceName, Image>) -> String {
     let inputs = |service: &ServiceSpec| {
         let image = images.get(&service.name).filter(|_| service.build.is_some());
@@ -24,7 +24,8 @@ pub(super) fn of_images(site: &Site, images: &BTreeMap<ServiceName, Image>) -> S
     hash(site, inputs)
 }
 
-/// SHA-256 over the definition's relevant parts and, for each service, the inputs of its build or else its reference.
+/// SHA-256 of the definition's relevant parts and, for each service, the inputs of its build or else its image
+/// reference.
 fn hash(site: &Site, inputs: impl Fn(&ServiceSpec) -> Option<String>) -> String {
     let mut digest = Sha256::new();
     digest.update(&site.baseline_inputs);
@@ -35,7 +36,8 @@ fn hash(site: &Site, inputs: impl Fn(&ServiceSpec) -> Option<String>) -> String 
     hex(&digest.finalize())
 }
 
-/// An imported baseline of the site's recipe, unless there is one of its own: it saves building the images and making one.
+/// Returns an imported baseline that has the site's recipe, unless the site has a baseline of its own. It saves
+/// building the images and making a baseline.
 pub(super) async fn imported(shared: &Shared, id: &InstanceId, site: &Site) -> Result<Option<Snapshot>, BaselineError> {
     let known = shared.store.imported_baselines(id.environment.as_str(), site.name.as_str()).await?;
     if known.is_empty() {
@@ -51,7 +53,7 @@ pub(super) async fn imported(shared: &Shared, id: &InstanceId, site: &Site) -> R
     Ok(None)
 }
 
-/// The inputs of each build; `None` where a context cannot be read, which the build itself reports better.
+/// Returns the inputs of each build; `None` if a context cannot be read, which the build itself reports in more detail.
 async fn build_inputs(site: &Site) -> Option<BTreeMap<ServiceName, String>> {
     let builds: Vec<_> =
         site.services.iter().filter_map(|service| Some((service.name.clone(), service.build.clone()?))).collect();
@@ -60,7 +62,7 @@ async fn build_inputs(site: &Site) -> Option<BTreeMap<ServiceName, String>> {
     arenad_seams::inline::blocking(pack).await.ok()?
 }
 
-/// Whether the site has a baseline that was made here, of images that are there.
+/// Whether the site has a baseline that was made on this host, from the images that exist now.
 async fn has_own(
     shared: &Shared,
     id: &InstanceId,

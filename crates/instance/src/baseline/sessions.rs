@@ -1,5 +1,5 @@
-//! Signing the accounts in while a baseline is made: their sessions become part of its state, so that they are good after
-//! every reset, for as long as the site's own expiry lets them.
+//! Log-ins while a baseline is made. The accounts' sessions become part of its state, so they are valid after every
+//! reset, until the site's own expiry ends them.
 
 use crate::shared::Shared;
 use arenad_accounts::{self as accounts, Place, Session};
@@ -8,13 +8,13 @@ use arenad_model::site::Site;
 use arenad_model::snapshot::Snapshot;
 use arenad_store::StoreError;
 
-/// Where the sessions of a site's accounts are good.
+/// The host and port at which the sessions of a site's accounts are valid.
 pub fn place(site: &Site) -> String {
     format!("{}:{}", site.public.host, site.public.port)
 }
 
-/// Signs in with every account whose definition says how. One that cannot is left out and said: it signs in when someone
-/// asks for it.
+/// Logs in with every account whose definition says how. If a log-in fails, an event says so, and the account logs in
+/// when its session is requested.
 pub async fn sign_in(
     shared: &Shared,
     site: &Site,
@@ -38,7 +38,7 @@ pub async fn sign_in(
     sessions
 }
 
-/// Keeps the sessions with the snapshot that they are part of.
+/// Stores the sessions with the snapshot that they are part of.
 pub async fn keep(
     shared: &Shared,
     site: &Site,

@@ -1,4 +1,4 @@
-//! Taking snapshots of stopped containers, knowing whether one is whole, and removing one.
+//! Snapshots of stopped containers: taking them, checking whether they are complete, and removing them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,27 +18,27 @@ use arenad_storage::Tree;
 /// The repository name of committed images.
 pub const REPOSITORY: &str = "arenad-snapshot";
 
-/// The exit code of a process that SIGKILL ended: the grace period was too short for it.
+/// The exit code of a process that SIGKILL ended because the grace period was too short for it.
 const KILLED: i64 = 137;
 
-/// What a snapshot is taken for.
+/// The purpose of a snapshot, which decides how it is identified.
 #[derive(Debug, Clone)]
 pub enum Purpose {
-    /// To be the baseline made from this key.
+    /// The snapshot becomes the baseline of this key.
     Baseline {
-        /// What it was made from.
+        /// SHA-256 of the definition's relevant parts and the images' ids.
         key: String,
-        /// The same, apart from who built it where.
+        /// SHA-256 of the definition's relevant parts and the builds' inputs, the same on every host.
         recipe: String,
     },
-    /// Because a person asked.
+    /// A person asked for the snapshot.
     Named {
-        /// What they call it.
+        /// The name that the person gave it.
         name: String,
     },
 }
 
-/// Brings the writers to rest and stops the containers, the dependent ones first.
+/// Stops the writers and then the containers, dependent containers first.
 pub async fn stop_cleanly(shared: &Shared, site: &Site, incarnation: &Incarnation) -> Result<(), BaselineError> {
     let engine = shared.engine.as_ref();
     for step in &site.baseline.quiesce {
@@ -62,7 +62,7 @@ pub async fn stop_cleanly(shared: &Shared, site: &Site, incarnation: &Incarnatio
     Ok(())
 }
 
-/// Commits stopped containers, saves their volumes, and writes the row.
+/// Commits stopped containers, saves their volumes and trees, and writes the row.
 pub async fn store(
     shared: &Shared,
     id: &InstanceId,
@@ -81,7 +81,7 @@ pub async fn store(
     let mut images = BTreeMap::new();
     let mut size_bytes = 0;
     for (service, handle) in &incarnation.containers {
-        // A tag keeps `docker image prune` away; the name says what it is, the random end keeps two apart.
+        // A tag protects the image from `docker image prune`. It names the service, and its random end makes it unique.
         let tag = format!("{}-{}-{service}-{:08x}", id.environment, site.name, rand::random::<u32>());
         let image_id = engine.commit(handle, REPOSITORY, &tag, &labels).await?;
         let image = engine.image(&image_id).await?.ok_or_else(|| EngineError::NotFound {
@@ -98,7 +98,7 @@ pub async fn store(
     let names = |paths: BTreeMap<String, PathBuf>| paths.into_iter().map(|(path, file)| (path, name(&file))).collect();
     let volumes: VolumeFiles = volumes.into_iter().map(|(service, paths)| (service, names(paths))).collect();
     let is_named = matches!(purpose, Purpose::Named { .. });
-    // What lies in the state root is in no image's layers.
+    // The content of the state root is not part of any image's layers.
     let fingerprint = match shared.storage.as_ref().filter(|_| is_named) {
         Some(storage) => launch::fingerprint(storage, site, id, incarnation.made).await?,
         None => None,
@@ -147,7 +147,7 @@ fn name(file: &std::path::Path) -> String {
     file.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Where a snapshot's volume archives are.
+/// Returns the paths of a snapshot's volume archives.
 pub fn saved_volumes(shared: &Shared, snapshot: &Snapshot) -> SavedVolumes {
     let folder = shared.state_dir.volumes();
     let files = |paths: &BTreeMap<String, String>| -> BTreeMap<String, PathBuf> {
@@ -156,13 +156,14 @@ pub fn saved_volumes(shared: &Shared, snapshot: &Snapshot) -> SavedVolumes {
     snapshot.volumes.iter().map(|(service, paths)| (service.clone(), files(paths))).collect()
 }
 
-/// The snapshot's state for a generation of the site; none where there is no state root, or nothing of the site lies in it.
+/// Returns the snapshot's trees for a generation of the site; `None` if there is no state root or the snapshot has no
+/// tree in it.
 pub fn state<'a>(shared: &'a Shared, snapshot: &Snapshot) -> Option<StateSource<'a>> {
     let storage = shared.storage.as_ref().filter(|_| !snapshot.state.is_empty())?;
     Some(StateSource { storage, snapshot: snapshot.id.to_string() })
 }
 
-/// Whether the state root has, of a snapshot, what a site's stores need.
+/// Whether the state root holds all trees of a snapshot that the site's stores need.
 pub fn has_state(shared: &Shared, site: &Site, snapshot: &Snapshot) -> bool {
     let Some(storage) = &shared.storage else { return true };
     let is_there = |mount: &StateMount| {
@@ -172,7 +173,7 @@ pub fn has_state(shared: &Shared, site: &Site, snapshot: &Snapshot) -> bool {
     launch::state_mounts(site).iter().all(is_there)
 }
 
-/// Whether everything that a snapshot names is still there: someone may have removed images behind our back.
+/// Whether all images and archives of a snapshot exist; a person may have removed some.
 pub async fn is_whole(shared: &Shared, snapshot: &Snapshot) -> Result<bool, EngineError> {
     for image in snapshot.images.values() {
         if shared.engine.image(image).await?.is_none() {
@@ -182,8 +183,9 @@ pub async fn is_whole(shared: &Shared, snapshot: &Snapshot) -> Result<bool, Engi
     Ok(saved_volumes(shared, snapshot).values().flat_map(BTreeMap::values).all(|file| file.is_file()))
 }
 
-/// Removes a snapshot's row, then its images and the archives that no other snapshot names. In this order: a row
-/// without images would be taken for a snapshot, images without a row are leftovers that reconciliation removes.
+/// Removes a snapshot's row, then its trees, images and archives, except those that another snapshot names. The order
+/// matters: a row without images would count as a snapshot, while images without a row are leftovers that
+/// reconciliation removes.
 pub async fn remove(shared: &Shared, snapshot: &Snapshot) -> Result<(), BaselineError> {
     shared.store.forget_snapshot(&snapshot.id).await?;
     let others = shared.store.snapshots().await?;
@@ -195,8 +197,8 @@ pub async fn remove(shared: &Shared, snapshot: &Snapshot) -> Result<(), Baseline
     for image in snapshot.images.values() {
         if !others.iter().any(|other| other.images.values().any(|named| named == image)) {
             match release(shared, image).await {
-                // Another snapshot was taken of a site that started from it: it goes when that has gone, as all do that no
-                // snapshot names.
+                // An image of another snapshot is based on this one. It is removed once that image is gone, like every
+                // image that no snapshot names.
                 Err(EngineError::Conflict { .. }) => {}
                 result => result?,
             }
@@ -205,14 +207,14 @@ pub async fn remove(shared: &Shared, snapshot: &Snapshot) -> Result<(), Baseline
     let named: Vec<&String> = others.iter().flat_map(Snapshot::archives).collect();
     for file in snapshot.archives() {
         if !named.contains(&file) {
-            // Gone already is fine; anything else is found again by `prune`.
+            // The file may be gone already; if the removal fails, `prune` finds the file later.
             let _ = tokio::fs::remove_file(shared.state_dir.volumes().join(file)).await;
         }
     }
     Ok(())
 }
 
-/// The tag by which an image belongs to an imported snapshot of this installation.
+/// The tag that marks an image as part of an imported snapshot of this installation.
 pub fn import_tag(installation: &str, snapshot: &str, service: &str) -> String {
     format!("{}{snapshot}-{service}", import_prefix(installation))
 }
@@ -221,8 +223,8 @@ fn import_prefix(installation: &str) -> String {
     format!("import-{installation}-")
 }
 
-/// Removes an image that no snapshot of ours names any more. Where snapshots travel between installations of one engine, the
-/// image may be another's too: then it loses the names that we gave it, and stays.
+/// Removes an image that no snapshot of this installation names any more. If snapshots travel between installations of
+/// one engine, another installation may use the image; then it loses only the names that this installation gave it.
 pub async fn release(shared: &Shared, id: &str) -> Result<(), EngineError> {
     let engine = shared.engine.as_ref();
     let Some(image) = engine.image(id).await? else { return Ok(()) };
@@ -236,14 +238,14 @@ pub async fn release(shared: &Shared, id: &str) -> Result<(), EngineError> {
     let mut result = Ok(());
     if image.tags.iter().all(|name| is_ours(&name)) {
         result = engine.remove_image(id).await;
-        // Where other images stand on it, it goes with the last of them, if it has no name.
+        // Other images are based on it. It is removed with the last of them if it has no name.
         if !matches!(result, Err(EngineError::Conflict { .. })) {
             return result;
         }
     }
     for name in image.tags.iter().filter(is_ours) {
         match engine.untag(name).await {
-            // Someone runs it.
+            // A container uses it.
             Err(EngineError::Conflict { .. }) => {}
             untagged => untagged?,
         }

@@ -11,16 +11,16 @@ use arenad_model::error::describe;
 use arenad_model::site::{ConfigureAction, ConfigureStep, HttpStep, Site, Unless};
 use arenad_probes::{HttpExchange, NotReady, Prober, SqlFailure, Unmet, exchange, run_statement};
 
-/// The pause before a failing step is tried again.
+/// The pause before a failed step is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(300);
 
-/// Why a step failed.
+/// The reason why a step failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StepError {
     /// A command could not be run, or reported a failure.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// A request was not answered as the step expects.
+    /// A request did not receive the response that the step expects.
     #[error("{0}")]
     Http(Unmet),
     /// A database refused a statement.
@@ -29,10 +29,10 @@ pub enum StepError {
     /// The step names a database that the site does not declare.
     #[error("database {0} is not declared")]
     NoDatabase(String),
-    /// A container ended, or could not be looked at, after an attempt that failed.
+    /// A container ended, or could not be inspected, after a failed attempt.
     #[error("{ended}; {attempt}")]
     Ended {
-        /// Which container, and how.
+        /// The container and how it ended.
         ended: NotReady,
         /// The failure of the attempt, on one line.
         attempt: String,
@@ -40,11 +40,12 @@ pub enum StepError {
     /// Every attempt failed until the time was up.
     #[error("tried {attempts} times in {:.0} s; the last failure: {}", took.as_secs_f64(), describe(last))]
     Tried {
-        /// How many there were; more than one. A step that is not idempotent may have left its first half each time.
+        /// The number of attempts; more than one. Each attempt of a step that is not idempotent may have left part of
+        /// its work.
         attempts: u32,
-        /// How long they took together.
+        /// The time from the first attempt to the end of the last.
         took: Duration,
-        /// Why the last one failed.
+        /// The failure of the last attempt.
         last: Box<StepError>,
     },
 }
@@ -68,8 +69,8 @@ impl StepError {
     }
 }
 
-/// Runs one configuration step, trying again for as long as the definition says. `tell` hears of each attempt that failed:
-/// how many there have been, and why the last one did.
+/// Runs one configuration step and retries it for as long as the definition says. After each failed attempt that is
+/// followed by another, `tell` receives the number of attempts and the failure.
 pub async fn configure(
     engine: &dyn Engine,
     prober: &Prober,
@@ -99,7 +100,7 @@ pub async fn configure(
             },
         };
         let Err(failure) = outcome else { return Ok(()) };
-        // A container that has ended does not come up in its own time.
+        // A container that has ended does not recover, so further attempts would be useless.
         let ended = match Instant::now() < deadline {
             true => prober.still_running(site, incarnation).await.err(),
             false => None,
@@ -122,7 +123,9 @@ fn tried(attempts: u32, took: Duration, last: StepError) -> StepError {
     }
 }
 
-/// Whether a step's probe passes in time; an error if a container ends meanwhile.
+/// Whether a step's probe passes in time.
+///
+/// Errors: [`StepError::Ended`] if a container ends meanwhile.
 async fn passes(prober: &Prober, site: &Site, incarnation: &Incarnation, unless: &Unless) -> Result<bool, StepError> {
     let deadline = Instant::now() + unless.within;
     loop {
@@ -137,7 +140,7 @@ async fn passes(prober: &Prober, site: &Site, incarnation: &Incarnation, unless:
     }
 }
 
-/// Sends a request that must be answered with one of the step's status codes.
+/// Sends a request whose response must have one of the step's status codes.
 pub async fn http(prober: &Prober, incarnation: &Incarnation, step: &HttpStep) -> Result<(), StepError> {
     let request = HttpExchange {
         service: &step.service,

@@ -1,4 +1,4 @@
-//! Resets that leave the instance as it is, because it is proven to be as its snapshot.
+//! Resets that leave the instance as it is, because a comparison shows that it equals its snapshot.
 
 use super::{Ending, Plan, times};
 use crate::failure::Failure;
@@ -11,13 +11,13 @@ use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::{Extent, Verified};
 
 impl Instance {
-    /// Whether the instance may differ from its baseline, for all that can be told.
+    /// Whether the instance may differ from its baseline, as far as can be told.
     pub(super) async fn is_dirty(&mut self) -> bool {
-        // A store of which nothing is compared may have been written to.
+        // A store that is not compared may have been written to.
         if !Verified::of(&self.context.site, Extent::Moved).covers_all() {
             return true;
         }
-        // A request may have changed the site or not; the caller wants to be sure.
+        // A request may or may not have changed the site, and the caller needs certainty.
         if self.service.state() != InstanceState::Ready || self.service.may_be_written() {
             return true;
         }
@@ -36,7 +36,7 @@ impl Instance {
         let lines = Lines::passing();
         let compared = match &serving.proven {
             Some(last) => candidate.prove_again(last, &lines).await,
-            // Taken up from an earlier daemon, and never reached.
+            // The generation was adopted from an earlier daemon and no client has reached it.
             None => match candidate.prove(&lines).await {
                 Ok(None) => return true,
                 compared => compared,
@@ -46,15 +46,16 @@ impl Instance {
             Ok(None) => false,
             Ok(moved) => {
                 self.service.prove(moved);
-                // A request that came while the stores were compared may have written behind the comparison.
+                // A request that arrived during the comparison may have written to a part that had been compared
+                // already.
                 self.service.may_be_written()
             }
             Err(_) => true,
         }
     }
 
-    /// Whether there is nothing to bring back to a snapshot, the baseline if none is given: the site is what it serves
-    /// already, its probes pass, and nobody has written to it.
+    /// Whether nothing has to be brought back to a snapshot, or to the baseline if none is given: the site serves this
+    /// snapshot already, its probes pass, and it is trusted not to have been written to.
     pub(super) async fn is_kept(&mut self, to: Option<&Snapshot>) -> bool {
         let Some(wanted) = to.or(self.baseline.as_ref()).map(|snapshot| snapshot.id.clone()) else { return false };
         let Some(serving) = self.service.serving().filter(|serving| serving.snapshot.id == wanted) else {
@@ -65,7 +66,7 @@ impl Instance {
         probed.is_ok() && self.is_trusted().await
     }
 
-    /// Notes a reset that had nothing to do.
+    /// Records a reset that had nothing to do.
     pub(super) async fn leave(&self, plan: &Plan<'_>, way: ResetWay, why: &str) -> Result<(), Failure> {
         let is_proven = self.service.serving().is_some_and(|serving| serving.proven.is_some());
         let extent = if is_proven { Extent::Moved } else { Extent::Nothing };

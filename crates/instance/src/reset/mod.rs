@@ -1,4 +1,4 @@
-//! A reset, step by step. Each step takes what the one before returned, so none can be left out:
+//! The steps of a reset. Each step takes the result of the previous one, so none can be left out:
 //!
 //! ```text
 //!   Plan ──► leave                                       read only and untouched, or proven untouched
@@ -6,8 +6,8 @@
 //!        ├─► rewind:   state is put back  ──┼─► Proven ──► Recorded ──► Service::switch
 //!        └─► recreate: containers are made ─┘    stores      store        route and state
 //! ```
-//! A way that cannot be gone or fails leads to the next one, and the reset remembers why. What served goes on serving until a
-//! step has to take it out of service for good; a failure before that leaves it as it was.
+//! If a strategy cannot be used or fails, the next one is tried, and the reset records why. The serving generation
+//! serves until a step has to take it out of service for good; a failure before that leaves it as it was.
 
 mod leave;
 mod recreate;
@@ -34,17 +34,17 @@ use arenad_store::{NewReset, StageTime};
 
 pub(super) use steps::{Proven, Recorded};
 
-/// What a reset is to do, and what it has noted on its way.
+/// The parameters of a reset, and the notes about its progress.
 pub(super) struct Plan<'a> {
-    /// The reset's id.
+    /// The reset's id, in the store and on its ticket.
     pub(super) id: &'a str,
-    /// When it was asked for.
+    /// The time of day at which the reset began.
     pub(super) requested_at: Timestamp,
     pub(super) begun: Instant,
-    /// Counts the resets of the instance, for policies that compare one of so many.
+    /// The number of earlier resets of the instance under this daemon, for policies that compare only every n-th one.
     pub(super) number: u64,
     pub(super) stages: Stages,
-    /// Why no faster way was gone, as far as the definition asks for one.
+    /// The reasons why no faster strategy was used, as far as the definition asks for one.
     fallbacks: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Plan<'a> {
         Self { id, requested_at, begun, number, stages: Stages::default(), fallbacks: Vec::new() }
     }
 
-    /// Notes why a way was not gone.
+    /// Records why a strategy was not used.
     pub(super) fn fall_back(&mut self, why: impl Into<String>) {
         self.fallbacks.push(why.into());
     }
@@ -66,7 +66,7 @@ impl<'a> Plan<'a> {
         milliseconds(self.begun.elapsed())
     }
 
-    /// The row of the reset, if it ends now.
+    /// Returns the row of the reset if it ends now.
     fn row<'r>(&'r self, ending: &'r Ending<'r>) -> NewReset<'r> {
         let Ending { way, outcome, reason, stages, verified } = ending;
         NewReset {
@@ -82,7 +82,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// How a reset ends.
+/// The result of a reset, for its row.
 struct Ending<'a> {
     way: ResetWay,
     outcome: ResetOutcome,
@@ -92,7 +92,7 @@ struct Ending<'a> {
 }
 
 impl Instance {
-    /// Brings the instance to a snapshot; to its baseline, if none is given.
+    /// Brings the instance to a snapshot, or to its baseline if none is given.
     pub(super) async fn reset(
         &mut self,
         mut plan: Plan<'_>,
@@ -123,7 +123,8 @@ impl Instance {
         to: Option<Snapshot>,
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
-        // The row of a site that failed while the store took nothing may have said that it is down.
+        // The row of a site that failed while the store accepted no writes may have said that the site is down, so its
+        // baseline may have been removed.
         if !self.service.state().serves() {
             self.forget_missing_baseline().await;
         }
@@ -134,7 +135,7 @@ impl Instance {
         if self.swap(plan, &target).await? {
             return Ok(());
         }
-        // From here on no write of a client is acknowledged and then lost.
+        // No write of a client that is acknowledged after this can be lost, because none is admitted.
         self.service.pause("is being reset");
         plan.stages.note("hold", plan.begun.elapsed());
         fault::reach(Point::ResetHeld).await;
@@ -149,7 +150,7 @@ impl Instance {
         Ok(())
     }
 
-    /// Brings the instance back to the snapshot unless it is proven to be as the baseline is.
+    /// Brings the instance back to its baseline, unless a comparison shows that it equals the baseline.
     pub(super) async fn reset_if_dirty(&mut self, plan: Plan<'_>, cancel: &CancellationToken) -> Result<(), Failure> {
         let is_dirty = unless(cancel, plan.stages.time("verify", self.is_dirty())).await?;
         if is_dirty {
@@ -158,7 +159,7 @@ impl Instance {
         self.leave(&plan, ResetWay::Untouched, "it is proven to be as its snapshot").await
     }
 
-    /// Brings back what serves: in place, if that can be done and works, and by new containers otherwise.
+    /// Brings the instance to the snapshot: in place if that is possible and succeeds, by new containers otherwise.
     async fn bring_back(
         &mut self,
         plan: &mut Plan<'_>,
@@ -180,7 +181,7 @@ impl Instance {
         }
         let is_baseline = self.baseline.as_ref().is_some_and(|baseline| baseline.id == target.id);
         let made = match self.recreate(Some(plan), target, extent).await {
-            // The snapshot's images were removed by hand: they are made again, once.
+            // The snapshot's images were removed by hand; they are made again, once.
             Err(failure) if is_baseline && failure.is_missing_image() => {
                 let target = self.provide_baseline().await?;
                 self.recreate(Some(plan), &target, extent).await
@@ -190,14 +191,14 @@ impl Instance {
         Ok((ResetWay::Recreate, made))
     }
 
-    /// Makes the baseline again, or finds it.
+    /// Finds the baseline, or makes it again.
     async fn provide_baseline(&mut self) -> Result<Snapshot, Failure> {
         let prepared = self.prepare().await?;
         self.baseline = Some(prepared.clone());
         Ok(prepared)
     }
 
-    /// Notes a reset among the events, beside what the client waits for.
+    /// Announces a reset by an event, in the background, because a client waits.
     fn note_done(&self, plan: &Plan<'_>, way: ResetWay) {
         let because = plan.reason().map(|why| format!(" ({why})")).unwrap_or_default();
         let (id, took) = (&self.context.id, plan.duration_ms());
@@ -223,7 +224,7 @@ fn milliseconds(took: Duration) -> f64 {
     took.as_secs_f64() * 1e3
 }
 
-/// The stages as they are stored and shown.
+/// Returns the stages as they are stored and shown.
 fn times(stages: &Stages) -> Vec<StageTime> {
     let all = stages.list().into_iter();
     all.map(|(stage, took)| StageTime { stage: stage.to_owned(), duration_ms: milliseconds(took) }).collect()

@@ -1,4 +1,4 @@
-//! Recreate: new containers from the snapshot, in place of the old ones.
+//! Recreate: new containers from the snapshot replace the old ones.
 
 use super::{Plan, Proven};
 use crate::failure::Failure;
@@ -16,7 +16,8 @@ use arenad_reset::{self as reset, ResetContext, Stages, note_pristine};
 use arenad_seams::fault::{self, Point};
 
 impl Instance {
-    /// Makes a new generation of containers and proves it. What served has left service; its containers are removed beside.
+    /// Makes a new generation of containers and compares it with the snapshot. The old generation leaves service first;
+    /// its containers are removed while the new ones start.
     pub(crate) async fn recreate(
         &mut self,
         plan: Option<&Plan<'_>>,

@@ -21,20 +21,20 @@ use arenad_model::verify::Extent;
 use arenad_reset::{self as reset, Rewind};
 use arenad_seams::fault::{self, Point};
 
-/// How the serving containers are brought back.
+/// The parameters of one rewind.
 struct How<'a> {
     target: &'a Snapshot,
-    /// How much is compared then.
+    /// The extent of the comparison after the rewind.
     extent: Extent,
     writers: &'a Writers,
     source: StateSource<'a>,
-    /// What was proven of them before they served; none where every file is to be read again.
+    /// The digest that was taken before the containers served; `None` if every file is to be read again.
     before: Option<&'a Taken>,
 }
 
 impl Instance {
-    /// Rewinds the serving containers. `Err(None)`: that is out of the question, and nothing was done; `Err(Some(..))`: it
-    /// was tried, and nobody knows what state they are in.
+    /// Rewinds the serving containers. `Err(None)`: a rewind is not possible, and the containers are untouched.
+    /// `Err(Some(..))`: it was tried, and the state of the containers is unknown.
     pub(super) async fn rewind(
         &mut self,
         plan: &mut Plan<'_>,
@@ -42,7 +42,7 @@ impl Instance {
         extent: Extent,
     ) -> Result<Result<Proven, Option<Failure>>, Failure> {
         let context = self.context.clone();
-        // Where the definition does not ask for it, nothing is missing.
+        // The definition does not ask for rewinds, so this is not a fallback with a reason.
         let Some(writers) = context.site.rewinds() else { return Ok(Err(None)) };
         if let Some(hindrance) = self.hindrance(target).await {
             plan.fall_back(format!("no rewind: {hindrance}"));
@@ -63,7 +63,7 @@ impl Instance {
         }))
     }
 
-    /// Why the serving containers cannot be brought back to the snapshot in place, if they cannot.
+    /// Returns the reason why the serving containers cannot be brought back in place, if there is one.
     async fn hindrance(&self, target: &Snapshot) -> Option<String> {
         let context = &self.context;
         let Some(serving) = self.service.serving() else { return Some("nothing of it runs".to_owned()) };

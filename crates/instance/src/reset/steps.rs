@@ -14,32 +14,33 @@ use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::{Extent, Verified};
 use arenad_store::{NewReset, NewServing};
 
-/// A generation whose probes have passed, compared with its snapshot as far as was asked for.
+/// A generation whose probes have passed and that was compared with its snapshot as far as requested.
 pub(crate) struct Proven {
     pub(crate) incarnation: Incarnation,
     pub(crate) snapshot: Snapshot,
-    /// What was found in its stores. A standby's is fetched after the switch: it is large, and a client waits.
+    /// The digest of its stores. The digest of a standby is fetched after the switch, because it is large and a client
+    /// waits.
     pub(crate) proof: Option<Taken>,
-    /// How much was compared.
+    /// The extent of the comparison.
     pub(crate) extent: Extent,
-    /// How often its containers have been brought back.
+    /// The number of times its containers have been brought back.
     pub(crate) renewals: u32,
-    /// Whether it is a standby, which gets its generation when it takes over.
+    /// Whether it was a standby, which gets its generation number when it takes over.
     pub(crate) is_standby: bool,
 }
 
-/// A generation that the store knows to serve. Only such a one is switched to.
+/// A generation that is recorded in the store as serving. The route switches only to such a generation.
 pub(crate) struct Recorded {
     pub(crate) serving: Serving,
     pub(crate) since: Timestamp,
 }
 
-/// A generation that could not be recorded, and why. Nothing has changed.
+/// A generation that could not be recorded, and the reason. Nothing has changed.
 pub(crate) type NotRecorded = (Box<Proven>, Failure);
 
 impl Proven {
-    /// Writes, in one transaction, that the generation serves and that the reset is done. A reset leads to `baseline` from now
-    /// on: it may have been made anew for this one.
+    /// Records in one transaction that the generation serves and that the reset is done. From now on resets lead to
+    /// `baseline`, which may have been made again for this reset.
     pub(crate) async fn record(
         self,
         context: &Context,
@@ -55,7 +56,7 @@ impl Proven {
         self.store(context, baseline, Some(plan.row(&ending))).await
     }
 
-    /// The same for a generation that no reset led to. A reset leads to `baseline` from now on.
+    /// Records that a generation serves which no reset has made. From now on resets lead to `baseline`.
     pub(crate) async fn record_up(self, context: &Context, baseline: Option<&str>) -> Result<Recorded, NotRecorded> {
         self.store(context, baseline, None).await
     }
@@ -88,8 +89,8 @@ impl Proven {
 }
 
 impl Recorded {
-    /// A generation that served under an earlier daemon and passes its probes: its row says so already. `was_reached`: by
-    /// anyone, as far as is known.
+    /// Creates the record of a generation that served under an earlier daemon and passes its probes; its row already
+    /// says so. `was_reached` tells whether a client may have reached it.
     pub(crate) fn adopted(incarnation: Incarnation, snapshot: Snapshot, since: Timestamp, was_reached: bool) -> Self {
         let visits = CancellationToken::new();
         let serving = Serving { incarnation, snapshot, proven: None, renewals: 0, is_adopted: was_reached, visits };

@@ -1,4 +1,4 @@
-//! Swap: a standby takes the place of what serves.
+//! Swap: a standby replaces the serving generation.
 
 use std::time::Duration;
 
@@ -18,11 +18,12 @@ use arenad_model::snapshot::Snapshot;
 use arenad_model::verify::Extent;
 use arenad_seams::fault::{self, Point};
 
-/// How long a standby's entry may take to accept a connection.
+/// The time within which a standby's entry must accept a connection.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
 impl Instance {
-    /// Lets a standby take over; false if none can. What served goes to the pool, which brings it back or removes it.
+    /// Switches to a standby; returns false if none can serve. The previous generation goes to the pool, which brings
+    /// it back or removes it.
     pub(super) async fn swap(&mut self, plan: &mut Plan<'_>, target: &Snapshot) -> Result<bool, Failure> {
         let asked = self.context.site.reset.verify.extent(plan.number, true);
         if !self.pool.has_ready(&target.id) {
@@ -44,7 +45,7 @@ impl Instance {
         Ok(false)
     }
 
-    /// Makes sure that a standby runs, answers, and is still as the snapshot.
+    /// Checks that a standby runs, responds, and still equals the snapshot; resumes it first if it is paused.
     async fn wake(
         &self,
         chosen: &Chosen,
@@ -75,11 +76,13 @@ impl Instance {
             let Some(proof) = proof else { return Ok(()) };
             let (shared, id, site) = (&context.shared, &context.id, &context.site);
             let candidate = Candidate { shared, id, site, snapshot, incarnation };
-            // Where it is being looked at in the background, that is waited for: what has moved is compared already.
+            // If a comparison is running in the background, this waits for it, and then only newer changes are
+            // compared.
             let again = stages.time("verify", async { proof.lock().await.again(&candidate, extent).await }).await;
             again.map_err(StandbyError::from)
         };
-        // The first that fails is enough: servers of containers that are gone would be waited for in vain.
+        // The first failure is sufficient: if containers are gone, the other check would wait for their servers in
+        // vain.
         tokio::try_join!(knock, verify)?;
         fault::reach(Point::SwapVerified).await;
         Ok(())
@@ -100,7 +103,8 @@ impl Instance {
         {
             Ok(recorded) => recorded,
             Err((proven, failure)) => {
-                // What serves goes on serving. Whether the row was written is not known, so the standby is not used again.
+                // The serving generation continues to serve. The standby is not used again, because it is unknown
+                // whether the row was written.
                 self.pool.reject(proven.incarnation, &target.id);
                 self.show_standbys();
                 return Err(failure);
@@ -117,11 +121,11 @@ impl Instance {
         Ok(())
     }
 
-    /// Gives to the pool what has left service.
+    /// Adds a generation that has left service to the pool.
     pub(crate) fn retire(&mut self, retired: Option<Retired>, wanted: &str) {
         let Some(Retired { serving, was_well, was_reached }) = retired else { return };
         let snapshot = serving.snapshot.id;
-        // Containers of another snapshot are of no use for this one.
+        // Containers of another snapshot cannot be brought back to this one.
         match was_well && snapshot.as_str() == wanted {
             true => {
                 let is_answering = self.watch.take_cut_off();
@@ -133,7 +137,8 @@ impl Instance {
         self.show_standbys();
     }
 
-    /// Takes what was proven of what serves now. The daemon's connections to its servers end: they belong to its clients.
+    /// Returns the digest of the standby that serves now, and closes the daemon's connections to its servers in the
+    /// background, because clients use the servers now.
     async fn end_proof(&self, proof: Option<KeptProof>) -> Option<Taken> {
         let proof = proof?;
         let taken = proof.lock().await.taken().clone();
@@ -141,7 +146,8 @@ impl Instance {
         Some(taken)
     }
 
-    /// Gives what serves now, which was made in the background, its full share of the processors; no client waits for that.
+    /// Gives the serving generation, which was made in the background, its full share of the processors, in the
+    /// background, because no client waits for it.
     pub(crate) fn weigh_current(&self) {
         let Some(incarnation) = self.service.serving().map(|serving| serving.incarnation.clone()) else { return };
         let shared = self.context.shared.clone();
